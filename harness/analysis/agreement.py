@@ -13,7 +13,7 @@ from harness.model.scenario import MACHINE
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """One comparison of a table as several machines have it, by what they are called; `row` is that of the first."""
+    """A comparison that several machines made, by the names of the machines; `row` is the row of the first one."""
 
     table: ScenarioTable
     column: ScenarioColumn
@@ -22,12 +22,12 @@ class Agreement:
 
     @property
     def verdicts(self) -> dict[str, Verdict | None]:
-        """What is said of the comparison on each machine."""
+        """The verdict of each machine."""
         return {machine: each.verdict for machine, each in self.compared.items()}
 
     @property
     def agrees(self) -> bool | None:
-        """Whether all verdicts are one; None where too few of them are clear to tell."""
+        """Whether all verdicts are equal; None if too few of them are clear."""
         given = self.verdicts.values()
         clear = {each for each in given if each not in (None, Verdict.UNCLEAR)}
         if len(clear) > 1:

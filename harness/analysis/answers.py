@@ -1,4 +1,4 @@
-"""What the numbers answer: the comparisons that each scenario's header asks for."""
+"""Answers: the comparisons that each scenario's header asks for."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,18 +26,18 @@ class Finding:
 
     @property
     def distance(self) -> float:
-        """How far its ratio lies from 1, on the log scale; of a difference, from none."""
+        """The distance of the ratio from 1 on the log scale; of a difference, its distance from 0."""
         return self.ratio.distance
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One column read as a sentence: `subject` takes so many times as long as `base`.
+    """One column as a sentence: `subject` takes a multiple of the time of `base`.
 
-    Along the environments these are environments, else values of the axis `comparison.along`; `context` holds what
-    both share: the environment, and the compared axes that are equal on both sides; `subject_has` and `base_has` are
-    each side's values of the compared axes in which they differ beside. `findings` go from the lowest ratio to the
-    highest, and are all of one machine.
+    Along the environments these are environments, otherwise values of the axis `comparison.along`. `context` has what
+    both share: the environment, and the compared axes that are equal on both sides. `subject_has` and `base_has` are
+    the values of the other compared axes in which the sides differ. `findings` are sorted by ratio, lowest first, and
+    are of one machine.
     """
 
     table: ScenarioTable
@@ -67,10 +67,10 @@ class Answer:
 
 
 def answers(table: ScenarioTable) -> list[Answer]:
-    """A sentence for each comparison of the table that has a ratio, and each machine, in the order of telling.
+    """Return an answer for each comparison of the table that has a ratio, by machine, most important first.
 
-    First those that are decided in some row, then in the header's order; of one entry of the header, what lies farthest
-    from equal first.
+    Comparisons that are settled in some row come first, then the header's order. Within an entry of the header, the
+    results farthest from equal come first.
     """
     entries = list(table.scenario.compare)
     found = [
@@ -83,9 +83,9 @@ def answers(table: ScenarioTable) -> list[Answer]:
 
 
 def describes_cell(entry: Comparison) -> bool:
-    """Return whether an answer's subject is the comparison's own cell; otherwise it is what that is compared with.
+    """Return whether the subject of an answer is the comparison's own cell, and not the other cell.
 
-    A newer release or version is the subject, whichever of two is faster.
+    A newer release or version is the subject, whichever of the two is faster.
     """
     return entry.along in (ENVIRONMENT, SIDE)
 

@@ -1,4 +1,4 @@
-"""What accounts for a gap: the cells of a table that are a designed experiment, and the effects of its axes."""
+"""Attribution: the cells of a table that form a designed experiment, and the effects of its axes."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -18,10 +18,10 @@ from harness.model.environment import Device
 from harness.model.run import Run
 from harness.model.scenario import ENVIRONMENT, Cell, Scenario
 
-#: More interactions than this are not told: those that are, are beyond the margin, or else farthest from 1.
+#: The largest number of interactions in a report: first those beyond the margin, then those farthest from 1.
 INTERACTIONS = 12
 
-#: So many boxes are looked at, at most, for the largest complete factorial. Designs with slabs missing need some tens.
+#: The largest number of boxes in the search for a complete factorial. Designs with missing slabs need a few dozen.
 MOST_BOXES = 1000
 
 # by axis, the indices of the levels that are kept, ascending
@@ -30,12 +30,12 @@ _Box = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """The effects in one scenario on one device: first those of single changes, then the interactions.
+    """The effects in one scenario on one device: those of single changes, then the interactions.
 
-    `axes` are those that vary and their levels, the base first; `held` are the others of which the run has several
-    values, and the one that was used. `cells` of the `of` cells with a number are the factorial, in `rounds` rounds
-    that all of them have. `unchecked`: of some that the table compares it is not known whether they did the same work.
-    All of it is of one `machine`, where the run has several.
+    `axes` are the axes that vary with their levels, base first. `held` are axes of which the run has several values,
+    and the value that was used. `cells` of the `of` cells with a number form the factorial, in `rounds` rounds that all
+    of them have. `unchecked`: for some compared cells, it is unknown whether they did the same work. Everything is of
+    one `machine`, if the run has several.
     """
 
     scenario: Scenario
@@ -72,7 +72,7 @@ class Attribution:
 
     @property
     def left(self) -> list[Effect]:
-        """The interactions that are too many to tell."""
+        """The interactions that aren't reported because they are too many."""
         return sorted((each for each in self.effects if each.parts), key=_prominence)[INTERACTIONS:]
 
 
@@ -153,7 +153,7 @@ def _is_together(cells: Sequence[Cell], rounds: Sequence[int], found: Lookup) ->
 def _contention(
     found: Lookup, cells: Sequence[Cell], rounds: Sequence[int], shape: tuple[int, ...]
 ) -> tuple[Floats, float] | None:
-    """What CPU contention took of each centre, in that shape, and which share of a difference is unchecked."""
+    """Return how much CPU contention took of each centre, in that shape, and the unchecked share of a difference."""
     known = [found.contentions.get(found.groups.get(cell, "")) for cell in cells]
     shares = [each.unchecked for each in known if each]
     if not shares:
@@ -206,11 +206,12 @@ def _axes(run: Run, scenario: Scenario, usable: Sequence[Mapping[str, str]]) -> 
 
 
 def largest(axes: Mapping[str, Sequence[str]], points: Collection[tuple[str, ...]]) -> dict[str, list[str]] | None:
-    """The largest complete factorial among `points`, as the levels kept of each axis; None where there is none.
+    """Return the largest complete factorial among `points` as the levels kept of each axis; None if there is none.
 
     `axes` maps each axis to its levels; a point has a level of each, in their order. At least two axes keep two levels.
-    Most points win; of equally many, most axes with two levels or more, then most levels of the axes named first, then
-    the levels named first. It is the largest as long as a thousand boxes are enough to find it, else that of those.
+    The factorial with most points wins; then the one with most axes of two or more levels, then with most levels of the
+    axes named first, then with the levels named first. The result is exact if a thousand boxes are enough to find it,
+    and otherwise the largest of those.
     """
     places = [{level: index for index, level in enumerate(levels)} for levels in axes.values()]
     indexed = {tuple(place[level] for place, level in zip(places, point, strict=True)) for point in points}

@@ -1,6 +1,6 @@
-"""What cells observed, as tables with a column for each environment: which behaviour changed with which release.
+"""Observations of cells as tables with a column per environment: which behaviour changed with which release.
 
-A table has no more lines than there are differences (`fold`).
+A table has no more rows than there are differences (`fold`).
 """
 
 import json
@@ -17,7 +17,7 @@ from harness.model.launch import Status
 from harness.model.run import Run
 from harness.model.scenario import Cell, Scenario
 
-#: What a cell says: what it observed; why it was not launched, or gave nothing; or that it did not observe this.
+#: The result of a cell: its observation, the reason why it wasn't launched or failed, or that it didn't observe this.
 Said = Observed | Status | str
 
 #: ... of a cell that was launched and did not observe what others did.
@@ -28,9 +28,9 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True, slots=True)
 class FoldedLine(Generic[Entry]):
-    """What cells with these axis values say, environment by environment; None where none of them says anything.
+    """The observations of cells with these axis values, by environment; None without any observation.
 
-    An axis that is not among `axes` makes no difference to it.
+    An axis that isn't among `axes` makes no difference to them.
     """
 
     axes: Mapping[str, str]
@@ -62,17 +62,17 @@ class Behaviour:
     timed: bool
 
 
-# by cell and name: what its launches saw, and what is told of it
+# by cell and name: the observations of its launches, and how they are shown
 _Seen = Mapping[Cell, Mapping[str, Observed]]
 _Told = Mapping[Cell, Mapping[str, Said]]
 
 
 def behaviours(run: Run, found: Lookup) -> list[Behaviour]:
-    """The run's experiments in the run's order. One that observed nothing that belongs here is left out.
+    """Return the run's experiments in the run's order, without those that observed nothing relevant.
 
-    Of a scenario that times nothing, each value of its first row axis that has several is an experiment; one with
-    numbers is a single experiment. What the kit observes, and versions of packages, are no behaviour: they are shown
-    only where a scenario that times nothing has nothing else.
+    For a scenario that times nothing, each value of its first row axis with several values is an experiment; a scenario
+    with times is a single experiment. Observations of the kit, and versions of packages, aren't behaviour: they are
+    shown only if a scenario that times nothing has no others.
     """
     made = []
     for scenario in run.scenarios:
@@ -115,7 +115,7 @@ def _experiments(run: Run, scenario: Scenario, cells: Sequence[Cell], found: Loo
 
 
 def _said(cell: Cell, names: Iterable[str], observed: Mapping[str, Observed], found: Lookup) -> dict[str, Said]:
-    """What the cell says under each name; nothing where the run does not know why it says nothing."""
+    """Return the observations of the cell by name; empty if the reason for their absence is unknown."""
     silent: Said | None = NOT_OBSERVED if has_told(cell, found) else found.status(cell)
     said = {name: observed.get(name, silent) for name in names}
     return {name: entry for name, entry in said.items() if entry is not None}
@@ -137,7 +137,7 @@ def _belonging(run: Run, scenario: Scenario, seen: _Seen, said: _Told, *, timed:
 
 
 def _differs(scenario: Scenario, name: str, said: _Told) -> bool:
-    """Whether cells that are compared, those of one row, do not all say the same of it."""
+    """Return whether compared cells, those of one row, have different observations of this name."""
     by_row: dict[tuple[str, ...], set[str | None]] = defaultdict(set)
     for cell, entries in said.items():
         if name in entries:
@@ -170,16 +170,16 @@ def fold(
     environments: Sequence[str],
     key: Callable[[Entry], Hashable],
 ) -> list[FoldedLine[Entry]]:
-    """The lines that `said`, by the values of `axes` and the environment, needs.
+    """Return the rows that `said`, by the values of `axes` and the environment, needs.
 
-    An axis is left out where what is said does not depend on it: two entries say the same when their `key` is equal,
-    and one whose key is None (a cell that was not launched) agrees with all. The lines are in the order in which `said`
-    first has their values.
+    An axis is left out if the observations don't depend on it. Two entries are equal if their `key` is equal; an entry
+    whose key is None (a cell that wasn't launched) equals all others. Rows are in the order in which `said` first has
+    their values.
     """
     points = {
         (tuple(zip(axes, values, strict=True)), environment): entry for (values, environment), entry in said.items()
     }
-    # the last axes first: what a header names first tells most
+    # the last axes first, because headers name the most informative axis first
     for axis in reversed(axes):
         # the entries that fall together where the axis is not looked at
         together: dict[tuple[tuple[tuple[str, str], ...], str], list[Entry]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""What a run says of each of its cells: its time per step, or why there is none; and all that have none, by reason."""
+"""The result of each cell: its time per step, or why it has none; and all cells without a result, by reason."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -31,10 +31,10 @@ CUT_OFF = "launches.jsonl has none of its launches, so the file was truncated"
 
 @dataclass(frozen=True, slots=True)
 class Centre:
-    """A launch that counts and gave a number, in `seconds` per step.
+    """A launch that counts and has a number, in `seconds` per step.
 
-    `taken` is the share of its measured time that others had its CPU, which is taken off: it was seconds / (1 - taken).
-    `disturbed` says how it was disturbed, empty where not.
+    `taken` is the share of its measured time in which other processes had its CPU, which is subtracted: the mean was
+    seconds / (1 - taken). `disturbed` describes interference; it is empty without any.
     """
 
     round: int
@@ -51,12 +51,12 @@ class Centre:
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """One cell: its seconds per step, or why it has none.
+    """A cell with its seconds per step, or the reason why it has none.
 
-    `name` identifies it, the same in every run; `status` is `ok` where it has a number. `launches` are those that count
-    and gave one. `undone` says how the steps that a launch took and those that the framework counted differ.
-    `on_device` is what TensorFlow's profiler saw of a GPU in some further steps; None where it saw nothing.
-    `observations` are what its launches saw that is no time: by name, each value once.
+    `name` identifies it, and is the same in every run; `status` is `ok` if it has a number. `launches` are those that
+    count and have a number. `undone` describes the difference between the steps of a launch and those that the
+    framework counted. `on_device` is what TensorFlow's profiler recorded of a GPU in some further steps; None if it
+    recorded nothing. `observations` are values other than times: by name, each distinct value once.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Missing:
 
 
 def cell_name(cell: Cell) -> str:
-    """All that identifies a cell, whatever else its run has: `step tf1.14 cpu call=fit mode=graph`."""
+    """Return the full name of a cell, independent of its run: `step tf1.14 cpu call=fit mode=graph`."""
     axes = [f"{axis}={value}" for axis, value in cell.axes.items()]
     return " ".join([cell.scenario, cell.environment, cell.device.value, *axes])
 

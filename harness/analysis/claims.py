@@ -1,17 +1,16 @@
 """Claims of upstream issues and the measured values: confirmed, not seen here, fixed since.
 
 A ratio is judged as every comparison is: all of a scenario's claims about one quantity are one family of verdicts. The
-direction that is claimed needs the verdict `slower` of the worse side; how large it is, is then said by its interval
-against the claimed range: wholly below it smaller, wholly above it larger, else confirmed. Without such a verdict it is
-not seen where its whole interval lies below half of the way from the margin to the least that is claimed, on the log
-scale: that something small may be left is no claim of something large.
+claimed direction needs the verdict `slower` of the worse side. Its size is then judged by its interval against the
+claimed range: smaller if wholly below it, larger if wholly above it, otherwise confirmed. Without such a verdict, a
+claim isn't seen if its whole interval is below the middle between the margin and the smallest claimed value, on the log
+scale: a small rest doesn't support a claim of something large.
 
-Of an absolute value (seconds, or bytes that each call keeps) there is no other side, so "not seen" needs a bound: a
-tenth of the least that is claimed. Seen is what lies above that with its whole interval, not seen what lies below. An
-interval that starts within the claim, or below it, and ends above ten times the most that is claimed, is unclear.
-What a reporter's machine took differs from this one's by a factor of a few, and of memory an allocator gives back some
-and keeps some; neither makes a tenth. A claim is about something that was noticed, and a tenth of it would not have
-been.
+An absolute value (seconds, or bytes per call) has no other side, so "not seen" needs a bound: 10 % of the smallest
+claimed value. A claim is seen if the whole interval is above it, and not seen if it is below. An interval that starts
+within or below the claim, and ends above ten times the largest claimed value, is unclear. A reporter's machine differs
+from this one by a factor of a few, and an allocator may return some memory; neither reduces a value to 10 %. Somebody
+noticed what a claim is about, and would not have noticed 10 % of it.
 """
 
 import math
@@ -39,14 +38,14 @@ from harness.model.launch import Status
 from harness.model.run import Run
 from harness.model.scenario import MACHINE, Cell, Claim, Scenario
 
-#: What lies below this share of the least that is claimed would not have been reported: it is not seen.
+#: A value below this share of the smallest claimed value would not have been reported, so it counts as not seen.
 SHARE = 0.1
 
 Pair = tuple[Cell, Cell | None]
 
 
 class Outcome(StrEnum):
-    """What is said of a claim in one place."""
+    """The outcome of a claim in one place."""
 
     CONFIRMED = "confirmed"
     SMALLER = "smaller"
@@ -60,7 +59,7 @@ class Outcome(StrEnum):
 
     @property
     def holds(self) -> bool:
-        """Whether what is claimed is there, of whatever size."""
+        """Whether the claimed effect exists, of any size."""
         return self in (Outcome.CONFIRMED, Outcome.SMALLER, Outcome.LARGER)
 
     @property
@@ -71,12 +70,12 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A claim in one place: its cells, and what they show.
+    """A claim in one place: its cells, and their result.
 
-    `estimate` is value(worse) / value(better), above 1 in the claimed direction; of an absolute claim the worse side's
-    seconds, or its bytes a call (a Difference). Its interval is `level` wide. `why` is a clause where there is no
-    clear outcome; `settling` what would settle it. `at_most`: unclear, but all of the interval, which ends here, lies
-    below the claimed range. `compared` is of a ratio.
+    `estimate` is value(worse) / value(better), above 1 in the claimed direction; for an absolute claim it is the worse
+    side's seconds, or its bytes per call (a Difference). Its interval has the level `level`. `why` is a clause if there
+    is no clear outcome, and `settling` what would settle it. `at_most`: the outcome is unclear, but the whole interval,
+    which ends here, is below the claimed range. `compared` belongs to a ratio.
     """
 
     worse: Cell
@@ -96,16 +95,16 @@ class Place:
 
     @property
     def environment(self) -> str:
-        """Where the worse side is."""
+        """The environment of the worse side."""
         return self.worse.environment
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
-    """A claim where it was made (`at`), and in the run's other environments in place of that one, in the run's order.
+    """A claim where it was made (`at`), and in the run's other environments instead, in the run's order.
 
-    `fixed` is the oldest release after the claimed one from which on it is not seen in any that was measured, of a
-    claim that holds where it was made. All of it is of one `machine`, where the run has several.
+    `fixed` is the oldest release after the claimed one from which on the claim isn't seen in any measured release, if
+    it holds where it was made. Everything is of one `machine`, if the run has several.
     """
 
     scenario: Scenario
@@ -117,14 +116,14 @@ class ClaimResult:
 
     @property
     def places(self) -> list[Place]:
-        """Where it was made, then the others."""
+        """The place where the claim was made, then the others."""
         return [self.at, *self.elsewhere]
 
 
 def of_ratio(
     verdict: Verdict | None, interval: Interval | None, claimed: tuple[float, float], margin: float = 0.0
 ) -> Outcome:
-    """What a ratio value(worse) / value(better) says of a claimed range, where `verdict` is that of the worse side.
+    """Return the outcome of a ratio value(worse) / value(better); `verdict` is the verdict of the worse side.
 
     `margin` is a share: 0.03 for 3 %.
     """
@@ -142,7 +141,7 @@ def of_ratio(
 
 
 def of_value(interval: Interval, claimed: tuple[float, float]) -> Outcome:
-    """What an absolute value says of a claimed range: in seconds, or in bytes a call."""
+    """Return the outcome of an absolute value, in seconds or in bytes per call."""
     least, most = SHARE * claimed[0], claimed[1] / SHARE
     if interval.high < least:
         return Outcome.NOT_SEEN
@@ -158,10 +157,10 @@ def _size(interval: Interval, claimed: tuple[float, float]) -> Outcome:
 
 
 def claims(run: Run, found_of: Callable[[str], Lookup]) -> list[ClaimResult]:
-    """Every claim of the run's scenarios of which the run has cells, in the headers' order, and machine by machine.
+    """Return every claim of the run's scenarios of which the run has cells, in the headers' order, by machine.
 
-    Of a run that was asked for some issues' claims, only these: others may share their cells by chance. `found_of`
-    gives what there is of each cell of a quantity.
+    If the run was requested for the claims of some issues, only these are returned: others may share their cells by
+    chance. `found_of` returns the index of the cells of a quantity.
     """
     return [
         replace(result, machine=machine)
@@ -205,7 +204,7 @@ def _named(claim: Claim, run: Run) -> Claim:
 
 
 def _pairs(run: Run, scenario: Scenario, claim: Claim) -> Iterator[Pair]:
-    """The claim's cells where it was made, then in each of the run's other environments in place of that one."""
+    """Return the claim's cells where it was made, and then in each of the run's other environments instead."""
     device = Device.GPU if run.plan.limits.gpus else Device.CPU
     yield scenario.claimed(claim, device)
     claimed = {side.environment for side in (claim.worse, claim.better) if side}
@@ -215,7 +214,7 @@ def _pairs(run: Run, scenario: Scenario, claim: Claim) -> Iterator[Pair]:
 
 
 def _fixed(at: Place, elsewhere: Sequence[Place], releases: Mapping[str, tuple[int, int, int]]) -> Place | None:
-    """The oldest of the later releases from which on the claim is gone in all that tell."""
+    """Return the oldest later release from which on the claim is gone in all releases with an outcome."""
     since = releases.get(at.environment)
     if since is None or not at.outcome.holds:
         return None
@@ -246,7 +245,7 @@ class _Family:
         self._alpha = shown_alpha(len(absolute))
 
     def place(self, claim: Claim, worse: Cell, better: Cell | None) -> Place:
-        """What the claim is worth with these cells."""
+        """Return the outcome of the claim with these cells."""
         absent = self._absent(claim, worse, better)
         if absent:
             return Place(worse, better, *absent)
@@ -309,7 +308,7 @@ class _Family:
         level = 1.0 - alpha
         if rounds < 2:
             return Place(worse, None, Outcome.UNCLEAR, _estimate(claim, values[0], rounds), level, too_few(rounds))
-        # how far above the bound: what decides is its sign
+        # the distance above the bound: its sign decides
         above = means([[value - least for value in values]])
         half = float(half_widths(above, alpha)[0])
         estimate = _estimate(claim, float(above.mean[0]) + least, rounds, half)
@@ -336,7 +335,7 @@ class _Family:
         return Place(worse, None, outcome, estimate, level, why, settling, _below(estimate.interval, claim))
 
     def _settling(self, cell: Cell, above: Logs, alpha: float) -> Settling | None:
-        """What would show on which side of a bound an absolute value lies; `above`: how far above."""
+        """Return what would show on which side of a bound an absolute value is; `above` is its distance above."""
         levels = np.full_like(above.mean, alpha)
         (settling,) = settlings(above, levels, 0.0, [cell], self._found, shown=alpha)
         return settling

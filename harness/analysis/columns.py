@@ -1,4 +1,4 @@
-"""A table's columns: what a scenario's header sets side by side, and nothing known of any one scenario."""
+"""The columns of a table: what a scenario's header compares. Nothing here knows a particular scenario."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ class Side:
 
 @dataclass(frozen=True)
 class ScenarioColumn:
-    """`side` alone: its time per step. With `other`: time(other) / time(side), above 1 when `side` is faster.
+    """A column with the time per step of `side`; with `other`, the ratio time(other) / time(side).
 
-    In a table of another quantity it is that in place of the time. `comparison` is the header's entry that a ratio
-    comes from.
+    A ratio is above 1 if `side` is faster. In a table of another quantity, that quantity replaces the time.
+    `comparison` is the header's entry from which a ratio comes.
     """
 
     side: Side
@@ -36,9 +36,9 @@ class ScenarioColumn:
 
 
 def columns(run: Run, scenario: Scenario, cells: Sequence[Cell], quantity: str = STEP) -> list[ScenarioColumn]:
-    """The values, then the ratios in the header's order, for those of the scenario's `cells` that the run has.
+    """Return the values, then the ratios in the header's order, for the scenario's `cells` that the run has.
 
-    The ratios are those of the header's entries that are about `quantity`.
+    The ratios are those of the header's entries about `quantity`.
     """
     sides = _sides(run, scenario, cells)
     return [
@@ -60,7 +60,7 @@ def _sides(run: Run, scenario: Scenario, cells: Iterable[Cell]) -> list[Side]:
     known = [[environment.name for environment in run.environments], *(list(scenario.axes[axis]) for axis in compared)]
 
     def place(values: tuple[str, ...]) -> list[int]:
-        # what run.json does not list comes last
+        # values that aren't in run.json come last
         return [
             names.index(value) if value in names else len(names) for names, value in zip(known, values, strict=True)
         ]
@@ -72,7 +72,7 @@ def _sides(run: Run, scenario: Scenario, cells: Iterable[Cell]) -> list[Side]:
 
 
 def _pairs(run: Run, scenario: Scenario, entry: Comparison, sides: Sequence[Side]) -> list[tuple[Side, Side]]:
-    """The sides that an entry of the header compares, each with what it is compared with; `sides` may lack that.
+    """Return the sides that an entry compares, each with its other side, which `sides` may lack.
 
     Along an axis: `plus` with each other value (or `against` alone), all else equal, environment by environment. Along
     the environments: each with the run's reference, within each combination of the compared axes.

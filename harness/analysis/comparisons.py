@@ -1,4 +1,4 @@
-"""The comparisons of one table, each with its ratio, its verdict and what stands behind it."""
+"""The comparisons of one table, each with its ratio, its verdict and their basis."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -39,8 +39,8 @@ from harness.model.scenario import Cell
 class Settling:
     """How many more rounds settle an unclear verdict, and with which `probability`: POWER or more.
 
-    Where MOST_ROUNDS in all are not enough, those up to them, and their lower probability. `seconds` is what they take
-    in all groups of the machine together; `half` is half the interval's width then, on the log scale.
+    If MOST_ROUNDS in all aren't enough, it has the rounds up to them, and their lower probability. `seconds` is what
+    they take in all groups of the machine together; `half` is half the interval's width after them, on the log scale.
     """
 
     rounds: int
@@ -50,22 +50,22 @@ class Settling:
 
     @property
     def is_likely(self) -> bool:
-        """Whether so many rounds are likely to be enough."""
+        """Whether these rounds are likely to be enough."""
         return self.probability >= POWER
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One cell against another.
+    """A comparison of two cells.
 
-    `ratio` is time(cell) / time(other): how many times as long `cell` takes, above 1 if it is slower. Its interval is
-    `level` wide: 1 - 0.05 / m of m that are judged together, and more if a run is judged more than once
-    (analysis/looks.py). `verdict` (by Holm) says what `cell` is; if it is None, `withheld` says why. `alone` is how
-    many times as large the ratio is where each was measured alone, of launches that took turns, with its interval at
-    the same level. `settling` is of an unclear one. `work` tells whether both did the same, `pythons` are the two
-    interpreters' versions if they differ. `steps`: one of the two changes while it is measured, so both are compared
-    between these numbers of steps made before. `contention` is by how much the ratio may be wrong, on the log scale, if
-    CPU contention was subtracted: the interval is that much longer on both sides.
+    `ratio` is time(cell) / time(other), above 1 if `cell` is slower. Its interval has the level `level`: 1 - 0.05 / m
+    for m comparisons that are judged together, and more if a run is judged more than once (analysis/looks.py).
+    `verdict` (by Holm) describes `cell`; if it is None, `withheld` has the reason. `alone` is the ratio of sequential
+    measurements relative to this ratio, for interleaved launches, with its interval at the same level. `settling`
+    belongs to an unclear verdict. `work` says whether both did the same, and `pythons` are the two interpreters'
+    versions if they differ. `steps`: one of the two is non-stationary, so both are compared between these numbers of
+    earlier steps. `contention` is the possible error of the ratio on the log scale, if CPU contention was subtracted:
+    the interval is that much longer on both sides.
     """
 
     cell: Cell
@@ -83,7 +83,7 @@ class Compared:
 
     @property
     def bias(self) -> Estimate | None:
-        """What `alone` says, if it is shown not to be 1: both intervals then are as much wider as it is away from 1."""
+        """The ratio in `alone`, if it is shown to differ from 1: it makes both intervals wider."""
         return self.alone if turns.is_bias(self.alone) else None
 
     @property
@@ -94,9 +94,9 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two cells, the log ratio of each round that has both, and `weight`: its variance, where a launch has one of 1.
+    """Two cells, the log ratio of each round that has both, and `weight`: its variance if a launch has variance 1.
 
-    `changes`: one of their steps does while it is measured, so the ratio is of the `steps` that both have, if any.
+    `changes`: the steps of one of them are non-stationary, so the ratio is over the `steps` that both have, if any.
     """
 
     cell: Cell
@@ -119,10 +119,10 @@ class _Pair:
 
 
 def compare(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float) -> list[Compared | None]:
-    """What each pair of (cell, other) shows, judged together; None where no round has both.
+    """Return the comparison of each pair (cell, other), judged together; None if no round has both.
 
-    `margin` is a share: 0.03 for 3 %. Pairs with one round, those that did different work, and those of a step that
-    changes and no steps in common are not judged, and not counted when the level is divided among the others.
+    `margin` is a share: 0.03 for 3 %. Pairs with one round, pairs that did different work, and pairs of non-stationary
+    steps without common steps aren't judged, and don't count when the level is divided among the others.
     """
     known = [_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and pair.judged]
@@ -157,11 +157,12 @@ def _withheld(said: Judgement) -> Judgement:
 
 
 def compare_growth(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Compared | None]:
-    """What each pair of (cell, other) shows of memory growth, judged together; None where no round has both.
+    """Return the comparison of memory growth of each pair, judged together; None if no round has both.
 
-    `ratio` is how much more each call of `cell` keeps than one of `other`, in bytes: a Difference. Its interval is a t
-    interval of the paired differences, each with its own variance: what leaks scatters unlike what does not. The
-    margin is PIECE over the calls that were looked at; a control of growth beyond it takes the verdict away.
+    `ratio` is how many more bytes each call of `cell` keeps than one of `other`: a Difference. Its interval is a t
+    interval of the paired differences, each with its own variance, because cells that leak vary differently from cells
+    that don't. The margin is PIECE over the calls of the later half. A control with growth beyond it withholds the
+    verdict.
     """
     known = [_growth_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and pair.judged]
@@ -207,10 +208,10 @@ def settlings(
     shown: float | Floats,
     bias: float | Floats = 0.0,
 ) -> list[Settling | None]:
-    """Return what settles each of the `logs`, of shape (m,) as `cells`; None for one that has MOST_ROUNDS already.
+    """Return what settles each of the `logs`, of shape (m,) as `cells`; None for one that has MOST_ROUNDS.
 
-    `alpha` is the level at which each is judged, and `shown` that of the intervals that are shown; `margin` and `bias`
-    are those of `judge`. A run that is continued shares its level with the looks before.
+    `alpha` is the level at which each is judged, and `shown` the level of the intervals; `margin` and `bias` are those
+    of `judge`. A run that continues shares its level with earlier looks.
     """
     known = [found.look(cell) for cell in cells]
     share = np.array([look.share for look in known])
@@ -228,7 +229,7 @@ def settlings(
 
 
 def control_of_growth(cell: Cell, found: Lookup) -> Difference | None:
-    """The control of memory growth of the cell's group, in bytes a call; None where the group has none."""
+    """Return the control of memory growth of the cell's group in bytes per call; None if the group has none."""
     group = found.groups.get(cell)
     members = [each for each in found.numbers if found.groups.get(each) == group]
     return growth_control([launch for each in members for launch in found.numbers[each]])
@@ -251,7 +252,7 @@ def _growth_verdict(
 
 
 def _growth_pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:
-    """The two with the difference of each round in place of a log ratio."""
+    """Return the pair with the difference of each round instead of a log ratio."""
     one, two = (growths(found.numbers.get(each, ())) for each in (cell, other))
     differences = [one[number] - two[number] for number in sorted(one.keys() & two.keys())]
     if not differences:
@@ -261,7 +262,7 @@ def _growth_pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:
 
 
 def _piece(pair: _Pair, found: Lookup) -> float:
-    """What memory may grow by each call with nothing being kept: PIECE over the fewest later calls of a launch."""
+    """Return the memory growth per call that occurs without a leak: PIECE over the fewest later calls of a launch."""
     launches = [*found.numbers[pair.cell], *found.numbers[pair.other]]
     return PIECE / max(1.0, min(calls_looked_at(launch) for launch in launches if launch.memory))
 
@@ -274,13 +275,13 @@ def _unjudged_growth(pair: _Pair, judged: int, found: Lookup) -> Compared:
 
 
 def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, planned: int = 0) -> list[float | None]:
-    """Half the width of each pair's interval on the log scale, at 1 - 0.05 / m for the m pairs that are judged.
+    """Return half the width of each pair's interval on the log scale, at 1 - 0.05 / m for m judged pairs.
 
-    Where so many are `planned` that are not measured yet, m is that.
+    m is at least the number of `planned` pairs, including pairs that aren't measured yet.
 
-    What `compare` shows, whatever the verdicts: so a rule that stops by it does not look at these. But for a bias that
-    was found, which no more rounds take away. None for a pair that is not judged; infinite for one with too few rounds
-    to be.
+    These are the widths of `compare`, whatever the verdicts, so that a rule that stops by width doesn't look at
+    verdicts. They don't include a bias that was found, which more rounds don't remove. None for a pair that isn't
+    judged; infinite for one with too few rounds.
     """
     known = [_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and pair.judged]
@@ -316,11 +317,11 @@ def open_widths(
 
 
 def ratios(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, alpha: float = ALPHA) -> list[Estimate | None]:
-    """time(cell) / time(other) of each pair, with an interval of 1 - `alpha` of its own, whatever else is compared.
+    """Return time(cell) / time(other) of each pair with its own interval of 1 - `alpha`.
 
-    What `compare` shows before the level is divided among the pairs and before what a bias adds: variances are
-    moderated over all of these. None where no round has both, and where a step changes and the two have too few steps
-    in common. Of one round there is no interval.
+    That is the result of `compare` before the level is divided among the pairs and before the effect of a bias:
+    variances are moderated over all of these. None if no round has both, and for non-stationary steps with too few
+    common steps. One round has no interval.
     """
     known = [_pair(cell, other, found) for cell, other in pairs]
     family = [pair for pair in known if pair and len(pair.logs) > 1 and not pair.apart]
@@ -334,9 +335,9 @@ def ratios(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, alpha: float = ALP
 
 
 def _alone(family: Sequence[_Pair], found: Lookup) -> list[Estimate | None]:
-    """How many times as large each ratio is where launches were measured alone.
+    """Return each ratio of sequential measurements relative to the interleaved ratio.
 
-    What is measured alone comes last: of a step that changes, it is no check of turns.
+    Sequential samples come last: for non-stationary steps they are no check of interleaving.
     """
     stretches = turns.alone([(pair.cell, pair.other) for pair in family], found)
     return [None if pair.changes else each for pair, each in zip(family, stretches, strict=True)]
@@ -357,7 +358,7 @@ def _are_settled(logs: Logs, log_margins: Floats, bias: Floats, shares: Floats) 
 
 
 def _shares(family: Sequence[_Pair], logs: Logs, log_margins: Floats, bias: Floats, found: Lookup) -> Floats:
-    """What each comparison may use of the level: less where it is settled, and was not waited for to be narrow."""
+    """Return the share of the level of each comparison: less for a settled one that wasn't measured to be narrow."""
     looks = [found.look(pair.cell) for pair in family]
     share, settled, narrow = (
         np.array([getattr(look, name) for look in looks], np.float64) for name in ("share", "settled", "narrow")

@@ -1,4 +1,4 @@
-"""What differs between two runs beside their times: machine, engine, measurement, harness, scenarios, environments."""
+"""Differences between two runs beside their times: machine, engine, measurement, harness, scenarios, environments."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from harness.model import gpu
 from harness.model.run import Run
 from harness.model.scenario import Cell
 
-#: Two machines have the same memory when it differs by no more than this share: what a kernel keeps for itself varies.
+#: Two machines have the same memory if it differs by at most this share, because the kernel's own part varies.
 MEMORY = 0.05
 
 # of an engine on this machine the host says these itself
 _OF_THE_HOST = {"system", "kernel", "architecture", "cpus", "memory_bytes"}
-# what says the same in other words
+# facts that repeat others
 _TOLD_ELSEWHERE = {"why", "name", "pinned_to", "registry"}
 
 
 class Aspect(StrEnum):
-    """What a difference is of."""
+    """The kind of a difference."""
 
     MACHINE = "machine"
     ENGINE = "engine"
@@ -32,10 +32,10 @@ class Aspect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One fact that differs, with both values as they are stored; None where a run does not have it.
+    """A fact that differs, with both stored values; None if a run doesn't have it.
 
-    `subject` is the scenario's or the environment's name, else empty. `name` is a package's, or what the fact is called
-    in run.json.
+    `subject` is the scenario's or the environment's name, otherwise empty. `name` is the package, or the fact's name in
+    run.json.
     """
 
     part: Aspect
@@ -46,11 +46,11 @@ class Difference:
 
 
 def machines(first: Run, second: Run) -> list[Difference]:
-    """The facts by which the two runs' machines are not the same one; empty where they are, as far as runs tell.
+    """Return the facts in which the two runs' machines differ; empty if they are the same, as far as runs show.
 
-    CPU, cores and memory; where both used GPUs, these, their driver and how they are set: a power limit moves times as
-    another card does. A run tells nothing that identifies its machine, so two of one make are not told apart. The
-    kernel may differ: it changes on one machine too.
+    These are CPU, cores and memory; if both used GPUs, also the GPUs, their driver and settings, because a power limit
+    changes times as another GPU does. A run has no unique id of its machine, so two machines of the same model look
+    alike. The kernel may differ, because it is updated on one machine too.
     """
     one, other = map(_machine, (first, second))
     found = [each for each in _each(Aspect.MACHINE, "", one, other) if not _same_memory(each)]
@@ -78,7 +78,7 @@ def _software(cell: Cell, run: Run) -> tuple[Any, ...]:
 
 
 def _facts(run: Run, environments: Iterable[str]) -> dict[tuple[Aspect, str], Mapping[str, Any]]:
-    """All that may move times, by what it is of: an aspect, and the scenario's or the environment's name."""
+    """Return all facts that may change times, by aspect, and by the scenario's or the environment's name."""
     sampling, limits, auto = run.plan.sampling, run.plan.limits, "as the pilot asks"
     left_out = frozenset() if run.backend.is_remote else _OF_THE_HOST
     return {
@@ -116,14 +116,14 @@ def _less(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _machine(run: Run) -> dict[str, Any]:
-    """What makes a machine another one; of a remote engine, its own."""
+    """Return the facts that identify a machine; with a remote engine, those of the engine's machine."""
     remote = run.backend.is_remote
     facts, names = (run.backend.told(), ("architecture", "cpus")) if remote else (run.host, ("cpu", "cores"))
     return {name: facts.get(name) for name in (*names, "memory_bytes")}
 
 
 def _cards(first: Run, second: Run) -> list[Difference]:
-    """What differs between the runs' GPUs; where they are does not move times."""
+    """Return the differences between the runs' GPUs. Their position doesn't matter."""
     found = gpu.differing(first.host.get("gpus"), second.host.get("gpus"), but=("index", "pci"))
     return [Difference(Aspect.MACHINE, "", name, one, other) for name, one, other in found]
 

@@ -1,8 +1,8 @@
-"""The A/A control: the reference against itself, so that a run shows what it calls a difference where there is none.
+"""The A/A control: the baseline against itself, which shows the differences that the run finds between equal cells.
 
-Its variance is moderated as that of the ratios is, by the residual of the launches of its group, and so it holds with
-one group and few rounds. There the two launches of a round are two cells: their difference is what is looked for, and
-must not be in what they scatter by.
+Its variance is moderated like those of ratios, with the residual of its group's launches, so it works with one group
+and few rounds. There the two launches of a round are two cells: the difference between them is what the control tests,
+and must not be part of the residual.
 """
 
 import math
@@ -20,10 +20,10 @@ from harness.analysis.statistics import Estimate, means, student
 from harness.model.launch import Launch, Role
 from harness.model.scenario import Cell
 
-#: A control that shows no bias up to this, as a share, is no check.
+#: A control that can show only a larger bias than this, as a share, is no check.
 MOST_BIAS = 0.10
 
-#: The variance of the difference of two launches, where a launch has one of 1.
+#: The variance of the difference of two launches, if one launch has variance 1.
 WEIGHT = 2.0
 
 
@@ -35,15 +35,16 @@ class Control:
     groups: int
 
     def beyond(self, margin: float) -> bool:
-        """Whether the whole interval lies outside `margin` (log scale): then the run calls nothing a difference."""
+        """Whether the control is beyond `margin` (log scale)."""
         ends = self.estimate.interval
         return ends is not None and (math.log(ends.low) > margin or math.log(ends.high) < -margin)
 
     def least_bias(self, margin: float) -> float:
-        """Return the least bias, a difference of the two launches, that the run could have shown; on the log scale.
+        """Return the smallest bias, a difference of the two launches, that the run could have shown; on the log scale.
 
-        The interval of a control that measures it just lies beyond `margin` (log scale): the margin and half of the
-        interval's width. A true bias of that size is shown in half of such runs. Infinite without an interval.
+        If a control measures exactly that bias, its interval is just beyond `margin` (log scale): it is the margin plus
+        half of the interval's width. A true bias of that size is shown in half of such runs. Infinite without an
+        interval.
         """
         ends = self.estimate.interval
         return margin + math.log(ends.high / ends.low) / 2.0 if ends else math.inf
@@ -54,16 +55,16 @@ class Control:
 
 
 def beyond(controls: Iterable[Control | None], margin: float) -> bool:
-    """Whether one of the controls lies beyond `margin` (log scale)."""
+    """Return whether one of the controls is beyond `margin` (log scale)."""
     return any(each.beyond(margin) for each in controls if each)
 
 
 def control(counting: Sequence[Launch], scatters: Mapping[str, Scatter] | None = None) -> Control | None:
-    """The control of the launches that count; None where no round has two numbers of one cell.
+    """Return the control of the launches that count; None if no round has two numbers of one cell.
 
-    Of a round in several blocks it is that of the block with both: the others have the control cell once, to be
-    compared with that block's cells. `scatters` is by group what its launches scatter by,
-    `with_control_apart`; a group that has none is known by its own pairs alone.
+    In a round with several blocks it is in the block with both launches. The other blocks have the control cell once,
+    to be compared with the cells there. `scatters` are the variances by group from `with_control_apart`; a group
+    without them is judged by its own pairs alone.
     """
     numbers = [launch for launch in counting if gave_number(launch)]
     measured = {_place(each): math.log(centre(each)) for each in numbers if each.role is Role.MEASURE}
@@ -81,9 +82,9 @@ def control(counting: Sequence[Launch], scatters: Mapping[str, Scatter] | None =
 
 
 def with_control_apart(scatter: Scatter, numbers: Mapping[Cell, Sequence[Launch]]) -> Scatter:
-    """Return a group's scatter in which the control's launches are those of a cell of their own.
+    """Return a group's variances in which the control's launches form a cell of their own.
 
-    `numbers` has the launches of each of its cells, in the order in which it has them.
+    `numbers` has the launches of each of its cells in order.
     """
     made = [launch for cell in dict.fromkeys(scatter.cells) for launch in numbers[cast(Cell, cell)]]
     labels = [(each.cell, each.role) if each.role is Role.CONTROL else each.cell for each in made]
@@ -91,7 +92,7 @@ def with_control_apart(scatter: Scatter, numbers: Mapping[Cell, Sequence[Launch]
 
 
 def _place(launch: Launch) -> tuple[str, int, int, Cell]:
-    """What a control shares with the launch that it is compared with."""
+    """Return what a control shares with the launch with which it is compared."""
     return launch.group, launch.round, launch.block, launch.cell
 
 

@@ -1,4 +1,4 @@
-"""How a run went: where its groups ended, how long launches measured, and its launches in order of time."""
+"""Run timeline: after which round groups stopped, how long launches measured, and launches in order of time."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from harness.model.run import Run, StopReason
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """So many groups that ended for one reason, and after how many rounds, fewest first.
+    """Groups that stopped for the same reason, and after which rounds, fewest first.
 
-    `early` is the round before which no interval is looked at, where some ended before it; else 0.
+    `early` is the round before which no interval is looked at, if some stopped before it; otherwise 0.
     """
 
     reason: StopReason
@@ -37,10 +37,10 @@ class Endings:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One launch that gave a number: the `place`-th of its table, and its centre as a factor of its cell's mean.
+    """A launch with a number: its `place` in the table, and its centre as a factor of its cell's mean.
 
-    `mean` is that mean in seconds per step. `counts`: it is in the numbers; else its round was done again, or more than
-    once. `disturbed`: others disturbed it.
+    `mean` is that mean in seconds per step. `counts`: it is in the numbers; otherwise its round was repeated.
+    `disturbed`: it had interference.
     """
 
     launch: Launch
@@ -96,6 +96,6 @@ def timeline(table: ScenarioTable, launches: Sequence[Launch], found: Lookup) ->
             counts=id(launch) in counting,
             disturbed=bool(disturbed(launch)),
         )
-        # all instants are UTC, written in one way; what is not told keeps the order in which launches ended
+        # all times are UTC in the same format; launches without a time keep the order in which they ended
         for place, launch in enumerate(sorted(known, key=lambda launch: launch.started), 1)
     ]

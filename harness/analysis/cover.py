@@ -14,9 +14,9 @@ _Sides = dict[str, set[str]]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """All cells of a scenario whose values lie in `values`; an axis (or `environment`) not named takes every value.
+    """All cells of a scenario whose values are in `values`; an axis (or `environment`) without values takes all.
 
-    `count` is how many cells of the run that is.
+    `count` is the number of such cells in the run.
     """
 
     scenario: str

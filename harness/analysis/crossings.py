@@ -1,19 +1,19 @@
-"""Where one curve crosses another along a sweep, and how sure that is.
+"""Crossovers of two curves along a sweep, with their uncertainty.
 
-At each size of the sweep, each round gives two times, and their log ratio. Between neighbouring sizes a time is taken
-to be a straight line in the size, in every round: so much to begin with, and so much for each. Ratios of such lines are
-curves, followed in small steps (`finer`), between which they are straight in the log of the size (in the size itself
-where one is not above 0). A crossing is where the mean of the rounds' log ratios passes 0.
+At each size of the sweep, each round gives two times, and their log ratio. Between neighbouring sizes, a time is
+assumed to be linear in the size, in every round. Ratios of such lines are curves. They are followed in small steps
+(`finer`), between which they are linear in the log of the size (in the size itself, if a size isn't above 0). A
+crossover is where the mean of the rounds' log ratios is 0.
 
-Its interval is made of the sizes at which a t test over the rounds does not reject "both take as long": the test is
-inverted, as E. C. Fieller does for a ratio of means, "Some problems in interval estimation", Journal of the
-Royal Statistical Society B 16, 1954. Like his, the set need not be one interval, and need not be bounded: it may reach
-an end of the sweep, and it may hold sizes where the mean does not cross. All of it is told, so whatever the number of
-crossings, each of them is in it with 95 %.
+Its interval has the sizes at which a t test over the rounds doesn't reject "both take as long": the test is inverted,
+as E. C. Fieller does for a ratio of means, "Some problems in interval estimation", Journal of the Royal Statistical
+Society B 16, 1954. Like his, the set may consist of several intervals, may be unbounded (it reaches an end of the
+sweep), and may have sizes where the mean doesn't cross. All of it is reported. So whatever the number of crossovers,
+each is in it with 95 % confidence.
 
-Sizes are paired by round: what the test looks at is each round's own value on its line. That is exact for normal
-values, whatever the correlation of two sizes in a round, and a round that the machine spoilt for both does not count as
-two independent observations.
+Sizes are paired by round: the test uses each round's own value on its line. That is exact for normal values, whatever
+the correlation of two sizes in a round, and a round with interference in both doesn't count as two independent
+observations.
 """
 
 import math
@@ -33,10 +33,10 @@ STEPS = 32
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """One crossing: `at` a size, the sizes of its interval, and whether the log ratio is above 0 after it.
+    """A crossover: `at` a size, the sizes of its interval, and whether the log ratio is above 0 after it.
 
-    An interval ends where the test rejects; `opens_low` and `opens_high` tell that it does not before the sweep ends.
-    It is None of a single round. Where the mean crosses several times within one interval, `at` is the middle one.
+    An interval ends where the test rejects; `opens_low` and `opens_high` say that it doesn't reject before the sweep
+    ends. It is None for a single round. If the mean crosses several times within one interval, `at` is the middle one.
     """
 
     at: float
@@ -74,7 +74,7 @@ def finer(sizes: Sequence[float], steps: int = STEPS) -> Floats:
     spaced = np.geomspace if sizes[0] > 0.0 else np.linspace
     inner = [spaced(low, high, steps, endpoint=False) for low, high in pairwise(sizes)]
     fine = np.concatenate([*inner, sizes[-1:]])
-    # what was measured as it was given, without what roots and powers lose
+    # a measured size keeps its exact value, which roots and powers would round
     fine[::steps] = sizes
     return fine
 
@@ -86,11 +86,11 @@ def along(sizes: Sequence[float], times: Floats) -> Floats:
 
 
 def lead(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence[float] | None = None) -> Lead:
-    """Who leads, by log ratios of shape (rounds, sizes): two increasing sizes at least, and one round at least.
+    """Return which side leads, by log ratios of shape (rounds, sizes): at least two increasing sizes and one round.
 
-    `measured` are those of the sizes that were, all of them unless given. Each test is made at 1 - 0.05 divided by how
-    many they are, and a crossing is one only where some measured size shows who leads. Otherwise equal curves would
-    cross in 28 % of sweeps of five sizes in five rounds; so they do in 4 %.
+    `measured` are the measured sizes, by default all. Each test has the level 1 - 0.05 divided by their number, and a
+    crossover counts only if some measured size shows who leads. Otherwise equal curves would cross in 28 % of sweeps of
+    five sizes in five rounds; with this rule, they do in 4 %.
     """
     known = sizes if measured is None else measured
     level = 1.0 - ALPHA / len(known)
@@ -113,7 +113,7 @@ def lead(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence[float
     for stretch in (each for each in stretches if each.sign == 0):
         inside = [root for root in roots if stretch.low <= root[0] <= stretch.high]
         opens_low, opens_high = stretch.low <= first, stretch.high >= last
-        # passing 0 an even number of times leads back, and one that may lie anywhere is no crossing that is shown
+        # an even number of zeros returns to the same side, and an interval that covers everything shows no crossover
         if len(inside) % 2 == 0 or (opens_low and opens_high) or not is_shown:
             unclear.append(interval(stretch))
             continue
@@ -140,11 +140,11 @@ def _size(place: float, log: bool) -> float:
 
 
 def _segment(ends: Floats, means: Floats, logs: Floats, level: float) -> list[_Stretch]:
-    """What the test says between two sizes at `ends`, from the log ratios at both, of shape (rounds, 2).
+    """Return the test's result between two sizes at `ends`, from the log ratios at both, of shape (rounds, 2).
 
-    At the share w of the way, mean² > t² · variance / rounds rejects. Both sides are quadratic in w, so what is not
-    rejected ends at the zeros of a quadratic. It is written around the mean's own zero where that lies here: there it
-    is below 0 however small the variance is, and no digits are lost.
+    At the share w of the way, mean² > t² · variance / rounds rejects. Both sides are quadratic in w, so the range that
+    isn't rejected ends at the zeros of a quadratic. It is expressed around the mean's own zero if that is in this
+    segment: there it is below 0 however small the variance is, without loss of precision.
     """
     before, rise = float(means[0]), float(means[1]) - float(means[0])
     (root,) = _zeros(before, rise) or [math.nan]
@@ -154,7 +154,7 @@ def _segment(ends: Floats, means: Floats, logs: Floats, level: float) -> list[_S
     rounds = len(logs)
     if rounds > 1:
         (one, both), (_, other) = np.cov(logs, rowvar=False).tolist()
-        # clocks tell no smaller spread
+        # clocks can't show a smaller variance
         one, other = max(one, RESOLUTION**2), max(other, RESOLUTION**2)
         bend, scale = one - 2.0 * both + other, student(rounds - 1, level) ** 2 / rounds
         constant -= scale * max(one + origin * (2.0 * (both - one) + origin * bend), RESOLUTION**2)
@@ -199,7 +199,7 @@ def _merged(stretches: Sequence[_Stretch]) -> list[_Stretch]:
 
 
 def _roots(places: Floats, mean: Floats) -> list[tuple[float, bool]]:
-    """Where the broken line of the means changes its sign, in order, and whether it rises there."""
+    """Return where the piecewise linear mean changes its sign, in order, and whether it rises there."""
     known = [index for index in range(len(mean)) if mean[index] != 0.0]
     roots = []
     for one, two in pairwise(known):

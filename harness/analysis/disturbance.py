@@ -1,8 +1,8 @@
-"""Which launches and rounds were disturbed: judged by what else the machine did meanwhile, never by the times.
+"""Interference: which launches and rounds were noisy, judged by the machine's other activity, never by the times.
 
-All of it is of the steady state, the timed part alone: what the worker saw of the CPUs from inside, and what was seen
-of its GPUs from outside. See docs/dev/contracts.md. CPU contention is subtracted from the times (`rounds.taken`);
-`Contention` is by how much that may be wrong.
+Everything is about the steady state, the timed part alone: the CPUs as seen by the worker, and the GPUs as seen from
+outside. See docs/dev/contracts.md. CPU contention is subtracted from the times (`rounds.taken`); `Contention` is the
+possible error of that.
 """
 
 import math
@@ -40,7 +40,7 @@ _SLOWED_BY = {
 
 @dataclass(frozen=True, slots=True)
 class DisturbedRound:
-    """One attempt at a round of a group, how it was disturbed, and whether a later attempt counts in its place."""
+    """An attempt at a round of a group with interference, its description, and whether a later attempt replaces it."""
 
     group: str
     round: int
@@ -50,10 +50,10 @@ class DisturbedRound:
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """What other processes did to `rounds` measured rounds, repetitions included. `told`: launches watched them.
+    """Interference in `rounds` measured rounds, including repetitions. `told`: launches monitored it.
 
-    `taken` are the shares of their time that others had the CPU of those of the `launches` in the numbers from which it
-    is taken off; `stopped` the shares of those that a CPU quota stopped, with what others had.
+    `taken` are the shares of time that other processes had, of those of the `launches` from whose times it is
+    subtracted. `stopped` are the shares of launches that a CPU quota stopped, including contention.
     """
 
     told: bool
@@ -65,12 +65,12 @@ class Disturbance:
 
     @property
     def repeated(self) -> int:
-        """How many of the disturbed ones were repeated."""
+        """How many of the noisy rounds were repeated."""
         return sum(each.repeated for each in self.disturbed)
 
 
 def disturbed(launch: Launch) -> str:
-    """How the launch was disturbed, in a clause; empty where it was not, or where that cannot be told."""
+    """Describe the interference in a launch in a clause; empty if there was none or it is unknown."""
     told = launch.resources
     on_own = _on_own_cpus(told)
     if on_own:
@@ -87,7 +87,7 @@ def _on_gpus(told: Mapping[str, float]) -> str:
     if others:
         return "another process was on its GPU" if others == 1 else f"{others:.0f} other processes were on its GPU"
     share, readings = told.get("gpu_throttled_share", 0.0), told.get("gpu_samples", 0.0)
-    # where the readings are of the whole launch, they say nothing of the timed part
+    # readings of the whole launch say nothing about the timed part
     if not told.get("gpu_steady") or share <= OWN_SHARE or round(share * readings) < SLOWED_READINGS:
         return ""
     by = next((words for name, words in _SLOWED_BY.items() if told.get(name)), "its hardware")
@@ -120,12 +120,12 @@ def _on_other_cpus(told: Mapping[str, float]) -> str:
 
 
 def is_watched(launch: Launch) -> bool:
-    """Whether the launch could tell what others did on its CPUs."""
+    """Return whether the launch could observe other processes on its CPUs."""
     return "steady_own_cpus_busy_seconds" in launch.resources
 
 
 def disturbed_rounds(launches: Sequence[Launch]) -> dict[tuple[str, int, int], str]:
-    """Group, round and attempt of each measured round in which a launch was disturbed, and how the first one was."""
+    """Return group, round and attempt of each noisy round, with the interference of its first noisy launch."""
     found: dict[tuple[str, int, int], str] = {}
     for launch in launches:
         reason = "" if launch.role is Role.PILOT else disturbed(launch)
@@ -135,7 +135,7 @@ def disturbed_rounds(launches: Sequence[Launch]) -> dict[tuple[str, int, int], s
 
 
 def disturbance(run: Run, launches: Sequence[Launch]) -> Disturbance:
-    """Which rounds were disturbed."""
+    """Return which rounds were noisy."""
     measured = [launch for launch in launches if launch.role is not Role.PILOT]
     found = disturbed_rounds(measured)
     # by group and round, the attempt that counts
@@ -157,10 +157,10 @@ def disturbance(run: Run, launches: Sequence[Launch]) -> Disturbance:
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """What CPU contention took of the launches of a group, and how far these launches show that it was right.
+    """CPU contention in the launches of a group, and how far these launches show that its subtraction is right.
 
-    `losses` are each cell's by round: the mean of log 1/(1 - taken) over its launches. `unchecked` is the share, from 0
-    to 1, of a difference between two cells' losses that may be wrong (see `unchecked`).
+    `losses` are by cell and round: the mean of log 1/(1 - taken) over its launches. `unchecked` is the share, from 0 to
+    1, of a difference between two cells' losses that may be wrong (see `unchecked`).
     """
 
     losses: Mapping[Cell, Series]
@@ -194,11 +194,10 @@ def contention(launches: Iterable[Launch]) -> Contention | None:
 
 
 def possible_error(loss: float, other: float, unchecked: float) -> float:
-    """Return by how much the log ratio of two cells with these mean losses may be wrong, either way.
+    """Return by how much the log ratio of two cells with these mean losses may be wrong, in either direction.
 
-    The cells of a round share a core and lose alike. So of a difference between their losses the share that is
-    `unchecked` may be an error, and each cell may have an error of its own: `ERROR` of its loss, independent of the
-    other's.
+    The cells of a round share a core and lose alike. So the `unchecked` share of a difference between their losses may
+    be an error, and each cell may have its own error: `ERROR` of its loss, independent of the other cell's error.
     """
     return unchecked * abs(loss - other) + ERROR * math.hypot(loss, other)
 
@@ -206,13 +205,12 @@ def possible_error(loss: float, other: float, unchecked: float) -> float:
 def unchecked(
     cells: Sequence[Hashable], rounds: Sequence[Hashable], logs: Sequence[float], losses: Sequence[float]
 ) -> float:
-    """Return which share of a difference in losses may be wrong, as a group's launches show it: from 0 to 1.
+    """Return which share of a difference in losses may be wrong, from a group's launches: from 0 to 1.
 
-    Each launch gives one of each: its log centre after the subtraction, and its loss. Beside an effect of each cell and
-    of each round (a launch and its round change speed together), the slope of the first on the second is 0 if the
-    subtraction is right, and -1 if what is subtracted differs between launches and their time does not. The result is
-    the end of the slope's 95 % interval that is farther from 0, and 1 where launches are too few, or lose too much
-    alike, to tell.
+    Each launch gives its log centre after the subtraction, and its loss. With an effect of each cell and each round (a
+    launch and its round change speed together), the slope of the first on the second is 0 if the subtraction is right,
+    and -1 if the subtracted time differs between launches and their real time doesn't. The result is the end of the
+    slope's 95 % interval that is farther from 0, and 1 if launches are too few, or lose too much alike, to decide.
     """
     left, freedom = residuals(cells, rounds, logs)
     lost, _ = residuals(cells, rounds, losses)

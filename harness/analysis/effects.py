@@ -46,10 +46,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The factors that an interaction of two changes is made of, means over the remaining axes.
+    """The factors of which the interaction of two changes consists, as means over the remaining axes.
 
-    Of the first change without the second (`alone`) and with it (`with_second`), and of both (`together`).
-    The interaction is with_second / alone.
+    They are the factors of the first change without the second (`alone`) and with it (`with_second`), and of both
+    (`together`). The interaction is with_second / alone.
     """
 
     alone: float
@@ -59,10 +59,11 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One change's main effect, or the interaction of two changes, as a factor of the time per step.
+    """The main effect of a change, or the interaction of two changes, as a factor of the time per step.
 
-    The interval of `estimate` is `level` wide (0.95 and more). `verdict` is `slower` for a factor beyond the margin
-    above 1 and `faster` for one below; where it is None, `withheld` says why. Only an interaction has `parts`.
+    The interval of `estimate` has the level `level` (0.95 or more). `verdict` is `slower` for a factor beyond the
+    margin above 1 and `faster` for one below; if it is None, `withheld` has the reason. Only an interaction has
+    `parts`.
     """
 
     changes: tuple[Change, ...]
@@ -74,7 +75,7 @@ class Effect:
 
     @property
     def beyond(self) -> bool:
-        """Whether it is shown to lie beyond the margin."""
+        """Whether it is shown to be beyond the margin."""
         return self.verdict in (Verdict.SLOWER, Verdict.FASTER)
 
     @property
@@ -92,13 +93,13 @@ def effects(
     share: float = 1.0,
     contention: tuple[Floats, float] | None = None,
 ) -> list[Effect]:
-    """The main effects and two-way interactions, judged together.
+    """Return the main effects and two-way interactions, judged together.
 
-    `logs` are log centres of shape (rounds, levels of the first axis, levels of the second, …); each axis has two
-    levels at least, its base first. `margin` is a share, 0.03 for 3 %; `share` is what they may use of the level. One
-    round has no intervals, and fewer than three have no verdicts. `contention`, if CPU contention was subtracted: what
-    each centre lost (the shape of `logs`), and which share of a difference in that is unchecked. Intervals are as much
-    longer as `disturbance.possible_error` says.
+    `logs` are log centres of shape (rounds, levels of the first axis, levels of the second, …); each axis has at least
+    two levels, its base first. `margin` is a share, 0.03 for 3 %; `share` is the share of the level that they may use.
+    One round has no intervals, and fewer than three have no verdicts. `contention`, if CPU contention was subtracted,
+    has the loss of each centre (the shape of `logs`) and the unchecked share of a difference. Intervals are longer by
+    `disturbance.possible_error`.
     """
     pairs = [places for size in (1, 2) for places in combinations(range(len(axes)), size)]
     blocks = [_block(logs, axes, places) for places in pairs]
@@ -147,14 +148,14 @@ def _block(logs: Floats, axes: Mapping[str, Sequence[str]], places: tuple[int, .
 def _possible_errors(
     losses: Floats, unchecked: float, axes: Mapping[str, Sequence[str]], places: tuple[int, ...]
 ) -> Floats:
-    """By how much each of a block's effects may be wrong, where CPU contention was subtracted."""
+    """Return by how much each effect of a block may be wrong, if CPU contention was subtracted."""
     mean = losses.mean(axis=0, keepdims=True)
     block = _block(mean, axes, places)
     return np.asarray(unchecked * np.abs(block.values[0]) + ERROR * math.sqrt(block.size * float((mean**2).mean())))
 
 
 def _parts(means: Floats) -> list[Parts]:
-    """Of each pair of levels, from their mean logs of shape (first's levels, second's levels)."""
+    """Return the parts of each pair of levels, from mean logs of shape (first's levels, second's levels)."""
     first, second = means.shape
     return [
         Parts(
@@ -184,7 +185,7 @@ def _judged(
     share: float,
     bias: Floats | float,
 ) -> list[Judgement]:
-    """What is said of each effect; the prior of its variance is what its `size` makes of the cells' residual."""
+    """Return the verdict of each effect; the prior of its variance is its `size` times the cells' residual."""
     n, mean, level = len(values), values.mean(axis=0), 1.0 - share * shown_alpha(values.shape[1])
     if n == 1:
         return [unjudged(each, None, n, level) for each in mean.tolist()]

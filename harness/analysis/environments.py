@@ -1,4 +1,4 @@
-"""What the environments of a run hold: their packages, and every version by environment."""
+"""The environments of a run: their packages, and every version by environment."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from harness.model.environment import TENSORFLOW, installed, versions
 from harness.model.run import Run
 
-#: Where nothing was recorded of an environment's packages.
+#: Used if no packages of an environment were recorded.
 NOT_KNOWN = "not known"
 
 
@@ -37,7 +37,7 @@ class Software:
 
 
 def pins(run: Run, environment: str) -> Mapping[str, str]:
-    """The environment's packages; where none were recorded, those that its line of the catalogue names."""
+    """Return the environment's packages; if none were recorded, those in its line of the catalogue."""
     if run.pins.get(environment):
         return run.pins[environment]
     known = next((known for known in run.environments if known.name == environment), None)
@@ -45,9 +45,10 @@ def pins(run: Run, environment: str) -> Mapping[str, str]:
 
 
 def stands_for(run: Run, environment: str) -> list[Mapping[str, str]]:
-    """The packages by which a header picks its axis values: of what it stands in for, and its own, unless it only does.
+    """Return the packages by which a header picks axis values: those of the replaced environment, then its own.
 
-    What stands in for TensorFlow 1 is compared in graph mode where TensorFlow 1 is.
+    A substitute for TensorFlow 1 is compared in graph mode if TensorFlow 1 is. An environment that is only a substitute
+    doesn't use its own packages.
     """
     roles = [each for each in run.plan.stand_ins if each.environment == environment]
     own = [pins(run, environment)] if not roles or any(each.is_itself_too for each in roles) else []
@@ -60,7 +61,7 @@ def python(run: Run, environment: str) -> str | None:
 
 
 def software(run: Run) -> list[Software]:
-    """All that is known of the run's environments: what leads, then the other packages by name."""
+    """Return the software of the run's environments: leading packages first."""
     environments, on_gpu = run.environments, bool(run.plan.limits.gpus)
 
     def versions(package: str) -> list[str]:

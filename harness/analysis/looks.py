@@ -5,8 +5,8 @@ A run that ends as planned is judged once, at the whole level. Verdicts are look
 - in a run that is continued after its report was read (`--resume RUN --rounds 8`): after the rounds in `Run.looks`;
 - with `--precision`, which ends a group when the verdicts of its comparisons are settled: after the rounds LOOKS.
 
-Such looks share a level of their own, as large as that of a run as planned, or half as large. After r rounds at most
-1 - n/r of it is spent, and each look has what those before it left: a spending function, as in K. K. G. Lan and D. L.
+Such looks share a level of their own, as large as that of a run as planned, or half as large. After r rounds at most 1
+- n/r of it is spent, and each look has what those before it left: a spending function, as in K. K. G. Lan and D. L.
 DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983. Every look judges all rounds until
 then, so the chance of a wrong verdict at any look is at most the sum of their levels (Bonferroni). A verdict is wrong
 on one side only, and a level of 5 % is 2.5 % on each side: so the plan's own end and all other looks together show a
@@ -38,11 +38,11 @@ FEWEST_JUDGED = 2
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a group's verdicts may use of the level, as a share; all of it where a run ended as planned.
+    """The share of the level that a group's verdicts may use; 1 if a run ended as planned.
 
-    `first` is the rounds of the plan's own look; 0 if there was no other yet, so that the run's rounds are those. Of a
-    group that `--precision` ended, `settled` is the share of a comparison that is settled and whose interval is
-    wider than `narrow` (half of it, on the log scale); 0 of any other group.
+    `first` is the number of rounds of the plan's own look; 0 if there was no other look yet. For a group that
+    `--precision` ended, `settled` is the share of a comparison that is settled and whose interval is wider than
+    `narrow` (half of it, on the log scale); 0 for any other group.
     """
 
     share: float = 1.0
@@ -52,17 +52,17 @@ class Look:
 
 
 def spent(rounds: Sequence[int]) -> float:
-    """What the last of some looks may use of the level, as a share; `rounds` (ascending) are those of each look.
+    """Return the share of the level that the last look may use; `rounds` (ascending) are those of each look.
 
-    The first look is the plan's own, and has a level for itself. Looks without a round more than the one before are
-    none, as are those with too few rounds for a verdict.
+    The first look is the plan's own, and has its own level. Looks with no more rounds than the previous one don't
+    count, and neither do those with too few rounds for a verdict.
     """
     known = sorted({each for each in rounds if each >= FEWEST_JUDGED})
     return known[0] / known[-2] - known[0] / known[-1] if len(known) > 1 else 1.0
 
 
 def share_left(first: float | Floats, rounds: float | Floats, total: Floats) -> Floats:
-    """What the next look may use of the level, as a share, if it is after `total` rounds and the last after `rounds`.
+    """Return the share of the level for the next look, after `total` rounds, if the last one was after `rounds`.
 
     `first` is the rounds of the plan's own look. The three have one shape, or shapes that broadcast.
     """
@@ -70,14 +70,14 @@ def share_left(first: float | Floats, rounds: float | Floats, total: Floats) -> 
 
 
 def settling(rounds: int) -> float:
-    """What settles a comparison with `--precision` may use of the level after so many rounds; 0 where no look is."""
+    """Return the share of the level to settle a comparison with `--precision` after these rounds; 0 without a look."""
     if rounds not in LOOKS:
         return 0.0
     return SETTLING * spent([FEWEST_JUDGED, *LOOKS[: LOOKS.index(rounds) + 1]])
 
 
 def looks(run: Run, counted: Sequence[Launch]) -> dict[str, Look]:
-    """By group, what its verdicts may use of the level; `counted` are the launches that count."""
+    """Return by group the share of the level that verdicts may use; `counted` are the launches that count."""
     made: dict[str, set[int]] = defaultdict(set)
     for launch in counted:
         made[launch.group].add(launch.round)

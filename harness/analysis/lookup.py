@@ -22,18 +22,17 @@ from harness.model.scenario import Cell
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Every cell that the run names, and what there is of each.
+    """Every cell that the run names, with its data.
 
-    `cells` is an ordered set: the plan's cells, then those known to be unavailable. `series` holds centres by round,
-    `numbers` the counted launches that gave one, `lost` those that gave none; `pilots` each cell's pilot; `observed`
-    the launches of cells that observe and time nothing, the counted ones or else the pilot; `unavailable` what was
-    known before any launch. `controls` are the A/A controls by machine (of the name "" in a run that was not merged);
-    `references` are those that blocks of a round share; `groups` names each cell's group; by group, `machines` are
-    those that measured it, `scatters` are what launches scatter by, `contentions` are what CPU contention took of them
-    (of groups that had some), `rounds` is how many count, `costs` the seconds of one, `stops` say how it ended, and
-    `looks` what its verdicts may use of the level; `trends` are of the cells whose step changes while it is measured;
-    `interpreters` are the Python (X.Y) of each environment; `seen` keeps what `observations` has found, which is asked
-    often.
+    `cells` is an ordered set: the plan's cells, then those known to be unavailable. `series` has centres by round,
+    `numbers` the counted launches that have one, and `lost` those that don't. `pilots` has each cell's pilot,
+    `observed` the launches of cells that observe and time nothing (the counted ones, otherwise the pilot), and
+    `unavailable` what was known before any launch. `controls` are the A/A controls by machine (with the name "" in a
+    run that wasn't merged), and `references` those that blocks of a round share. `groups` has each cell's group. By
+    group, `machines` are those that measured it, `scatters` the variances of launches, `contentions` the effects of CPU
+    contention (if any), `rounds` the number that counts, `costs` the seconds of one, `stops` how it ended, and `looks`
+    the share of the level of its verdicts. `trends` belong to cells with non-stationary steps, `interpreters` are the
+    Python (X.Y) of each environment, and `seen` caches the results of `observations`.
     """
 
     cells: Mapping[Cell, None]
@@ -71,11 +70,11 @@ class Lookup:
         return self.machines.get(self.groups.get(cell, ""), "")
 
     def look(self, cell: Cell) -> Look:
-        """What the verdicts of the cell's group may use of the level."""
+        """The share of the level that verdicts of the cell's group may use."""
         return self.looks.get(self.groups.get(cell, ""), Look())
 
     def residual(self, cell: Cell, other: Cell) -> Residual | None:
-        """What the comparison of two cells of a group learns from the group's launches."""
+        """Return what the comparison of two cells of a group learns from the group's launches."""
         known = self.scatters.get(self.groups.get(cell, ""))
         return known.between(cell, other) if known else None
 
@@ -89,14 +88,14 @@ class Lookup:
         return self.controls.get(self.machine(cell))
 
     def is_lost(self, cell: Cell, margin: float) -> bool:
-        """Whether that control lies beyond `margin` (log scale): then the cell is in no verdict."""
+        """Return whether that control is beyond `margin` (log scale): then the cell is in no verdict."""
         return beyond([self.control_of(cell)], margin)
 
     def weight(self, cell: Cell, other: Cell) -> float:
-        """The variance of the log ratio of two cells of a group in a round, where a launch has one of 1.
+        """Return the variance of the log ratio of two cells in a round, if a launch has variance 1.
 
-        The mean over the rounds that both have. A cell may have several launches in a round; two cells that were in
-        no block together are compared by way of the reference (`series`), whose launches' variance they have too.
+        It is the mean over the rounds that both have. A cell may have several launches in a round. Two cells that were
+        in no block together are compared through the reference (`series`), whose launches' variance is added.
         """
         one, two = _places(self.numbers[cell]), _places(self.numbers[other])
         return fmean(
@@ -132,7 +131,7 @@ class Lookup:
         return (one, two) if one and two and one != two else None
 
     def culprit(self, cell: Cell) -> Launch | None:
-        """The launch that tells why the cell has no number: its last counted one, else its pilot if that broke."""
+        """Return the launch that explains why the cell has no number: its last counted one, or its failed pilot."""
         if self.lost.get(cell):
             return self.lost[cell][-1]
         pilot = self.pilots.get(cell)
@@ -196,10 +195,10 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
 
 
 def _scatters(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, Scatter]:
-    """By group, what its launches scatter by.
+    """Return the variances of launches by group.
 
-    Without the cells that did other work than the first: nothing is compared with them, and they scatter as that work
-    does. But where most differ from the first, with all.
+    Cells that did other work than the first are left out, because nothing is compared with them and they vary
+    differently. If most cells differ from the first, all are included.
     """
     found: dict[str, Scatter] = {}
     for group in run.plan.groups:
@@ -207,7 +206,7 @@ def _scatters(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, S
         alike = [cell for cell in cells if not work.compare(numbers[cells[0]], numbers[cell]).differs]
         cells = alike if 2 * len(alike) > len(cells) else cells
         made = [launch for cell in cells for launch in numbers[cell]]
-        # those of a block met the same disturbances
+        # the launches of a block had the same interference
         of_rounds = [(each.round, each.block) for each in made]
         within = {cell: scatter for cell in cells if (scatter := _within(numbers[cell]))}
         found[group.name] = Scatter(
@@ -217,13 +216,13 @@ def _scatters(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, S
 
 
 def _contentions(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, Contention]:
-    """By group, what CPU contention took of its launches, if it took anything."""
+    """Return the effects of CPU contention by group, if there were any."""
     made = {group.name: [each for cell in group.cells for each in numbers.get(cell, ())] for group in run.plan.groups}
     return {name: found for name, launches in made.items() if (found := contention(launches))}
 
 
 def _within(launches: Sequence[Launch]) -> float:
-    """What a launch's centre scatters by as its samples show it; 0 where they do not."""
+    """Return the standard error of a launch's centre from its samples; 0 if they don't show it."""
     return (Times(launches).within or 0.0) / math.sqrt(fmean(len(launch.samples) or 1 for launch in launches))
 
 

@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 
 from harness.analysis.statistics import RESOLUTION, Floats, Logs
 
-#: What a group's residual lends, in degrees of freedom.
+#: The degrees of freedom that a group's residual adds.
 LENT = 4.0
 
-#: Samples scatter alike where their standard deviations are no more than so many times as large as one another.
+#: Samples vary alike if their standard deviations differ by at most this factor.
 ALIKE = 2.0
 
 #: With fewer comparisons, or fewer degrees of freedom of each, the weight of the prior is not estimated.
@@ -50,16 +50,16 @@ REJECTED_ALONE = 0.10
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """What launches of one thing scatter by on the log scale: a variance (above 0) with `freedom` degrees."""
+    """The variance (above 0) of launches of the same cell on the log scale, with `freedom` degrees."""
 
     variance: float
     freedom: float
 
 
 def residual(cells: Sequence[Hashable], rounds: Sequence[Hashable], logs: Sequence[float]) -> Residual | None:
-    """What is left of a group's launches beside an effect of each cell and of each round; None without any freedom.
+    """Return the residual variance of a group's launches beside effects of cell and round; None without freedom.
 
-    Where no launch is missing, S launches a round have (S - 1)(n - 1) + 1 degrees of freedom in n rounds, and one less
+    If no launch is missing, S launches per round have (S - 1)(n - 1) + 1 degrees of freedom in n rounds, and one less
     without control. See `residuals`.
     """
     left, freedom = residuals(cells, rounds, logs)
@@ -91,10 +91,10 @@ def residuals(cells: Sequence[Hashable], rounds: Sequence[Hashable], values: Seq
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """What launches of a group scatter by: of each one of `cells`, of `rounds` and of `logs`, as `residual` takes them.
+    """Variances of a group's launches: by one of `cells`, `rounds` and `logs`, as for `residual`.
 
-    `within` is, by cell, the standard deviation of a launch's centre as its samples show it, above 0; a cell that has
-    none may be like any other.
+    `within` is, by cell, the standard deviation of a launch's centre from its samples, above 0; a cell that has none
+    may be like any other.
     """
 
     cells: Sequence[Hashable]
@@ -131,14 +131,14 @@ def _numbered(labels: Sequence[Hashable]) -> NDArray[np.intp]:
 def moderate(
     logs: Logs, weights: Floats, residuals: Sequence[Residual | None], machines: Sequence[Hashable] | None = None
 ) -> Logs:
-    """The same with the variances to use, and their degrees of freedom.
+    """Return the variances to use, and their degrees of freedom.
 
-    Where `machines` says on which machine each was measured, those of one machine learn nothing from the others'.
+    If `machines` gives the machine of each, those of one machine learn nothing from the others.
 
-    `weights`, shape (m,), are what each variance would be if every launch had one of 1, and `residuals` what the
-    launches of each one's group scatter by; where that is None, nothing is lent. A variance keeps its own value and
-    degrees of freedom if it is too large beside the group's other launches: if F(d, d0) exceeds the ratio of the two
-    with a probability below 5 %, or 10 % if there is one comparison alone.
+    `weights`, shape (m,), are what each variance would be if every launch had variance 1, and `residuals` the residual
+    variance of each one's group; None lends nothing. A variance keeps its own value and degrees of freedom if it is too
+    large beside the group's other launches: if F(d, d0) exceeds the ratio of the two with a probability below 5 %, or
+    10 % if there is only one comparison.
     """
     from scipy.special import fdtrc
 
@@ -190,10 +190,10 @@ def _worth(variances: Floats, expected: Floats, freedom: Floats, lends: NDArray[
 
 
 def weight(variances: Floats, freedom: Floats) -> float:
-    """d0, the degrees of freedom that a common variance is worth, by the moments of log s² (Smyth 2004, section 6.2).
+    """Return d0, the degrees of freedom of a common variance, by the moments of log s² (Smyth 2004, section 6.2).
 
-    The variance of e = log s² - ψ(d/2) + log(d/2) beyond the mean of ψ'(d/2) is ψ'(d0/2). Where the variances scatter
-    no more than samples of one and the same would, d0 is infinite.
+    The variance of e = log s² - ψ(d/2) + log(d/2) beyond the mean of ψ'(d/2) is ψ'(d0/2). If the variances vary no more
+    than samples of the same one, d0 is infinite.
     """
     from scipy.special import digamma, polygamma
 

@@ -1,4 +1,4 @@
-"""What cells observed, the values that are no times, and what a scenario's source states of them."""
+"""Observations of cells, which are values other than times, and the statements of a scenario's source about them."""
 
 import math
 import re
@@ -32,7 +32,7 @@ _VERSION = re.compile(r"\d+(\.\d+)+\S*")
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What a cell's launches saw under one name: each value once, at least one, in the order of the launches."""
+    """The observations of a cell under one name: each value once, at least one, in the order of the launches."""
 
     values: Sequence[Any]
 
@@ -43,7 +43,7 @@ class Observed:
 
 
 class Standing(StrEnum):
-    """How a statement stands in one cell."""
+    """The result of a statement in one cell."""
 
     AS_STATED = "as stated"
     DIFFERS = "differs"
@@ -62,7 +62,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One expectation of a scenario's header, in every cell that it is about and that has launches that tell."""
+    """An expectation in a scenario's header, in every cell to which it applies and that has observations."""
 
     scenario: Scenario
     expectation: Expectation
@@ -70,10 +70,10 @@ class Statement:
 
 
 def observations(cell: Cell, found: Lookup) -> dict[str, Observed]:
-    """What the cell's launches saw, by name.
+    """Return the observations of the cell's launches by name.
 
-    Those that count tell first. A cell's first launch looks closer (docs/dev/contracts.md), so what they did not look
-    at is the pilot's, and without any number everything is.
+    Launches that count take precedence. A cell's first launch observes more (docs/dev/contracts.md), so missing names
+    are taken from the pilot, and everything is if no launch has a number.
     """
     if cell not in found.seen:
         found.seen[cell] = _observations(cell, found)
@@ -100,9 +100,9 @@ def has_told(cell: Cell, found: Lookup) -> bool:
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether two values are the same: whole numbers exactly, floats within a tolerance, lists and tables by entry.
+    """Return whether two values are equal: integers exactly, floats within a tolerance, lists and tables by entry.
 
-    A truth value is no number.
+    A boolean isn't a number.
     """
     if isinstance(one, str | bool) or isinstance(other, bool):  # first, since most are texts
         return type(one) is type(other) and bool(one == other)
@@ -118,13 +118,13 @@ def alike(one: Any, other: Any) -> bool:
 
 
 def tells_version(name: str, observed: Observed, pins: Mapping[str, str]) -> bool:
-    """Whether an observation tells the version of an installed package of that name: the environments' table has it."""
+    """Return whether an observation is the version of an installed package, which the environments' table shows."""
     texts = [value for value in observed.values if isinstance(value, str) and _VERSION.fullmatch(value)]
     return len(texts) == len(observed.values) and installed(normalise(name), pins) is not None
 
 
 def statements(run: Run, found: Lookup) -> list[Statement]:
-    """What the sources of the run's scenarios state, in the headers' order, as far as any cell can tell."""
+    """Return the statements of the sources of the run's scenarios, in the headers' order, if any cell decides them."""
     checked = [
         Statement(scenario, expectation, _checks(run, scenario, expectation, found))
         for scenario in run.scenarios

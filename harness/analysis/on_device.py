@@ -1,4 +1,4 @@
-"""Time on the device beside time on the clock: what TensorFlow's profiler saw of a GPU in cells' first launches."""
+"""Time on the device: what TensorFlow's profiler recorded of a GPU in cells' first launches."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +13,12 @@ LAUNCH_BOUND = 0.5
 
 @dataclass(frozen=True, slots=True)
 class OnDevice:
-    """What was seen of a cell's steps under the profiler; by the names of docs/dev/contracts.md.
+    """The profile of a cell's steps on a GPU; by the names of docs/dev/contracts.md.
 
-    `kernels` and `copies` are shares of those steps in which a kernel ran on a GPU, and in which copies alone did;
-    `launching` is that in which the CPU handed such work over. `kernel_count` and `copy_count` are per step. What the
-    profiler does not tell is None. `slower` is how many times as long such a step took as one without the profiler.
+    `kernels` and `copies` are the shares of these steps in which a kernel ran on a GPU, and in which only copies ran;
+    `launching` is the share in which the CPU launched such work. `kernel_count` and `copy_count` are per step. Values
+    that the profiler doesn't provide are None. `slower` is the duration of such a step relative to one without the
+    profiler.
     """
 
     kernels: float
@@ -52,7 +53,7 @@ def on_device(launches: Sequence[Launch]) -> dict[Cell, OnDevice]:
 
 
 def untold(launches: Sequence[Launch], found: Lookup) -> dict[Cell, str]:
-    """By cell that has a number why nothing was seen, of those whose first launch tells that."""
+    """Return the reason for missing profiles by cell with a number, if its first launch recorded it."""
     told: dict[Cell, str] = {}
     for launch in launches:
         why = launch.observations.get(ON_DEVICE)

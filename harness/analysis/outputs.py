@@ -1,7 +1,7 @@
-"""What plain scripts printed, environment against environment: the same, or the first line that differs.
+"""The printed output of plain scripts, by environment: equal, or the first line that differs.
 
-Launches of one environment may differ among themselves, as where a script prints how long it took: such a line is no
-difference between environments.
+Launches of one environment may differ among themselves, for example if a script prints its duration: such a line isn't
+a difference between environments.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,11 +25,11 @@ class Likeness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutputComparison:
-    """What `cell` printed against what `other` did.
+    """The output of `cell` compared with that of `other`.
 
-    `line`, from 1, is the first that differs, with the text in `cell` and in `other`; None where one has no such line.
-    Where the two differ only as launches of one of them do (VARIES), it is the first such line, with two of its texts,
-    and where they differ only in what is not kept (LATER), the first of those that are not.
+    `line`, from 1, is the first that differs, with the text in `cell` and in `other`; None if one has no such line. If
+    the two differ only as launches of one of them do (VARIES), it is the first such line, with two of its texts. If
+    they differ only in output that isn't saved (LATER), it is the first line that isn't.
     """
 
     cell: Cell
@@ -41,7 +41,7 @@ class OutputComparison:
 
 @dataclass(frozen=True, slots=True)
 class _Printed:
-    """What a launch printed: the first lines, how many there were in all, and a hash of all."""
+    """The output of a launch: the first lines, the number of lines, and a hash of all."""
 
     lines: Sequence[str]
     count: int
@@ -71,7 +71,7 @@ def _printed(cell: Cell, found: Lookup) -> list[_Printed]:
 
 
 def _read(told: Any) -> _Printed | None:
-    """An observation as output; None for what an untrusted launch wrote in place of one."""
+    """Return an observation as output; None if an untrusted launch wrote something else."""
     if not isinstance(told, Mapping):
         return None
     lines, count, digest = (told.get(key) for key in ("lines", "count", "sha256"))

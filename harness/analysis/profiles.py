@@ -1,9 +1,9 @@
-"""What a profile says: which functions take the time, the document's classes, the share of data handling, what moved.
+"""Analysis of profiles: which functions take the time, the document's classes, the share of data handling, changes.
 
-Samples of the stack become a tree of functions: what an icicle or flame graph draws.
+Samples of the stack become a tree of functions, for a flame graph or an icicle graph.
 
-Functions nest, so shares of cumulative time overlap; shares of own time add up to the whole. All are of the time in all
-of a profile's functions, the profiler's own left out.
+Functions nest, so shares of cumulative time overlap; shares of own time add up to 100 %. All are relative to the time
+in all functions of a profile, without the profiler's own time.
 """
 
 import re
@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 
 from harness.model.profile import Function, Profile
 
-#: The document's rule: what was called at most so often in the whole run is building.
+#: The document's rule: functions that are called at most this often in the whole run are building.
 BUILD_CALLS = 2
 
 #: How often the share of time that is already data handling is handed on to callees: deeper than stacks are.
@@ -33,15 +33,15 @@ _BUILT_IN = re.compile(r"<built-in method (.+)>")
 _METHOD = re.compile(r"<method '(.+)' of '(.+)' objects>")
 # TensorFlow's own C functions come through modules that were renamed more than once
 _WRAPPER = re.compile(r"builtins|PyCapsule|.*_pywrap_\w+")
-# what AutoGraph generates lies in files of random names
+# AutoGraph generates files with random names
 _GENERATED = re.compile(r"__autograph_generated_file.*|tmp[a-z0-9_]{8}")
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What the functions of one name took of a profile: calls, own and cumulative seconds, and the shares of these.
+    """The time of the functions with one name in a profile: calls, own and cumulative seconds, and their shares.
 
-    Several functions of a module may have one name: their seconds are added up, to the whole at most.
+    Several functions of a module may have the same name: their seconds are added, up to the whole.
     """
 
     name: str
@@ -70,10 +70,10 @@ class Class(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Filed:
-    """The functions of one of the document's classes: how many, own seconds, and their share of all.
+    """The functions of one of the document's classes: their number, own seconds, and share of all.
 
-    `building` are those of them, by their number and own seconds, that no later call ever reaches: work of the first
-    call. `examples` are names of such functions, those that take most first.
+    `building` has the number and own seconds of those that no later call reaches: work of the first call. `examples`
+    are names of such functions, slowest first.
     """
 
     kind: Class
@@ -141,7 +141,7 @@ def name(function: Function) -> str:
 
 
 def taken(profile: Profile) -> dict[str, Taken]:
-    """What each name took."""
+    """Return the time of each name."""
     grouped: dict[str, list[Function]] = defaultdict(list)
     for function in profile.functions:
         grouped[name(function)].append(function)
@@ -201,11 +201,10 @@ def filed(first: Profile, steady: Profile, examples: int = 3) -> list[Filed]:
 
 
 def matching(profile: Profile, patterns: Sequence[str]) -> float:
-    """The share of a profile's time in functions whose names match a glob of `patterns`, with all that they call.
+    """Return the share of a profile's time in functions whose names match a glob of `patterns`, including callees.
 
-    Time is counted once: where such a function is reached from inside another, it is in that one's time already. What
-    of a function's time that is follows from its callers in proportion to the time that each one's calls took, since
-    a profile keeps callers and no stacks.
+    Time is counted once: if such a function is called inside another one, it is part of that one's time. A profile
+    stores callers and no stacks, so a function's time is divided in proportion to the time of each caller's calls.
     """
     inside = [any(fnmatchcase(name(function), pattern) for pattern in patterns) for function in profile.functions]
     covered = _covered(profile, inside)
@@ -271,9 +270,9 @@ def tree(profile: Profile) -> Node:
 
 
 def frames(root: Node, least: float) -> list[Frame]:
-    """The tree laid out from the outermost function down, without what is narrower than the share `least`.
+    """Return the tree as boxes from the outermost function down, without those narrower than the share `least`.
 
-    What takes longest stands left, so that the same work has the same shape in every run.
+    The slowest is on the left, so that the same work has the same shape in every run.
     """
     if root.seconds <= 0:
         return []

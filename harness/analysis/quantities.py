@@ -1,15 +1,14 @@
-"""Quantities beside the time per step: a phase of a launch, its peak memory, how that grows, how often it traced.
+"""Quantities other than the time per step: a phase of a launch, peak memory, memory growth, number of traces.
 
-A launch has one value of each. Of a positive one `launches_of` makes launches whose one sample is that value, so that
-series, control, moderation, verdicts and tables are those of times. Memory growth may be zero or below, and has no
-ratio: its estimates and differences are linear.
+A launch has one value of each. For a positive quantity, `launches_of` returns launches whose only sample is that value,
+so that series, control, moderation, verdicts and tables work as for times. Memory growth may be zero or negative, and
+has no ratio: its estimates and differences are linear.
 
-A launch's growth is the slope of the memory that the process held over the later half of its calls, by H. Theil, "A
-rank-invariant method of linear and polynomial regression analysis", Proceedings of the KNAW 53, 1950, and P. K. Sen,
-"Estimates of the regression coefficient based on Kendall's tau", JASA 63, 1968: the median of the slopes between all
-pairs of points. What is allocated once (a thread's arena) moves a least squares slope by up to one and a half times its
-size over the calls, and the median hardly; pools that fill do so in the first half. docs/dev/validation/simulation.md
-compares them.
+A launch's growth is the slope of the process's memory over the later half of its calls, by H. Theil, "A rank-invariant
+method of linear and polynomial regression analysis", Proceedings of the KNAW 53, 1950, and P. K. Sen, "Estimates of the
+regression coefficient based on Kendall's tau", JASA 63, 1968: the median of the slopes between all pairs of points.
+Memory that is allocated once (a thread's arena) changes a least squares slope by up to 1.5 times its size over the
+calls, and the median hardly; pools fill in the first half. docs/dev/validation/simulation.md compares the two.
 """
 
 import itertools
@@ -32,7 +31,7 @@ PIECE = 32 * 1024
 
 
 def kind(quantity: str) -> Quantity:
-    """What its values are of, which says how they are shown."""
+    """Return the unit of a quantity, which determines how it is formatted."""
     known = {STEP: Quantity.STEP, PEAK: Quantity.BYTES, GROWTH: Quantity.BYTES, TRACES: Quantity.COUNT}
     return Quantity.COUNT if quantity.startswith(PRINTED) else known.get(quantity, Quantity.SECONDS)
 
@@ -43,7 +42,7 @@ def is_time(quantity: str) -> bool:
 
 
 def value(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float | None:
-    """The launch's value of a quantity other than the step: seconds, bytes or a count; None where it did not tell."""
+    """Return the launch's value of a quantity other than the step: seconds, bytes or a count; None if not recorded."""
     match quantity:
         case "peak memory":
             return launch.resources.get("max_rss_bytes")
@@ -64,11 +63,11 @@ def _number(told: object) -> float | None:
 
 
 def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.WALL) -> list[Launch]:
-    """The launches with one sample of one step each, whose seconds are their value of the quantity.
+    """Return the launches with one sample of one step each, whose seconds are their value of the quantity.
 
-    One that has no value above zero ends `not available`; pilots stay as they are. Others' use of the CPU is known of
-    the timed steps alone: it is taken off none of these values but those that are parts of them, WHOLE and OWN. Raises
-    ValueError for memory growth, which may be negative.
+    A launch without a value above zero ends as `not available`; pilots stay as they are. CPU contention is known for
+    timed steps only: it is subtracted only from quantities that are parts of them, WHOLE and OWN. Raises ValueError for
+    memory growth, which may be negative.
     """
     if quantity == GROWTH:
         raise ValueError("memory growth has no logarithm: growth_estimate and difference are for it")
@@ -87,7 +86,7 @@ def _with(launch: Launch, quantity: str, clock: Clock) -> Launch:
             f"Its {quantity} is {found:g}: no ratio is made of it." if found is not None else f"It has no {quantity}."
         )
         return replace(bare, status=Status.NOT_AVAILABLE, error=none)
-    # CPU seconds as long as the sample: then nothing is taken off it, as is of what is part of the timed steps
+    # CPU seconds equal the sample, so that nothing is subtracted, as it is from parts of timed steps
     within = quantity in (WHOLE, OWN) and clock is Clock.WALL
     return replace(bare, samples=[Sample(found, 1, None if within else found)])
 
@@ -110,13 +109,13 @@ def slope(points: Sequence[tuple[float, float]]) -> float | None:
 
 
 def calls_looked_at(launch: Launch) -> float:
-    """Over how many calls the growth of a launch that read its memory is told."""
+    """Return over how many calls the memory growth of a launch is computed."""
     points = later(launch.memory)
     return points[-1][0] - points[0][0]
 
 
 def growths(launches: Iterable[Launch]) -> dict[int, float]:
-    """By round, the mean growth of the launches that ended ok and tell it, in bytes a call."""
+    """Return the mean growth by round, in bytes per call, over launches that ended ok and recorded it."""
     rounds: dict[int, list[float]] = defaultdict(list)
     for launch in launches:
         told = growth(launch) if launch.status is Status.OK else None
@@ -126,7 +125,7 @@ def growths(launches: Iterable[Launch]) -> dict[int, float]:
 
 
 def growth_estimate(launches: Iterable[Launch], level: float = LEVEL) -> Difference | None:
-    """The mean growth over rounds in bytes a call, with its t interval; None where none of the launches tells it.
+    """Return the mean growth over rounds in bytes per call, with its t interval; None if no launch recorded it.
 
     `launches` are those of one cell that count. One round has no interval.
     """
@@ -134,18 +133,18 @@ def growth_estimate(launches: Iterable[Launch], level: float = LEVEL) -> Differe
 
 
 def growth_difference(one: Mapping[int, float], other: Mapping[int, float], level: float = LEVEL) -> Difference | None:
-    """By how many bytes a call `one` grows more than `other`: the mean over the rounds that both have, paired.
+    """Return by how many bytes per call `one` grows more than `other`: the mean over common rounds, paired.
 
-    Both are of `growths`. None where no round has both.
+    Both are results of `growths`. None without a common round.
     """
     return linear([one[number] - other[number] for number in sorted(one.keys() & other.keys())], level)
 
 
 def growth_control(launches: Iterable[Launch]) -> Difference | None:
-    """The A/A control of memory growth: by how many bytes a call a group's control cell grows more than itself.
+    """Return the A/A control of memory growth: how many bytes per call a group's control grows more than its twin.
 
     `launches` are those of the group that count: the control's are compared with those of the same cell by round. None
-    where no round has both.
+    if no round has both.
     """
     known = list(launches)
     again = [launch for launch in known if launch.role is Role.CONTROL]

@@ -1,4 +1,4 @@
-"""Everything that a run's launches tell, computed in one place: each part once, when it is first asked for."""
+"""Everything that follows from a run's launches, computed in one place: each part once, at first use."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -29,11 +29,11 @@ from harness.model.scenario import GROWTH, STEP, Cell
 
 
 class Results:
-    """A run with its launches, and what follows from them.
+    """A run with its launches and their analysis.
 
-    Reports, other tools' formats, the gate and the terminal are handed one of these and compute nothing themselves.
-    `launches` are as they are judged, by the plan's clock. `by_hand` says what can be typed without the harness: the
-    backends' registry knows. `to_html` draws the comparisons for a notebook, as reports do.
+    Reports, other formats, the gate and the terminal get this object and compute nothing themselves. `launches` are
+    judged by the plan's clock. `by_hand` returns commands that work without harness: the backends' registry has them.
+    `to_html` renders the comparisons for a notebook, as reports do.
     """
 
     def __init__(
@@ -51,14 +51,14 @@ class Results:
         self._to_html = to_html
 
     def _repr_html_(self) -> str | None:
-        """Return the tables of comparisons as HTML: what a notebook shows."""
+        """Return the tables of comparisons as HTML for a notebook."""
         return self._to_html(self) if self._to_html else None
 
     @cached_property
     def machines(self) -> "Mapping[str, Results]":
-        """What a run that was merged from several machines' has of each, by what it is called; else empty.
+        """The results of each machine of a run that was merged from several, by name; otherwise empty.
 
-        What is learnt of a whole run (its control, what disturbed it, how its launches took turns) is learnt of each.
+        Results about a whole run (its control, interference, interleaving) are computed for each machine.
         """
         found = {}
         for facts in self.run.machines:
@@ -69,7 +69,7 @@ class Results:
 
     @property
     def each_machine(self) -> "Mapping[str, Results]":
-        """The same; this one alone, without a name, where it is of one machine."""
+        """The same; for a run of one machine, this object under an empty name."""
         return self.machines or {"": self}
 
     @cached_property
@@ -84,11 +84,11 @@ class Results:
 
     @cached_property
     def found(self) -> Lookup:
-        """What there is of each cell."""
+        """The index of the cells."""
         return lookup(self.run, self.launches)
 
     def found_of(self, quantity: str) -> Lookup:
-        """What there is of each cell of a quantity: of growth, which has no logarithm, what there is of the step."""
+        """Return the index of the cells of a quantity; for growth, which has no logarithm, that of the step."""
         if quantity in (STEP, GROWTH):
             return self.found
         if quantity not in self._found:
@@ -102,9 +102,9 @@ class Results:
 
     @cached_property
     def all_tables(self) -> list[ScenarioTable]:
-        """Scenario by scenario its table, and after it those of its other quantities, in the header's order.
+        """The tables of each scenario: that of the step, then those of its other quantities, in the header's order.
 
-        A scenario that times no steps may have others alone.
+        A scenario that times no steps may have only others.
         """
         names = dict.fromkeys(quantity for scenario in self.run.scenarios for quantity in scenario.quantities)
         others = {name: tables(self.run, self.found_of(name), name) for name in names}
@@ -118,7 +118,7 @@ class Results:
 
     @cached_property
     def cells(self) -> list[CellResult]:
-        """What there is of each cell, in the plan's order."""
+        """The result of each cell, in the plan's order."""
         return cell_results(self.found, self.tables, self.on_device)
 
     @cached_property
@@ -133,12 +133,12 @@ class Results:
 
     @cached_property
     def answers(self) -> list[Answer]:
-        """What the comparisons answer, in the order in which they are told."""
+        """The answers of the comparisons, in the order of the report."""
         return in_turn([answers(table) for table in self.all_tables])
 
     @cached_property
     def control(self) -> Control | None:
-        """What two identical cells differed by in the time per step, or where none is timed in the first phase."""
+        """The difference of two identical cells in the time per step, or, if none is timed, in the first phase."""
         timed = (table.quantity for table in self.all_tables if is_time(table.quantity))
         shown = (self.found_of(quantity).control for quantity in (STEP, *timed))
         return next((each for each in shown if each), None)
@@ -155,7 +155,7 @@ class Results:
 
     @cached_property
     def disturbance(self) -> Disturbance:
-        """Which rounds other processes disturbed."""
+        """The rounds with interference from other processes."""
         return disturbance(self.run, self.launches)
 
     @cached_property
@@ -172,7 +172,7 @@ class Results:
 
     @cached_property
     def on_device(self) -> Mapping[Cell, OnDevice]:
-        """What TensorFlow's profiler saw of a GPU, by cell."""
+        """The profiles of the GPU by TensorFlow's profiler, by cell."""
         return on_device(self.launches)
 
     @cached_property
@@ -192,7 +192,7 @@ class Results:
 
     @cached_property
     def attributions(self) -> list[Attribution]:
-        """What accounts for the differences, table by table."""
+        """The effects of changes, by table."""
         return [each for table in self.tables for each in attributions(self.run, table, self.found)]
 
     @cached_property
@@ -212,17 +212,17 @@ class Results:
 
     @cached_property
     def statements(self) -> list[Statement]:
-        """What the scenarios' sources state, against what was observed."""
+        """The statements of the scenarios' sources, checked against observations."""
         return statements(self.run, self.found)
 
     @cached_property
     def behaviours(self) -> list[Behaviour]:
-        """What cells observed, experiment by experiment."""
+        """The observations of cells, by experiment."""
         return behaviours(self.run, self.found)
 
     @cached_property
     def software(self) -> list[Software]:
-        """What the run's environments hold: every version by environment."""
+        """The software of the run's environments: every version by environment."""
         return software(self.run)
 
     @cached_property
@@ -232,5 +232,5 @@ class Results:
 
     @cached_property
     def causes(self) -> Mapping[Cell, Missing]:
-        """Of each cell without a number, or with launches that gave none, why."""
+        """The reason for each cell without a number, or with failed launches."""
         return {cell: entry for entry in self.missing for cell in entry.cells}

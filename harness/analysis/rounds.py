@@ -14,7 +14,7 @@ from harness.model.scenario import PEAK, Cell
 #: A cell's centres by round, in seconds per step.
 Series = Mapping[int, float]
 
-#: What others take of a launch's CPU counts from this share on: it is what a verdict's margin is.
+#: Contention counts from this share on, which is the margin of a verdict.
 OWN_SHARE = MARGIN
 #: The kernel counts in ticks of 10 ms: a CPU's count may be two of them off at each end, and this share between them.
 TICKS_SECONDS, TICKS_SHARE = 0.04, 0.01
@@ -27,10 +27,10 @@ IDLE_SHARE, FEWEST_SAMPLES = 0.01, 5
 
 
 def by_clock(clock: Clock, launches: Sequence[Launch]) -> Sequence[Launch]:
-    """The launches as they are judged: with `cpu`, the seconds of each sample are its CPU seconds.
+    """Return the launches as they are judged: with `cpu`, the seconds of each sample are its CPU seconds.
 
-    Stored launches have time by the clock. Whoever computes numbers from them begins here. A launch that used no CPU
-    time in its samples, or did not tell what it used, has none, and ends `failed` with a sentence.
+    Stored launches have wall-clock time. All computations start here. A launch that used no CPU time in its samples, or
+    didn't record it, has no number, and ends as `failed` with a sentence.
     """
     return launches if clock is Clock.WALL else [_by_cpu(launch) if launch.samples else launch for launch in launches]
 
@@ -50,7 +50,7 @@ def _by_cpu(launch: Launch) -> Launch:
 
 
 def _cpu_samples(samples: Sequence[Sample]) -> list[Sample]:
-    """The samples with their CPU seconds for seconds; none where one does not tell them."""
+    """Return the samples with CPU seconds as seconds; empty if a sample has none."""
     known = [replace(each, seconds=each.cpu_seconds) for each in samples if each.cpu_seconds is not None]
     return known if len(known) == len(samples) else []
 
@@ -66,11 +66,11 @@ def pilots(launches: Sequence[Launch]) -> dict[Cell, Launch]:
 
 
 def counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
-    """The launches that count: role measure or control, and of each round of each group one attempt only.
+    """Return the launches that count: role measure or control, and one attempt at each round of each group.
 
-    That is the latest complete attempt, else the latest. An attempt is complete when every cell of the group that is
-    measured (its pilot did not end it, and timed something) has an entry, the control's second one included. Launches
-    of groups that the plan lacks do not count.
+    That is the latest complete attempt, otherwise the latest. An attempt is complete if every measured cell of the
+    group (its pilot didn't exclude it, and timed something) has an entry, and so has the control. Launches of groups
+    that aren't in the plan don't count.
     """
     first = pilots(launches)
     # by group, round and attempt
@@ -91,13 +91,13 @@ def counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
 
 
 def series(launches: Sequence[Launch]) -> dict[Cell, Series]:
-    """Each cell's centre in every round in which it gave one, in seconds per step.
+    """Return each cell's centre in every round in which it has one, in seconds per step.
 
-    A cell launched more than once in a round (the reference, as its own control) has the mean of its launches' logs.
-    Where a round of a group is in several blocks, each with the reference in it, a launch's log centre is set right by
-    what the reference showed in its block: log c - mean(log reference there) + mean over blocks of these means. The
-    cells of a block meet the same disturbances, and those of another block others. The reference tells them apart, and
-    each cell is then compared with it, and through it with all others, as if they had been in one block.
+    A cell that was launched more than once in a round (the reference, as its own control) has the mean of its launches'
+    logs. If a round of a group has several blocks, each with the reference, a launch's log centre is corrected by the
+    reference in its block: log c - mean(log reference there) + mean over blocks of these means. Cells of one block have
+    the same interference, and cells of another block a different one. The reference shows the difference, so each cell
+    is compared with it, and through it with all others, as if they had been in one block.
     """
     shared = references(launches)
     logs: dict[Cell, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -134,33 +134,33 @@ def references(launches: Sequence[Launch]) -> dict[tuple[str, int], dict[int, li
 
 
 def taken(launch: Launch) -> float:
-    """Return the share of its timed part that is taken off: others had the launch's CPU, or a quota stopped it.
+    """Return the share of its timed part that is subtracted: other processes or a CPU quota stopped the launch.
 
-    Others are other processes and the hypervisor. It is how long a thread of the launch was ready and did not run, and
-    what the hypervisor took; no more than the launch did not run. What a step waits for by itself is not in it. Of
-    launches that do not tell how long they were ready, see `_unaccounted`.
+    Other processes include the hypervisor. It is the time for which a thread of the launch was ready and didn't run,
+    plus steal time, and at most the time for which the launch didn't run. It doesn't include the step's own waiting.
+    For launches that didn't record how long they were ready, see `_unaccounted`.
 
-    0 if it is not over OWN_SHARE, if the samples are CPU time, and if it cannot be known: with several CPUs, a step
-    that waits for one of them is not slowed by what happens on another. That there were others must be shown: by ticks,
-    or by the step itself, which in most of its samples runs all the time. It is then no more than the ticks allow for.
-    A quota is known from the control groups. Too much is taken off of a step whose threads wait for one another's CPU,
-    and that also waits by itself while others run, or under a quota, or else in few of its samples: a thread that is
-    ready behind a sibling is booked as one that is ready behind others.
+    0 if it is at most OWN_SHARE, if the samples are CPU time, and if it can't be known: with several CPUs, contention
+    on one doesn't slow a step that waits for another. Other processes must be shown by ticks, or by the step itself if
+    it runs all the time in most of its samples; the result is then at most what the ticks allow. A quota is known from
+    the control groups. The result is too large for a step whose threads wait for each other's CPU, and that also waits
+    by itself during contention, under a quota, or in few of its samples: a thread that is ready behind a sibling counts
+    as one that is ready behind another process.
     """
     part = _timed_part(launch)
     return part.taken if part else 0.0
 
 
 def stopped(launch: Launch) -> bool:
-    """Return whether a CPU quota stopped the launch for a part of its time, which is taken off."""
+    """Return whether a CPU quota stopped the launch for a part of its time, which is subtracted."""
     part = _timed_part(launch)
     return part is not None and part.has_quota and part.taken > 0.0
 
 
 def loss(launch: Launch) -> float:
-    """Return log 1/(1 - the share that others had): how far the log of the launch's centre is below what it would be.
+    """Return log 1/(1 - the share of other processes): how far contention moved the log of the launch's centre.
 
-    That is all of what is taken off, less what a quota took: nobody then uses the CPU and its caches meanwhile.
+    That is everything that is subtracted, except the part of a quota: nobody uses the CPU and its caches meanwhile.
     """
     part = _timed_part(launch)
     return -math.log1p(-part.contended) if part else 0.0
@@ -168,7 +168,7 @@ def loss(launch: Launch) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _TimedPart:
-    """What happened to the CPU of a launch in its timed part: the share that is taken off, and of it that of others."""
+    """The CPU contention of a launch in its timed part: the share that is subtracted, and of it the part of others."""
 
     taken: float
     contended: float
@@ -176,7 +176,7 @@ class _TimedPart:
 
 
 def _timed_part(launch: Launch) -> _TimedPart | None:
-    """Return what `taken` says; None if it cannot be known, or if nothing is to be taken off."""
+    """Return the basis of `taken`; None if it can't be known, or if nothing is subtracted."""
     if all(sample.seconds == sample.cpu_seconds for sample in launch.samples):
         return None
     known = launch.resources
@@ -193,7 +193,7 @@ def _timed_part(launch: Launch) -> _TimedPart | None:
         contended = taken = _unaccounted(seconds, others, away)
     else:
         ready = min(waited + stolen, away)
-        # where the step alone shows it, ticks at two standard deviations must allow for it
+        # if only the step shows it, it must be within two standard deviations of ticks
         contended = min(ready, others + (unsure if is_shown else unsure / 2.0)) / seconds
         if has_quota:
             taken, contended = ready / seconds, contended if is_shown else 0.0
@@ -203,25 +203,27 @@ def _timed_part(launch: Launch) -> _TimedPart | None:
 
 
 def _runs_all_the_time(launch: Launch) -> bool:
-    """Whether the process used a CPU all the time in most of its samples: then its step does not wait by itself.
+    """Return whether the process used its CPU all the time in most samples, so that its step doesn't wait by itself.
 
-    Ticks show others only where they took more than ticks may be off, which in turns is 7 % of the time and more.
+    Ticks show other processes only if they took more than the error of ticks, which is at least 7 % of interleaved
+    time.
     """
     idle = [1.0 - each.cpu_seconds / each.seconds for each in launch.samples if each.cpu_seconds and each.seconds > 0.0]
     return len(idle) == len(launch.samples) >= FEWEST_SAMPLES and median(idle) <= IDLE_SHARE
 
 
 def _unaccounted(seconds: float, others: float, away: float) -> float:
-    """The share that others took where all of the time that a launch did not run is what others used; else 0.
+    """Return the share of other processes if they used all of the time that a launch didn't run; otherwise 0.
 
-    Where others used all of a CPU that a step left idle, the two cannot be told apart, and its own waiting is in it.
+    If other processes used all of a CPU that a step left idle, the two can't be separated, and the step's waiting is
+    included.
     """
-    # the kernel counts others in ticks, and the launch's own time in nanoseconds: where they agree, the finer one holds
+    # the kernel counts other processes in ticks, and the launch's own time in nanoseconds: the finer one is used
     return away / seconds if abs(away - others) <= TICKS_SECONDS + TICKS_SHARE * seconds else 0.0
 
 
 def granted(launches: Iterable[Launch]) -> float:
-    """Return the share of their CPUs that quotas grant to launches: the smallest that one tells of, and at most 1."""
+    """Return the share of their CPUs that quotas grant to launches: the smallest recorded one, and at most 1."""
     shares = [
         launch.resources[CPU_QUOTA] / launch.resources["steady_own_cpus"]
         for launch in launches
@@ -251,16 +253,16 @@ def gave_number(launch: Launch) -> bool:
 
 
 def is_to_measure(pilot: Launch, of: Sequence[str] = ()) -> bool:
-    """Whether a cell with this pilot is launched in the rounds: it ended ok, and did not only observe.
+    """Return whether a cell with this pilot is launched in the rounds: it ended ok, and didn't only observe.
 
-    `of` is its group's: where it has such a phase, launches tell more than the pilot did.
+    `of` are its group's quantities: if one is a phase, launches add to the pilot's result.
     """
     is_told = any(name == PEAK or pilot.phases.get(name) for name in of)
     return pilot.status is Status.OK and (is_told or not pilot.only_observed)
 
 
 def seconds_per_round(launches: Sequence[Launch]) -> dict[str, float]:
-    """By group, the mean over its rounds of what its launches took, in seconds; 0 in runs that did not record it."""
+    """Return the mean seconds of a round by group; 0 in runs that didn't record them."""
     rounds: dict[str, dict[tuple[int, int], float]] = defaultdict(lambda: defaultdict(float))
     for launch in launches:
         rounds[launch.group][launch.round, launch.attempt] += launch.seconds

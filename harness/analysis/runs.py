@@ -1,9 +1,9 @@
-"""Two runs side by side: each cell that has a number in both, and what moved all of them.
+"""The comparison of two runs: each cell that has a number in both, and the shift of all cells.
 
-The launches of different days are not paired, so a change is judged by Welch's interval (`statistics`), against the
-same margin and with the same procedure over all cells as a table's comparisons (`verdicts`). That interval knows how
-launches scatter within each run. It does not know how one day differs from the next: that shows as a shift of all
-cells, which is told apart from what moves some.
+The launches of different days aren't paired, so a change is judged by Welch's interval (`statistics`), against the same
+margin and with the same procedure over all cells as a table's comparisons (`verdicts`). That interval includes the
+variability within each run, and not the variability between days: that shows as a shift of all cells, which is
+separated from changes of single cells.
 """
 
 import math
@@ -51,12 +51,12 @@ FEWEST_CELLS = 5
 
 @dataclass(frozen=True, slots=True)
 class CellChange:
-    """One cell in both runs: `first` and `second` are its seconds per step.
+    """A cell in both runs: `first` and `second` are its seconds per step.
 
-    `change` is time(second) / time(first), above 1 if the second run is slower, and what is said of the second.
-    `without_shift` is the change minus the other cells' shift; None without a shift, and where the cell is not judged.
-    `same_software`: environment, image and scenario are the same in both runs. `steps`: the step changes while it is
-    measured, so the runs are compared between these numbers of steps made before.
+    `change` is time(second) / time(first), above 1 if the second run is slower, with its verdict. `without_shift` is
+    the change minus the other cells' shift; None without a shift, and for cells that aren't judged. `same_software`:
+    environment, image and scenario are the same in both runs. `steps`: the step is non-stationary, so the runs are
+    compared between these numbers of earlier steps.
     """
 
     cell: Cell
@@ -92,7 +92,7 @@ class Lone:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What two runs say together: the cells in the first run's order, and those that only one of them has."""
+    """The comparison of two runs: common cells in the first run's order, and cells that only one of them has."""
 
     cells: Sequence[CellChange]
     shift: Shift | None
@@ -101,7 +101,7 @@ class Changes:
 
     @property
     def deciding(self) -> list[Verdict]:
-        """What a gate looks at: the verdicts on times, without the shift where that is not the software's."""
+        """The verdicts that a gate uses: on times, without the shift if that isn't caused by the software."""
         is_corrected = self.shift is not None and self.shift.unchanged
         given = [each.without_shift if is_corrected and each.without_shift else each.change for each in self.cells]
         return [each.verdict for each in given if each.verdict and each.verdict is not Verdict.DIFFERENT_WORK]
@@ -133,7 +133,7 @@ class _Both:
 
     @property
     def is_steady(self) -> bool:
-        """Whether a shift may be told of it."""
+        """Whether a shift may apply to it."""
         return self.judged and self.rounds >= FEWEST_ROUNDS
 
     @property
@@ -155,12 +155,12 @@ class Pair:
 
     @cached_property
     def changes(self) -> Changes:
-        """What the two say together."""
+        """Return the comparison of the times of both runs."""
         return compare(self.first, self.second, self.margin)
 
     @cached_property
     def others(self) -> dict[str, Changes]:
-        """What they say of each other quantity that a scenario of the first compares: none of memory growth."""
+        """Return the comparisons of the other quantities in the first run's scenarios, except memory growth."""
         names = dict.fromkeys(of for scenario in self.first.run.scenarios for of in scenario.quantities)
         found = {of: compare(self.first, self.second, self.margin, of) for of in names if of != GROWTH}
         return {of: changes for of, changes in found.items() if changes.cells}
@@ -172,7 +172,7 @@ class Pair:
 
     @cached_property
     def differences(self) -> list[Difference]:
-        """Whatever else differs and may have moved the times."""
+        """Return the other differences, which may have changed the times."""
         return differences(self.first.run, self.second.run, (each.cell for each in self.changes.cells))
 
 
@@ -216,7 +216,7 @@ def compare(first: Results, second: Results, margin: float, quantity: str = STEP
 
 
 def _said(judgement: Judgement, quantity: str) -> Judgement:
-    """What is said of times; of other amounts `less` in place of `faster`."""
+    """Return the verdict with the words of the quantity: `less` instead of `faster` if it isn't a time."""
     if is_time(quantity) or not judgement.verdict:
         return judgement
     return replace(judgement, verdict=judgement.verdict.of_amounts)
@@ -245,7 +245,7 @@ def _differences(cells: Sequence[_Both]) -> Logs:
 
 
 def _base(family: Sequence[_Both]) -> tuple[npt.NDArray[np.intp], bool]:
-    """The cells that a shift is taken from: those with the same software, else all; none of too few."""
+    """Return the cells that define the shift: those with the same software, otherwise all; empty if too few."""
     steady = np.flatnonzero([each.is_steady for each in family])
     unchanged = np.flatnonzero([each.is_steady and each.same_software for each in family])
     if unchanged.size >= FEWEST_CELLS:
@@ -271,7 +271,7 @@ def _judgements(
 
 
 def _unjudged(each: _Both) -> Judgement:
-    """Its 95 % interval, where both runs have two rounds, and why there is no verdict on its times."""
+    """Return its 95 % interval, if both runs have two rounds, and the reason why its times have no verdict."""
     half = float(half_widths(_differences([each]), ALPHA)[0]) if each.rounds > 1 else None
     difference = fmean(each.second) - fmean(each.first)
     why = Withheld.TREND if each.apart else Withheld.FEW_ROUNDS

@@ -12,9 +12,9 @@ from harness.model.scenario import ENVIRONMENT, Cell, Scenario
 
 @dataclass(frozen=True, slots=True)
 class SettingSeen:
-    """One value of a setting, and where it was seen: `tf2.15`, or the values of axes where environments are the same.
+    """A value of a setting, and where it was observed: `tf2.15`, or the values of axes for the same environment.
 
-    `value` is what the kit observes: of `xla` a list of what XLA compiles, else a word.
+    `value` is the kit's observation: for `xla` a list of what XLA compiles, otherwise a word.
     """
 
     value: Any
@@ -31,9 +31,9 @@ class SettingDifference:
 
 
 def differences(table: ScenarioTable, found: Lookup) -> list[SettingDifference]:
-    """What differs in a table's compared cells without having been asked for, setting by setting.
+    """Return settings that differ between compared cells of a table although nobody asked for it.
 
-    A setting that two cells were asked to have differently is no difference of theirs.
+    A setting for which two cells were asked to differ isn't included.
     """
     places: dict[tuple[str, bool], list[tuple[Any, dict[str, str]]]] = {}
     for cell, other in _compared(table):
@@ -51,14 +51,14 @@ def _compared(table: ScenarioTable) -> Iterable[tuple[Cell, Cell]]:
 
 
 def _seen(cell: Cell, found: Lookup) -> Mapping[str, Any]:
-    """What a cell's launches saw of settings; nothing where they disagree."""
+    """Return the settings that a cell's launches observed; empty if they disagree."""
     seen = observations(cell, found).get(SETTINGS_SEEN)
     told = seen.values[0] if seen and not seen.varies else {}
     return told if isinstance(told, Mapping) else {}
 
 
 def _place(cell: Cell, other: Cell) -> dict[str, str]:
-    """What tells a cell from the one beside it: its environment, else the axes in which they differ."""
+    """Return what distinguishes a cell from the one beside it: its environment, otherwise the axes that differ."""
     if cell.environment != other.environment:
         return {ENVIRONMENT: cell.environment}
     return {axis: value for axis, value in cell.axes.items() if value != other.axes.get(axis)}

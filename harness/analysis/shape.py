@@ -1,6 +1,6 @@
-"""What one cell's launches show: the shape of its times, the phases that launches went through, and what they used.
+"""Statistics of one cell's launches: the distribution of its times, its phases, and its resources.
 
-The shape is that within launches, and from one launch to the next. Nothing is dropped here.
+The distribution is within launches, and from one launch to the next. Nothing is dropped here.
 """
 
 import math
@@ -23,7 +23,7 @@ PARTED = 0.10
 #: A launch is an outlier when its modified z-score, 0.6745 · |x - median| / MAD of the logs of the centres, is above
 #: 3.5: B. Iglewicz and D. C. Hoaglin, "How to detect and handle outliers", ASQC, 1993.
 OUTLYING = 3.5
-#: ... and it lies this far from the median: among launches that agree to a thousandth, one at 0.4 % is no news.
+#: ... and it is this far from the median: among launches that agree to 0.1 %, one at 0.4 % is unremarkable.
 APART = math.log(1.05)
 #: Fewer launches than this have no median deviation to speak of.
 FEWEST_LAUNCHES = 5
@@ -36,7 +36,7 @@ Of = TypeVar("Of")
 
 
 class Quantity(StrEnum):
-    """What a number is of, which says how it is shown."""
+    """The kind of a number, which determines how it is formatted."""
 
     STEP = "seconds per step"
     SECONDS = "seconds"
@@ -80,9 +80,9 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Statistic(Generic[Of]):
-    """A number that a report has of every cell: its name, what it is of, and how it is made; None where there is none.
+    """A number that reports show for every cell: its name, kind and function; None if there is no value.
 
-    `legend` is a sentence on what it means; empty where the legend of one before it says that.
+    `legend` explains it; empty if the legend of an earlier one does.
     """
 
     name: str
@@ -145,7 +145,7 @@ def _energy(launch: Launch) -> float | None:
 
 
 def _steady(name: str) -> Callable[[Launch], float | None]:
-    """What was read of the GPU while steps were timed; None where no reading fell into them."""
+    """Return a reading of the GPU while steps were timed; None if there was none."""
     return lambda launch: launch.resources.get(name) if launch.resources.get("gpu_steady") else None
 
 
@@ -155,7 +155,7 @@ def _capped(launch: Launch) -> float | None:
     return None if told is None else launch.resources.get("gpu_power_cap_share", 0.0)
 
 
-#: What is told of a cell's launches. One more is one more line here: tables, page and JSON have it then.
+#: Statistics of a cell's launches. A new line here adds one to tables, the page and JSON.
 RESOURCES: tuple[Statistic[Launch], ...] = (
     Statistic(
         "cores in the steady state",
@@ -224,10 +224,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The shape of a cell's times. `statistics` has the STATISTICS by name, None where there is none.
+    """The distribution of a cell's times. `statistics` has the STATISTICS by name, None if there is no value.
 
-    `uneven` counts launches whose samples are uneven, `outliers` launches that are outliers; both are in the mean.
-    `trend` tells how the step changes while it is measured; None where it does not.
+    `uneven` counts launches with uneven samples, and `outliers` launches that are outliers; the mean includes both.
+    `trend` describes how the step changes during measurement; None if it doesn't.
     """
 
     statistics: Mapping[str, float | None]
@@ -248,10 +248,10 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """A cell's phases and resources. What no launch told is not there.
+    """A cell's phases and resources, without those that no launch recorded.
 
     `phases` are seconds by name, without the timed ones; `cold` is their sum, launch by launch: from the request to the
-    end of the first call. `warm_up` is what a step takes in the warm-up. `resources` are the RESOURCES by name.
+    end of the first call. `warm_up` is the time per step in the warm-up. `resources` are the RESOURCES by name.
     `beside`: some launch started beside others, which makes its phases longer.
     """
 
@@ -263,7 +263,7 @@ class Used:
 
 
 def by_faults(used: Used, step: Spread | None) -> float:
-    """What launches of a cell differ by for their page faults, p10 to p90, as a share of its step; 0: not known."""
+    """Return how far page faults make a cell's launches differ, p10 to p90, as a share of its step; 0 if unknown."""
     faults = used.resources.get(FAULTS)
     return (faults.high - faults.low) * FAULT_SECONDS / step.median if faults and step else 0.0
 
@@ -280,7 +280,7 @@ def shape(launches: Sequence[Launch], trend: Trend | None = None) -> Shape:
 
 
 def used(launches: Sequence[Launch]) -> Used:
-    """What one cell's launches that gave a number went through and used."""
+    """Return the phases and resources of one cell's launches that have a number."""
     untimed = [
         {name: seconds for name, seconds in launch.phases.items() if name not in (*TIMED, WHOLE, OWN)}
         for launch in launches
@@ -302,7 +302,7 @@ def used(launches: Sequence[Launch]) -> Used:
 
 
 def _spreads(values: Mapping[str, Sequence[float]]) -> dict[str, Spread]:
-    """Of each name that has values."""
+    """Return the spread of each name that has values."""
     return {name: known for name, each in values.items() if (known := spread(each))}
 
 

@@ -1,11 +1,11 @@
-"""How much is measured: how long the launches of a group warm up and measure, and which groups need no more rounds.
+"""How much to measure: how long a group's launches warm up and measure, and which groups need no more rounds.
 
-What the pilot says sets the lengths, once for the whole run.
+The pilots set the lengths, once for the whole run.
 
 A launch costs seconds before its first sample, so more samples are cheaper than more launches, but beyond some number
-they only sharpen what the next launch blurs again. The best number of samples in a launch is
-n = √(cost of a launch / cost of a sample · variance within / variance between launches), T. Kalibera and R. Jones,
-"Rigorous benchmarking in reasonable time", ISMM 2013, section 6 (their r, for two levels).
+they only reduce variance that the next launch adds again. The best number of samples in a launch is n = √(cost of a
+launch / cost of a sample · variance within / variance between launches), T. Kalibera and R. Jones, "Rigorous
+benchmarking in reasonable time", ISMM 2013, section 6 (their r, for two levels).
 """
 
 import itertools
@@ -56,7 +56,7 @@ LARGE = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What one cell's pilot asks for: in seconds, and in turns, where launches take them."""
+    """The lengths that one cell's pilot suggests: in seconds, and in turns if launches are interleaved."""
 
     warmup: float
     measure: float
@@ -64,12 +64,12 @@ class Wish:
 
 
 def samplings(planned: Sampling, groups: Iterable[str], launches: Iterable[Launch]) -> dict[str, Sampling]:
-    """Each group's sampling: what is planned, with the seconds that the plan leaves open set from the run's pilots.
+    """Return each group's sampling: the plan's, with open lengths set from the run's pilots.
 
-    Cells that are compared are measured alike, so each length is the longest that any of a group's cells asks for; what
-    launches of one thing differ by is learnt from all groups. Where no pilot gave a number, the shortest. A plan with
-    turns gets as many as make a sample of each as worth its time as a launch is, a turn being one sample. Launches that
-    are no pilots are passed over.
+    Compared cells are measured alike, so each length is the longest that any of a group's cells suggests; the variance
+    between launches is estimated from all groups. Without a pilot that has a number, lengths are the shortest. An
+    interleaved plan gets as many turns as make a sample of each as useful for its time as a launch, with one sample per
+    turn. Launches that aren't pilots are ignored.
 
     Lengths that the plan gives are for whole CPUs, as a suite's budget is: under a quota of 50 % they are twice as
     long, so that a launch makes as many steps.
@@ -114,7 +114,7 @@ def _filled(planned: Sampling, wishes: Sequence[Wish]) -> Sampling:
 
 
 def wish(pilot: Launch, between: float) -> Wish:
-    """What one pilot launch asks for; `between` is the variance of the logs of launches' centres."""
+    """Return the lengths that a pilot suggests; `between` is the variance of the logs of launches' centres."""
     rates = [sample.seconds / sample.steps for sample in pilot.samples]
     first = settled(rates)
     warmup = pilot.phases.get("warm up", 0.0) + sum(sample.seconds for sample in pilot.samples[:first])
@@ -145,9 +145,9 @@ def settled(rates: Sequence[float]) -> int:
 
 
 def _within(rates: Sequence[float]) -> float:
-    """The variance of one sample, as a share of the mean squared; where neighbours are alike, of batches of them.
+    """Return the variance of a sample, as a share of the squared mean; of batches, if neighbours are correlated.
 
-    Batch means: with √n batches of b samples, b times the variance of the batches' means (Kalibera and Jones ask for
+    Batch means: with √n batches of b samples, b times the variance of the batches' means (Kalibera and Jones need
     independent samples, and neighbours in one process seldom are).
     """
     if len(rates) < FEWEST_SAMPLES:
@@ -159,11 +159,11 @@ def _within(rates: Sequence[float]) -> float:
 
 
 def _apart(rates: Sequence[float]) -> float:
-    """The variance of one sample as a share of the mean squared, by what neighbours differ by.
+    """Return the variance of a sample as a share of the squared mean, from differences of neighbours.
 
     Half the mean squared difference of successive samples (J. von Neumann et al., "The mean square successive
-    difference", Annals of Mathematical Statistics 12, 1941): what the machine does for longer than a sample meets all
-    cells that take turns, and is not in it.
+    difference", Annals of Mathematical Statistics 12, 1941). It excludes slow changes of the machine, which affect all
+    interleaved cells.
     """
     if len(rates) < FEWEST_SAMPLES:
         return 0.0
@@ -196,12 +196,12 @@ def first_look_at(claim: Claim) -> int:
 
 
 def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
-    """By group, half the width of its comparisons' widest interval, on the log scale; infinite before FIRST_LOOK.
+    """Return half the width of each group's widest interval, on the log scale; infinite before FIRST_LOOK.
 
-    A comparison whose verdict is settled after one of the rounds LOOKS has none: 0. A group in which nothing can be
-    compared has that of its cells' times instead; one without a number is left out. Memory growth has no ratios, and is
-    not looked at. In a run of claims without a precision only theirs count, by their intervals' widths alone, each in
-    terms of what it needs: 1 is enough for all.
+    A comparison that is settled after one of the rounds LOOKS counts as 0. A group without comparisons has the width of
+    its cells' times instead; one without a number is left out. Memory growth has no ratios, and isn't included. In a
+    run of claims without a precision only claims count, by the widths of their intervals relative to what each needs: 1
+    is enough for all.
     """
     if run.plan.claims and run.plan.precision is None:
         return _of_claims(run, launches)
@@ -243,10 +243,9 @@ def pairs(run: Run) -> dict[str, list[tuple[Cell, Cell]]]:
 
 
 def _of_claims(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
-    """By group, half the width of its claims' widest interval, in terms of what that claim needs.
+    """Return half the width of the widest interval of each group's claims, relative to what that claim needs.
 
-    What a scenario claims of one quantity is judged together (claims.py), so its intervals are as wide as that makes
-    them.
+    A scenario's claims of one quantity are judged together (claims.py), which sets the width of their intervals.
     """
     result = {group.name: 0.0 for group in run.plan.groups}
     groups = {cell: group.name for group in run.plan.groups for cell in group.cells}
@@ -274,13 +273,13 @@ def _of_claims(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
 
 
 def _places(environments: Iterable[Environment], scenario: Scenario, claim: Claim) -> set[tuple[Cell, Cell | None]]:
-    """A claim's cells where it was made, and in the run's other environments in place of that one."""
+    """Return a claim's cells where it was made, and in the run's other environments instead."""
     where = ["", *(each.name for each in environments)]
     return {scenario.claimed(claim, device, each) for device in Device for each in where}
 
 
 def looks(plan: Plan, scenarios: Iterable[Scenario], environments: Sequence[Environment]) -> dict[str, int]:
-    """By group, the round after which its intervals are looked at first in a run of claims: the latest of its own."""
+    """Return by group after which round intervals are looked at first in a run of claims: the latest of its claims."""
     groups = {cell: group.name for group in plan.groups for cell in group.cells}
     result: dict[str, int] = {}
     for scenario in scenarios:
@@ -295,18 +294,17 @@ def looks(plan: Plan, scenarios: Iterable[Scenario], environments: Sequence[Envi
 def _halves(
     places: Collection[tuple[Cell, Cell | None]], found: Lookup, of: str, planned: Collection[Cell]
 ) -> dict[tuple[Cell, Cell | None], tuple[float, int]]:
-    """Half the width of the interval in each place that has a number, and of how many rounds.
+    """Return half the width of the interval in each place that has a number, and its number of rounds.
 
-    Of ratios and of seconds on the log scale, of growth in bytes a call. Infinite with too few rounds for an interval.
-    As many intervals hold together as there are of the `planned` cells, so that it does not matter which of them are
-    measured first.
+    Ratios and seconds are on the log scale, growth is in bytes per call. Infinite with too few rounds for an interval.
+    As many intervals hold together as there are `planned` cells, so that the order of measurement doesn't matter.
     """
     apart = [place for place in places if place[0] != place[1] and place[0] in planned]
     of_pairs = sum(better is not None and better in planned for _, better in apart)
     of_one = sum(better is None for _, better in apart)
     alone: dict[Cell, list[float]] = {}
     pairs = []
-    # where the better side was claimed, the worse one is that itself
+    # if the better side was claimed, the worse side is this one
     for worse, better in (place for place in places if place[0] in found.series and place[0] != place[1]):
         if better is None and of == GROWTH:
             alone[worse] = list(growths(found.numbers[worse]).values())

@@ -1,15 +1,15 @@
-"""Centres to estimates: geometric means, paired ratios, differences that are not paired, and their t intervals.
+"""Centres to estimates: geometric means, paired ratios, unpaired differences, and their t intervals.
 
-Everything is done on the log scale, where a launch that takes twice as long and one that takes half as long lie
-equally far from the middle, and where a ratio of times is a difference.
+Everything is on the log scale, on which a launch that takes twice as long and one that takes half as long are equally
+far from the middle, and a ratio of times is a difference.
 
-Source of the paired ratio and of the launch as the unit: T. Kalibera and R. Jones, "Rigorous benchmarking in
-reasonable time", ISMM 2013.
+Source of the paired ratio and of the launch as the unit: T. Kalibera and R. Jones, "Rigorous benchmarking in reasonable
+time", ISMM 2013.
 
-Rounds of one run are paired: whatever slows a whole round cancels. Rounds of different days share nothing, so their
-difference has the spread of both: B. L. Welch, "The generalization of Student's problem when several different
-population variances are involved", Biometrika 34, 1947. Variances are not moderated there: what moves a whole round is
-in the spread of every cell of that run, so the cells' variances are no independent samples of one.
+Rounds of one run are paired, so effects on a whole round cancel. Rounds of different days share nothing, so their
+difference has the variability of both: B. L. Welch, "The generalization of Student's problem when several different
+population variances are involved", Biometrika 34, 1947. Variances aren't moderated there: effects on a whole round are
+in the variance of every cell of that run, so the cells' variances aren't independent.
 """
 
 import math
@@ -182,7 +182,7 @@ def means(logs: Sequence[Sequence[float]]) -> Logs:
 
 
 def minus(one: Logs, other: Logs) -> Logs:
-    """`one` minus `other`, which is independent of it: one round each, of the spread of both.
+    """Return `one` minus an independent `other`, of one round each, with the variability of both.
 
     The error is √(e1² + e2²), with the degrees of freedom of F. E. Satterthwaite, "An approximate distribution of
     estimates of variance components", Biometrics Bulletin 2, 1946.
@@ -194,10 +194,10 @@ def minus(one: Logs, other: Logs) -> Logs:
 
 
 def medians(of: Logs, sets: Sequence[npt.NDArray[np.intp]]) -> Logs:
-    """The medians of the means of some sets (indices, one at least of each), of shape (sets,).
+    """Return the medians of the means of some sets (indices, at least one each), of shape (sets,).
 
-    The error is that of a median of m normal values, √(π/2 · e² / m), of which e² is the median of the errors' squares:
-    some wild cells move neither.
+    The error is that of a median of m normal values, √(π/2 · e² / m), in which e² is the median of the squared errors:
+    a few wild cells change neither.
     """
     return Logs(
         mean=np.array([np.median(of.mean[at]) for at in sets]),
@@ -208,7 +208,7 @@ def medians(of: Logs, sets: Sequence[npt.NDArray[np.intp]]) -> Logs:
 
 
 def minus_others(of: Logs, base: npt.NDArray[np.intp]) -> Logs:
-    """Each mean minus the median of the others of `base` (indices, two at least); the same shape.
+    """Return each mean minus the median of the others of `base` (at least two indices); the same shape.
 
     The cells' errors are taken as independent. What moves a whole round moves all cells, so it cancels here, and is in
     the errors all the same: the intervals are rather too wide than too narrow.

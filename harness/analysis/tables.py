@@ -20,10 +20,10 @@ from harness.model.scenario import GROWTH, MACHINE, STEP, Cell, Scenario
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One number of a table: seconds per step (or the table's quantity), or a ratio. Without one, `status` says why.
+    """A number of a table: seconds per step (or the table's quantity), or a ratio. Without one, `status` says why.
 
-    `status` is None where there is no such cell. A time has its `shape`; `undone` tells how a launch's steps and those
-    that the framework counted differ. A ratio has `compared`.
+    `status` is None if there is no such cell. A time has its `shape`; `undone` describes the difference between a
+    launch's steps and those that the framework counted. A ratio has `compared`.
     """
 
     estimate: Estimate | None
@@ -43,17 +43,17 @@ class Row:
 
     @property
     def machine(self) -> str:
-        """What the machine is called that measured it; empty in a run that was not merged from several."""
+        """The name of the measuring machine; empty in a run that wasn't merged from several."""
         return self.axes.get(MACHINE, "")
 
 
 @dataclass(frozen=True)
 class ScenarioTable:
-    """One scenario's numbers, at least one in every row and every column.
+    """The numbers of one scenario, at least one in every row and every column.
 
-    `row_axes` are the axes that a row shows, `column_axes` those that a column's heading shows; `several_devices`:
-    the rows' devices differ. `clock` says what its times are. `quantity` is what its values are, in the words of a
-    header: in place of ratios, memory growth has differences in bytes a call.
+    Rows show `row_axes`, and headings of columns show `column_axes`. `several_devices`: the rows' devices differ.
+    `clock` is the clock of its times. `quantity` is the quantity of its values, by its name in a header: memory growth
+    has differences in bytes per call instead of ratios.
     """
 
     scenario: Scenario
@@ -89,7 +89,7 @@ class ScenarioTable:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A cell of a table that has a number, and where it stands there.
+    """A cell of a table that has a number, and its place there.
 
     `step` is the spread of its launches' centres in seconds per step, `used` their phases and resources.
     """
@@ -108,7 +108,7 @@ _Key = tuple[Device, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What one scenario's table sets where: heads of columns and keys of rows, before anything is computed."""
+    """The layout of a scenario's table: heads of columns and keys of rows, before anything is computed."""
 
     scenario: Scenario
     cells: Sequence[Cell]
@@ -134,9 +134,9 @@ class Layout:
 
 
 def layouts(run: Run, found: Lookup, quantity: str = STEP) -> list[Layout]:
-    """The run's tables of a quantity in the run's order, as what they set side by side.
+    """Return the layouts of the run's tables of a quantity in the run's order.
 
-    Of the step every scenario has one, of another quantity those that compare it.
+    Every scenario has a table of the step; it has one of another quantity if it compares it.
     """
     made = []
     for scenario in run.scenarios:

@@ -1,27 +1,27 @@
-"""Steps that change while they are measured: whose time depends on how many steps came before.
+"""Non-stationary steps: the time per step depends on the number of steps before it.
 
-Samples of one launch are alike where they are near each other, and so is the machine, so no test over samples says that
-a step changes. Launches are fresh processes, so the test is over them: each gives one number, how much longer its last
-samples are than its first ones, by the slope of H. Theil, "A rank-invariant method of linear and polynomial regression
-analysis", 1950, and P. K. Sen, JASA 63, 1968, over ten means of samples: a tail of the warm-up moves it little. A cell
-has a trend where the mean of these numbers is shown, by a t test over launches, to lie beyond the margin, and
-where at that level more pairs of a launch's ten means go one way than chance has it (H. B. Mann, "Nonparametric tests
-against trend", Econometrica 13, 1945; over several series R. M. Hirsch and J. R. Slack, Water Resources Research 20,
-1984): three samples at one of two speeds each may have the same slope three times.
+Neighbouring samples of one launch are correlated, and so is the machine, so no test over samples shows that a step
+changes. Launches are fresh processes, so the test is over them: each gives one number, how much longer its last samples
+are than its first ones, by the slope of H. Theil, "A rank-invariant method of linear and polynomial regression
+analysis", 1950, and P. K. Sen, JASA 63, 1968, over ten means of samples: a rest of the warm-up changes it little. A
+cell has a trend if a t test over launches shows that the mean of these numbers is beyond the margin, and if at that
+level more pairs of a launch's ten means go one way than by chance (H. B. Mann, "Nonparametric tests against trend",
+Econometrica 13, 1945; over several series R. M. Hirsch and J. R. Slack, Water Resources Research 20, 1984): three
+samples at one of two speeds each may have the same slope three times.
 
-A clock that falls in every launch, as turbo or a GPU's boost does, changes the time of every step. So the logs less
-those of the group's other cells must show the trend too: in turns by sample, of launches that ran one after the other
-part by part, each round by itself. What all cells of a group share is the machine's, except a change by ×2, which no
-clock makes.
+A clock that falls in every launch, as with turbo or a GPU's boost, changes the time of every step. So the logs minus
+those of the group's other cells must show the trend too: sample by sample if interleaved, and for sequential launches
+part by part, each round by itself. Changes that all cells of a group share belong to the machine, except a change by
+×2, which no clock causes.
 
-Where samples tell CPU time, it is judged too: what others do on a CPU is not in it. It counts where the time changes
-the same way, by more than the margin.
+If samples have CPU time, it is judged too, because contention isn't in it. It counts if the time changes the same way,
+by more than the margin.
 
-What has too few launches for that has a trend where it changes by ×2, nearly all pairs in each launch go one way, and
-chance has that in one of a million cases (from three launches on: at the level of the tests above); or where samples
-are shown to be slower by ×1.5 than the warm-up's steps.
+With too few launches for that, a cell has a trend if it changes by ×2, nearly all pairs in each launch go one way, and
+chance does that in one of a million cases (from three launches on: at the level of the tests above); or if samples are
+shown to be slower by ×1.5 than the warm-up's steps.
 
-docs/dev/validation/simulation.md has how often a step that does not change is said to.
+docs/dev/validation/simulation.md has the rate of false trends.
 """
 
 import math
@@ -52,23 +52,23 @@ PARTS, FEWEST, ENOUGH = 10, 2, 3
 #: A change by this factor, on the log scale, is told of cells with few launches too: where no more than this share of
 #: the pairs of each launch's parts go the other way, and chance brings that about less often than that.
 STRONG, ODD, CHANCE = math.log(2.0), 0.05, 1e-6
-#: From so many launches on it is enough that chance brings it about less often than ALPHA.
+#: From this many launches on, it is enough if its probability by chance is below ALPHA.
 FEW = 3
 
-#: With so many cells in a group, what the machine does to all of them can be told from a trend of one.
+#: With this many cells in a group, effects of the machine on all of them can be separated from a trend of one.
 SURE = 3
 
 #: Samples are slower than the warm-up by more than this factor (log scale): a step that grows.
 GROWN = math.log(1.5)
 
 
-# what a sample took, by some clock
+# the time of a sample, by some clock
 _Measure = Callable[[Sample], float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What a step takes at a stage of a launch, in seconds, after so many steps: means over launches."""
+    """The time per step at a stage of a launch, in seconds, after a number of steps: means over launches."""
 
     step: float
     seconds: float
@@ -76,11 +76,11 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """How a step changes while it is measured: its time at the last samples as a `factor` of that at the first.
+    """The change of a step during measurement: its time at the last samples as a `factor` of that at the first.
 
-    `stages` are in order. They count the steps of the warm-up too, where launches tell of it (`counted`), and begin
-    with it where it shows that a step grows. `unsure`: it may be the machine's, as the group has fewer than two other
-    cells that would show that, and it is below ×2.
+    `stages` are in order. They count the steps of the warm-up too, if launches recorded it (`counted`), and start with
+    it if it shows that a step grows. `unsure`: it may be the machine's, as the group has fewer than two other cells
+    that would show that, and it is below ×2.
     """
 
     factor: float
@@ -108,10 +108,10 @@ def _trend(launches: Sequence[Launch], beside: Sequence[Mapping[int, Floats]], m
     time, cpu = (_views(looked_at, of, each) for of, each in zip((_seconds, _cpu_seconds), beside, strict=True))
     found = changes(time, margin)
     if time and not found and not any(launch.places for launch in looked_at):
-        # no clock falls by so much; in turns, all cells meet the same load, which may take more
+        # no clock falls by so much; interleaved cells meet the same load, which may take more
         found = is_doubled(time[0])
     if cpu and not found:
-        # what others do on its CPU is not in its CPU time; but only a trend of the time is one
+        # contention isn't in CPU time; but only a trend of the time counts
         mean = fmean(map(change, time[0]))
         found = changes(cpu, margin) and abs(mean) > margin and mean * fmean(map(change, cpu[0])) > 0.0
     grown = _growth(looked_at)
@@ -126,10 +126,10 @@ def _trend(launches: Sequence[Launch], beside: Sequence[Mapping[int, Floats]], m
 
 
 def _views(launches: Sequence[Launch], of: _Measure, beside: Mapping[int, Floats]) -> list[list[Floats]]:
-    """The logs of the launches' parts, and those `beside` the group's other cells, if there are any.
+    """Return the logs of the launches' parts, and those `beside` the group's other cells, if there are any.
 
-    What the machine does to all cells is no trend of one of them. But if one of them changes, the others do so beside
-    it: a trend is in both. Nothing where some launch does not tell.
+    An effect of the machine on all cells isn't a trend of one of them. But if one of them changes, the others change
+    relative to it: a trend is in both. Empty if a launch has no data.
     """
     logs = {id(launch): each for launch in launches if (each := _logs(launch, of)) is not None}
     if not logs or len(logs) < len(launches):
@@ -169,14 +169,14 @@ def change(logs: Floats) -> float:
 
 
 def parts(logs: Floats, count: int = PARTS) -> Floats:
-    """The logs of seconds per step of at most ten parts, from those of a launch's samples (one at least), in order."""
+    """Return the logs of seconds per step of at most ten parts of a launch's samples (at least one), in order."""
     ends = np.linspace(0.0, logs.size, min(count, logs.size) + 1).round().astype(np.intp)
     rates = np.exp(logs - logs[0])
     return np.asarray(np.log(np.add.reduceat(rates, ends[:-1]) / np.diff(ends)) + logs[0])
 
 
 def _is_beyond(values: Sequence[float], margin: float) -> bool:
-    """Whether the mean of independent values is shown to lie beyond ± margin, at ALPHA."""
+    """Return whether the mean of independent values is shown to be beyond ± margin, at ALPHA."""
     count = len(values)
     if count < 2:
         return False
@@ -203,13 +203,13 @@ def _falling(launches: Sequence[Floats]) -> tuple[Floats, Floats, float]:
 
 @lru_cache(maxsize=PARTS)
 def _pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The places of the earlier and of the later one of each pair among so many."""
+    """Return the places of the earlier and of the later one of each pair among `count`."""
     return np.triu_indices(count, 1)
 
 
 @lru_cache(maxsize=PARTS)
 def _inversions(count: int) -> Floats:
-    """How likely each number of falling pairs is among so many values in a random order, from 0 on."""
+    """Return the probability of each number of falling pairs among values in a random order, from 0 on."""
     likely = np.ones(1)
     for size in range(2, count + 1):
         likely = np.convolve(likely, np.full(size, 1.0 / size))
@@ -225,7 +225,7 @@ def _cpu_seconds(sample: Sample) -> float | None:
 
 
 def _logs(launch: Launch, of: _Measure) -> Floats | None:
-    """The log of what each sample took for a step; None where it is not told."""
+    """Return the log of the time per step of each sample; None if it wasn't recorded."""
     told = [of(sample) for sample in launch.samples]
     if None in told:
         return None
@@ -235,11 +235,11 @@ def _logs(launch: Launch, of: _Measure) -> Floats | None:
 
 
 def _beside(launches: Sequence[Launch], of: _Measure) -> dict[int, Floats]:
-    """By id of each launch whose group has other cells in its round: its parts' logs less the median of theirs.
+    """Return by id of each launch with other cells in its round: its parts' logs minus the median of theirs.
 
-    In turns, launches of a block met the same machine sample by sample. Of launches that ran one after the other, only
-    what the machine does in each of them is alike. Each round has its own median, so that the median's error differs
-    from round to round, and is in the error of the test.
+    Interleaved launches of a block met the same machine sample by sample. For sequential launches, only effects that
+    repeat in each launch are alike. Each round has its own median, so that the median's error differs from round to
+    round, and is in the error of the test.
     """
     blocks: dict[tuple[str, int, int, int], list[tuple[Launch, Floats]]] = defaultdict(list)
     for launch in launches:
@@ -248,7 +248,7 @@ def _beside(launches: Sequence[Launch], of: _Measure) -> dict[int, Floats]:
             blocks[launch.group, launch.round, launch.attempt, where].append((launch, logs))
     found: dict[int, Floats] = {}
     for block in blocks.values():
-        # launches that lost their last turns are no measure of these
+        # launches that lost their last turns are excluded
         if not block[0][0].places or len({logs.size for _, logs in block}) == 1:
             for launch, logs in block:
                 others = [each for other, each in block if other.cell != launch.cell]
@@ -258,7 +258,7 @@ def _beside(launches: Sequence[Launch], of: _Measure) -> dict[int, Floats]:
 
 
 def _less(logs: Floats, others: Sequence[Floats], *, by_sample: bool) -> Floats:
-    """The parts of a launch's logs less the median of those of others, of as many parts as the longest of them has."""
+    """Return the parts of a launch's logs minus the median of others', for as many parts as the longest of them has."""
     if by_sample:
         return parts(np.asarray(logs - np.median(others, axis=0)))
     count = min(PARTS, logs.size, max(each.size for each in others))
@@ -271,7 +271,7 @@ def _less(logs: Floats, others: Sequence[Floats], *, by_sample: bool) -> Floats:
 
 
 def before(launch: Launch) -> float | None:
-    """How many steps a launch had made when it took its first sample; None where it does not tell."""
+    """Return the number of steps before a launch's first sample; None if it wasn't recorded."""
     told = launch.resources.get("warmup_steps")
     if told is not None:
         return told
@@ -281,7 +281,7 @@ def before(launch: Launch) -> float | None:
 
 
 def spans(launch: Launch) -> tuple[Floats, Floats]:
-    """How many steps had been made before each sample, and after it; from 0 on where the launch does not tell."""
+    """Return the number of steps before and after each sample; from 0 on if the launch didn't record it."""
     steps = np.array([sample.steps for sample in launch.samples], np.float64)
     # before each turn come untimed steps
     untimed = launch.resources.get("between_steps", 0.0) / max(1, steps.size)
@@ -303,9 +303,9 @@ def within(launch: Launch, steps: Interval) -> tuple[float, float]:
 
 
 def in_common(launches: Sequence[Launch]) -> Interval | None:
-    """The steps that all launches (one at least) have measured, by how many were made before.
+    """Return the steps that all launches (at least one) measured, by the number of steps before them.
 
-    None where some launch has fewer than three samples there, or does not tell how many steps its warm-up had.
+    None if a launch has fewer than three samples there, or didn't record the number of steps in its warm-up.
     """
     if any(before(launch) is None for launch in launches):
         return None
@@ -316,7 +316,7 @@ def in_common(launches: Sequence[Launch]) -> Interval | None:
 
 
 def restricted(launches: Sequence[Launch], steps: Interval) -> list[Launch]:
-    """The launches with one sample in place of theirs: what a step takes in that range of steps."""
+    """Return the launches with one sample instead of theirs: the time per step in that range of steps."""
     made = []
     for launch in launches:
         seconds, _ = within(launch, steps)
@@ -330,7 +330,7 @@ def restricted(launches: Sequence[Launch], steps: Interval) -> list[Launch]:
 
 
 def _stages(launches: Sequence[Launch]) -> list[Stage]:
-    """What a step takes in each of at most ten parts of a launch: the geometric mean over launches, and where."""
+    """Return the time per step in each of at most ten parts of a launch: geometric means over launches."""
     count = min(PARTS, *(len(launch.samples) for launch in launches))
     at, logs = [], []
     for launch in launches:
@@ -349,15 +349,15 @@ def _stages(launches: Sequence[Launch]) -> list[Stage]:
 
 
 def warm_up_step(launch: Launch) -> float | None:
-    """Seconds per step of the warm-up, where the launch tells how many steps that had."""
+    """Return the seconds per step of the warm-up, if the launch recorded its number of steps."""
     seconds, steps = launch.phases.get("warm up"), launch.resources.get("warmup_steps")
     return seconds / steps if seconds and steps else None
 
 
 def _growth(launches: Sequence[Launch]) -> tuple[float, float] | None:
-    """Where samples are shown to be slower than the warm-up's steps by ×1.5: the middle of these, and their seconds.
+    """Return where samples are shown to be slower than the warm-up's steps by ×1.5: their middle, and their seconds.
 
-    That they are faster is usual: a first call compiles.
+    Faster samples are normal, because a first call compiles.
     """
     warm = [each for launch in launches if (each := warm_up_step(launch))]
     if not warm or len(warm) < len(launches):
@@ -366,5 +366,5 @@ def _growth(launches: Sequence[Launch]) -> tuple[float, float] | None:
     if fmean(grown) < GROWN or not _is_beyond(grown, GROWN):
         return None
     middle = fmean(launch.resources["warmup_steps"] / 2.0 for launch in launches)
-    # what others took meanwhile is known of the samples only
+    # contention is known for the samples only
     return middle, exp(fmean(math.log(each * (1.0 - taken(of))) for of, each in zip(launches, warm, strict=True)))

@@ -37,7 +37,7 @@ MOST_ROUNDS = 200
 
 
 class Verdict(StrEnum):
-    """What is said of one cell against another: faster and slower of times, less and more of other amounts."""
+    """The verdict of a comparison: faster and slower for times, less and more for other quantities."""
 
     FASTER = "faster"
     SAME = "same"
@@ -55,7 +55,7 @@ class Verdict(StrEnum):
 
     @property
     def of_amounts(self) -> "Verdict":
-        """The same where no times are compared, but memory or counts: `less` in place of `faster`."""
+        """The same for memory or counts instead of times: `less` instead of `faster`."""
         return {Verdict.FASTER: Verdict.LESS, Verdict.SLOWER: Verdict.MORE}.get(self, self)
 
 
@@ -66,7 +66,7 @@ class Withheld(StrEnum):
     CONTROL = "control"
     #: A step changes while it is measured, and the two have too few steps in common.
     TREND = "trend"
-    #: What CPU contention took is subtracted, and that may be wrong by more than the margin leaves.
+    #: CPU contention was subtracted, and its possible error exceeds what the margin leaves.
     CONTENTION = "contention"
 
     @property
@@ -77,9 +77,9 @@ class Withheld(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A ratio time(cell) / time(other), above 1 if the cell is slower, and what is said of the cell.
+    """A ratio time(cell) / time(other), above 1 if the cell is slower, with the cell's verdict.
 
-    The interval is `level` wide; where `verdict` is None, `withheld` says why.
+    The interval has the level `level`; if `verdict` is None, `withheld` has the reason.
     """
 
     ratio: Estimate
@@ -133,19 +133,19 @@ def margins(rounds: Floats, margin: float, fewest: int = FEWEST_ROUNDS) -> Float
 
 
 def shown_alpha(comparisons: int) -> float:
-    """One minus the level of the intervals that are shown of so many comparisons (Bonferroni)."""
+    """Return one minus the level of the intervals that are shown for `count` comparisons (Bonferroni)."""
     return ALPHA / max(1, comparisons)
 
 
 def judgements(
     logs: Logs, judged: Judged, rounds: Sequence[int], lost: bool | Sequence[bool], fewest: int = FEWEST_ROUNDS
 ) -> list[Judgement]:
-    """What is said of each of the `logs` that were `judged`; `rounds` are those that its estimate tells of.
+    """Return the judgement of each of the `logs` that were `judged`; `rounds` are those of its estimate.
 
-    One of less than `fewest` has a verdict only where it is shown to be beyond its margin (`margins`).
+    One with fewer than `fewest` rounds has a verdict only if it is shown to be beyond its margin (`margins`).
 
-    `lost`, of all or of each: a control that lies beyond the margin takes its verdict away, as what was measured beside
-    it was called different from itself.
+    `lost`, of all or of each: a control beyond the margin withholds the verdict, because it shows a difference between
+    identical cells.
     """
     made = []
     for mean, half, level, verdict, count, is_lost in zip(
@@ -173,7 +173,7 @@ def unjudged(
     different_work: bool = False,
     why: Withheld = Withheld.FEW_ROUNDS,
 ) -> Judgement:
-    """What is said where the times give no verdict: an interval, `half` as wide and of that `level`, and why."""
+    """Return a judgement without verdict: an interval, `half` as wide and of that `level`, and the reason."""
     verdict, withheld = (Verdict.DIFFERENT_WORK, None) if different_work else (None, why)
     return Judgement(Estimate.from_log(mean, rounds, half), level, verdict, withheld)
 
@@ -213,11 +213,10 @@ def chance_to_settle(
 
     A predictive distribution (D. J. Spiegelhalter, L. S. Freedman and P. R. Blackburn, "Monitoring clinical trials:
     conditional or predictive power?", Controlled Clinical Trials 7, 1986). With a flat prior the true difference is
-    `mean` + t · s/√n with the `freedom` of the variance, and the further rounds scatter around it by s. The mean of N
-    rounds, n of which are known, is then `mean` + t · s·√(1/n - 1/N): the spread of the true difference less what N
-    rounds leave open. The interval then is t(1 - alpha/2) · s/√N, with the variance of today and one more degree of
-    freedom for each round; docs/dev/validation/simulation.md shows that this is right to some points with moderated
-    variances.
+    `mean` + t · s/√n with the `freedom` of the variance, and further rounds vary around it by s. The mean of N rounds,
+    n of which are known, is then `mean` + t · s·√(1/n - 1/N): the uncertainty of the true difference minus that after N
+    rounds. The interval then is t(1 - alpha/2) · s/√N, with the variance of today and one more degree of freedom for
+    each round; docs/dev/validation/simulation.md shows that this is right to a few points with moderated variances.
     """
     from scipy.special import stdtr
 
@@ -238,11 +237,12 @@ def rounds_to_settle(
     bias: float | Floats = 0.0,
     level: Callable[[Floats], Floats] = np.ones_like,
 ) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Return how many rounds in all settle each comparison with a probability of POWER or more, and that probability.
+    """Return how many rounds in all settle each comparison with a probability of at least POWER, and that probability.
 
-    The fewest above those it has. Where MOST_ROUNDS are not enough, these, with their lower probability. Both have the
-    shape (m,). `alpha`, of each comparison, is the level at which a run is judged that ends as planned (`holm` gives
-    that of today), and `level` which share of it is left for a number of rounds, in the shape of `chance_to_settle`.
+    It is the smallest number above the rounds that it has. If MOST_ROUNDS aren't enough, it is that, with its lower
+    probability. Both have the shape (m,). `alpha`, of each comparison, is the level at which a run that ends as planned
+    is judged (`holm` gives that of today), and `level` the share of it for a number of rounds, in the shape of
+    `chance_to_settle`.
     """
     totals = np.arange(FEWEST_ROUNDS, MOST_ROUNDS + 1.0)[:, None]
     later = np.maximum(totals, logs.rounds + 1.0)
@@ -254,7 +254,7 @@ def rounds_to_settle(
 
 
 def half_widths_after(logs: Logs, rounds: Floats, alpha: float | Floats) -> Floats:
-    """Half the width that each interval of 1 - alpha would have after so many rounds, if the spread stays as it is."""
+    """Return half the width of each interval of 1 - alpha after `rounds`, if the variance stays the same."""
     freedom = logs.freedom + rounds - logs.rounds
     return half_widths(Logs(logs.mean, logs.variance, rounds, freedom), alpha)
 

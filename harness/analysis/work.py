@@ -18,12 +18,12 @@ CALLED, COUNTED = "steps_called", "steps_counted"
 TOLERANCE = {Device.CPU: 1e-4, Device.GPU: 1e-2}
 
 #: The setting that makes Keras compute in float16, which has 11 bits, on any device; its optimizer then leaves out the
-#: steps whose gradients overflow, at most so many of all.
+#: steps whose gradients overflow, at most this share of all.
 MIXED, MIXED_TOLERANCE, LEFT_OUT = ("precision", "mixed_float16"), 1e-2, 0.01
 
 
 class Work(StrEnum):
-    """What the fingerprints say of two cells."""
+    """The result of comparing the fingerprints of two cells."""
 
     SAME = "same"
     NOT_CHECKED = "not checked"
@@ -44,7 +44,7 @@ class WorkCheck:
 
 
 def compare(one: Sequence[Launch], other: Sequence[Launch]) -> WorkCheck:
-    """What the launches of two cells say of their work; launches of one cell must agree with one another too."""
+    """Compare the fingerprints of two cells' launches; launches of one cell must agree with each other too."""
     for launches, against in ((one, other), (other, one)):
         for launch in launches:
             if reason := steps(launch):
@@ -70,7 +70,7 @@ def _is_mixed(cell: Cell) -> bool:
 
 
 def _sides(one: Cell, other: Cell) -> tuple[str, str]:
-    """What tells two cells apart: `tf1.14` and `tf2.0`, `graph` and `eager`; of one and the same, its environment."""
+    """Name the difference of two cells: `tf1.14` and `tf2.0`, `graph` and `eager`; otherwise the environment."""
     values = [(value, other.axes.get(axis, "")) for axis, value in one.axes.items()]
     apart = [pair for pair in [(one.environment, other.environment), *values] if pair[0] != pair[1]]
     pairs = apart or [(one.environment, other.environment)]

@@ -1,1 +1,1 @@
-"""What executes launches, behind the protocol of `harness.model.backend`: containers, or local environments."""
+"""Backends run launches, behind the protocol of `harness.model.backend`: in containers or local environments."""

@@ -22,7 +22,7 @@ ENTRIES_LIMIT = 10_000
 DEPTH_LIMIT = 8
 SECONDS_LIMIT = 30.0
 
-#: So many things that were refused have a line.
+#: The number of refusals that have a line.
 _TOLD = 20
 
 _CHUNK = 1024**2
@@ -30,9 +30,9 @@ _CHUNK = 1024**2
 
 @dataclass
 class Artifacts:
-    """The files of one launch by safe relative name, and a line for each thing that was refused (the first twenty).
+    """The files of one launch by safe relative name, and a line for each of the first twenty refusals.
 
-    What it is asked and given comes from an untrusted script's folder.
+    All input comes from an untrusted script's folder.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Artifacts:
         return over or late
 
     def add(self, name: str, content: bytes) -> None:
-        """Keep one file, under a name of its own, which is no folder of another one's."""
+        """Keep one file under a unique name that isn't a folder of another one."""
         safe = safe_name(name) or "unnamed"
         while safe in self.files or safe in self._folders or any(each in self.files for each in _parents(safe)):
             safe = _another(safe, self.files)
@@ -79,16 +79,16 @@ def _parents(name: str) -> list[str]:
 
 
 def _another(name: str, files: Iterable[str]) -> str:
-    """The name with a `_` after the part that is a file of that name, else at its end."""
+    """Return the name with a `_` after the part that is already a file, otherwise at its end."""
     taken = next((parent for parent in reversed(_parents(name)) if parent in files), name)
     return f"{taken}_{name[len(taken) :]}"
 
 
 def from_folder(folder: int) -> Artifacts:
-    """The files under a folder that an untrusted script has filled, and may still change.
+    """Return the files in a folder that an untrusted script has written, and may still change.
 
-    `folder` is a descriptor that was opened before the script started: whatever lies at its path now is not looked at.
-    No link is followed, no other file system entered, nothing opened that is no regular file.
+    `folder` is a descriptor that was opened before the script started, so that a replaced path has no effect. It
+    follows no links, enters no other file system, and opens only regular files.
     """
     found = Artifacts()
     _walk(found, folder, "", os.fstat(folder).st_dev)
@@ -126,7 +126,7 @@ def _walk(found: Artifacts, folder: int, path: str, device: int) -> bool:
 
 @contextmanager
 def _opened(name: str, folder: int, flags: int = 0) -> Iterator[int]:
-    """A descriptor of what is in an open folder by that name, no link; a pipe that took its place is not waited for."""
+    """Return a descriptor of an entry of an open folder that isn't a link; never blocks on a pipe that replaced it."""
     handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | flags, dir_fd=folder)
     try:
         yield handle
@@ -135,7 +135,7 @@ def _opened(name: str, folder: int, flags: int = 0) -> Iterator[int]:
 
 
 def _read(found: Artifacts, file: int, name: str, device: int) -> None:
-    """Add an open file, unless it is another by now than what was looked at, or grows while it is read."""
+    """Add an open file, unless it isn't the file that was checked, or grows while it is read."""
     entry = os.fstat(file)
     if not stat.S_ISREG(entry.st_mode) or entry.st_dev != device:
         found.refuse(name, "no regular file")
@@ -151,7 +151,7 @@ def _read(found: Artifacts, file: int, name: str, device: int) -> None:
 
 
 def from_archive(chunks: Iterable[bytes]) -> Artifacts:
-    """The files in a tar archive of one folder, read as it comes and no further than the limits."""
+    """Return the files in a tar archive of one folder, read as a stream up to the limits."""
     found = Artifacts()
     try:
         with tarfile.open(fileobj=cast("IO[bytes]", _Chunks(chunks)), mode="r|") as tar:

@@ -1,8 +1,8 @@
-"""The worker's events: one JSON object a line, from bytes in chunks of any size.
+"""The worker's events: one JSON object per line, from bytes in chunks of any size.
 
-What is read was written by an untrusted script. Whatever it is, reading it never raises and takes bounded memory:
-the first line that is no event is remembered as what went wrong, and nothing after it is read. Events and keys that
-are not known are no mistake, since a newer worker may send them.
+The input comes from an untrusted script. Whatever it is, reading never raises and uses bounded memory: the first line
+that isn't an event is recorded as the error, and nothing after it is read. Unknown events and keys are accepted,
+because a newer worker may send them.
 """
 
 import json
@@ -20,7 +20,7 @@ from harness.model.texts import counted
 LINE_LIMIT = 1024**2
 TOTAL_LIMIT = 16 * 1024**2
 
-#: What an error shows of a line that was not understood, in bytes.
+#: The number of bytes of an invalid line that an error shows.
 LINE_SHOWN = 200
 
 #: How long the name of a GPU is at most, in characters.
@@ -79,11 +79,11 @@ Read = TypeVar("Read")
 
 
 class Events:
-    """What the worker has said so far.
+    """The events of a worker so far.
 
-    `error` is empty until a line was no event; from then on the launch has failed and may be killed. A worker that
-    `takes_turns` says when it waits for a word: `is_waiting` until it is asked, and what it says meanwhile, or of a
-    turn that it was not asked for, is no event either. One that `waits` may also wait before it measures.
+    `error` is empty until a line isn't an event; from then on the launch has failed and may be killed. A worker that
+    `takes_turns` announces that it waits for a command: `is_waiting` until it gets one. Output meanwhile, or about a
+    turn without a command, isn't an event either. A worker that `waits` may also wait before it measures.
     """
 
     def __init__(self, *, takes_turns: bool = False, waits: bool = False) -> None:
@@ -132,7 +132,7 @@ class Events:
         return bool(self.error) or self.is_waiting
 
     def ask(self, word: str) -> None:
-        """Note that the waiting worker is told a word: all that it said before has been fed."""
+        """Record that the waiting worker gets a command. All of its earlier output has been fed."""
         if self.torn:
             self._fail(UNASKED, bytes(self._partial))
         self._word, _, count = word.partition(" ")
@@ -214,7 +214,7 @@ class Events:
             self.status, self.reason, self.traceback = Status(status), reason, traceback
 
     def _take_samples(self, event: Event) -> None:
-        # a worker that asks for no turn takes none, whatever the others of its round do
+        # a worker that requests no turns takes none, whatever the other launches of its round do
         if self._takes_turns and not self._is_before_turns:
             raise ValueError("samples are of no turn in a line")
         self._keep(event, self.samples)
@@ -226,7 +226,7 @@ class Events:
 
     @property
     def _is_before_turns(self) -> bool:
-        """Whether it was asked for no turn yet."""
+        """Return whether it has had no turn yet."""
         return self._word in (None, "measure")
 
     def _take_turn(self, event: Event) -> None:
@@ -266,14 +266,14 @@ def _deeper(value: object, levels: int) -> bool:
 
 
 def _seen(value: Any) -> Any:
-    """What a scenario observed. Raises ValueError where statistics could not take it."""
+    """Return an observation of a scenario. Raises ValueError if statistics couldn't use it."""
     if problem := wrong(value):
         raise ValueError(f"{problem} in a line")
     return value
 
 
 def _if_there(read: Callable[[Event, str], Read], event: Event, key: str) -> Read | None:
-    """What `read` reads; None where the worker left the key out."""
+    """Return what `read` returns; None if the worker left the key out."""
     return None if event.get(key) is None else read(event, key)
 
 

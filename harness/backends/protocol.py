@@ -1,4 +1,4 @@
-"""What a registered backend does other than launch: check this machine, verify, clean, and so on."""
+"""The tasks of a backend beside launches: check this machine, verify, clean, and so on."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -14,8 +14,8 @@ from harness.model.gpu import GpuHost
 class RegisteredBackend(Backend, Protocol):
     """A backend of the registry. The methods with a body here are the defaults.
 
-    It is made with `root`, the project's folder, and `run`, a run's id; making it asks no engine. `leftovers` is what
-    `clean` removes, in plural; `makes` is what `prepare` makes of an environment.
+    Its arguments are `root`, the project's folder, and `run`, a run's id; the constructor contacts no engine.
+    `leftovers` is what `clean` removes, in plural; `makes` is what `prepare` makes for an environment.
     """
 
     leftovers: str
@@ -24,28 +24,28 @@ class RegisteredBackend(Backend, Protocol):
     def __init__(self, root: Path, run: str) -> None: ...
 
     def check(self) -> str:
-        """What launches would run on, in a few words. Raises CannotRunHereError where they cannot run here."""
+        """Return a short description of where launches would run. Raises CannotRunHereError if they can't run here."""
         ...
 
     def check_gpus(self, wanted: Sequence[str], via: GpuWay | None = None) -> None:
-        """See whether launches may get these GPUs, by one way alone where that was typed.
+        """Check whether launches can get these GPUs, with one method only if it was requested.
 
-        Raises UsageError where they never do, CannotRunHereError where they are known not to here.
+        Raises UsageError if they never can, and CannotRunHereError if they are known not to be able to here.
         """
         ...
 
     def try_gpus(self, requirements: Sequence[Requirement]) -> list[str]:
-        """Find the way to the GPUs that were checked which works, and tell the user of it: sentences.
+        """Find the method that gives containers the checked GPUs, and return sentences for the user.
 
-        It may need an environment that is made ready; nothing is done where there is none, or where it was done.
-        Raises CannotRunHereError where no way works.
+        It may need a prepared environment. Nothing is done without one, or if it was done before. Raises
+        CannotRunHereError if no method works.
         """
         return []
 
     def give_priority(self, cpus: Collection[int]) -> list[str]:
-        """Have later launches on these CPUs go before all other work there, if this machine allows it.
+        """Give later launches on these CPUs priority over all other work there, if this machine allows it.
 
-        Called once the environments are prepared. Returns what to tell the user: sentences.
+        Called after the environments are prepared. Returns sentences for the user.
         """
         return []
 
@@ -58,10 +58,10 @@ class RegisteredBackend(Backend, Protocol):
         ...
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:
-        """Raise CannotRunHereError where the disk is known to have no room for what `prepare` would make."""
+        """Raise CannotRunHereError if the disk is known to lack space for what `prepare` would make."""
 
     def findings(self, requirements: Sequence[Requirement], wanted: Sequence[str]) -> list[CheckResult]:
-        """What the doctor reports, with the room for these environments; `wanted` are the GPUs of every launch."""
+        """Return the doctor's checks, with disk space for these environments; `wanted` are the GPUs of every launch."""
         return []
 
     def caches(self) -> list[str]:
@@ -82,7 +82,7 @@ class ImageBackend(RegisteredBackend, Protocol):
         ...
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
-        """Whether each image is built, and how large it is. Raises CannotRunHereError where no engine answers."""
+        """Return whether each image is built, and its size. Raises CannotRunHereError if no engine answers."""
         ...
 
     @property
@@ -101,7 +101,7 @@ class ImageBackend(RegisteredBackend, Protocol):
         ...
 
     def bill(self, requirement: Requirement, found: Verification) -> str:
-        """The image's bill of materials, with what was `found` in it: a CycloneDX document."""
+        """Return the image's bill of materials, with the packages in `found`: a CycloneDX document."""
         ...
 
     def check_push(self) -> None:

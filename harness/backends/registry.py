@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from harness.backends.protocol import ImageBackend, RegisteredBackend
     from harness.model.scenario import Cell
 
-#: What `--backend` takes in addition to the names: the first that can be used here.
+#: The value of `--backend` beside names: the first backend that works here.
 AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
 class BackendEntry:
-    """One backend: what `--backend` calls it, and its class, which is imported when it is needed.
+    """A backend: its name for `--backend`, and its class, which is imported at first use.
 
     `title` names it in a sentence. `in_containers`: it runs launches in containers, from images. So it may run an
-    untrusted script, can give GPUs, and is an ImageBackend. `by_hand` is a function of a light module, which says how a
-    stored run is done again without the harness; empty if that cannot be typed.
+    untrusted script, can give GPUs, and is an ImageBackend. `by_hand` names a function of a light module that returns
+    commands to repeat a stored run without harness; empty if there are none.
     """
 
     name: str
@@ -60,7 +60,7 @@ CHOICES = (AUTO, *(entry.name for entry in ENTRIES))
 
 
 def known(name: str) -> str:
-    """What `--backend` was given. Raises UsageError for what it does not take."""
+    """Return the valid value of `--backend`. Raises UsageError for other values."""
     return name if name == AUTO else _entry(name).name
 
 
@@ -81,12 +81,12 @@ def choose(
     gpus: Sequence[str] = (),
     via: GpuWay | None = None,
 ) -> "tuple[RegisteredBackend, str]":
-    """The backend and why it was taken.
+    """Return the backend and why it was chosen.
 
-    `untrusted`: a scenario is from outside the project's scenarios/; it runs in a container or, where the user typed a
-    backend's name, in that one. `gpus`: those of every launch, which a container alone can have, and `via` is
-    the way in which it is to get them, where one was typed. Raises CannotRunHereError, and UsageError for a name that
-    is not registered, and for GPUs where there are no containers.
+    `untrusted`: a scenario is from outside the project's scenarios/; it runs in a container, or in the backend that the
+    user named. `gpus`: those of every launch, which only containers can have, and `via` is the requested method to get
+    them, if any. Raises CannotRunHereError, and UsageError for a name that isn't registered, and for GPUs without
+    containers.
     """
     if name != AUTO:
         backend = _entry(name).open(root, run)
@@ -124,17 +124,17 @@ def registered(run: Run) -> BackendEntry | None:
 
 
 def by_hand(run: Run, chosen: "Mapping[str, Cell]") -> ByHand:
-    """How a stored run is done again without the harness: of each environment the `chosen` cell.
+    """Return commands to repeat a stored run without harness: for each environment the `chosen` cell.
 
-    Empty if that cannot be typed, or if its backend is not registered any more. Nothing of the backend is imported but
-    what says that.
+    Empty if there are none, or if its backend isn't registered any more. It imports only the light module of the
+    backend.
     """
     entry = registered(run)
     return resolve_name(entry.by_hand)(run, chosen) if entry and entry.by_hand else ByHand()
 
 
 def _usable(backend: "RegisteredBackend", gpus: Sequence[str], via: GpuWay | None) -> str:
-    """What launches run on, in words, and with which GPUs."""
+    """Describe where launches run, and with which GPUs."""
     if not gpus:
         return backend.check()
     # "it never has GPUs" is more use than "it is not running"
@@ -143,7 +143,7 @@ def _usable(backend: "RegisteredBackend", gpus: Sequence[str], via: GpuWay | Non
 
 
 def _refusal(refusals: Sequence[CannotRunHereError], gpus: Sequence[str]) -> CannotRunHereError:
-    """Why nothing was taken where containers are needed and no engine answers."""
+    """Explain why no backend was chosen if containers are needed and no engine answers."""
     messages = [error.message for error in refusals]
     start = f"Start {' or '.join(entry.title for entry in ENTRIES if entry.in_containers)}"
     if gpus:

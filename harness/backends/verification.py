@@ -29,11 +29,11 @@ print(json.dumps({"packages": found, "system": system}))
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """How an environment with `packages` locked packages differs from its lock, and what else was looked at.
+    """The differences of an environment with `packages` locked packages from its lock, and further checks.
 
     `missing` has the locked versions by package, `extra` the installed ones, `changed` first the locked and then the
-    installed. `more` are lines on what else was looked at; `is_complete`: all of that is as it should be. `installed`
-    are all packages with their versions, and `system` those of the distribution.
+    installed. `more` are lines about further checks; `is_complete`: all of those passed. `installed` are all packages
+    with their versions, and `system` those of the distribution.
     """
 
     packages: int
@@ -51,7 +51,7 @@ class Verification:
         return self.is_complete and not (self.missing or self.extra or self.changed)
 
     def lines(self) -> list[str]:
-        """What there is to say of it, for a terminal: a line for each kind of difference, and what is more."""
+        """The result for a terminal: one line for each kind of difference, and the further lines."""
         kinds = {
             "missing": [f"{name} {version}" for name, version in self.missing.items()],
             "not in the lock": [f"{name} {version}" for name, version in self.extra.items()],
@@ -62,7 +62,7 @@ class Verification:
 
 
 def verified(pins: Mapping[str, str], printed: str) -> Verification:
-    """What the script printed, compared with the lock. Raises CannotRunHereError where it is not its print."""
+    """Compare the script's output with the lock. Raises CannotRunHereError if it isn't valid output."""
     from packaging.utils import canonicalize_version
 
     try:

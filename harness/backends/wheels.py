@@ -1,6 +1,6 @@
-"""Packages from a folder in place of the network: `HARNESS_WHEELS` names it.
+"""Packages from a folder instead of the network: `HARNESS_WHEELS` names it.
 
-The folder is flat, and has every file that the locks name which are installed from it, and those of images/uv.txt.
+The folder is flat, and has every file that is installed from the locks, and those of images/uv.txt.
 """
 
 import os
@@ -29,15 +29,15 @@ def folder() -> Path | None:
 
 @contextmanager
 def selected(path: Path, locks: Iterable[Path]) -> Iterator[Path]:
-    """A folder with those of the files in `path` that the locks name: a builder copies the folder that it is given.
+    """Yield a folder with the files in `path` that the locks name, because a builder copies its whole folder.
 
-    A file whose name is not a package's is taken too.
+    A file whose name isn't a package's is included too.
     """
     from packaging.utils import canonicalize_version
 
     locked = [pin for lock in locks for pin in pins(lock.read_text(encoding="utf-8")).items()]
     wanted = {(name, canonicalize_version(version)) for name, version in locked}
-    # in the same file system, where that can be, so that files are linked and not copied
+    # in the same file system if possible, so that files are linked instead of copied
     place = path.parent if os.access(path.parent, os.W_OK) else None
     with TemporaryDirectory(dir=place, prefix=".harness-wheels-") as few:
         for file in path.iterdir():

@@ -1,4 +1,4 @@
-"""What every backend hands to the worker, and what became of the launch: what it said and how its process ended."""
+"""The input of the worker for every backend, and the outcome of a launch from its events and its process."""
 
 import json
 import signal
@@ -15,7 +15,7 @@ from harness.model.errors import UsageError
 from harness.model.gpu import Card, UsedGpu, described
 from harness.model.launch import CPU_QUOTA, Job, Outcome, Status
 
-#: The folder that artifacts are taken from, where the worker starts.
+#: The folder of artifacts, in which the worker starts.
 ARTIFACTS = "artifacts"
 
 #: Arguments after the interpreter. Unbuffered, so that what a killed process printed is not lost.
@@ -41,10 +41,10 @@ def files(job: Job, *, die_with_parent: bool) -> dict[str, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How the process ended: with an exit code, or killed by `signal` where that is not 0.
+    """How the process ended: with an exit code, or killed by `signal` if that isn't 0.
 
-    `oom` says that it was killed: out of memory, `seconds` is the time limit where that was passed, `disk` what
-    it had written to its disk, in bytes, where it was killed for that.
+    `oom`: it was killed because it ran out of memory. `seconds` is the time limit if it was exceeded, and `disk` the
+    bytes that it had written to its disk, if it was killed for that.
     """
 
     exit_code: int = 0
@@ -79,7 +79,7 @@ class Process(Protocol):
         ...
 
     def follow(self, seconds: float) -> bool:
-        """Read until it has ended, or kill it after so many seconds; True where a reader has enough before that."""
+        """Read until it has ended, or kill it at the time limit; return True if a reader has enough before."""
         ...
 
     def catch_up(self) -> None:
@@ -96,9 +96,9 @@ class Process(Protocol):
 
 
 class HeldLaunch:
-    """A launch that goes on when it is told to: all of it that does not depend on the backend.
+    """A launch that continues on command: the part that doesn't depend on the backend.
 
-    `seconds` is how long it may go on in all; `conclude` makes its outcome when the process has ended.
+    `seconds` is how long it may run in all; `conclude` returns its outcome when the process has ended.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class HeldLaunch:
         self._process.start(self._events.feed, self._stderr.feed)
 
     def go_on(self, word: str = "") -> bool:
-        """Let it go on until it waits for its next word; False once it has ended."""
+        """Continue until it waits for its next command; return False if it has ended."""
         if self._outcome is not None:
             return False
         if self._events.is_waiting:
@@ -161,11 +161,11 @@ def outcome(
     cards: Sequence[Card] = (),
     quota: float | None = None,
 ) -> Outcome:
-    """The launch's outcome.
+    """Return the launch's outcome.
 
-    `asked` is the instant (seconds since the epoch) at which a container was asked to start, where its clock is this
-    machine's. `cards` are those that the launch was to be on, none where they are not known. `quota` is how many CPUs
-    the launch could use at most; None without a CPU quota.
+    `asked` is the time (seconds since the epoch) at which a container was asked to start, if its clock is this
+    machine's. `cards` are the GPUs that the launch should use, empty if unknown. `quota` is how many CPUs the launch
+    could use at most; None without a CPU quota.
     """
     status, error = _judge(events, ending)
     if status is Status.OK and (others := _others(events.gpus, cards)):
@@ -193,7 +193,7 @@ def outcome(
 
 
 def _judge(events: Events, ending: Ending) -> tuple[Status, str]:
-    """What the process met comes before what it said; that it said nonsense, before how it was ended for it."""
+    """Return the error: first of the process, then invalid output, then how it was ended because of it."""
     if ending.seconds is not None:
         where = "its work was done, but the process was" if events.status is not None else "it was"
         return Status.TIMEOUT, f"{where} still running after {ending.seconds:g} s"
@@ -231,7 +231,7 @@ def _broken(events: Events, ending: Ending) -> str:
 
 
 def _before(events: Events, asked: float | None) -> dict[str, float]:
-    """The phases before the worker's first line, where its clock and the engine's agree."""
+    """Return the phases before the worker's first line, if its clock and the engine's agree."""
     said, started = events.hello.get("time"), events.hello.get("started")
     if started is None:
         return {}

@@ -40,7 +40,7 @@ COMMANDS = (
 
 
 class _Commands(advice.CommandGroup):
-    """The commands, each imported when it is asked for: a run needs none of what the others do."""
+    """The commands, each imported at first use: a run doesn't need the modules of other commands."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names, in the order of help."""
@@ -76,7 +76,7 @@ app = typer.Typer(
 
 
 def _show_version(asked: bool) -> None:
-    """Print the version and what matters of this machine, which an issue begins with. Nothing is connected to."""
+    """Print the versions and the machine facts with which an issue starts. It connects to nothing."""
     if not asked:
         return
     from harness.machine import host  # noqa: PLC0415 - no command needs it
@@ -99,8 +99,8 @@ def harness(
 
 
 def main() -> None:
-    """Run the command that was typed. Errors are sentences on stderr, with the exit code of their kind."""
-    # a name that is no UTF-8 is shown by its bytes
+    """Run the command of `arguments`. Errors are sentences on stderr, with the exit code of their class."""
+    # bytes of a name that isn't valid UTF-8 are escaped
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     line = os.environ.get(completion.VARIABLE)

@@ -11,7 +11,7 @@ from harness.cli.examples import EXAMPLES
 from harness.model.errors import HarnessError, UsageError
 from harness.model.texts import nearest
 
-#: Words that other tools have for what a command here does.
+#: Words that other tools use for the commands here.
 _WORDS = {
     "measure": "matrix",
     "bench": "matrix",
@@ -36,12 +36,12 @@ _WORDS = {
 #: Help lists more options than these under headings.
 _MANY = 10
 
-#: What typer shows as the value of an option without a metavar.
+#: The metavar that typer shows for an option without one.
 _TYPE = re.compile(r" <(?:str|int|path|file|directory|list\[\w+\])>$")
 
 
 class _Explained:
-    """Leaves values as they were typed for a shell that completes; its help ends with examples."""
+    """Leaves values as they are for shell completion; its help ends with examples."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples."""
@@ -93,9 +93,9 @@ class Command(_Explained, TyperCommand):
     allow_extra_args = True
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments and the options, under the headings of their panels if there are many.
+        """Write the arguments and options, under the headings of their panels if there are many.
 
-        An option that a request has too, by the same flag, has the request's metavar and panel unless it has its own.
+        An option with the same flag as one of a request has that option's metavar and panel, unless it has its own.
         """
         from harness.session.request import Panel, Request, options  # noqa: PLC0415 - help alone needs it
 
@@ -132,9 +132,9 @@ def _option(name: str) -> str:
     """Which option takes this name."""
     with suppress(HarnessError):
         if name in session.names.environments():
-            return f"{name} is an environment: type -e {name}, or several as -e ONE,OTHER."
+            return f"{name} is an environment: use -e {name}, or several as -e ONE,OTHER."
         if name.endswith(".py") or name in session.names.scenarios():
-            return f"{name} is a scenario: type -s {name}, or several as -s ONE,OTHER."
+            return f"{name} is a scenario: use -s {name}, or several as -s ONE,OTHER."
         if name in session.names.suites():
-            return f"{name} is a suite: type --suite {name}."
+            return f"{name} is a suite: use --suite {name}."
     return "Scenarios are named with -s, environments with -e, values with -a AXIS=VALUE, a suite with --suite."

@@ -14,7 +14,7 @@ from harness.model.errors import HarnessError
 
 
 def answer(app: typer.Typer, line: str) -> str:
-    """What the last word of a command line can become, a line each. What cannot be read completes to nothing."""
+    """Return the completions of the last word of a command line, one per line; empty if it can't be parsed."""
     words = _words(line)[1:]
     begun = words.pop() if words and not line[-1:].isspace() else ""
     try:
@@ -30,7 +30,7 @@ def read_as_typed(command: Any, context: Any, words: list[str]) -> list[str]:
 
 
 def _words(line: str) -> list[str]:
-    """The words of a command line; of one whose quote or backslash is open, what there is."""
+    """Split a command line into words. An open quote or backslash at its end is accepted."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=False)
     lexer.whitespace_split, lexer.commenters = True, ""
     found: list[str] = []
@@ -42,7 +42,7 @@ def _words(line: str) -> list[str]:
 
 
 def _completed(app: typer.Typer, words: Sequence[str], begun: str) -> Iterator[tuple[str, str]]:
-    """What the word that was begun can become, with its help. Raises HarnessError for a command that there is not."""
+    """Return the completions of a partial word with their help. Raises HarnessError for an unknown command."""
     command: Any = typer.main.get_command(app)
     context, left = command.make_context("harness", [], resilient_parsing=True), list(words)
     while left and isinstance(command, TyperGroup):
@@ -60,7 +60,7 @@ def _completed(app: typer.Typer, words: Sequence[str], begun: str) -> Iterator[t
 
 
 def _asked(command: Any, context: Any, words: Sequence[str], begun: str) -> Any:
-    """What knows the completions: the option before the word, the argument that it is, or the command."""
+    """Return what completes the word: the option before it, the argument that it is, or the command."""
     if begun.startswith("-") and "--" not in words:
         return command
     for each in command.params:

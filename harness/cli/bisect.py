@@ -32,7 +32,7 @@ def bisect(
     if resume:
         typed = options.typed(context)
         if set(typed) - {"resume", "budget", "wait"}:
-            raise UsageError("--resume goes on with the search as it was asked for.", "It takes --budget alone.")
+            raise UsageError("--resume continues the search with its original request.", "It takes --budget alone.")
         folder = resume
         request = bisecting.reopened(folder, request.budget if "budget" in typed else None)
     else:
@@ -40,7 +40,7 @@ def bisect(
         folder = bisecting.begin(request)
     heard = Heard()
     again = f"harness bisect --resume {folder}"
-    with interruptible(lambda count: f"Stopping. Go on with: {again}" if count == 1 else ""):
+    with interruptible(lambda count: f"Stopping. To continue: {again}" if count == 1 else ""):
         found = bisecting.bisect(request, folder, heard, wait=wait)
     for line in found.told.lines:
         typer.echo(escaped(line, keep="\n\t"))

@@ -51,6 +51,6 @@ def clean(
 
 
 def _discard(folder: Path) -> None:
-    """Remove the folder of a run that was killed before it launched anything, and so has nothing to tell."""
+    """Remove the folder of a run that was killed before its first launch."""
     if RunFolder.is_unbegun(folder) and RunFolder(folder).discard():
         typer.echo(f"Removed {folder}: its run was killed before it launched anything.")

@@ -61,6 +61,6 @@ def compare(
     else:
         terminal.show(changes.sections(pair))
     if fail_on:
-        # what broke wins over what is slower
+        # failures take precedence over slower cells
         is_broken = bool(pair.changes.broken)
         raise typer.Exit(Exit.CELLS_FAILED if is_broken else gate_exit(session.gate(pair), "No cell has a verdict"))

@@ -1,6 +1,6 @@
-"""What a shell completes: commands and options, the names of the catalogue, axes and their values, and runs' folders.
+"""Shell completion of commands, options, names of the catalogue, axes and their values, and folders of runs.
 
-A shell asks anew at every TAB, so nothing here may be slow.
+A shell asks at every TAB, so everything here must be fast.
 """
 
 from collections.abc import Mapping
@@ -72,7 +72,7 @@ def environments(incomplete: str) -> list[tuple[str, str]]:
 
 
 def scenarios(incomplete: str) -> list[tuple[str, str]]:
-    """The names of the scenarios; Python files where a path was begun."""
+    """Return the names of scenarios; Python files if the word is a path."""
     before, comma, begun = incomplete.rpartition(",")
     if "/" in begun:
         return [(before + comma + path, "") for path in _below(begun) if path.endswith(("/", ".py"))]
@@ -95,7 +95,7 @@ def families() -> list[str]:
 
 
 def axes(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """`AXIS=` of the scenarios that were typed, or of all; after it the axis's values, one after another."""
+    """Return `AXIS=` of the scenarios on the command line, or of all; after it, the axis's values one by one."""
     from harness.session.request import names  # noqa: PLC0415 - a report needs none of it
 
     typed = names(context.params.get("scenarios") or (), "-s")
@@ -114,20 +114,20 @@ def history_formats() -> list[str]:
 
 
 def _further(incomplete: str, known: Mapping[str, str]) -> list[tuple[str, str]]:
-    """What the last name of `one,other` can become, with its help: none that the word has already."""
+    """Return completions of the last name in `one,other` with their help, without names that the word has already."""
     before, comma, _ = incomplete.rpartition(",")
     return [(before + comma + name, about) for name, about in known.items() if name not in before.split(",")]
 
 
 def runs(context: typer.Context, incomplete: str) -> list[str]:
-    """The folders of runs, the newest first, of those in `--results`; below another path where that was begun."""
+    """Return the folders of runs in `--results`, newest first; if the word is another path, those below it."""
     below = _below(incomplete if "/" in incomplete else f"{context.params.get('results') or 'results'}/")
     found = [path.rstrip("/") for path in below if Path(path, "run.json").is_file()]
     return [*sorted(found, reverse=True), *(path for path in below if path.endswith("/") and path[:-1] not in found)]
 
 
 def _below(begun: str) -> list[str]:
-    """What lies in the folder of a path that was begun, as it was typed; folders end with a slash."""
+    """Return the entries in the folder of a partial path; folders end with a slash."""
     folder, _, name = begun.rpartition("/")
     try:
         entries = [entry for entry in Path(folder or "/").iterdir() if name or not entry.name.startswith(".")]

@@ -1,4 +1,4 @@
-"""What `harness history confirm` measures, prints and remembers."""
+"""The measurements, output and records of `harness history confirm`."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ class Suspicion:
         for each in suspected:
             points = series[each.key].points
             at = next(place for place, point in enumerate(points) if point.run == each.since)
-            # where a night gave no number, what changed in it counts
+            # if a nightly run gave no number, changes in it count
             before = next(points[place] for place in range(at - 1, -1, -1) if points[place].log_ratio is not None)
             after = next(point for point in points[at:] if point.log_ratio is not None)
             of_runs = [history.summary(point.run) for point in (before, after)]
@@ -44,7 +44,7 @@ class Suspicion:
         return cls(suspected, sides)
 
     def refuse(self) -> None:
-        """Raises UsageError with what could be confirmed, where something could."""
+        """Raise UsageError that lists what can be confirmed, if anything can."""
         if self.suspected:
             each_told = (f"{escaped(each.key.cell)} since {each.since}: {each.ratio:.3f}×" for each in self.suspected)
             told = "\n".join(f"  {line}" for line in each_told)

@@ -1,4 +1,4 @@
-"""Shows on stderr how environments are prepared and launches go on: live on a terminal, plain lines elsewhere."""
+"""Shows progress on stderr: live on a terminal, and as plain lines elsewhere."""
 
 import math
 import statistics
@@ -28,13 +28,13 @@ from harness.report import format, names
 from harness.runner.schedule import RunEstimate
 from harness.runner.walk import WalkListener
 
-#: A budget that is suggested is so many times what was estimated.
+#: A suggested budget is this multiple of the estimate.
 HEADROOM = 1.1
 
 
 @contextmanager
 def preparing() -> Iterator[backend.Progress]:
-    """Gives what is called with every step. Away from a terminal, what waits has no line."""
+    """Yield a function that shows each step. Outside of a terminal, waiting steps aren't shown."""
     if sys.stderr.isatty():
         shown = LivePreparation(Console(stderr=True))
         with shown.live:
@@ -55,9 +55,9 @@ def launching(run: Run) -> Iterator[WalkListener]:
 
 
 class LivePreparation:
-    """A line for each environment that waits or is worked on; what has ended leaves its line above.
+    """A live line for each environment that waits or is being prepared; finished ones leave a line above.
 
-    It is shown as long as `live` is open. `clock` gives seconds.
+    It is shown while `live` is open. `clock` returns seconds.
     """
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
@@ -65,7 +65,7 @@ class LivePreparation:
         self._steps: dict[str, Step] = {}
         self._begun: dict[str, float] = {}
         self._console = console
-        # what it draws tells the time, so it is drawn anew also when nothing happens
+        # the display has a clock, so it is redrawn also if nothing happens
         self.live = Live(console=console, get_renderable=self._table, refresh_per_second=4, transient=True)
 
     def __call__(self, step: Step) -> None:
@@ -81,12 +81,12 @@ class LivePreparation:
         self._console.print(Text(escaped(str(step))))
 
     def _table(self) -> Table:
-        """What is worked on, then what waits, as far as the terminal has lines."""
+        """Return the active steps, then the waiting ones, as far as the terminal has lines."""
         table = Table.grid(padding=(0, 2))
         table.add_column(no_wrap=True)
         table.add_column(no_wrap=True, justify="right")
         table.add_column()  # the one that gives way on a narrow terminal
-        # the work of other threads goes on while this one draws
+        # work in other threads continues during drawing
         steps = list(self._steps.values())
         working = [step for step in steps if step.stage is Stage.WORKING]
         waiting = [step for step in steps if step.stage is Stage.WAITING]
@@ -160,7 +160,7 @@ class Count(WalkListener):
         self._errors: dict[str, str] = {}
 
     def begin(self, cell: Cell, number: int) -> None:
-        """A launch begins; there may be others that take turns with it."""
+        """A launch starts. Others may be interleaved with it."""
         self._begun = self._begun if self._open else self._clock()
         self._open += 1
 
@@ -174,11 +174,11 @@ class Count(WalkListener):
         self._seconds[launch.round == 0].append(launch.seconds)
 
     def name(self, cell: Cell) -> str:
-        """Return what tells a cell apart from the others of the run."""
+        """Return the values that distinguish a cell from the other cells of the run."""
         return self._names.get(cell) or str(cell)
 
     def described(self, launch: Launch) -> str:
-        """What came of a launch; an error that another cell had before is not told again."""
+        """Return the result of a launch. The error of an earlier cell isn't repeated."""
         name = self.name(launch.cell)
         first = self._errors.setdefault(launch.error, name) if launch.error else ""
         again = first not in ("", name)
@@ -215,9 +215,9 @@ class Count(WalkListener):
         return self.done + self._ahead()
 
     def _ahead(self) -> int:
-        """How many launches are expected that have not ended: those of the estimate, before it what the budget holds.
+        """Return how many launches are still expected, from the estimate, and before that from the budget.
 
-        Whatever the budget is, the pilots are launched, and the rounds that a suite always makes.
+        Pilots, and the rounds that a suite always makes, are launched with any budget.
         """
         ahead = self._most - self.done
         if self._expected is not None:
@@ -245,7 +245,7 @@ class Count(WalkListener):
         to_pilot = min(ahead, max(0, self._pilots - self.done - self._skipped))
         rest = (ahead - to_pilot) * each + to_pilot * pilot
         running = self._clock() - self._begun if self._open else 0.0
-        # one that takes longer than usual has no time left, and takes none from those after it
+        # an overdue launch has no time left, and takes none from later ones
         rest -= min(running, self._open * (pilot if to_pilot else each))
         at_most = self._expected is None and (self._plan.ends_early or self._plan.budget_seconds)
         minutes, seconds = divmod(round(max(0.0, rest)), 60)
@@ -253,7 +253,7 @@ class Count(WalkListener):
 
 
 def _longer(planned: Sampling, pilot: Sampling) -> float:
-    """By how many seconds a launch is longer than a pilot, as far as the plan tells."""
+    """Return by how many seconds a launch is longer than a pilot, as far as the plan says."""
     pairs = [(planned.warmup_seconds, pilot.warmup_seconds), (planned.measure_seconds, pilot.measure_seconds)]
     if planned.protocol is Protocol.DOCUMENT:
         return 0.0
@@ -261,7 +261,7 @@ def _longer(planned: Sampling, pilot: Sampling) -> float:
 
 
 class PlainLaunches(Count):
-    """One line a launch."""
+    """Shows one line per launch."""
 
     def end(self, launch: Launch) -> None:
         """A launch was stored."""
@@ -272,7 +272,7 @@ class PlainLaunches(Count):
 
 
 class _Cell:
-    """What a terminal shows of a cell: what its last launch gave, in text, and its seconds per step by round."""
+    """The state of a cell on a terminal: its last result as text, and its seconds per step by round."""
 
     def __init__(self) -> None:
         self.last = ""
@@ -306,7 +306,7 @@ class LiveLaunches(Count):
         self._places = {cell: place for place, cell in enumerate(self._plan.cells)}
         #: How wide the lines are that are on the screen.
         self.widths: list[int] = []
-        # drawing takes CPU from what is measured: no more often than a reader needs
+        # drawing uses CPU time of the measurement, so it is done as rarely as a reader accepts
         self.live = _Live(self, console or Console(stderr=True))
 
     def begin(self, cell: Cell, number: int) -> None:
@@ -358,9 +358,9 @@ class LiveLaunches(Count):
         yield from lines
 
     def _table(self, width: int, room: int) -> list[Text]:
-        """A line for each cell, in the plan's order; of more than there is `room` for, those that ended a launch last.
+        """Return one row per cell in plan order. If there is no `room` for all, the most recent ones are shown.
 
-        Of a group's first cell, or the one that the others are compared with, the ratio is 1.
+        The ratio of the baseline, or of a group's first cell, is 1.
         """
         # another thread draws while launches end
         latest = list(self._cells.items())
@@ -396,7 +396,7 @@ class LiveLaunches(Count):
         return Text.assemble(("━" * filled, "green"), ("─" * (bar - filled), "dim"), words, no_wrap=True)
 
     def _running(self, width: int) -> Text:
-        """What runs now: the round, and the cell or the turn."""
+        """Return what runs now: the round, and the cell or the turn."""
         stage = f"{self._stage}: " if self._stage else ""
         return Text(stage + shorten(self._now, width - len(stage)), no_wrap=True)
 
@@ -420,7 +420,7 @@ class _Live(Live):
 
 
 def shorten(text: str, width: int) -> str:
-    """Return a text that fits into so many columns: of a longer one, the middle is left out."""
+    """Return a text that fits into `columns`: the middle of a longer text is left out."""
     text = escaped(text)
     if cell_len(text) <= width:
         return text

@@ -1,4 +1,4 @@
-"""`harness doctor`: how noisy this machine is, what it has for containers and GPUs, and what to change."""
+"""`harness doctor`: the noise of this machine, its support for containers and GPUs, and what to change."""
 
 import json as codec
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def doctor(  # noqa: PLR0917 - the command's options
         typer.Option(
             "--env",
             "-e",
-            help="Environments or globs: room for their images, and whether they run here.",
+            help="Environments or globs: checks the disk space for their images, and whether they run here.",
             autocompletion=completion.environments,
         ),
     ] = None,
@@ -40,7 +40,7 @@ def doctor(  # noqa: PLR0917 - the command's options
 
     It says what to change.
     """
-    # first, so that a name that does not exist is told at once
+    # first, to report an unknown name at once
     around = session.doctor.surroundings(environments or [], gpu=gpu, gpus=gpus)
     heard = session.doctor.listened(cpus, seconds, say) if listen else {"checks": []}
     document = {**heard, **around, "checks": [*heard["checks"], *around["checks"]]}

@@ -1,4 +1,4 @@
-"""`--dry-run`: what would be launched, how long that takes and what is built first, in words or as JSON."""
+"""`--dry-run`: the launches, their estimated duration, and what is built first, as text or JSON."""
 
 import json as codec
 import sys
@@ -53,7 +53,7 @@ def _document(planned: "session.Planned", outlook: "session.Outlook") -> dict[st
 
 
 def shard_told(shard: Shard, groups: int) -> str:
-    """What of its plan a shard has, in a sentence."""
+    """Describe in a sentence which part of the plan a shard has."""
     told = f"Shard {shard} of the plan {shard.plan}: {groups or 'none'} of its {groups + len(shard.elsewhere)} groups."
     return told if groups else f"{told} There is nothing to measure, and `harness merge` needs nothing of it."
 

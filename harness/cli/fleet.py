@@ -13,7 +13,7 @@ from harness.session.request import AUTO, Request
 
 app = typer.Typer(no_args_is_help=True, help="This machine among others, and its slots.", cls=advice.CommandGroup)
 
-#: What of a request a check settles, and what is of a whole run.
+#: The options of a request that a check sets itself, and those that only apply to a whole run.
 _SETTLED = (
     "claims",
     "rounds",
@@ -35,10 +35,10 @@ _SETTLED = (
 def check(request: Request) -> None:
     """Measure how many slots of this machine are safe.
 
-    It measures how much runs in several slots disturb one another, and remembers how many are safe.
+    It measures the interference between runs in several slots, and stores how many slots are safe.
 
-    The first selected cell is launched in one slot alone and in all at once, in turns. `--slots` of `matrix` asks what
-    was found.
+    The first selected cell runs in one slot alone and in all slots at once, alternately. `--slots` of `matrix` uses the
+    result.
     """
     from harness.cli.running import Heard  # noqa: PLC0415
     from harness.fleet import check as checking  # noqa: PLC0415 - what measures; help needs none of it
@@ -61,7 +61,7 @@ def check(request: Request) -> None:
 
 @app.command()
 def name(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What people call this machine; '' takes the name away.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name for this machine; '' removes it.")],
 ) -> None:
     """Give this machine a name.
 

@@ -26,13 +26,15 @@ if TYPE_CHECKING:
     from harness.model.history import Point, Series, Summary
 
 app = typer.Typer(
-    help="What runs said of the same cells, night after night.", no_args_is_help=True, rich_markup_mode=None
+    help="Results of the same cells over time.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
-#: So many runs are read, then added, so that the history is not held while all of them are read.
+#: The number of runs that are read before they are added, so that other users of the history can work meanwhile.
 _BATCH = 200
 
-#: So many scenarios and environments are named where none was found.
+#: The largest number of scenarios and environments in an error that found none.
 _NAMED = 8
 
 _ANOTHER = "Name another folder with --results."
@@ -49,7 +51,7 @@ def add(
     all_: Annotated[bool, typer.Option("--all", help="Every run of --results.")] = False,
     results: Results = Path("results"),
 ) -> None:
-    """Add runs that have ended. One that is there already changes nothing."""
+    """Add runs that have ended. A run that is in the history already is skipped."""
     if not runs and not all_:
         raise UsageError("No run is named.", "Name folders under results/, or type --all.")
     paths = [*(runs or []), *(_folders(results) if all_ else [])]
@@ -69,7 +71,7 @@ def list_runs(json: Annotated[bool, typer.Option("--json", help="Print them as J
         typer.echo(codec.dumps({name: [asdict(each) for each in of] for name, of in told.items()}, indent=2))
         return
     if not runs:
-        say(f"The history {where} has no runs. Add those of results/ with: harness history add --all")
+        say(f"The history {where} has no runs. To add the runs in results/, use: harness history add --all")
     rows = [
         (each.run, _minute(each.started), ", ".join(of.shown for of in each.machines), each.suite or "-")
         for each in runs
@@ -112,7 +114,7 @@ def show(
 @app.command()
 def note(
     when: Annotated[str, typer.Argument(metavar="DATE", help="Such as 2026-11-22, or an instant.")],
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What happened then, in words.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="A text about what happened then.")],
 ) -> None:
     """Put words to a date: what is shown of it has them."""
     from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
@@ -150,7 +152,7 @@ def report(
         typer.Option(
             "--since",
             metavar="RUN|DATE",
-            help="md: what changed since then; without it since the report that FILE holds, or the last run but one.",
+            help="md: changes since this date. Default: since the report in FILE, or since the second last run.",
         ),
     ] = None,
 ) -> None:
@@ -303,7 +305,7 @@ def export(
     from harness.history.index import History  # noqa: PLC0415
 
     if (git is None) == (format is None):
-        raise UsageError("An export is either for git or in a format.", "Type --git DIR or --format NAME.")
+        raise UsageError("An export is either for git or in a format.", "Use --git DIR or --format NAME.")
     if format is not None and format not in exported.FORMATS:
         raise UsageError(f"There is no format {format!r}.", f"--format takes {', '.join(exported.FORMATS)}.")
     with History.open(told=say) as history:
@@ -346,7 +348,7 @@ def _folders(results: Path) -> list[Path]:
 
 
 def _read(paths: Iterable[Path], left_out: list[Path]) -> Iterator["Summary"]:
-    """The runs' summaries; what is wrong with those that have none is said, and they are appended to `left_out`."""
+    """Return the summaries of the runs. Errors of the others are printed, and their folders appended to `left_out`."""
     from harness.history import summary  # noqa: PLC0415 - `harness --help` needs none of it
 
     for path in paths:
@@ -387,7 +389,7 @@ def _head(series: "Series") -> str:
 
 
 def _earlier(output: Path | None) -> str:
-    """What the file of a report holds so far; empty where there is none."""
+    """Return the current content of a report's file; empty if there is none."""
     with suppress(OSError, UnicodeDecodeError):
         return output.read_text(encoding="utf-8") if output else ""
     return ""
@@ -413,6 +415,6 @@ def _minute(started: str) -> str:
 
 
 def _document(series: "Series") -> dict[str, Any]:
-    """A series for another program: its key, and each point with what it was measured with."""
+    """Return a time series for another program: its key, and each point with its circumstances."""
     key = {**asdict(series.key), "axes": dict(series.key.axes), "against": dict(series.key.against)}
     return {**key, "points": [{**each._asdict(), "origin": each.origin._asdict()} for each in series.points]}

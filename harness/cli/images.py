@@ -1,4 +1,4 @@
-"""`harness images`: the environments' locks and images, and packs of what builds need."""
+"""`harness images`: the environments' locks and images, and packs for offline builds."""
 
 import json as codec
 import shlex
@@ -138,7 +138,7 @@ def _write(path: Path, text: str) -> None:
 
 @app.command()
 def pack(
-    folder: Annotated[Path, typer.Argument(help="The pack's folder; what it has already is not fetched again.")],
+    folder: Annotated[Path, typer.Argument(help="Output folder. Files already in it aren't downloaded again.")],
     names: Names = None,
     device: OfDevice = Device.CPU,
     no_images: Annotated[

@@ -39,7 +39,7 @@ def matrix(
         str,
         typer.Option(
             metavar="REF",
-            help="Set the scenarios' files of this git commit against those of --head.",
+            help="Compare the scenario files of this git commit with those of --head.",
             rich_help_panel=Panel.WHAT,
         ),
     ] = "",
@@ -58,7 +58,7 @@ def matrix(
 ) -> None:
     """Measure scenarios over environments, and report.
 
-    It measures in rounds, whose cells take turns.
+    It measures in rounds, with interleaved cells.
     """
     if head and not base:
         raise UsageError("--head says what is set against --base, which is left out.", "Type --base too.")
@@ -82,6 +82,6 @@ def _refuse_beside_resume(context: typer.Context) -> None:
     refused = [f"--{name.replace('_', '-')}" for name in options.typed(context) if name not in allowed]
     if refused:
         raise UsageError(
-            f"--resume continues a run with what it measures; it takes no {', '.join(refused)}.",
+            f"--resume continues a run with its own selection; it doesn't accept {', '.join(refused)}.",
             "Start a new run for that.",
         )

@@ -1,4 +1,4 @@
-"""What several commands print: lines on stderr, problems of files, what a gate found, what a signal stops; columns."""
+"""Messages of several commands: stderr lines, problems in files, gates, signals, and text columns."""
 
 import errno
 import math
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 #: A signal that is heard so soon after another one is the same one; while a disk is written to, none is heard.
 ECHO_SECONDS = 2.0
 
-#: What ends a command: Ctrl-C, `kill`, and a terminal that is closed.
+#: Signals that end a command: Ctrl-C, `kill`, and a closed terminal.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-#: What makes a write fail that is no defect of ours: a disk that is full, or that is read only.
+#: Errors of a write that aren't bugs: a full or read-only disk.
 NO_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def say(line: object) -> None:
-    """Print a line, or several, on stderr; what a terminal would do something else with than show it is escaped."""
+    """Print lines on stderr. Characters that a terminal would interpret are escaped."""
     print(fitted(escaped(str(line), keep="\n\t"), sys.stderr), file=sys.stderr, flush=True)
 
 
 def say_not_written(error: OSError) -> None:
-    """What is said of a write that failed, as no disk has room for ever, and nobody nearer to it said more."""
+    """Print a sentence about a write that failed, unless the place of the write has printed one already."""
     if error.filename is None:  # what waits to be printed would be tried, and fail, again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     say(
@@ -81,7 +81,7 @@ def _broken(line: str, width: int) -> Iterator[str]:
 
 
 def say_defect(error: Exception) -> None:
-    """What is said of an error that nobody foresaw, and what to attach; `HARNESS_DEBUG=1` shows its traceback."""
+    """Print a sentence about an internal error, and what to attach. `HARNESS_DEBUG=1` shows its traceback."""
     if os.environ.get("HARNESS_DEBUG"):
         traceback.print_exception(error)
     frames, package = traceback.extract_tb(error.__traceback__), Path(__file__).parents[1]
@@ -145,10 +145,10 @@ def gate_exit(found: "Gate", nothing: str) -> Exit:
 
 @contextmanager
 def interruptible(words: Callable[[int], str] = lambda count: "Stopping…" if count == 1 else "") -> Iterator[None]:
-    """SIGTERM and SIGHUP end what is done here as Ctrl-C does: what was begun is ended too.
+    """Handle SIGTERM and SIGHUP like Ctrl-C within the block: they end everything that was started.
 
-    `words` gives what is said, at once, of the first signal, the second and so on. A signal that is ignored (nohup, a
-    shell's background job) stays ignored.
+    `words` returns the sentence for the first signal, the second and so on. Ignored signals (nohup, a shell's
+    background job) stay ignored.
     """
     count, last = 0, -math.inf
 

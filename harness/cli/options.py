@@ -15,10 +15,10 @@ from harness.session.request import FieldOption, Panel, Request, options, read_w
 
 Asked = TypeVar("Asked")
 
-#: What the command line knows better than a request: the names that a value is one of.
+#: Choices that the command line knows and a request doesn't: the valid names of a value.
 _TYPES: Mapping[str, Any] = {"backend": StrEnum("Backend", {name.upper(): name for name in CHOICES})}
 
-#: What a shell completes, by field.
+#: Completion functions by field.
 _COMPLETED: Mapping[str, Callable[..., Any]] = {
     "suite": completion.suites,
     "environments": completion.environments,
@@ -45,7 +45,7 @@ class FailOnClaim(StrEnum):
     FIXED = "fixed"
 
 
-#: Options of commands that are no part of a request.
+#: Options of commands that aren't part of a request.
 DryRun = Annotated[
     bool,
     typer.Option(
@@ -63,8 +63,8 @@ Wait = Annotated[
 def of(kind: type[Asked], *, without: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command whose first parameter is a request of this `kind` an option for each of the request's fields.
 
-    Those `without` an option, and what is not typed, have the field's default. The command's own options come after
-    these; its docstring is its help.
+    Fields `without` an option, and options that aren't passed, have the field's default. The command's own options come
+    after these; its docstring is its help.
     """
     fields = [each for each in options(kind).values() if each.name not in without]
 
@@ -92,15 +92,15 @@ def of(kind: type[Asked], *, without: Collection[str] = ()) -> Callable[[Callabl
 
 
 def option(name: str, **changes: Any) -> Any:
-    """The option of `Request`'s field of this name, with `changes`, for a command that takes few of them.
+    """Return the option of `Request`'s field of this name, with `changes`, for a command that takes few of them.
 
-    The value is the text that was typed, or typer's.
+    The value is the text from the command line, or typer's value.
     """
     return _option(replace(options(Request)[name], option=shared(name, **changes)))
 
 
 def typed(context: typer.Context) -> list[str]:
-    """The names of the parameters that were typed."""
+    """Return the names of the parameters on the command line."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
 
@@ -134,7 +134,7 @@ def _is_whole(of: FieldOption) -> bool:
 
 
 def _text(of: FieldOption) -> Any:
-    """What typer makes of the text, before it is read."""
+    """Return the value that typer makes of the text, before it is read."""
     if get_origin(of.type) in (Sequence, Mapping):
         return list[str]
     if of.option.read or _is_whole(of):

@@ -81,7 +81,8 @@ def show(
 ) -> None:
     """Print a report's tables, or the sections of `only` these anchors, on stdout.
 
-    On stderr follow where the reports are, and before that, with `end`, what ended the run early and what continues it.
+    On stderr it prints the paths of the reports and, before that with `end`, why the run ended early and how to
+    continue.
     """
     # nothing but this needs them
     from harness.report import terminal  # noqa: PLC0415
@@ -89,15 +90,15 @@ def show(
 
     if tables:
         shown = [each for each in written.sections if not only or each.anchor in only]
-        # what is printed last is what stays on the screen
+        # the last output stays on the screen
         terminal.show(sorted(shown, key=lambda each: each.anchor == "answer"))
         sys.stdout.flush()
     early = measured.describe_early_end(results.run, results.launches)
     if early and end:
-        # what settles the unclear comparisons has its command right above
+        # the command that settles unclear comparisons is just above
         is_above = tables and answer.rounds_to_settle(results) is not None
         command = "" if is_above else answer.command_to_continue(results)
-        # on a line of its own, to be copied
+        # on its own line, to be copied
         say(f"{early} To continue it:\n    {command}" if command else early)
     first, *others = [path for path in written.files if path.parent.name != "charts"]
     beside = f" (and {', '.join(each.name for each in others)})" if others else ""

@@ -12,7 +12,7 @@ from harness.session.request import Panel, Request
 if TYPE_CHECKING:
     from harness.upstream.known import KnownIssue, Library
 
-#: What of a request the claims settle.
+#: The options of a request that claims set.
 _SETTLED = (
     "suite",
     "scenarios",

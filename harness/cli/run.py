@@ -11,7 +11,7 @@ from harness.cli.dryrun import show_plan
 from harness.cli.messages import say
 from harness.session.request import Panel, Request
 
-#: What of a request a script settles itself.
+#: The options of a request that a script sets itself.
 _SETTLED = (
     "suite",
     "scenarios",

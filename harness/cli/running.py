@@ -1,4 +1,4 @@
-"""What `harness matrix` and `harness profile` print, and how they end."""
+"""Output and exit codes of `harness matrix` and `harness profile`."""
 
 import shlex
 import sys
@@ -17,7 +17,7 @@ from harness.model.run import Run
 from harness.model.texts import counted, json_escaped
 from harness.runner.walk import WalkListener
 
-#: How many errors of scenarios are told on the terminal with their place.
+#: The largest number of errors of scenarios that a terminal shows.
 RAISED = 3
 
 
@@ -28,7 +28,7 @@ def run(
     json: bool = False,
     fail_on: FailOn | None = None,
 ) -> Exit:
-    """Do what was asked, in a new run's folder. Returns the exit code."""
+    """Measure a plan in a new run's folder, and return the exit code."""
     planned = session.plan(request)
     say_refused(planned.refused)
     shard = planned.plan.shard
@@ -44,7 +44,7 @@ def run(
 
 
 def _lacking(lacks: Sequence[str], code: Exit) -> Exit:
-    """Say what a run lacks of its shards. Returns the exit code."""
+    """Print which shards of a run are missing, and return the exit code."""
     for sentence in lacks:
         say(sentence)
     return Exit.CELLS_FAILED if lacks and code in (Exit.OK, Exit.SLOWER) else code
@@ -86,7 +86,7 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
 
 
 def resume(folder: Path, request: session.Request, *, wait: bool, json: bool, fail_on: FailOn | None) -> Exit:
-    """Go on with the run in a folder, with a request's slots, rounds and budget, or its own. Returns the exit code."""
+    """Continue the run in a folder with a request's slots, rounds and budget, or its own; return the exit code."""
     heard, lacks = Heard(), list[str]()
     with interruptible(heard.interrupted):
         rounds, budget = request.rounds, request.budget
@@ -115,18 +115,18 @@ def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Coll
         say(f"harness: {ended.broken_off}")
     told = "Broken off" if ended.broken_off else "Interrupted"
     if ended.results.run.plan.profile_calls:
-        say(f"{told}. What was profiled is in the report; the rest needs a new run.")
+        say(f"{told}. The report has the finished profiles; the others need a new run.")
     else:
-        say(f"{told}. Go on with: {_again(ended.folder)}")
+        say(f"{told}. To continue: {_again(ended.folder)}")
     return ended.broken_off.exit if ended.broken_off else Exit.INTERRUPTED
 
 
 def _say_raised(ended: session.Ended) -> None:
-    """Where scenarios raised what they failed of, and the commands that show all of it."""
+    """Print where scenarios raised errors, and the commands that show all of each."""
     raised = session.raised(ended.results)
     for each in raised[:RAISED]:
         say_problems([Problem(each.path, each.line, f"in {each.function}: {each.error}")])
-        # a line break in a value would begin a line of its own
+        # a line break in a value would start a new line
         if each.by_hand and each.by_hand.isprintable():
             say(f"To run it by hand, in this folder:\n    {each.by_hand}")
     if raised[RAISED:]:
@@ -134,7 +134,7 @@ def _say_raised(ended: session.Ended) -> None:
 
 
 def exit_code(ended: session.Ended, fail_on: FailOn | None) -> Exit:
-    """How a run ends the command. What failed wins over a gate, and a run without a number has failed."""
+    """Return the exit code of a run. Failures take precedence over a gate, and a run without a number has failed."""
     if ended.broken or not session.has_numbers(ended.results):
         return Exit.CELLS_FAILED
     gate = gate_exit(session.gate(ended.results), "No environment has a verdict") if fail_on else Exit.OK
@@ -142,7 +142,7 @@ def exit_code(ended: session.Ended, fail_on: FailOn | None) -> Exit:
 
 
 class Heard(session.Listener):
-    """Tells on stderr what a run does, and what a signal stops."""
+    """Prints on stderr what a run does, and how it reacts to signals."""
 
     def __init__(self) -> None:
         self.in_shards = False
@@ -171,20 +171,20 @@ class Heard(session.Listener):
             self._is_launching = False
 
     def interrupted(self, count: int) -> str:
-        """What is said of the first signal, the second and so on."""
+        """Return the sentence for the first signal, the second and so on."""
         if self.in_shards:
-            return "Stopping: what runs is ended, and what was finished is merged and reported." * (count == 1)
+            return "Stopping: ending the running launches, then merging and reporting the finished ones." * (count == 1)
         if self._run is None:
-            return "Stopping: the run has not begun yet." if count == 1 else ""
+            return "Stopping: the run hasn't started yet." if count == 1 else ""
         if count == 1 and self._is_launching:
             self._was_launching = True
-            return "Stopping: what runs is ended, and what was finished is reported. Ctrl-C again abandons the report."
+            finished = "Stopping: ending the running launches and reporting the finished ones."
+            return f"{finished} Ctrl-C again abandons the report."
         folder = shlex.quote(self._run.folder)
-        told = f"Stopping: the report is not written. The launches are kept: harness report {folder}"
+        told = f"Stopping without a report. The launches are saved: harness report {folder}"
         if self._was_launching:
-            told += (
-                f"\nA launch may be left: harness clean {self._run.id}\nGo on with: {_again(Path(self._run.folder))}"
-            )
+            clean, again = f"harness clean {self._run.id}", _again(Path(self._run.folder))
+            told += f"\nTo remove remains of a launch: {clean}\nTo continue: {again}"
         return told
 
 

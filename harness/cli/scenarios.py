@@ -86,9 +86,12 @@ def check(
 @app.command()
 def new(
     name: Annotated[
-        str, typer.Argument(help="The scenario's name, as of a Python module; of a script its own unless it is given.")
+        str,
+        typer.Argument(
+            help="The scenario's name, valid as a Python module name. Default with a script: the script's name."
+        ),
     ] = "",
-    title: Annotated[str, typer.Option(metavar="TEXT", help="What the report calls it.")] = "",
+    title: Annotated[str, typer.Option(metavar="TEXT", help="The title in reports.")] = "",
     directory: Annotated[
         Path | None,
         typer.Option(
@@ -110,7 +113,7 @@ def new(
 
 
 def _lines(scenario: "Scenario", described: Mapping[str, Any]) -> Iterator[str]:
-    """What `describe` tells, for a reader."""
+    """Return the facts of `describe` as lines of text."""
     yield f"{scenario.name}: {scenario.title}"
     facts = [
         ("file", str(scenario.path)),
@@ -184,7 +187,7 @@ def _claim(claim: "Claim") -> Iterator[str]:
 
 
 def _table(environments: Sequence[Mapping[str, Any]], whole: int) -> Iterator[str]:
-    """A line an environment; each reason is told once, below, by its number."""
+    """Return one row per environment. Each reason is printed once, below the table, by its number."""
     numbers: dict[tuple[str, str], int] = {}
     rows = []
     for environment in environments:

@@ -1,7 +1,7 @@
-"""How much runs in several slots of a machine disturb one another: measured, remembered, and asked before any is used.
+"""Interference between slots of a machine: measured, stored, and read before slots are used.
 
-The same launches are made in one slot alone and in it while all others do the same, in turns. Slots are safe where the
-whole interval of the ratio of their times lies below the margin.
+The same launches run in one slot alone and in it while all other slots do the same, alternately. Slots are safe if the
+whole interval of the ratio of their times is below the margin.
 """
 
 import json
@@ -33,7 +33,7 @@ BLOCKS, MOST_BLOCKS, LAUNCHES = 6, 24, 2
 
 @dataclass(frozen=True, slots=True)
 class Interference:
-    """So many slots at once take `ratio` times as long as one alone, with a 95 % interval."""
+    """The `ratio` of times with `slots` slots at once to one slot alone, with a 95 % interval."""
 
     slots: int
     ratio: float
@@ -41,7 +41,7 @@ class Interference:
     high: float
 
     def is_safe(self, margin: float) -> bool:
-        """Whether it is less than what counts as no difference."""
+        """Whether it is less than the margin."""
         return self.high < 1.0 + margin
 
     def is_harmful(self, margin: float) -> bool:
@@ -49,9 +49,10 @@ class Interference:
         return self.low > 1.0 + margin
 
     def is_known(self, margin: float) -> bool:
-        """Whether more blocks are not needed: it is shown to be harmful, or known to two thirds of the margin.
+        """Whether more blocks aren't needed: harm is shown, or the interval is narrow enough.
 
-        Where it is not harmful only the width is looked at: who stops as soon as slots look safe finds too many safe.
+        Narrow enough is two thirds of the margin. Unless harm is shown, only the width counts: stopping as soon as
+        slots look safe would find too many safe.
         """
         return self.is_harmful(margin) or math.log(self.high / self.low) / 2.0 <= math.log1p(margin) * 2.0 / 3.0
 
@@ -61,9 +62,9 @@ class Interference:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was found: so many slots are `safe` for a `margin`, by the numbers that were `tried`, the most first.
+    """The result: how many slots are `safe` for a `margin`, by the numbers that were `tried`, largest first.
 
-    `work` is the cell that was launched, `cpus` how many the process could use.
+    `work` is the cell that was launched, `cpus` the number of CPUs of the process.
     """
 
     safe: int
@@ -150,7 +151,7 @@ def allowed(kind: str, wanted: int | None) -> int:
 
 
 def remembered(kind: str) -> Checked | None:
-    """What was found last of slots of this kind (`cpu`, `gpu`); None where nothing was. Raises DamagedError."""
+    """Return the newest result for slots of this kind (`cpu`, `gpu`); None without one. Raises DamagedError."""
     document = _read().get(kind)
     try:
         if document is None:
@@ -190,7 +191,7 @@ def _read() -> dict[str, Any]:
 def _measured(
     planned: Planned, slots: Sequence[Slot], count: int, listener: Listener, pool: ProcessPoolExecutor
 ) -> Interference:
-    """So many slots: one alone and all at once, in turns: alone first in one pair of blocks, and last in the next."""
+    """Measure one slot alone and all at once, alternately: alone first in one pair of blocks, and last in the next."""
     alone, busy = list[float](), list[float]()
     found = None
     for block in range(MOST_BLOCKS):
@@ -229,13 +230,13 @@ def _centre(launches: Sequence[Launch]) -> float:
 def _launched(
     pool: ProcessPoolExecutor, planned: Planned, slots: Sequence[Slot], places: Iterable[int]
 ) -> dict[int, Sequence[Launch]]:
-    """Make the launches in some of the slots at the same time; returns those of each. Raises what ends one of them."""
+    """Make the launches in some of the slots at the same time; return those of each slot."""
     going = {at: pool.submit(_launches, planned, slots, at) for at in places}
     return {at: each.result() for at, each in going.items()}
 
 
 def _launches(planned: Planned, slots: Sequence[Slot], at: int) -> Sequence[Launch]:
-    """The launches of a run in one slot; in a process of its own, which keeps to the slot's CPUs."""
+    """Make the launches of a run in one slot, in a separate process that is pinned to the slot's CPUs."""
     with tempfile.TemporaryDirectory() as folder:
         request = replace(planned.request, results=Path(folder))
         return run(replace(planned, request=request), slots=slots, at=at, wait=True).results.launches

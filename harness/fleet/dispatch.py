@@ -43,7 +43,7 @@ PER_PLACE = 4
 #: How a shard's command ends that has measured what it could.
 _DONE = (Exit.OK, Exit.CELLS_FAILED, Exit.SLOWER)
 
-#: In the folder of a fleet's run: its shards' runs, and how they were asked for.
+#: Files in the folder of a fleet's run: the shards' runs, and their request.
 SHARDS, ASKED, PARCEL = "shards", "fleet.json", "parcel.tar.gz"
 
 #: The most bytes that are read of the last two.
@@ -51,10 +51,10 @@ MOST = 256 * 1024**2
 
 
 class ShardExecutor(Protocol):
-    """Where shards are measured, as many at once as it has `slots`.
+    """A place where shards are measured, at most `slots` at once.
 
-    `is_here`: their runs lie on this machine, and can be gone on with. `queues`: it takes all that there are, and has
-    them wait itself.
+    `is_here`: their runs are stored on this machine, and can be continued. `queues`: it accepts all shards, and queues
+    them itself.
     """
 
     name: str
@@ -95,10 +95,10 @@ class LocalExecutor:
 
 @dataclass(frozen=True, slots=True)
 class FleetRequest:
-    """How the shards of a run are asked for: the words of each but for `--shard`, and how many there are.
+    """The request for the shards of a run: the words of each except `--shard`, and the number of shards.
 
-    `on` is which other machines measure, and `parcel` the name of what they are given, with its `packages`; `slots` is
-    how many slots of this machine there are. `command` is what was typed.
+    `on` names the machines that measure, and `parcel` the file that they get, with its `packages`; `slots` is the
+    number of slots of this machine. `command` is the command line.
     """
 
     words: Sequence[str]
@@ -112,14 +112,14 @@ class FleetRequest:
 
 @dataclass(frozen=True, slots=True)
 class FleetResult:
-    """What became of a run: the merged one, and sentences on what failed."""
+    """The merged run, with sentences about failures."""
 
     merged: Merged
     failed: Sequence[str]
 
     @property
     def lacks(self) -> list[str]:
-        """A sentence for each thing that it lacks."""
+        """A sentence for each missing part."""
         return [*self.failed, *self.merged.lacks]
 
 
@@ -131,7 +131,7 @@ def is_asked(request: LaunchRequest) -> bool:
 
 
 def kind(planned: Planned) -> str:
-    """What kind of slots a plan is for: what one of them disturbs in another depends on it."""
+    """Return the kind of slots of a plan, which determines their interference."""
     return "gpu" if planned.plan.limits.gpus else "cpu"
 
 
@@ -145,10 +145,10 @@ def slots_for_shard(planned: Planned) -> list[Slot]:
 
 
 def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: bool = False) -> FleetResult:
-    """Measure a plan in shards, wherever it is asked for, and merge them in a new run's folder.
+    """Measure a plan in shards, and merge them in a new run's folder.
 
-    An interruption (KeyboardInterrupt) ends all shards early; a second one passes through. Raises UsageError for places
-    that cannot be, and CannotRunHereError where none of them has a run.
+    An interruption (KeyboardInterrupt) ends all shards early; a second one passes through. Raises UsageError for
+    invalid places, and CannotRunHereError if none of them has a run.
     """
     planned.refuse_nothing()
     request = planned.request
@@ -190,10 +190,10 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
 def resume(
     path: Path, listener: Listener, *, rounds: int | None, budget: float | None, slots: str = "", wait: bool = False
 ) -> FleetResult:
-    """Go on with a run in shards: with those that broke off, and with those that are missing.
+    """Continue a run in shards: those that stopped, and those that are missing.
 
-    On other machines, what broke off is measured again. Raises UsageError for a run that was not begun by this user on
-    this machine, and for one of other machines that is to be longer than it was planned.
+    On other machines, stopped shards are measured again. Raises UsageError for a run that this user didn't start on
+    this machine, and for a run of other machines that would be longer than planned.
     """
     try:
         document = read(Path(ASKED), within=path, most=MOST)
@@ -219,7 +219,7 @@ def resume(
 def _places(
     on: str, slots: int, given: Parcel | None, say: Callable[[str], object]
 ) -> Iterator[Sequence[ShardExecutor]]:
-    """The places where shards are measured: on other machines, or in so many slots of this one."""
+    """Return the places where shards are measured: other machines, or slots of this one."""
     if given is None:
         yield [LocalExecutor(f"slot {number}", say) for number in range(1, slots + 1)]
     elif on.startswith("ssh://"):
@@ -249,10 +249,10 @@ def _wait_for_machine(listener: Listener, *, wait: bool) -> None:
 
 
 def _slots(request: LaunchRequest, planned: Planned) -> int:
-    """How many slots of this machine are asked for; 1 where others measure.
+    """Return how many slots of this machine are requested; 1 if other machines measure.
 
-    Raises UsageError for more than there are, and CannotRunHereError where their interference was not measured, or is
-    beyond what counts as no difference.
+    Raises UsageError for more than there are, and CannotRunHereError if their interference wasn't measured, or exceeds
+    the margin.
     """
     assert isinstance(request, Request)
     if request.on and not request.slots:
@@ -302,7 +302,7 @@ class _Fleet:
         lanes = [place for place in places for _ in range(self.asked.of if place.queues else 1)]
         with ThreadPoolExecutor(len(lanes)) as pool:
             try:
-                # again, where a shard came back after other places had found nothing left
+                # repeat, because a shard may return after other places found nothing left
                 while queue and (left := [each for each in lanes if id(each) not in self.gone]):
                     for each in [pool.submit(self._serve, place, queue) for place in left]:
                         each.result()
@@ -340,7 +340,7 @@ class _Fleet:
                 queue.append(number)
 
     def _words(self, number: int, place: ShardExecutor) -> tuple[list[str], Path]:
-        """What a place is asked for, and the folder for it: to go on with the shard's run, or to make one."""
+        """Return the request of a place and its folder: to continue the shard's run, or to start one."""
         run = self._runs().get(number)
         if run and place.is_here:
             return ["matrix", "--resume", str(run), *self.longer, "--wait"], run.parent
@@ -362,7 +362,7 @@ class _Fleet:
         return [*(self.failures[number] for number in left), *([again] if left or queue else [])]
 
     def _empty(self) -> None:
-        """Take away what was merged before; run.json first, for what is half merged is no run."""
+        """Remove the earlier merged run; run.json first, because a half merged run isn't a run."""
         (self.folder.path / "run.json").unlink(missing_ok=True)
         shutil.rmtree(self.folder.path / "artifacts", ignore_errors=True)
         write_atomically(self.folder.path / "launches.jsonl", b"", synced=True)

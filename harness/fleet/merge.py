@@ -1,4 +1,4 @@
-"""Runs of one plan, each from one machine, as one run: a group's numbers stay those of one machine."""
+"""Merges runs of one plan from several machines into one run. The numbers of a group stay those of one machine."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,16 +23,16 @@ from harness.store.folder import RunFolder, uncollected
 #: The most bytes of an artifact that are taken over.
 ARTIFACT_MOST = 1024**3
 
-#: What a merged run is not asked with, and whether the option takes a value.
+#: Options that a merged run doesn't have, and whether they take a value.
 _OPTIONS = {"--shard": True, "--balance": True, "--on": True, "--slots": True, "--wait": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A run that was merged, and what it lacks.
+    """A merged run, and its missing parts.
 
-    `left_out` are sentences on folders that could not be taken, `unfinished` on runs that were interrupted; `missing`
-    maps each shard of which there is no run to its groups.
+    `left_out` are sentences about folders that couldn't be merged, `unfinished` about interrupted runs; `missing` maps
+    each shard without a run to its groups.
     """
 
     ended: Ended
@@ -42,7 +42,7 @@ class Merged:
 
     @property
     def lacks(self) -> list[str]:
-        """A sentence for each thing that it lacks."""
+        """A sentence for each missing part."""
         absent = [
             escaped(f"Shard {shard} is missing, with {counted(len(groups), 'group')}: {joined(list(groups))}.")
             for shard, groups in self.missing.items()
@@ -52,7 +52,7 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A run that is merged, with its launches; `label` is what its machine is called, empty where all are of one."""
+    """A run to merge, with its launches; `label` is the name of its machine, empty if all are from one machine."""
 
     path: Path
     run: Run
@@ -66,13 +66,14 @@ class _Part:
 
 
 def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None, command: Sequence[str] = ()) -> Merged:
-    """One run, in a folder of its own in `results`, or in the empty one `into`, of the runs in `folders`; its report.
+    """Merge the runs in `folders` into one, and write its report.
 
-    `command` is what was typed for all of it; left out, what asks for it without shards.
+    It has its own folder in `results`, or is in the empty folder `into`. `command` is the command line for all of it;
+    by default, the command without shards.
 
-    A folder that is damaged, of a newer harness, still being measured, or that does not say whose it is, is left out.
-    Raises UsageError for runs of different plans, and what differs; for one that was merged before; for rounds of a
-    group that were measured twice on a machine; and where nothing is left.
+    A folder that is corrupt, from a newer harness, still being measured, or without a machine, is left out. Raises
+    UsageError for runs of different plans, with the difference; for a merged run; for rounds of a group that a machine
+    measured twice; and if nothing is left.
     """
     found, left_out = [], []
     for path in dict.fromkeys(folders):
@@ -97,7 +98,7 @@ def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None,
     launches = [_taken(folder, part, launch, groups) for part, launch in sorted(both, key=lambda each: each[1].started)]
     for launch in launches:
         folder.append(launch)
-    # last: what is half merged is no run, and a history would take one in the place of its parts
+    # last, because a half merged run isn't a run, and a history would prefer it to its parts
     folder.write_run(merged)
     made = results_of(merged, launches)
     ended = Ended(folder.path, made, report(folder, made), interrupted=False, refused={})
@@ -124,7 +125,7 @@ def _read(path: Path) -> _Part:
 
 
 def _labelled(found: Sequence[_Part]) -> list[_Part]:
-    """The runs, each with what its machine is called: its name, and its id where another one has that name."""
+    """Return the runs, each with its machine's name, and its id if another machine has the same name."""
     machines = {part.machine: part.run.machine for part in found if part.run.machine}
     if len(machines) == 1:
         return list(found)
@@ -137,7 +138,7 @@ def _labelled(found: Sequence[_Part]) -> list[_Part]:
 
 
 def _refuse_other(first: _Part, other: _Part) -> None:
-    """Raises UsageError where two runs are not of one plan, with what differs."""
+    """Raise UsageError if two runs aren't of one plan, with the difference."""
     digests = [part.run.plan.shard.plan for part in (first, other) if part.run.plan.shard]
     if len(digests) == 2 and digests[0] == digests[1]:
         return
@@ -181,7 +182,7 @@ def _text(value: Any) -> str:
 
 
 def _names(run: Run) -> set[str]:
-    """The groups of the whole plan, with those of which the run's machine could measure nothing."""
+    """Return the groups of the whole plan, including those of which the run's machine could measure nothing."""
     known = {scenario.name: scenario for scenario in run.scenarios}
     absent = {
         name_of(each.cell, known[each.cell.scenario]) for each in run.plan.unavailable if each.cell.scenario in known
@@ -280,7 +281,7 @@ def _with_machines(scenario: Scenario, parts: Sequence[_Part]) -> Scenario:
 
 
 def _groups(parts: Sequence[_Part]) -> dict[tuple[str, str], Group]:
-    """By machine and the group's own name, what each group is in the merged run."""
+    """Return the groups of the merged run, by machine and original name."""
     found = {}
     for part in parts:
         known = {scenario.name: _with_machines(scenario, parts) for scenario in part.run.scenarios}
@@ -301,7 +302,7 @@ def _groups(parts: Sequence[_Part]) -> dict[tuple[str, str], Group]:
 
 
 def _place(group: Group, scenarios: Mapping[str, Scenario]) -> tuple[int, str, list[int], str]:
-    """Where a group stands: in the header's order of scenarios and values, those of one cell beside each other."""
+    """Return the sort key of a group: the header's order of scenarios and values, with those of one cell together."""
     axes = scenarios[group.scenario].axes
     at = [values.index(group.axes[name]) for name, values in axes.items() if name in group.axes and name != MACHINE]
     return list(scenarios).index(group.scenario), group.device, at, group.axes.get(MACHINE, "")
@@ -339,7 +340,7 @@ def _stops(parts: Sequence[_Part], groups: Mapping[tuple[str, str], Group]) -> d
 
 
 def _looks(parts: Sequence[_Part], groups: Mapping[tuple[str, str], Group]) -> list[dict[str, int]]:
-    """What runs had each time when they were continued beyond their plan, the first times of all of them together."""
+    """Return the rounds that runs had at each continuation beyond their plan, the first times of all runs together."""
     return [
         {
             groups[part.machine, name].name: rounds
@@ -352,7 +353,7 @@ def _looks(parts: Sequence[_Part], groups: Mapping[tuple[str, str], Group]) -> l
 
 
 def _command(typed: Sequence[str]) -> list[str]:
-    """What asks for the whole plan, of what asked for a shard of it."""
+    """Return the command for the whole plan from that for a shard."""
     words, rest = list[str](), iter(typed)
     for word in rest:
         name, is_one, _ = word.partition("=")

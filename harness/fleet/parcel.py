@@ -1,4 +1,4 @@
-"""What another machine is given to measure a shard with: this harness, its project, and the files that are named."""
+"""The files that another machine gets to measure a shard: this harness, its project, and the named files."""
 
 import hashlib
 import io
@@ -12,10 +12,10 @@ from harness.catalog.project import Project
 from harness.catalog.scenarios import load_scenario
 from harness.session.request import EVENLY, Request
 
-#: What of a project goes along.
+#: The parts of a project that are sent.
 _PROJECT = ("docker-bake.hcl", "images", "scenarios", "templates")
 
-#: Where the harness and the project lie in the folder that a parcel was unpacked in: variables of its shell there.
+#: Shell variables with the folders of the harness and the project in an unpacked parcel.
 ENVIRON = {"PYTHONPATH": "$PWD/code", "HARNESS_PROJECT": "$PWD/project"}
 
 
@@ -40,7 +40,7 @@ def unpack(archive: bytes, folder: Path) -> None:
 
 
 def packed(request: Request) -> tuple[Parcel, Request]:
-    """What goes along, and the request as it is typed there: with the files that it names among what goes along."""
+    """Return the files to send, and the request with the paths that these have on the other machine."""
     project, buffer = Project.find(), io.BytesIO()
     typed = []
     # of no time and of nobody, so that the same files are the same archive
@@ -87,7 +87,7 @@ def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 def _packages() -> list[str]:
-    """What this harness requires, and what that requires, at the versions that are installed here."""
+    """Return the packages that this harness requires, with dependencies, at the versions installed here."""
     from importlib import metadata  # noqa: PLC0415 - takes long
 
     from packaging.requirements import Requirement

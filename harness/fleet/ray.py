@@ -45,7 +45,7 @@ _NODE = "ray.io/node-id"
 
 
 class Bell:
-    """An actor that tells all tasks of a run to end what they measure."""
+    """An actor that tells all tasks of a run to stop measuring."""
 
     def __init__(self) -> None:
         self._rung = asyncio.Event()
@@ -112,10 +112,10 @@ def _unpacked(archive: bytes, name: str) -> Path:
 
 
 class RayExecutor:
-    """A Ray cluster as a place where shards are measured, as many at once as it has slots: Ray has the others wait.
+    """A Ray cluster on which shards are measured, as many at once as it has slots. Ray queues the others.
 
-    `address` is `local` (a cluster that is started here, with `slots` slots, and ends with the run), `auto` (that of
-    RAY_ADDRESS, or the one whose node this is), or what `ray.init` takes. A context manager.
+    `address` is `local` (a cluster that starts here with `slots` slots, and ends with the run), `auto` (the cluster of
+    RAY_ADDRESS, or the one of this node), or an address for `ray.init`. A context manager.
     """
 
     is_here, queues = False, True
@@ -126,7 +126,7 @@ class RayExecutor:
         self._refused: dict[str, str] = {}  # why a node measures nothing, by its id
 
     def __enter__(self) -> "RayExecutor":
-        # before Ray is imported: its processes ask nobody, and tell nobody; and they tell what each task does
+        # before Ray is imported: its processes send no usage statistics, and report what each task does
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_DEDUP_LOGS", "0")
         try:
@@ -219,6 +219,6 @@ class RayExecutor:
 
 
 def _first_line(error: Exception) -> str:
-    """What Ray says of a death."""
+    """Return the first line of Ray's error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[0] if lines else type(error).__name__).rstrip(".")

@@ -6,14 +6,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-#: So many of the last lines on stderr are told where a command fails.
+#: The number of last lines on stderr that the error of a failed command has.
 _LAST = 3
 
 
 def script(words: Sequence[str], python: str, *, environ: Mapping[str, str], folder: str = ".") -> str:
-    """What a shell runs: `harness WORDS` by this Python in a folder, ended as by `kill` when the shell's stdin ends.
+    """Return a shell script that runs `harness WORDS` by this Python in a folder, and ends it when its stdin ends.
 
-    So it ends as Ctrl-C ends it, and keeps what was finished, however the process died that holds the other end.
+    It ends as with Ctrl-C, and keeps finished launches, however the process on the other end died.
     """
     given = " ".join(f"{name}={value}" for name, value in environ.items())
     return (
@@ -24,7 +24,7 @@ def script(words: Sequence[str], python: str, *, environ: Mapping[str, str], fol
 
 
 class ShellCommand:
-    """Runs one command after the other; what it writes to stderr is told line by line."""
+    """Runs one command after the other, and reports its stderr line by line."""
 
     def __init__(self, say: Callable[[str], object]) -> None:
         self._say = say

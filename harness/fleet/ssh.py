@@ -1,7 +1,7 @@
-"""Hosts that ssh reaches: what they need is copied there, a shard is measured, and its run is fetched.
+"""SSH hosts: copies what they need, measures a shard there, and fetches its run.
 
-Nothing is asked of a host but an ssh server, sh, tar and a home folder: uv brings Python and the harness's packages, as
-that user. The system's own `ssh` connects, so that its configuration and agent hold.
+A host needs only an SSH server, sh, tar and a home folder: uv installs Python and the harness's packages for that user.
+The system's own `ssh` connects, with its configuration and agent.
 """
 
 import os
@@ -20,12 +20,12 @@ from harness.fleet.shell import ShellCommand, script
 from harness.machine import uv
 from harness.model.errors import CannotRunHereError, UsageError
 
-#: Where a host keeps what it was given, below the user's home.
+#: The folder on a host, below the user's home.
 _HOME = ".cache/harness-fleet"
 
 _HOST = re.compile(r"(?P<host>(?:[A-Za-z0-9_][\w.-]*@)?[A-Za-z0-9_][\w.-]*)(?::(?P<port>\d{1,5}))?/?")
 
-#: Nothing is asked: a host that wants a password, or does not answer, is told of.
+#: Never prompts: a host that wants a password, or doesn't answer, is reported.
 _OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15")
 
 #: Variables by which a host, too, finds packages.
@@ -34,18 +34,18 @@ _VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_FIND_LINKS", "HARNESS_WHEE
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """Where ssh goes: `name` is as it was typed, a user in front of it, or a name of ssh's configuration."""
+    """An SSH host: `name` as given, with an optional user, or a name of the SSH configuration."""
 
     name: str
     port: str = ""
 
     @property
     def shown(self) -> str:
-        """As it was typed."""
+        """The name as given."""
         return f"{self.name}:{self.port}" if self.port else self.name
 
     def ssh(self, script: str) -> list[str]:
-        """The command that runs a script in the host's sh; `HARNESS_SSH_COMMAND` is what connects, in place of ssh."""
+        """Return the command that runs a script in the host's sh; `HARNESS_SSH_COMMAND` replaces ssh."""
         connect = shlex.split(os.environ.get("HARNESS_SSH_COMMAND", "ssh"))
         port = ["-p", self.port] if self.port else []
         return [*connect, *_OPTIONS, *port, self.name, f"sh -c {shlex.quote(script)}"]
@@ -76,8 +76,8 @@ class SshExecutor:
     def measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
         """Measure a shard there, and fetch its run into a folder here.
 
-        Returns the command's exit code and the last lines of its stderr. Raises CannotRunHereError where the host
-        answers no more, or lacks what it needs.
+        Returns the command's exit code and the last lines of its stderr. Raises CannotRunHereError if the host stops
+        answering, or lacks a requirement.
         """
         if not self._is_ready:
             self._prepare()
@@ -93,7 +93,7 @@ class SshExecutor:
         self._shell.stop()
 
     def _call(self, command: str, data: bytes = b"") -> bytes:
-        """What a script prints there. Raises CannotRunHereError where it fails."""
+        """Return what a script prints there. Raises CannotRunHereError if it fails."""
         done = subprocess.run(self._host.ssh(command), input=data, capture_output=True, check=False)
         if done.returncode:
             told = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
@@ -125,7 +125,7 @@ class SshExecutor:
         self._call("sh -s", "\n".join(lines).encode())
 
     def _fetch(self, place: str, into: Path) -> None:
-        """Copy what lies in `place` there, and remove it there."""
+        """Copy the files in `place` there to here, and remove them there."""
         where = f"{self._folder}/{place}"
         data = self._call(f"test -d {where} && tar -czf - -C {where} . || true")
         if data:

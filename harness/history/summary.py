@@ -90,7 +90,7 @@ def of(path: Path) -> Summary:
         raise UsageError(f"{path} is being measured.", "Add it when it has ended.")
     results = session.read(path)
     if not results.run.stops and not results.run.plan.profile_calls:
-        raise UsageError(f"{path} never ended.", f"Go on with it: harness matrix --resume {path}")
+        raise UsageError(f"{path} never ended.", f"Continue it: harness matrix --resume {path}")
     return _checked(summarise(results), path)
 
 

@@ -19,8 +19,7 @@ def environment(escape: Callable[[str], str], folder: Path | None = None) -> "En
 
     Autoescape is on so that macros and our own functions return Markup, which isn't escaped again. Other values are
     escaped with `escape` instead of the rules for HTML. A misspelt name in a template raises. `share` and `duration`
-    are
-    filters of numbers.
+    are filters of numbers.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup

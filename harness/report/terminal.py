@@ -131,8 +131,7 @@ def tables(block: Table, width: int) -> "Iterator[RenderableType]":
     """Return the table, in one piece if it fits `width` columns of a terminal with its longest texts wrapped.
 
     Otherwise the plots are left out. If it is still too wide, its columns are split into several tables. Each repeats
-    the
-    labels; if that makes more tables, the labels get their own line above the values.
+    the labels; if that makes more tables, the labels get their own line above the values.
     """
     shown = block.shown(Where.TERMINAL)
     every = range(len(shown.heads))

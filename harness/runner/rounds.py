@@ -90,8 +90,7 @@ class Ledger:
 
         If all lengths are given, pilots only read each environment from disk and find out whether a scenario times
         anything. One launch per environment and scenario is then enough. For a budget that must be kept, each group
-        needs
-        a pilot, because the cost of its launches must be known.
+        needs a pilot, because the cost of its launches must be known.
         """
         pilot = self.pilot(cell)
         if pilot and pilot.only_observed:

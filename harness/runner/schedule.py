@@ -49,11 +49,9 @@ class RunEstimate:
     """The estimated duration of a run on this machine, from its launches so far; lengths are in seconds.
 
     One round of all groups takes `round_seconds`, and the run `seconds` from its first launch to its last. Every
-    measured
-    group then has at least `rounds` rounds. If the budget is too small for a verdict on every comparison, `needed` is a
-    sufficient budget, and `left_out` are the cells that aren't measured. `launches` more are expected; with a
-    precision,
-    this depends on the widths of the intervals so far.
+    measured group then has at least `rounds` rounds. If the budget is too small for a verdict on every comparison,
+    `needed` is a sufficient budget, and `left_out` are the cells that aren't measured. `launches` more are expected;
+    with a precision, this depends on the widths of the intervals so far.
     """
 
     round_seconds: float
@@ -166,12 +164,9 @@ def affordable(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Plan:
     """Return the plan with the groups and cells for which the budget holds the rounds that a verdict needs.
 
     The budget of a suite, or one that is spent on claims, removes nothing; a suite's budget is longer under a CPU
-    quota.
-    Groups are taken by the cost of a round, cheapest first. From the first group that is too expensive, it takes as
-    many
-    cells as the budget holds, in the order of its `pairs`. Costs are estimated from the pilots alone, so that the
-    result
-    stays the same for the whole run. At least one pair is kept.
+    quota. Groups are taken by the cost of a round, cheapest first. From the first group that is too expensive, it takes
+    as many cells as the budget holds, in the order of its `pairs`. Costs are estimated from the pilots alone, so that
+    the result stays the same for the whole run. At least one pair is kept.
     """
     pilots = [launch for launch in launches if launch.round == 0]
     if plan.budget_is_wish:
@@ -193,7 +188,7 @@ def affordable(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Plan:
 
 
 def _part(group: Group, pairs: Sequence[tuple[Cell, Cell]], launches: int, *, is_first: bool) -> Group | None:
-    """The group with the cells of its first pairs, in so many launches per round; None if there is not even one."""
+    """Return the group with the cells of its first pairs, in at most `launches` per round; None if none fits."""
     cells: set[Cell] = set()
     control = 1 if group.control and group.controlled else 0
     for pair in pairs or [(group.cells[0], group.cells[-1])]:

@@ -92,8 +92,7 @@ class Spending:
         """Return the rounds that a group needs at least, if they will probably end before the budget does.
 
         A group that wasn't started returns after its share of the budget, if it turns out to be more expensive than
-        that:
-        other groups may then be finished sooner.
+        that: other groups may then be finished sooner.
         """
         spent, left = self._spent(group), self._left
         # a run without a number is worth nothing
@@ -124,7 +123,7 @@ class Spending:
         return rounds * self._last(group) if self._rounds(group) else self._usual() * self._launches(group, rounds)
 
     def _usual(self) -> float:
-        """What a launch usually takes, in seconds: of most groups, so that a dear one does not keep others out."""
+        """Return the usual seconds of a launch: the median over groups, which one slow group doesn't change."""
         known = [ledger.seconds() / len(ledger.launches) for ledger in self.ledgers.values() if ledger.launches]
         return statistics.median_low([USUAL_SECONDS, *known])
 

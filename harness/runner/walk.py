@@ -62,12 +62,10 @@ class Walk:
     """Executes a plan; `run` measures it, and `profile` profiles its cells.
 
     `requirements` are by environment. `widths` returns the widths of each group's intervals, if groups end by width,
-    and
-    `looks` the first round at which to look, by group. `watch`, if given, monitors each launch from outside.
-    Interleaved
-    launches use at most `memory` bytes together, as far as their pilots show. `pairs` are compared: if a budget doesn't
-    hold all of them, the first ones are measured. As many launches start at the same time as `starts` has CPUs (see
-    `machine.cpus.starting`), one on each. `clock` returns seconds.
+    and `looks` the first round at which to look, by group. `watch`, if given, monitors each launch from outside.
+    Interleaved launches use at most `memory` bytes together, as far as their pilots show. `pairs` are compared: if a
+    budget doesn't hold all of them, the first ones are measured. As many launches start at the same time as `starts`
+    has CPUs (see `machine.cpus.starting`), one on each. `clock` returns seconds.
     """
 
     plan: Plan
@@ -235,8 +233,7 @@ class Walk:
         """Return the launches of a round in starting order; launches that are alive together are in one list.
 
         If the launches of a group need more memory than is available, each block has the group's control cell, so that
-        its
-        ratios don't depend on the block.
+        its ratios don't depend on the block.
         """
         ordered = order(self.plan.seed, group.name, number, slots)
         if not number:
@@ -260,8 +257,7 @@ class Walk:
         """Return the pilots in this order; pilots that start together are in one list, one of each environment.
 
         These are needed in any case. How much memory they use isn't known yet, so as many start as there are CPUs for,
-        and
-        as there is memory for if they use the usual amount.
+        and as there is memory for if they use the usual amount.
         """
         first: dict[str, tuple[Cell, Role]] = {}
         later: list[list[tuple[Cell, Role]]] = []
@@ -318,8 +314,8 @@ class Walk:
         """Start launches, interleave them, and end them; each is stored when it ends.
 
         `at_once` launches start at the same time, and then warm up one after the other. A turn has the indexes of
-        launches
-        in order. Turns end when the slowest launch has taken `longest` seconds. If a launch fails, the others continue.
+        launches in order. Turns end when the slowest launch has taken `longest` seconds. If a launch fails, the others
+        continue.
         """
         with ExitStack() as stack:
             left: list[Launching] = []
@@ -390,8 +386,7 @@ def _start(
 
     The backend starts them, and this thread follows one after the other, so that interruptions stay in one thread. The
     launch that is followed is on the measured CPU, wherever it started: so the other CPUs can only help, however busy
-    they
-    are. Warm-ups follow after all have started, one at a time, because they affect what is measured.
+    they are. Warm-ups follow after all have started, one at a time, because they affect what is measured.
     """
     for place, each in enumerate(asked):
         if place and at_once > 1:

@@ -49,8 +49,7 @@ def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any
     """Return checks for containers and, if requested, for GPUs: checks, GPUs and environments.
 
     `typed` are names or globs of environments, by default the whole catalogue. With a GPU, each environment has a row
-    that
-    says how it runs on the GPUs.
+    that says how it runs on the GPUs.
     """
     wanted = chosen.wish(gpu, gpus)
     project = Project.find()

@@ -28,12 +28,10 @@ class Outlook:
     """An estimate of how many `seconds` of launches a plan takes, without builds and installations before it.
 
     It comes from launches of the same cells in the run `basis`, if that isn't empty; `unknown` cells are assumed to
-    need
-    `start`, WARMUP and MEASURE. `verdicts` are the seconds until all claims or comparisons have the rounds that a
-    verdict
-    needs at least, 0 without claims and without a budget. `unprepared` are the environments for which the backend
-    `makes`
-    something first, such as an image; None if this machine can't run the plan: `unasked` has the reason and the advice.
+    need `start`, WARMUP and MEASURE. `verdicts` are the seconds until all claims or comparisons have the rounds that a
+    verdict needs at least, 0 without claims and without a budget. `unprepared` are the environments for which the
+    backend `makes` something first, such as an image; None if this machine can't run the plan: `unasked` has the reason
+    and the advice.
     """
 
     seconds: float

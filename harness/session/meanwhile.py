@@ -24,8 +24,7 @@ class Pilots:
     """Launches the pilots of each environment that it is called with, and keeps them until the run has started.
 
     Builds interfere with launches beside them. So only pilots run early, whose times are in no statistic, and only if
-    they
-    set no lengths. They don't run on GPUs, where a cell's first launch is profiled.
+    they set no lengths. They don't run on GPUs, where a cell's first launch is profiled.
     """
 
     def __init__(self, planned: Planned, run: str, backend: Backend, jobs: JobMaker) -> None:

@@ -368,8 +368,7 @@ def _of_claims(of: Group, wanted: Sequence[claims.Asked], plan: Plan) -> Group:
     """Return the group as its claims need it, if it has claims.
 
     It has no control if no claim needs precision and none is about memory growth, because nothing depends on it then.
-    It
-    has no pilot if lengths are given and no claim is about a phase.
+    It has no pilot if lengths are given and no claim is about a phase.
     """
     environments = {cell.environment for cell in of.cells}
     own = [
@@ -386,7 +385,7 @@ def _of_claims(of: Group, wanted: Sequence[claims.Asked], plan: Plan) -> Group:
 
 
 def _interleave(request: Request, limits: Limits) -> Interleave:
-    """How the cells of a round are measured: as asked, else in turns where that can be. Raises UsageError."""
+    """Return how a round's cells are measured: as requested, or interleaved if possible. Raises UsageError."""
     count = len(limits.cpus) if limits.cpus is not None else len(os.sched_getaffinity(0))
     if limits.gpus:
         why, leave = "this run is on a GPU", "--gpu"

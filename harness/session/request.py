@@ -67,12 +67,9 @@ class Option:
     """How the command line shows a field.
 
     `flags` are `--NAME` by default. `metavar` is an example of a value or its kind (`10m`, `NAME`), for help, which
-    lists
-    the option in `panel`. `read` converts the text (for a list or mapping, all texts) and the option's name to the
-    value,
-    and raises UsageError; `text` converts a value back. `least` is the smallest number, and `shown` the default in
-    help, if
-    that isn't the default's text.
+    lists the option in `panel`. `read` converts the text (for a list or mapping, all texts) and the option's name to
+    the value, and raises UsageError; `text` converts a value back. `least` is the smallest number, and `shown` the
+    default in help, if that isn't the default's text.
     """
 
     help: str
@@ -108,7 +105,7 @@ def names(typed: Sequence[str], option: str) -> list[str]:
 
 
 def _takes_more(before: str, text: str) -> bool:
-    """Whether what stands before a comma is requirements that go on after it; where packages move, they do not."""
+    """Return whether a text before a comma has requirements that continue after it; not with overrides."""
     is_requirements = _OPERATOR.search(before) or (before.startswith("tf-nightly") and _OPERATOR.search(text))
     return bool(is_requirements) and "+" not in before
 

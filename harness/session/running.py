@@ -432,7 +432,7 @@ def _stop(found: Stop | None, *, is_whole: bool) -> Stop:
 
 
 def _clean(backend: Backend, run: str, listener: Listener) -> None:
-    """Remove what launches left. That it takes long, or that nothing answers, is said: the record matters more."""
+    """Remove what launches left. Slowness or a silent engine is only reported, because the record matters more."""
     try:
         backend.clean(run)
     except CannotRunHereError as error:

@@ -194,10 +194,8 @@ def new(name: str, title: str = "", folder: Path | None = None, script: Path | N
     """Write the skeleton of the scenario `name` into the project's scenarios/ or another folder.
 
     With a plain script or notebook, the skeleton runs it, and its name is the default of `name`. Raises UsageError for
-    an
-    invalid name or one that exists already, FileError for a script that isn't valid Python, and CannotRunHereError if
-    the
-    file can't be written.
+    an invalid name or one that exists already, FileError for a script that isn't valid Python, and CannotRunHereError
+    if the file can't be written.
     """
     if script is not None and not name:
         name = re.sub(r"\W+", "_", script.stem, flags=re.ASCII).strip("_").lower()

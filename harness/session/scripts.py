@@ -26,10 +26,8 @@ def request(
     """Return the request that runs a script, and the parts of a notebook that are left out.
 
     A file that is a scenario already runs as one. `arguments` are the script's own, `grep` regular expressions of
-    numbers
-    that it prints, and `functions` those whose calls are steps. `files` are copied next to it, and `stdin` is its
-    standard
-    input.
+    numbers that it prints, and `functions` those whose calls are steps. `files` are copied next to it, and `stdin` is
+    its standard input.
 
     Raises UsageError if no environments are named or a file can't be read, and FileError for errors in a file.
     """

@@ -19,10 +19,8 @@ def request(asked: Request, base: str, head: str = "") -> tuple[Request, Sequenc
     """Return the request that measures the scenarios at the git commit `base` against `head`, or the working tree.
 
     Scenarios that are unchanged, or that exist on one side only, are left out; the sentences name them. Raises
-    UsageError
-    for no scenario, no repository or an unknown commit, FileError for an invalid version, CannotRunHereError without
-    git,
-    and NothingSelectedError if nothing is left.
+    UsageError for no scenario, no repository or an unknown commit, FileError for an invalid version, CannotRunHereError
+    without git, and NothingSelectedError if nothing is left.
     """
     if not asked.scenarios:
         raise UsageError(

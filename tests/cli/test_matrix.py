@@ -179,8 +179,8 @@ def test_an_interruption_ends_cleanly_and_the_run_goes_on_where_it_stopped(
         time.sleep(0.05)  # what Ctrl-C reaches twice, through a wrapper, is one interruption
     _, stderr = running.communicate()
     assert running.returncode == 130, stderr
-    assert "Stopping: what runs is ended, and what was finished is reported." in stderr
-    assert "Go on with: harness matrix --resume" in stderr
+    assert "Stopping: ending the running launches and reporting the finished ones." in stderr
+    assert "To continue: harness matrix --resume" in stderr
     assert (harness.run / "report.md").exists(), stderr
     assert harness.launches
     assert _scratch(harness) == []
@@ -257,8 +257,8 @@ def test_a_second_interruption_abandons_the_report_and_says_how_to_make_it(
     assert ended.value.code == 130
     said = capfd.readouterr().err
     assert "Ctrl-C again abandons the report." in said
-    assert f"the report is not written. The launches are kept: harness report results/{harness.run.name}" in said
-    assert f"Go on with: harness matrix --resume results/{harness.run.name}" in said
+    assert f"Stopping without a report. The launches are saved: harness report results/{harness.run.name}" in said
+    assert f"To continue: harness matrix --resume results/{harness.run.name}" in said
     assert "Traceback" not in said
     assert not (harness.run / "report.md").exists()
     assert _scratch(harness) == []

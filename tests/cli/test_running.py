@@ -21,7 +21,7 @@ WRITTEN = session.Written([Path("results/run/report.md")], [])
 
 
 def test_before_the_first_launch_nothing_is_lost() -> None:
-    assert Heard().interrupted(1) == "Stopping: the run has not begun yet."
+    assert Heard().interrupted(1) == "Stopping: the run hasn't started yet."
     assert Heard().interrupted(2) == ""
 
 
@@ -29,7 +29,7 @@ def test_while_launches_run_the_rest_is_reported_and_a_second_signal_says_what_i
     heard = Heard()
     with heard.launching(run()):
         first = heard.interrupted(1)
-    assert first.startswith("Stopping: what runs is ended, and what was finished is reported.")
+    assert first.startswith("Stopping: ending the running launches and reporting the finished ones.")
     assert first.endswith("Ctrl-C again abandons the report.")
     said = heard.interrupted(2)
     for told in ("The launches are kept: harness report ", "harness clean run", "harness matrix --resume "):
@@ -41,7 +41,7 @@ def test_after_the_last_launch_only_the_report_is_abandoned(capsys: pytest.Captu
     with heard.launching(run()):
         pass
     said = heard.interrupted(1)
-    assert said.startswith("Stopping: the report is not written. The launches are kept: harness report ")
+    assert said.startswith("Stopping without a report. The launches are saved: harness report ")
     assert "--resume" not in said
 
 

@@ -127,7 +127,7 @@ def test_an_interruption_leaves_no_container(run, engine, tmp_path: Path) -> Non
         running.send_signal(signal.SIGINT)
         words = running.stderr.read()
     assert running.returncode == 130
-    assert "Go on with: harness matrix --resume" in words
+    assert "To continue: harness matrix --resume" in words
     (folder,) = tmp_path.iterdir()
     assert not engine.api.containers(all=True, filters={"label": f"harness.run={folder.name}"})
     assert (folder / "report.md").exists()

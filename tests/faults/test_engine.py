@@ -195,7 +195,7 @@ def test_a_run_that_loses_its_engine_is_reported_and_goes_on_later(  # noqa: PLR
     assert begun.returncode == 4, said
     folder = launches.parent
     assert told in said
-    assert f"Go on with: harness matrix --resume {folder.relative_to(tmp_path)}" in said
+    assert f"To continue: harness matrix --resume {folder.relative_to(tmp_path)}" in said
     assert (folder / "report.md").exists()
     before = launches.read_bytes()
     assert before.count(b"\n") >= 2

@@ -99,7 +99,7 @@ def test_an_interruption_ends_all_slots_and_what_is_missing_is_measured_later(ha
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=120)
     assert process.returncode == 130, told
-    assert f"Go on with: harness matrix --resume results/{harness.run.name}" in told
+    assert f"To continue: harness matrix --resume results/{harness.run.name}" in told
     assert not any(each.is_running() for each in own)
     assert counts(harness.run)
     assert not is_whole(harness.run)

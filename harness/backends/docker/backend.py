@@ -1,4 +1,4 @@
-"""The backend that gives each launch a fresh container of its own."""
+"""The backend that runs each launch in a fresh container."""
 
 import os
 import time
@@ -44,7 +44,7 @@ _VERIFY_SECONDS = 60.0
 
 
 class DockerBackend(ImageBackend):
-    """Launches in containers. Nothing is asked of an engine before it is needed.
+    """Launches in containers. No engine is contacted before it is needed.
 
     `root` is the folder with docker-bake.hcl and images/; `run` is the run's id, the label of its containers.
     """
@@ -92,10 +92,10 @@ class DockerBackend(ImageBackend):
         self._wanted, self.access = wanted, self._untried[0]
 
     def try_gpus(self, requirements: Sequence[Requirement]) -> list[str]:
-        """Take the first way to the GPUs that were checked in which a container starts, and say so.
+        """Use the first method for the checked GPUs with which a container starts, and report it.
 
-        Needs an image: of one of these environments or, before they are built, any of ours for GPUs. Nothing is said
-        where there is none, or where that was done before.
+        It needs an image: of one of these environments or, before they are built, any GPU image of ours. Nothing is
+        reported without one, or if that was done before.
         """
         own = next((found.id for each in requirements if (found := self.images.find(each))), "")
         if own or not self._untried:
@@ -128,7 +128,7 @@ class DockerBackend(ImageBackend):
             )
 
     def findings(self, requirements: Sequence[Requirement], wanted: Sequence[str]) -> list[CheckResult]:
-        """What the doctor says of the engine, its builder, the room for images, and how containers get GPUs."""
+        """Return the doctor's checks of the engine, its builder, the disk space for images, and access to GPUs."""
         builder = surroundings.buildx(bake.version())
         try:
             facts = self.engine.facts
@@ -142,9 +142,9 @@ class DockerBackend(ImageBackend):
         return found
 
     def _found_access(self, gpus_wanted: Sequence[str], requirements: Sequence[Requirement]) -> CheckResult:
-        """How containers get GPUs: by trying where GPUs are wanted and an image is there, else by what the engine says.
+        """Return how containers get GPUs: by a trial if GPUs are wanted and an image exists, otherwise by engine facts.
 
-        Any image does that the engine has of ours, and one of these environments before others.
+        Any image of ours will do; those of these environments come first.
         """
         wanted = bool(gpus_wanted)
         try:
@@ -192,7 +192,7 @@ class DockerBackend(ImageBackend):
         return []
 
     def facts(self) -> BackendFacts:
-        """What run.json says of the engine, and by what it is asked for images, priority and GPUs."""
+        """Return the facts about the engine for run.json, and how it provides images, priority and GPUs."""
         facts = replace(self.engine.facts, registry=recipe.registry())
         if self._priority:
             facts = replace(facts, priority=f"{SHARES} CPU shares in the control group {self._priority.parent}")
@@ -256,9 +256,9 @@ class DockerBackend(ImageBackend):
             yield worker.HeldLaunch(container, job, specification.limits.seconds, conclude)
 
     def verify(self, requirement: Requirement) -> Verification:
-        """Compare what is installed in the image with the lock; of a GPU image, look at CUDA's libraries too.
+        """Compare the packages in the image with the lock; for a GPU image, check CUDA's libraries too.
 
-        Raises CannotRunHereError where the image does not start.
+        Raises CannotRunHereError if the image doesn't start.
         """
         environment, tag = requirement.environment, recipe.tag(requirement)
         image, script = self._image(requirement), SCRIPT.encode()
@@ -277,15 +277,15 @@ class DockerBackend(ImageBackend):
         return replace(found, more=cuda.lines(), is_complete=cuda.is_complete)
 
     def bill(self, requirement: Requirement, found: Verification) -> str:
-        """The image's bill of materials, with what was `found` in it: a CycloneDX document."""
+        """Return the image's bill of materials, with the packages in `found`: a CycloneDX document."""
         from harness.backends.docker.bill import bill  # noqa: PLC0415 - no launch needs it
 
         return bill(recipe.tag(requirement), self._image(requirement), found)
 
     def clean(self, run: str) -> int:
-        """Remove the containers of a run, or of all runs of this user that do not go on, by their labels.
+        """Remove the containers of a run, or of all runs of this user that aren't running, by their labels.
 
-        Raises CannotRunHereError where some stay.
+        Raises CannotRunHereError if some remain.
         """
         label = f"{RUN_LABEL}={run}" if run else RUN_LABEL
         with sentences("remove containers"):
@@ -346,7 +346,7 @@ class DockerBackend(ImageBackend):
         return not cards or any(not code.runs_on(card.capability) for card in cards)
 
     def _image(self, requirement: Requirement) -> str:
-        """The image's id: of what was prepared, not of what a tag means by now."""
+        """Return the image's id: that of the prepared image, whatever its tag means now."""
         tag = recipe.tag(requirement)
         if tag not in self._ids:
             found = self.images.find(requirement)
@@ -358,5 +358,5 @@ class DockerBackend(ImageBackend):
 
 
 def _is_ours_and_ended(labels: Mapping[str, str]) -> bool:
-    """Whether the run that a container is labelled with is this user's, and does not go on."""
+    """Return whether the run of a container's label is this user's, and isn't running."""
     return labels.get(OWNER_LABEL, owner()) == owner() and not is_held(run_lock(labels[RUN_LABEL]))

@@ -33,7 +33,7 @@ LENGTH = 500
 #: How many characters of an instruction are shown.
 _SHOWN = 72
 
-# step 0 is no step: it says which builder it is
+# step 0 only names the builder
 _LINE = re.compile(r"#(?P<number>[1-9]\d{0,8}) (?P<rest>.*)")
 _STEP = re.compile(r"\[(?P<place>[^\]]*\d/\d+)\] (?P<instruction>\S.*)")
 _OUTPUT = re.compile(r"\d+\.\d+ (?P<text>.*)")
@@ -48,7 +48,7 @@ _LONGEST = 64 * 1024
 
 
 def version() -> str | None:
-    """What `docker buildx version` says; None where there is no such command."""
+    """Return the version of `docker buildx`; None if there is no such command."""
     try:
         done = subprocess.run(["docker", "buildx", "version"], capture_output=True, text=True, check=False)
     except OSError:
@@ -67,9 +67,9 @@ def check() -> None:
 
 
 class Builder:
-    """Builds targets, each by a process of its own; what they have in common the engine does once.
+    """Builds targets, each in its own process. The engine builds shared parts once.
 
-    `root` is the folder with docker-bake.hcl. Several threads may build at a time; `stop` ends what all of them do.
+    `root` is the folder with docker-bake.hcl. Several threads may build at a time; `stop` ends all of them.
     """
 
     def __init__(self, root: Path) -> None:
@@ -79,10 +79,10 @@ class Builder:
         self.is_stopped = False
 
     def build(self, target: str, settings: Mapping[str, str], report: Callable[[str], object]) -> str:
-        """Build a target of the bake file. Returns nothing where that went well, else what failed and its last words.
+        """Build a target of the bake file. Returns nothing on success, otherwise the failed step and its last lines.
 
-        `settings` add to the target's own or replace them: `labels.harness.lock` and so on. `report` is called with
-        the step that runs, whenever one takes time.
+        `settings` add to the target's own or replace them, such as `labels.harness.lock`. `report` is called with the
+        running step if it takes time.
         """
         log = BuildLog()
         with self._started(target, settings) as process:
@@ -185,7 +185,7 @@ class BuildLog:
         self._verdict = ""
 
     def feed(self, line: str) -> str:
-        """Take the next line. Returns the step that runs where it is to be reported, else nothing."""
+        """Process the next line. Return the running step if it should be reported, otherwise nothing."""
         line = escaped(line.rstrip()[:LENGTH], keep="\t")
         if not line:
             return ""
@@ -201,7 +201,7 @@ class BuildLog:
         return running[-1].report() if running else ""
 
     def failure(self) -> str:
-        """What to show of a build that failed: the step, its last lines and the verdict; else the last lines of all."""
+        """Return the description of a failed build: the step with its last lines and the error, if known."""
         if self._failed is None:
             return "\n".join(self._last)
         return "\n".join(filter(None, [f"{self._failed.words}:", *self._failed.output, self._verdict]))
@@ -224,7 +224,7 @@ class BuildLog:
 
 
 def _words(text: str) -> str:
-    """What a step does, without what says where its files come from: `environment 4/4: sh /tmp/install.sh …`."""
+    """Return the command of a step, without the source of its files: `environment 4/4: sh /tmp/install.sh …`."""
     found = _STEP.fullmatch(text)
     if found is None:
         return one_line(text, _SHOWN)

@@ -1,4 +1,4 @@
-"""The Docker Engine: how it is reached, what it is, and what it says when it refuses."""
+"""The Docker Engine: how to reach it, its facts, and its error messages."""
 
 import os
 import socket
@@ -16,10 +16,10 @@ from harness.model.errors import CannotRunHereError
 if TYPE_CHECKING:
     from docker import APIClient
 
-#: What the registry calls this backend.
+#: The name of this backend in the registry.
 NAME = "docker"
 
-#: What `docker info` says an engine can limit, by the name it has here.
+#: Resources that an engine can limit, by their names in `docker info`.
 _LIMITS = {"CPUSet": "CPUs", "MemoryLimit": "memory", "SwapLimit": "swap", "PidsLimit": "processes"}
 
 
@@ -32,7 +32,7 @@ class Engine:
 
     @property
     def is_here(self) -> bool:
-        """Whether the engine is on this machine, by its address: then its clock and its CPUs are ours."""
+        """Whether the engine is on this machine, by its address: then it shares our clock and CPUs."""
         return is_of_this_machine(self.address)
 
     @cached_property
@@ -48,7 +48,7 @@ class Engine:
 
     @property
     def facts(self) -> BackendFacts:
-        """What run.json says of the engine."""
+        """Return the facts about the engine for run.json."""
         info = self.info
         options = [option.split(",")[0].removeprefix("name=") for option in info.get("SecurityOptions") or ()]
         return BackendFacts(
@@ -85,9 +85,9 @@ def address() -> str:
 
 
 def connect() -> Engine:
-    """The engine that the `docker` command would use: DOCKER_HOST, else the current context, else the usual socket.
+    """Return the engine that the `docker` command would use: DOCKER_HOST, the current context, or the usual socket.
 
-    Raises CannotRunHereError where none answers, with what was tried.
+    Raises CannotRunHereError if none answers, with the attempts.
     """
     import docker
 
@@ -121,7 +121,7 @@ def is_late(error: BaseException) -> bool:
     from requests.exceptions import ConnectionError as Broken
     from requests.exceptions import Timeout
 
-    # where the rest of an answer is late, urllib3's error is within that
+    # if the rest of an answer is late, it contains urllib3's error
     late = isinstance(error, Broken) and any(type(each).__name__ == "ReadTimeoutError" for each in error.args)
     return late or isinstance(error, Timeout | TimeoutError)
 

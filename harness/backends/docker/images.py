@@ -40,21 +40,21 @@ class Images:
         self._root = root
 
     def find(self, requirement: Requirement) -> Image | None:
-        """The image, right or not, where the engine has it."""
+        """Return the image, up to date or not, if the engine has it."""
         return self._inspect(recipe.tag(requirement))
 
     def any_for(self, device: Device) -> str:
-        """The id of an image of ours for a device, of whichever environment; empty where the engine has none."""
+        """Return the id of one of our images for a device, of any environment; empty if the engine has none."""
         with sentences("list images"):
             listed = self._engine.api.images(filters={"reference": f"{recipe.registry()}harness/*:{device.value}"})
         return str(listed[0]["Id"]) if listed else ""
 
     def labels(self, requirement: Requirement) -> dict[str, str]:
-        """What makes an image the right one; the bases' ids are empty where the engine does not have them."""
+        """Return the labels of an up-to-date image; ids of bases are empty if the engine doesn't have them."""
         return recipe.labels(self._root, requirement, self._inspect)
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
-        """Of each what the engine has, by one question for all."""
+        """Return the state of each image, with one request for all."""
         names = {recipe.tag(each) for each in requirements}
         names |= {base for each in requirements for base in recipe.bases(self._root, each)}
         with sentences("list images"):
@@ -76,7 +76,7 @@ class Images:
         return [each for each, kept in zip(requirements, states, strict=True) if kept.state is not ImageState.BUILT]
 
     def room(self, requirements: Sequence[Requirement]) -> CheckResult:
-        """Whether there is room for the images that are to be built, where the engine's disk is seen from here."""
+        """Check whether the disk has space for the images to build, if the engine's disk is visible from here."""
         missing = self.unprepared(requirements)
         where = str(self._engine.info.get("DockerRootDir", "")) if self._engine.is_here else ""
         try:
@@ -92,11 +92,11 @@ class Images:
         meanwhile: Meanwhile | None = None,
         jobs: int | None = None,
     ) -> Preparation:
-        """Pull or build what is not right; the result has each image's id.
+        """Pull or build images that aren't up to date; the result has each image's id.
 
-        `jobs` are made at a time, as many as there are CPUs by default. One that fails leaves the others to go on.
-        While some are still being made, `meanwhile` is called with each environment whose image is there. Raises
-        CannotRunHereError where there is no builder, or no image at all.
+        Up to `jobs` are built at a time, by default the number of CPUs. If one fails, the others continue. During
+        builds, `meanwhile` is called with each environment whose image is available. Raises CannotRunHereError without
+        a builder, or if there is no image at all.
         """
         at_a_time = jobs or min(max(2, os.cpu_count() or 2), _MOST_AT_A_TIME)
         missing = self.unprepared(requirements)
@@ -123,7 +123,7 @@ class Images:
             progress(Step(name, "pushed", Stage.READY))
 
     def bases(self, requirements: Iterable[Requirement]) -> list[str]:
-        """What builds of these environments' images start from, each once."""
+        """Return the base images of these environments' images, each once."""
         return list(dict.fromkeys(base for each in requirements for base in recipe.all_bases(self._root, each)))
 
     def obtain(self, reference: str) -> str:
@@ -155,7 +155,7 @@ class Images:
             raise CannotRunHereError(f"{path} does not hold the image {reference}.")
 
     def _unavailable(self, requirement: Requirement, words: str) -> UnavailableError:
-        """What is said of an image that could not be built, with the builder's last `words`."""
+        """Return the error of an image that couldn't be built, with the builder's last `words`."""
         advice = [
             f"This engine does not have the base image {base}. Where a registry answers: docker pull {base}\n"
             "Without a registry: harness images pack FOLDER on a machine that has one, then harness images unpack "
@@ -209,7 +209,7 @@ class Images:
         return {name: each for name, each in words.items() if each}
 
     def _one(self, requirement: Requirement, builder: Builder, say: Callable[[Step], None]) -> str:
-        """Pull or build one image; returns nothing where it is there now, else the builder's last words."""
+        """Pull or build one image; return nothing if it is available then, otherwise the builder's last lines."""
         name, begun = requirement.environment.name, monotonic()
         if recipe.registry() and self._pull(requirement, builder, say):
             say(Step(name, f"pulled in {monotonic() - begun:.0f} s", Stage.READY))
@@ -239,7 +239,7 @@ class Images:
             yield settings | {"contexts.wheels": str(few)}
 
     def _pull(self, requirement: Requirement, builder: Builder, say: Callable[[Step], None]) -> bool:
-        """Pull the image from the registry; whether it is there now, and right."""
+        """Pull the image from the registry; return whether it is available and up to date."""
         name, tag = requirement.environment.name, recipe.tag(requirement)
         say(Step(name, f"pulling {tag}"))
         try:
@@ -252,7 +252,7 @@ class Images:
     def _transfer(self, way: Literal["pull", "push"], tag: str, is_stopped: Callable[[], bool] = lambda: False) -> None:
         """Pull or push an image, until that is done or `is_stopped`. Raises CannotRunHereError in the registry's words.
 
-        An engine that has begun a transfer reports errors in its messages, not by its status.
+        An engine that has started a transfer reports errors in its messages, not in its status.
         """
         with sentences(f"{way} {tag}"):
             for message in getattr(self._engine.api, way)(tag, stream=True, decode=True):
@@ -278,10 +278,10 @@ def _image(entry: Mapping[str, Any], labelled: Mapping[str, Any]) -> Image:
 
 
 def public_base(engine: Engine, image: str) -> str:
-    """The base of an image of ours by its digest (`python@sha256:…`), where the engine has it from its own registry.
+    """Return the base of our image by its digest (`python@sha256:…`), if the engine got it from its public registry.
 
-    Empty for a base that was made or loaded here, which has no digest that another could pull, and for an image that
-    is not there. Raises CannotRunHereError where the engine does not answer.
+    Empty for a base that was built or loaded here, whose digest nobody else can pull, and for a missing image. Raises
+    CannotRunHereError if the engine doesn't answer.
     """
     from docker.errors import ImageNotFound
 

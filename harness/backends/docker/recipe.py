@@ -28,17 +28,17 @@ CUDA = "harness.cuda_base"
 
 
 def registry() -> str:
-    """Where images are pushed to and pulled from, with a slash at its end; empty where nothing is named."""
+    """Return the registry of images, with a slash at its end; empty if none is set."""
     return os.environ.get(REGISTRY, "")
 
 
 def tag(requirement: Requirement) -> str:
-    """What the image is called with the registry that REGISTRY names."""
+    """Return the name of the image in the registry of REGISTRY."""
     return reference(registry(), requirement.environment, requirement.device)
 
 
 def reference(registry: str, environment: Environment, device: Device) -> str:
-    """What the image is called, as docker-bake.hcl calls it."""
+    """Return the name of the image in docker-bake.hcl."""
     return f"{registry}harness/{environment.name}:{device.value}"
 
 
@@ -54,7 +54,7 @@ def dockerfile(root: Path, requirement: Requirement) -> Path:
 
 
 def bases(root: Path, requirement: Requirement) -> tuple[str, ...]:
-    """The images that it is made from: what its last stage starts from, then, where that is one, what has its CUDA."""
+    """Return the images on which it is based: that of its last stage, and that with its CUDA, if another."""
     environment = requirement.environment
     stages = _stages(root, requirement)
     first = environment.gpu_image or stages[-1].replace("${PYTHON}", environment.python)
@@ -69,7 +69,7 @@ def all_bases(root: Path, requirement: Requirement) -> list[str]:
 
 
 def _stages(root: Path, requirement: Requirement) -> list[str]:
-    """What each stage of the Dockerfile starts from: an image, or a stage before it."""
+    """Return the base of each stage of the Dockerfile: an image, or an earlier stage."""
     path = dockerfile(root, requirement)
     stages = re.findall(r"^FROM (\S+)", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     if not stages:
@@ -79,15 +79,16 @@ def _stages(root: Path, requirement: Requirement) -> list[str]:
 
 @cache
 def digest(path: Path) -> str:
-    """The hash of a Dockerfile and of what it copies: all that makes an image but its lock and its bases."""
+    """Return the hash of a Dockerfile and the files that it copies: everything but its lock and its bases."""
     parts = [path, *(path.parent / name for name in ("install.sh", "uv.txt"))]
     return sha256(b"".join(sha256(part.read_bytes()).digest() for part in parts)).hexdigest()
 
 
 def settings(root: Path, requirement: Requirement) -> dict[str, str]:
-    """What is set for the builder in addition to what the bake file says.
+    """Return settings for the builder that the bake file doesn't have.
 
-    A lock outside the project is read where it lies. Of an environment that is not in the bake file, all is set.
+    A lock outside the project is read from its place. For an environment that isn't in the bake file, everything is
+    set.
     """
     environment, device, lock = requirement.environment, requirement.device, requirement.lock.path
     found: dict[str, str] = {}
@@ -118,7 +119,7 @@ class Image:
 
 
 def labels(root: Path, requirement: Requirement, find: Callable[[str], Image | None]) -> dict[str, str]:
-    """What makes an image the right one; the ids of the bases that `find` does not have are empty."""
+    """Return the labels of an up-to-date image; ids of bases that `find` doesn't have are empty."""
     wanted = bases(root, requirement)
     ids = [image.id if image is not None else "" for image in map(find, wanted)]
     return {

@@ -1,1 +1,1 @@
-"""Launches in local virtual environments, a fresh process each: where there is no engine."""
+"""Launches in local virtual environments, each in a fresh process, if there is no Docker Engine."""

@@ -1,4 +1,4 @@
-"""The backend that gives each launch a fresh process in a local virtual environment: where there is no engine."""
+"""The backend that runs each launch in a fresh process of a local virtual environment, without containers."""
 
 import os
 import re
@@ -53,7 +53,7 @@ class LocalBackend(RegisteredBackend):
         return [each for each in requirements if not self.environments.is_ready(each)]
 
     def check(self) -> str:
-        """What there is; it is there everywhere."""
+        """Return a description; this backend works everywhere."""
         return "local environments"
 
     def check_gpus(self, wanted: Sequence[str], via: GpuWay | None = None) -> None:
@@ -70,7 +70,7 @@ class LocalBackend(RegisteredBackend):
         return []
 
     def facts(self) -> BackendFacts:
-        """What run.json says: there is no engine, and what is not enforced."""
+        """Return facts for run.json: there is no engine, and limits that aren't enforced."""
         more = {"pinning": "CPU affinity", "memory limit": "not enforced"}
         priority = f"nice value {niceness.LOWEST}" if self._prior else ""
         return BackendFacts(self.name, engine="none: virtual environments", priority=priority, more=more)
@@ -95,7 +95,7 @@ class LocalBackend(RegisteredBackend):
 
     @contextmanager
     def hold(self, requirement: Requirement, job: Job) -> Iterator[Held]:
-        """One launch in a folder of its own, which is removed."""
+        """Yield a launch in its own folder, which is removed afterwards."""
         python = self._python(requirement)
         self.environments.check(requirement)
         with self._scratch(worker.files(job, die_with_parent=True)) as folder, _opened(folder) as artifacts:
@@ -124,7 +124,7 @@ class LocalBackend(RegisteredBackend):
         return verified(requirement.lock.pins, done.stdout)
 
     def clean(self, run: str) -> int:
-        """Remove the scratch folders of a run, or of all that do not go on; their processes ended with the harness."""
+        """Remove the folders of a run, or of all runs that aren't running; their processes ended with the harness."""
         every = (path for path in _scratch("").glob("*") if path.is_dir() and not is_held(run_lock(path.name)))
         parents = [_scratch(run)] if run else list(every)
         count = 0
@@ -143,7 +143,7 @@ class LocalBackend(RegisteredBackend):
 
     @contextmanager
     def _scratch(self, files: Mapping[str, bytes]) -> Iterator[Path]:
-        """A new folder with the files of a launch."""
+        """Yield a new folder with the files of a launch."""
         parent = _scratch(self._run)
         try:
             parent.mkdir(parents=True, exist_ok=True)
@@ -188,7 +188,7 @@ def _opened(folder: Path) -> Iterator[int]:
 
 
 def _scratch(run: str) -> Path:
-    """Where a run's launches have their folders: in the user's own cache, so that no one else can put things there."""
+    """Return the parent of launches' folders: in the user's own cache, where nobody else can write."""
     return cache_dir() / "scratch" / re.sub(r"[^A-Za-z0-9-]", "_", run)
 
 

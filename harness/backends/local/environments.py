@@ -31,7 +31,7 @@ class Environments:
     find_python: Callable[[str], Path] = find_python
 
     def folder(self, requirement: Requirement) -> Path:
-        """Where the environment is: its name says which lock was installed, on which Python, and how."""
+        """Return the environment's folder: its name identifies the lock, the Python, and the kind of installation."""
         recipe = (self.root / "images" / "install.sh").read_bytes()
         what = f"{requirement.lock.sha256} {requirement.environment.python} "
         key = sha256(what.encode() + recipe).hexdigest()[:16]
@@ -65,9 +65,9 @@ class Environments:
             )
 
     def make(self, requirement: Requirement, progress: Progress) -> None:
-        """Make the environment unless it is there.
+        """Make the environment unless it exists.
 
-        Raises UnavailableError where it cannot be had, CannotRunHereError where the cache cannot be written.
+        Raises UnavailableError if it can't be made, and CannotRunHereError if the cache can't be written.
         """
         if self.is_ready(requirement):
             return
@@ -128,7 +128,7 @@ def _state(folder: Path) -> str:
                 if entry.is_symlink():
                     link = str(Path(entry.path).readlink())
                 is_folder = entry.is_dir(follow_symlinks=False)
-                # a folder's size and time change with what is in it for a while, as the file that installs locks it
+                # size and time of a folder change at first with its contents, such as the installer's lock file
                 told = (entry.path, kind) if is_folder else (entry.path, kind, size, seen.st_mtime_ns, link)
                 state.update(repr(told).encode("utf-8", "surrogateescape"))
                 if is_folder:

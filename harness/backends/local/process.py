@@ -1,4 +1,4 @@
-"""One local process in a session of its own: pinned from its first instruction, read in bounded memory, ended whole."""
+"""One local process in its own session: pinned from its start, read in bounded memory, and ended with its children."""
 
 import contextlib
 import ctypes
@@ -24,7 +24,7 @@ _CHUNK = 64 * 1024
 #: What is read of a pipe without waiting: more than a pipe holds.
 _REST = 1024**2
 
-#: How often to look whether a process has ended, in seconds, where the system has no file descriptor for that.
+#: How often to check whether a process has ended, in seconds, if the system has no file descriptor for that.
 _LOOK = 0.05
 
 
@@ -37,7 +37,7 @@ _ORPHANS_SECONDS = 5.0
 #: How often threads are looked for that are to be moved: a script may move its own back again, for ever.
 _MOVES = 100
 
-#: The kernel tells a process's start to a hundredth of a second.
+#: The kernel reports a process's start to 10 ms.
 _TICK = 0.02
 
 
@@ -53,7 +53,7 @@ _STARTED = _Started()
 
 
 def _adopt() -> None:
-    """Have the kernel give this process whatever its launches leave, such as a child in a session of its own."""
+    """Make this process the parent of orphans of its launches, such as a child in another session."""
     with contextlib.suppress(OSError, AttributeError):  # no Linux
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
@@ -71,10 +71,10 @@ def _begun(pid: int) -> float:
 
 
 def _end_orphans() -> None:
-    """Kill what launches have left, once none is alive whose it may be.
+    """Kill what launches have left, when none is alive that may own it.
 
-    These are this process's children since then that are in other sessions: what it starts itself is in its own, which
-    nothing that was started in another one can enter.
+    These are new children of this process that are in other sessions. Its own children are in its session, which no
+    process of another session can enter.
     """
     if _STARTED.alive:
         return
@@ -96,7 +96,7 @@ def _end_orphans() -> None:
 
 
 class LocalProcess:
-    """A command to run in `folder`, which reads words from its standard input where it `takes_words`, else nothing.
+    """A command to run in `folder`, which reads commands from its standard input if it `takes_words`.
 
     On the CPUs `prior` it has the lowest nice value.
     """
@@ -148,9 +148,9 @@ class LocalProcess:
         self._readers = [(pipe.fileno(), read) for pipe, read in pipes if pipe is not None]
 
     def move(self, cpus: Collection[int]) -> None:
-        """Have all of its threads, and its children's, run on these CPUs. Raises CannotRunHereError where they may not.
+        """Move all of its threads, and its children's, to these CPUs. Raises CannotRunHereError if that isn't allowed.
 
-        A new thread has the CPUs of the thread that starts it, so none is left once all that are found are there.
+        A new thread has the CPUs of the thread that starts it, so none is left after all known ones have moved.
         """
         nice = niceness.LOWEST if self._is_prior(cpus) else None
         try:
@@ -164,9 +164,10 @@ class LocalProcess:
             raise _refused(cpus, error) from None
 
     def follow(self, seconds: float) -> bool:
-        """Read until it has ended or its seconds have passed; True where a reader has enough before that.
+        """Read until it has ended or its time limit; return True if a reader has enough before that.
 
-        The end of its output is no end: it may have closed its streams, and others may hold them open after it.
+        The end of its output doesn't mean its end: it may have closed its streams, and others may hold them open after
+        it.
         """
         pid, until = self._started.pid, time.monotonic() + seconds
         with contextlib.ExitStack() as stack:

@@ -46,8 +46,8 @@ class Bar:
 def domain(estimates: Sequence[Estimate], around: Sequence[float] = ()) -> Interval:
     """From where to where an axis goes that shows the estimates (at least one) and the values `around`, all positive.
 
-    All values are on it, and the intervals as far as they reach no farther beyond the values than these lie apart,
-    or than a factor of two: an interval of two rounds would press everything else together.
+    All values are on it, and the intervals as far as they reach no farther beyond the values than these lie apart, or
+    than a factor of two: an interval of two rounds would press everything else together.
     """
     values = [*(estimate.value for estimate in estimates), *around]
     intervals = [estimate.interval for estimate in estimates if estimate.interval]

@@ -230,8 +230,7 @@ def estimates(
     """Return layers with points, and with intervals as bars that have caps where they end.
 
     `at` places the number in a field, which is times `factor`. `field` has the points and `end` the caps, which are
-    `cap`
-    pixels long.
+    `cap` pixels long.
     """
     line = "stroke" if "stroke" in looks else "color"
     upright = "vertical" if along == "x" else "horizontal"

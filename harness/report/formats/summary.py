@@ -25,7 +25,7 @@ _SHOWN = (
 
 
 def render(results: Results) -> str:
-    """Answers, the verdicts that matter, what has no number, and where the report is: fewer than 60 lines."""
+    """Return the answers, important verdicts, missing results, and the path of the report, in less than 60 lines."""
     folder = results.run.folder or f"results/{results.run.id}"
     end: list[Block] = [
         Text(f"The whole report is report.md in {folder}; this makes it again:"),

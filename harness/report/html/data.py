@@ -112,8 +112,7 @@ class PageData:
     """All data of a page. `columns` are the values that distinguish cells; `unit` is that of their `time`.
 
     `began` is the start of the first launch in seconds since 1970 (None if unknown), and `folder` the folder of the
-    run.
-    All `charts` (Vega-Lite by name) share `config`.
+    run. All `charts` (Vega-Lite by name) share `config`.
     """
 
     folder: str
