@@ -319,12 +319,12 @@ class _Family:
         elif claim.bytes and (again := control_of_growth(worse, self._found)) and is_beyond(again, least):
             outcome, why = (
                 Outcome.UNCLEAR,
-                f"of two identical cells one kept {abs(again.value):,.0f} bytes a call more than the other",
+                f"of two identical cells one kept {abs(again.value):,.0f} bytes per call more than the other",
             )
         elif outcome is Outcome.NOT_SEEN and shown < PIECE:
             outcome, why = (
                 Outcome.UNCLEAR,
-                f"{int(calls):,} calls are too few to show {claim.range[0]:,.10g} bytes a call",
+                f"{int(calls):,} calls are too few to show {claim.range[0]:,.10g} bytes per call",
             )
         if outcome is not Outcome.UNCLEAR:
             return Place(worse, None, outcome, estimate, level)

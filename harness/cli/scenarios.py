@@ -182,7 +182,7 @@ def _claim(claim: "Claim") -> Iterator[str]:
     hardware = f" ({claim.hardware})" if claim.hardware else ""
     when = f", where {_point(claim.when)}" if claim.when else ""
     low, high = (f"{number:,.10g}" for number in claim.range)
-    much = f"{low} to {high}{' s' if claim.seconds else ' bytes a call' if claim.bytes else ' times'}"
+    much = f"{low} to {high}{' s' if claim.seconds else ' bytes per call' if claim.bytes else ' times'}"
     yield f"  {about}{' vs '.join(sides)}{when}: {much}{hardware}{fixed}"
 
 

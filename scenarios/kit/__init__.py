@@ -1,9 +1,8 @@
-"""The kit: what runs a scenario inside an environment, and the only place that holds timing code.
+"""The kit runs a scenario inside an environment, and has all of the timing code.
 
-It runs on every Python from 3.6 on and needs nothing but the standard library, and NumPy and TensorFlow for what
-scenarios share: numbers that are always the same, and work of their sources. `python -m kit JOB.json`, started in the
-folder that holds `kit/`, is the worker (see `worker.py`); `main(scenario)` at the end of a scenario's file is the way
-to run it by hand.
+It runs on every Python from 3.6 on, with the standard library only. NumPy and TensorFlow are needed for what scenarios
+share: constant numbers, and the work of their sources. `python -m kit JOB.json`, started in the folder of `kit/`, is
+the worker (see `worker.py`). `main(scenario)` at the end of a scenario's file runs it without harness.
 """
 
 from .byhand import main

@@ -22,16 +22,16 @@ SAMPLES_PER_EVENT = 10000
 
 
 class Bench:
-    """What a scenario is given: it says what is a phase, what is a step, and what was seen.
+    """The interface of a scenario: it declares phases, steps and observations.
 
-    telemetry: what watches the machine while steps are timed; axes: the cell's values by axis; environment: its name,
-    or None by hand; device_name: "cpu" or "gpu"; compiled: what the GPU's driver keeps, where it keeps something;
-    thorough: see below; profiler: what profiles the step in place of timing it, where that was asked for; words: what
-    the launch is told while it runs, where it takes turns; settings: what is set beside the axes; waits: whether it
-    waits for the word MEASURE before it measures.
+    telemetry: monitors the machine while steps are timed; axes: the cell's values by axis; environment: its name, or
+    None without harness; device_name: "cpu" or "gpu"; compiled: the cache of the GPU's driver, if it has one; thorough:
+    see below; profiler: profiles the step instead of timing it, if requested; words: the commands that the launch gets
+    while it runs, if it is interleaved; settings: settings beside the axes; waits: whether it waits for the command
+    MEASURE before it measures.
 
-    `thorough` is whether the scenario is to look at what takes an untimed pass of its own, after it has measured, and
-    need be seen only once: in a cell's first launch, and by hand.
+    `thorough`: after measuring, the scenario also records what takes an extra untimed pass and is needed only once: in
+    a cell's first launch, and without harness.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class Bench:
 
     @property
     def document(self):
-        """Whether the source's own protocol was asked for, instead of the time-bounded one."""
+        """Whether the source's own protocol was requested, instead of the time-bounded one."""
         return self._sampling.mode == "document"
 
     @contextmanager
     def phase(self, name):
-        """Time a part of the launch, by the clock and by what it used of CPUs. A part that raises is not reported."""
+        """Time a part of the launch, in wall-clock and CPU time. A part that raises isn't reported."""
         started, before = perf_counter(), process_time()
         if self._profiler is None:
             yield
@@ -90,11 +90,11 @@ class Bench:
         self._emit("phase", name=name, start=started - self._zero, seconds=ended - started, cpu_seconds=used)
 
     def device(self):
-        """Initialise TensorFlow's device as the phase "device": after the mode was chosen, before anything is built.
+        """Initialize TensorFlow's device as the phase "device": after the mode is set, before anything is built.
 
-        On a GPU that is new to this image, what the driver compiles then is the phase "first fill". Raises CpuFallback
-        if a GPU is asked for and TensorFlow has none. Settings are applied right before it, in no phase: raises
-        NotAvailable if they cannot be.
+        On a GPU that is new to this image, compilation by the driver is the phase "first fill". Raises CpuFallback if a
+        GPU is requested and TensorFlow has none. Settings are applied right before it, outside of phases; raises
+        NotAvailable if they can't be.
         """
         self._settings.apply(tensorflow_device.imported())
         with self.phase("device"):
@@ -109,32 +109,32 @@ class Bench:
             self._compiled.mark()
 
     def fetch(self, values):
-        """Wait until the work is done whose results the tensors in `values` are, however nested; returns `values`.
+        """Wait until the work behind the tensors in `values`, however nested, is done; return `values`.
 
-        A GPU's work goes on when the call that asked for it has returned, so a first call ends with this. It is done
-        when the results have reached the host: all of them on a CPU, where they are, and one element of each large one
-        that is in a GPU's memory.
+        A GPU's work continues after the call that requested it, so a first call ends with this. The work is done when
+        the results are on the host: all of them for a CPU, where they are already, and one element of each large one in
+        a GPU's memory.
         """
         self._fetch(values)
         return values
 
     def placed(self, values):
-        """Show the kit tensors or variables of the work, however nested, after it was measured: are they on the GPU?
+        """Register tensors or variables of the work, however nested, after measuring: are they on the GPU?
 
-        What a step returns is looked at anyway. Nothing is done on a CPU.
+        The result of a step is checked in any case. Does nothing on a CPU.
         """
         if self.device_name == GPU:
             self._placed |= placement.devices(tensorflow_device.imported(), values)
 
     def prove_gpu(self):
-        """Raise CpuFallback where a GPU is asked for and the work did not run on one, as far as that can be told."""
+        """Raise CpuFallback if a GPU is requested and the work is known not to have run on one."""
         if self.device_name != GPU:
             return
         tf = tensorflow_device.imported()
         if tf is None:
             raise CpuFallback("the scenario never imported TensorFlow")
         placement.require_gpu(tf)
-        # What the work itself shows comes before what TensorFlow does with an operation of ours.
+        # Evidence of the work itself takes precedence over how TensorFlow places an operation of ours.
         found = self._placed or {placement.probe(tf)}
         if not any(map(placement.is_gpu, found)):
             raise CpuFallback("TensorFlow has a GPU, and the work was on {}".format(", ".join(sorted(found))))
@@ -147,7 +147,7 @@ class Bench:
             self._emit("resources", gpu_peak_bytes=peak)
 
     def tell_settings(self):
-        """Observe, once, what of TensorFlow's settings was on. Raises NotAvailable where that was not asked for."""
+        """Observe TensorFlow's settings once. Raises NotAvailable if they aren't the requested ones."""
         tf = tensorflow_device.imported()
         if tf is not None and not self._settings_told:
             self._settings_told = True
@@ -201,10 +201,10 @@ class Bench:
         return result
 
     def stepwise(self, work, samples):
-        """Call `work()` once, which times steps by itself and puts a Sample of each into the list `samples`.
+        """Call `work()` once; it times steps itself and puts a Sample of each into the list `samples`.
 
-        The first is also the phase "first call", and is left out of this launch's number where there are others. Of
-        very many, as many as fit are told as one.
+        The first sample is also the phase "first call", and isn't part of this launch's number if there are others. If
+        there are very many, consecutive ones are merged.
         """
         self._begin()
         self.measured = True
@@ -237,11 +237,11 @@ class Bench:
         self._emit("phase", name=name, start=0.0, seconds=seconds, cpu_seconds=cpu_seconds)
 
     def memory(self, step, calls, steps=1):
-        """Call `step()` so many times and read what memory the process holds, at 21 points from before the first on.
+        """Call `step()` repeatedly and read the process's memory at 21 points, the first before any call.
 
-        steps: how many steps one call of `step` takes. Before that come calls to warm up, a tenth as many. Between the
-        points calls are timed, and at them garbage is collected, which is not. Returns how many steps were taken in
-        all. Raises NotAvailable where the system does not tell what a process holds.
+        steps: the number of steps per call of `step`. Warm-up calls come first, a tenth as many. Between the points
+        calls are timed; at the points garbage is collected, which isn't timed. Returns the total number of steps.
+        Raises NotAvailable if the system doesn't report the memory of a process.
         """
         self._begin()
         if calls < 2:
@@ -249,7 +249,7 @@ class Bench:
         if self._profiler is not None:
             return self._profile(step, steps)
         if resident_bytes() is None:
-            raise NotAvailable("this system does not tell what memory a process holds (/proc/self/statm)")
+            raise NotAvailable("this system doesn't report the memory of a process (/proc/self/statm)")
         measurement, points = sampling.sample_memory(
             step, calls, self.phase, self._watching, resident_bytes, fetch=self._fetch
         )
@@ -266,7 +266,7 @@ class Bench:
         return (measurement.made + self._look_at_device(step, steps)) * steps
 
     def _begin(self):
-        """Wait, where the launch started beside others, until it is alone on the CPU that it is measured on."""
+        """Wait until the launch is alone on its CPU, if it started beside others."""
         if self.measured:
             raise RuntimeError("bench measured twice: a launch has one number, so use an axis")
         if self._waits:
@@ -277,7 +277,7 @@ class Bench:
         return self._compiled.watching(self._telemetry)
 
     def _look_at_device(self, step, steps):
-        """Where launches look closer, on a GPU: see `on_device`. How many calls of `step` that took."""
+        """Profile the device if this launch is thorough and on a GPU; return the calls of `step` that this took."""
         tf = tensorflow_device.imported()
         if not self.thorough or self.device_name != GPU or tf is None:
             return 0
@@ -301,12 +301,12 @@ class Bench:
         self.tell_settings()
 
     def observe(self, name, value):
-        """Record something that is no time: a count, a class, a version."""
+        """Record an observation other than a time: a count, a class, a version."""
         self.observed = True
         self._emit("observation", name=name, value=value)
 
     def fingerprint(self, **values):
-        """Record proof of the work done, by which cells that are compared must agree; None is what could not be told.
+        """Record proof of the work done, in which compared cells must agree; None if it can't be determined.
 
         `steps_called` and `steps_counted` must agree with each other instead (docs/dev/contracts.md).
         """
@@ -316,7 +316,7 @@ class Bench:
         """Keep a file that the scenario wrote: a profile, a trace. Its name must be new in this launch."""
         name = os.path.basename(path)
         if not os.path.isfile(path):
-            raise ValueError("the artifact '{}' is no file".format(path))
+            raise ValueError("the artifact '{}' isn't a file".format(path))
         if name in self._artifact_names:
             raise ValueError("two artifacts are called '{}'".format(name))
         self._artifact_names.add(name)

@@ -69,24 +69,24 @@ def parser(scenario):
         )
     for name in free_settings(scenario):
         result.add_argument("--" + name, choices=VALUES[name], default=AS_IT_COMES, help="a setting of the kit")
-    result.add_argument("--device", choices=["cpu", "gpu"], default="cpu", help="what the scenario is to run on")
+    result.add_argument("--device", choices=["cpu", "gpu"], default="cpu", help="the device to run on")
     result.add_argument(
         "--sampling",
         choices=[TimeBounded.mode, Document.mode],
         default=TimeBounded.mode,
-        help="for so many seconds, or as the source did",
+        help="for these seconds, or with the source's protocol",
     )
     result.add_argument("--seconds", type=positive, default=2.0, help="how long to measure")
     return result
 
 
 def free_settings(scenario):
-    """The settings that the scenario has no axis of its own for."""
+    """Return the settings for which the scenario has no axis."""
     return [name for name in VALUES if name not in inspect.signature(scenario).parameters]
 
 
 def choices(values):
-    """The values of an axis of the header, those of a sweep as the texts that cells have; None where it is unknown."""
+    """Return the values of an axis of the header, those of a sweep as texts; None if the axis is unknown."""
     if isinstance(values, dict):
         return [str(int(number)) if number == int(number) else repr(number) for number in values["sweep"]]
     return values
@@ -115,7 +115,7 @@ def read_header(path):
 
 
 def show(event, **fields):
-    """Print one event as it comes, but for what only a report uses."""
+    """Print one event when it comes, without the parts that only a report uses."""
     if event == "resources":
         return
     if event == "phase":
@@ -144,14 +144,14 @@ def told(settings):
 
 
 def brief(value):
-    """A value of a fingerprint; of a long list its beginning, and how long it is."""
+    """Return a value of a fingerprint; for a long list its beginning, and its length."""
     if isinstance(value, list) and len(value) > LONG_LIST:
         return "[{}, ... {} in all]".format(", ".join(map(str, value[:LONG_LIST])), len(value))
     return value
 
 
 def summary(samples):
-    """Milliseconds per step over samples, on one line: the mean is all time over all steps; one step has its own."""
+    """Return milliseconds per step on one line: total time over total steps; a single step is printed as is."""
     if [sample["steps"] for sample in samples] == [1]:
         return "{:.3f} ms, once".format(samples[0]["seconds"] * MILLISECONDS)
     each = sorted(sample["seconds"] / sample["steps"] * MILLISECONDS for sample in samples)
@@ -162,9 +162,9 @@ def summary(samples):
 
 
 def growth(points):
-    """What a process held at the first and the last of some points, on one line."""
+    """Return the memory of a process at the first and the last point on one line."""
     (_, before), (calls, after) = points[0], points[-1]
-    return "{:,.1f} MiB before and {:,.1f} MiB after {:,} calls: {:+,.0f} bytes a call".format(
+    return "{:,.1f} MiB before and {:,.1f} MiB after {:,} calls: {:+,.0f} bytes per call".format(
         before / MEBIBYTE, after / MEBIBYTE, calls, (after - before) / calls
     )
 

@@ -32,10 +32,10 @@ def initialise():
 
 
 def peak_memory(tf, gpus):
-    """The most bytes that TensorFlow's tensors took on these GPUs ("GPU:0"), in all; None where it does not tell.
+    """Return the peak bytes of TensorFlow's tensors on these GPUs ("GPU:0"), in all; None if it doesn't report it.
 
-    It is its allocator's count, of the whole launch; what the allocator took and kept free is not in it. TensorFlow 1
-    has an operation that tells, 2.5 and later a function, 2.0 to 2.4 neither.
+    It is its allocator's count for the whole launch, without memory that the allocator reserved. TensorFlow 1 has an
+    operation for it, 2.5 and later a function, 2.0 to 2.4 neither.
     """
     ask = getattr(tf.config.experimental, "get_memory_info", None)
     try:
@@ -49,7 +49,7 @@ def peak_memory(tf, gpus):
 
 
 def most_in_use(tf, gpu):
-    """What TensorFlow 1's operation for it tells of one GPU. Raises what the release raises."""
+    """Return the result of TensorFlow 1's operation for one GPU. Raises the release's errors."""
     # loaded by itself: all of tf.contrib would take seconds
     library = tf.load_op_library(os.path.join(tf.sysconfig.get_lib(), *MEMORY_STATS))
     with tf.Graph().as_default() as graph:

@@ -1,4 +1,4 @@
-"""What the GPU's driver tells this process of its GPUs: the same in every release of TensorFlow, and without it."""
+"""The GPU driver's facts about this process's GPUs: the same for every release of TensorFlow, and without it."""
 
 import ctypes
 
@@ -10,14 +10,14 @@ TEXT_BYTES = 256
 
 
 class SilentError(Exception):
-    """The driver does not tell."""
+    """The driver doesn't report a fact."""
 
 
 def gpus(library=None):
-    """Name, compute capability ("8.6") and PCI address of each GPU, in CUDA's order; empty where it does not tell.
+    """Return name, compute capability ("8.6") and PCI address of each GPU, in CUDA's order; empty if unknown.
 
-    library: what stands for libcuda, which is opened where left out. Nothing of this needs a context or makes one. An
-    instance of a divided GPU (MIG) has the address of the whole.
+    library: replaces libcuda, which is opened by default. This needs and creates no context. A MIG instance has the
+    address of the whole GPU.
     """
     try:
         cuda = ctypes.CDLL(LIBRARY) if library is None else library
@@ -28,7 +28,7 @@ def gpus(library=None):
 
 
 def gpu(cuda, number):
-    """What the driver tells of one GPU; without its address where it does not tell that."""
+    """Return the driver's facts about one GPU; without its address if the driver doesn't report it."""
     device = whole(cuda.cuDeviceGet, number)
     capability = [whole(cuda.cuDeviceGetAttribute, attribute, device) for attribute in (MAJOR, MINOR)]
     found = {"name": text(cuda.cuDeviceGetName, device), "capability": "{}.{}".format(*capability)}

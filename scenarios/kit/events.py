@@ -5,12 +5,12 @@ import math
 import os
 import sys
 
-# A reader gives up on a longer line, so it is refused here, where the sentence can say what to do.
+# A reader gives up on longer lines, so they are refused here, where the error can say what to do.
 LINE_LIMIT_BYTES = 1 << 20
 
 
 class ReaderGone(BaseException):
-    """Nobody reads the events any more. Not an Exception, so that no scenario takes it for an error of its own."""
+    """Nobody reads the events any more. Not an Exception, so that scenarios don't handle it as their own error."""
 
 
 class EventWriter:

@@ -1,8 +1,8 @@
-"""Waiting for the results of work that goes on when the call that asked for it has returned."""
+"""Waits for the results of work that continues after the call that requested it."""
 
 from .placement import device_of, leaves
 
-# To take one element out costs 0.1 ms, most of it Python; a GPU has copied about so many elements by then.
+# Extracting one element costs 0.1 ms, most of it Python; meanwhile a GPU copies about this many elements.
 SMALL = 65536
 
 
@@ -21,10 +21,10 @@ def fetch(value):
 
 
 def fetch_one(value):
-    """Wait until one element of every tensor in `value` is on the host; of small tensors all of them.
+    """Wait until one element of every tensor in `value` is on the host; for small tensors, all elements.
 
-    A GPU works its queue off in order, so the element, which one more kernel takes, comes after all that was asked for
-    before; whole matrices would take milliseconds, and be measured with the work.
+    A GPU works through its queue in order, so the element, which takes one more kernel, comes after all earlier work.
+    Copying whole matrices would take milliseconds and be part of the measurement.
     """
     for leaf in leaves(value):
         tensor = leaf if hasattr(leaf, "numpy") else getattr(leaf, "data", None)

@@ -2,10 +2,10 @@
 
 
 def fixed_outputs(model, shape, dtype):
-    """The model's predictions, one float after another, to the 7 digits that a float32 has.
+    """Return the model's predictions as floats, to the 7 digits of a float32.
 
-    shape: the batch's; dtype: what the batch is cast to. It sets the model's weights, so it is the last thing to do.
-    Raises whatever the release raises where weights cannot be set, or nothing can be predicted.
+    shape: the batch's; dtype: the type to which the batch is cast. It sets the model's weights, so call it last. Raises
+    the release's errors if weights can't be set, or nothing can be predicted.
     """
     model.set_weights(fixed_weights([weight.shape for weight in model.get_weights()]))
     return digits(model.predict_on_batch(fixed_batch(shape, dtype)))
@@ -32,7 +32,10 @@ def fixed_weights(shapes):
 
 
 def fixed_batch(shape, dtype):
-    """Normal noise; each row's channels have a level of their own, since an average over noise alone is always 0."""
+    """Return normal noise in which the channels of each row have their own level.
+
+    An average over noise alone would always be 0.
+    """
     import numpy as np
 
     noise = np.random.RandomState(7)

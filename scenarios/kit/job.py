@@ -1,4 +1,4 @@
-"""The job: what the harness asks of one worker, read from a JSON file and checked."""
+"""The job: the harness's request to a worker, read from a JSON file and checked."""
 
 import json
 from collections import namedtuple
@@ -44,7 +44,7 @@ def read_job(path):
             waits=bool(data.get("waits", False)),
         )
     except KeyError as missing:
-        raise JobError("the job {} lacks {}".format(path, missing)) from None
+        raise JobError("the job {} has no {}".format(path, missing)) from None
     except (TypeError, ValueError, AttributeError) as error:
         raise JobError("the job {} is malformed: {}".format(path, error)) from None
 
@@ -55,7 +55,7 @@ def read_profile(data):
         return None
     calls = data["calls"]
     if not isinstance(calls, int) or calls < 1:
-        raise ValueError("the profile's calls are {!r}, which is no count".format(calls))
+        raise ValueError("the profile's calls are {!r}: expected an integer".format(calls))
     return calls
 
 
@@ -63,14 +63,14 @@ def read_sampling(data):
     """The sampling that a job asks for. Raises KeyError, TypeError or ValueError."""
     if data["mode"] == Document.mode:
         if data.get("turns") is not None:
-            raise ValueError("the document's protocol takes no turns")
+            raise ValueError("the document's protocol can't be interleaved")
         return Document()
     if data["mode"] != TimeBounded.mode:
         raise ValueError("there is no sampling '{}', only 'time' and 'document'".format(data["mode"]))
     calls, turns = read_count(data, "calls_per_sample"), read_count(data, "turns")
     warmup, measure, sample = (float(data[key]) for key in ("warmup_seconds", "measure_seconds", "sample_seconds"))
     if not (0 <= warmup < float("inf") and 0 < measure < float("inf") and 0 < sample < float("inf")):
-        raise ValueError("its sampling's seconds are no lengths of time")
+        raise ValueError("its sampling's seconds aren't valid durations")
     return TimeBounded(warmup, measure, sample, calls, turns)
 
 
@@ -78,5 +78,5 @@ def read_count(data, key):
     """A whole number above zero, None where it is left open. Raises ValueError."""
     value = data.get(key)
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise ValueError("{} is {!r}, which is no count".format(key, value))
+        raise ValueError("{} is {!r}: expected an integer".format(key, value))
     return value

@@ -8,7 +8,7 @@ attributes of their modules, and is gone again afterwards.
 import functools
 import sys
 
-# From 2.2 on the loops of 1.x live on in modules of their own, for models that are made in graph mode.
+# From 2.2 on, the loops of 1.x are in their own modules, for models that are made in graph mode.
 VERSIONS = ("", "_v1")
 # Modules of a Keras's engine, and what is reached in them. What only builds and keeps a function is left out: each
 # release asks for it at every step.
@@ -53,7 +53,7 @@ class Recorder:
         self._undo = []
 
     def taken(self):
-        """What was reached since the last time, in order of entry, each once."""
+        """Return what was reached since the last time, in order of entry, each once."""
         reached, self._reached = self._reached, []
         return reached
 
@@ -104,9 +104,9 @@ class Recorder:
 
 
 def engines(model_class):
-    """The packages whose classes train such a model: of several Kerases in a process, the one that is at work.
+    """Return the packages of a model's classes: of several Kerases in a process, the one in use.
 
-    From 2.6 on, for example, `tensorflow.python.keras` is there too, and nothing goes through it.
+    From 2.6 on, for example, `tensorflow.python.keras` is also loaded, and unused.
     """
     found = []
     for each in model_class.__mro__:
@@ -117,7 +117,7 @@ def engines(model_class):
 
 
 def kind(function):
-    """What kind of thing a model's training function is: its class; of a plain function what it is built around."""
+    """Return the kind of a model's training function: its class; for a plain function the object that it wraps."""
     if not hasattr(function, "__code__"):
         return label(type(function))
     for cell in function.__closure__ or ():

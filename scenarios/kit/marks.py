@@ -1,7 +1,7 @@
-"""What of a plain script is timed as a step: what a comment `# harness: step` marks, and functions by their names.
+"""Finds the steps of a plain script: marked by a comment `# harness: step`, or functions by name.
 
-The script's syntax tree is changed and its text is not: AutoGraph reads the text again, so what becomes a graph has
-nothing of this in it, and lines keep their numbers.
+It changes the script's syntax tree and not its text. AutoGraph reads the text again, so graphs contain none of the
+changes, and lines keep their numbers.
 """
 
 import ast
@@ -12,14 +12,14 @@ import tokenize
 STEP, END = "step", "end"
 COMMENT = re.compile(r"#\s*harness\s*:\s*(.*?)\s*$")
 
-# What the changed script calls the clock of its steps: see Steps in `steps.py`.
+# The name of the clock of steps in the changed script: see Steps in `steps.py`.
 CLOCK = "__harness_steps__"
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class MarkError(Exception):
-    """What is marked or named cannot be timed; the message begins with the line where there is one."""
+    """A mark or name that can't be timed. The message starts with the line, if there is one."""
 
 
 class Mark:
@@ -33,7 +33,7 @@ class Mark:
 
 
 def marks(source):
-    """The marks in a script's text, in order; none where it is no Python. Raises MarkError for a word that is none."""
+    """Return the marks in a script's text, in order; empty if it isn't Python. Raises MarkError for an unknown word."""
     found = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -42,7 +42,7 @@ def marks(source):
                 line, column = token.start
                 word = match.group(1)
                 if word not in (STEP, END):
-                    text = "line {}: `# harness: {}` is no mark: write `# harness: step` or `# harness: end`"
+                    text = "line {}: Unknown mark `# harness: {}`: write `# harness: step` or `# harness: end`"
                     raise MarkError(text.format(line, word))
                 found.append(Mark(line, column, word, not token.line[:column].strip()))
     except (tokenize.TokenError, SyntaxError):  # compiling it says what is wrong, and where
@@ -51,10 +51,10 @@ def marks(source):
 
 
 def instrumented(source, path, functions=()):
-    """The syntax tree of a script in which steps are timed, and whether any are.
+    """Return the syntax tree of a script in which steps are timed, and whether there are any.
 
-    functions: names of functions that the script defines (`f`, `Class.f`) or calls (`f`, `model.predict`).
-    Raises SyntaxError for what is no Python, and MarkError.
+    functions: names of functions that the script defines (`f`, `Class.f`) or calls (`f`, `model.predict`). Raises
+    SyntaxError for invalid Python, and MarkError.
     """
     tree = ast.parse(source, path)
     found = marks(source)
@@ -62,7 +62,7 @@ def instrumented(source, path, functions=()):
     ended = {id(mark) for _, _, mark in targets if mark is not None}
     for mark in found:
         if mark.word == END and id(mark) not in ended:
-            raise MarkError("line {}: `# harness: end` ends no step that begins above it".format(mark.line))
+            raise MarkError("line {}: `# harness: end` doesn't end a step that starts above it".format(mark.line))
     # looked at before anything is changed, and changed from the end on: places in a list stay what they were
     named = [uses(tree, name) for name in functions]
     for body, (first, last), _ in sorted(targets, key=lambda each: -each[1][0]):
@@ -77,7 +77,7 @@ def instrumented(source, path, functions=()):
 
 
 def target(tree, found, at):
-    """What the mark `found[at]` marks: a list of statements, the places in it, and the mark that ends it or None."""
+    """Return the statements of the mark `found[at]`: their list, the range in it, and the mark that ends it or None."""
     mark = found[at]
     known = [(body, place) for body in bodies(tree) for place in range(len(body))]
     if mark.alone:
@@ -97,27 +97,27 @@ def target(tree, found, at):
         return body, (place, place + 1), None
     inside = [each for each in body[place:] if start(each) < following.line]
     if following.column != mark.column or any(last_line(each) > following.line for each in inside):
-        text = "line {}: `# harness: end` does not stand where the step of line {} began: indent it as that is"
+        text = "line {}: `# harness: end` isn't indented like the step of line {}: use the same indentation"
         raise MarkError(text.format(following.line, mark.line))
     return body, (place, place + len(inside)), following
 
 
 def timed(statements):
-    """Statements in the place of these, in which they are timed: together, but for one loop or function alone.
+    """Return statements that time these: together, unless they are one loop or function.
 
-    Of a loop each pass is a step, with what it takes to get the next item; of a function each call.
+    Each iteration of a loop is a step, including the time to get the next item; for a function, each call is a step.
     """
     (first, more) = statements[0], statements[1:]
     for each in statements:
         if isinstance(each, ast.ClassDef) and not more:
-            raise MarkError("line {}: a class is no step: mark one of its methods".format(start(each)))
+            raise MarkError("line {}: a class isn't a step: mark one of its methods".format(start(each)))
     if isinstance(first, FUNCTIONS) and not more:
         decorate(first)
     elif isinstance(first, ast.For) and not more:
         first.iter = ast.copy_location(clock("passes", first.iter), first.iter)
     elif isinstance(first, ast.AsyncFor) and not more:
         raise MarkError(
-            "line {}: `async for` cannot be timed pass by pass: mark what stands in it".format(start(first))
+            "line {}: `async for` can't be timed by iteration: mark the statements in it".format(start(first))
         )
     elif isinstance(first, ast.While) and not more:
         first.body = [inside(first.body)]
@@ -135,7 +135,7 @@ def inside(statements):
 def decorate(function):
     """Have each call of a function timed, with all that its other decorators do."""
     if isinstance(function, ast.AsyncFunctionDef):
-        raise MarkError("line {}: an async function cannot be timed: mark what stands in it".format(start(function)))
+        raise MarkError("line {}: an async function can't be timed: mark the statements in it".format(start(function)))
     name = ast.Attribute(value=ast.Name(id=CLOCK, ctx=ast.Load()), attr="timed", ctx=ast.Load())
     function.decorator_list.insert(0, ast.copy_location(name, function))
 
@@ -147,7 +147,7 @@ def clock(method, argument):
 
 
 def uses(tree, name):
-    """The definitions of a function of this name, else the calls. Raises MarkError where there is neither."""
+    """Return the definitions of a function of this name, otherwise its calls. Raises MarkError if there are none."""
     defined = list(definitions(tree.body, ""))
     exact = [node for found, node in defined if found == name]
     found = exact or [node for _, node in defined if node.name == name] or calls(tree, name)
@@ -173,13 +173,13 @@ def definitions(body, prefix):
 
 
 def calls(tree, name):
-    """The calls of a function of this name: of `predict` also those of `model.predict`."""
+    """Return the calls of a function of this name; for `predict` also those of `model.predict`."""
     texts = ((node, called(node)) for node in ast.walk(tree))
     return [node for node, text in texts if text == name or ("." not in name and text.endswith("." + name))]
 
 
 def called(node):
-    """The name of what a node calls, as it is written: `model.predict`; empty where it calls nothing by a name."""
+    """Return the name that a node calls, as it is written: `model.predict`; empty if it calls nothing by name."""
     if not isinstance(node, ast.Call):
         return ""
     parts, value = [], node.func
@@ -202,10 +202,10 @@ def bodies(node):
 
 
 def start(statement):
-    """The line in which a statement begins, with its decorators: before Python 3.8 its own line is the first's."""
+    """Return the line in which a statement starts, with its decorators. Before Python 3.8, its own line is theirs."""
     return min([statement.lineno] + [each.lineno for each in getattr(statement, "decorator_list", [])])
 
 
 def last_line(statement):
-    """The last line in which something of a statement begins."""
+    """Return the last line of a statement."""
     return max(each.lineno for each in ast.walk(statement) if hasattr(each, "lineno"))

@@ -27,7 +27,7 @@ class NumpyModel:
         return self.array(values[:, :FEATURES]), self.array(values[:, FEATURES:])
 
     def predict(self, inputs):
-        """What the model makes of inputs (n, 32): (n, 2)."""
+        """Return the model's predictions, (n, 2), for inputs (n, 32)."""
         kernel, bias, projection = self.weights
         hidden = self._tnp.maximum(self._tnp.matmul(inputs, kernel) + bias, 0)
         return self._tnp.matmul(hidden, projection)

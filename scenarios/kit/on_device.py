@@ -1,8 +1,8 @@
-"""Time on the device beside time on the clock: some calls under TensorFlow's profiler, after all that is timed.
+"""Time on the device: some calls under TensorFlow's profiler, after everything that is timed.
 
-Launches on a GPU alone have it, and of these a cell's first. The same calls are made without the profiler right before:
-it changes the speed, so the shares are of the calls under it, and both times tell how far they were disturbed. What
-the profiler does when it is first started is kept apart, in a session of its own.
+Only launches on a GPU do this, and only a cell's first one. The same calls run without the profiler right before. The
+profiler changes the speed, so shares apply to profiled calls, and both times show by how much. The first start of the
+profiler has its own session, because it does more.
 """
 
 import signal
@@ -13,24 +13,24 @@ from time import perf_counter
 from . import trace
 from .fetching import fetch_one
 
-# What a launch observes (docs/dev/contracts.md): what was seen or why nothing was, and meanwhile this.
+# Observations of a launch (docs/dev/contracts.md): the result or the reason for none, and meanwhile this.
 NAME, UNDER_WAY = "time on the device", "under way"
 
-# The calls take about a second, and are at most so many.
+# The calls take about a second; this is the largest number.
 SECONDS, CALLS = 1.0, 10
 # A call that takes longer is not made once more; and more of a trace is not read. Both would take minutes.
 LONGEST_SECONDS, LARGEST_BYTES = 5.0, 64 * 2**20
-# After so many seconds the pass is stuck: the process is ended, and the harness launches the cell without it.
+# After this many seconds the pass is stuck: the process ends, and the harness launches the cell without it.
 STUCK_SECONDS = 120
 
 PICOSECONDS = 1e12
 
-# What the driver says of who may profile. Up to CUDA 10.1, that is TensorFlow 2.3, tracing is profiling too.
+# The driver's rule on who may profile. Up to CUDA 10.1, that is TensorFlow 2.3, tracing counts as profiling.
 DRIVER = "/proc/driver/nvidia/params"
 ADMINISTRATORS_ONLY = "RmProfilingAdminOnly: 1"
 PERMIT = (
-    "The driver lets administrators alone profile; to change that, put 'options nvidia "
-    "NVreg_RestrictProfilingToAdminUsers=0' into a file in /etc/modprobe.d of the machine and start it anew: "
+    "Only administrators may profile with this driver. To change that, put 'options nvidia "
+    "NVreg_RestrictProfilingToAdminUsers=0' into a file in /etc/modprobe.d of the machine and restart it: "
     "https://developer.nvidia.com/ERR_NVGPUCTRPERM"
 )
 
@@ -39,9 +39,9 @@ Pass = namedtuple("Pass", "calls seconds plain seen")
 
 
 def look(tf, step, steps, emit):
-    """Make the pass, tell what it saw, and return how many calls of `step` were made in all.
+    """Profile calls of `step`, report the result, and return how many calls were made in all.
 
-    steps: how many steps one call takes. Whatever goes wrong is told as why there are no numbers; nothing is raised.
+    steps: the number of steps per call. Errors are reported as the reason for missing numbers; nothing is raised.
     """
     emit("observation", name=NAME, value=UNDER_WAY)
     counted = Counted(step)
@@ -54,7 +54,7 @@ def look(tf, step, steps, emit):
         numbers, told = {}, "not profiled: {}".format(reason)
     except Exception as error:  # noqa: BLE001, each release has its own, and the launch has its number without
         numbers = {}
-        told = "TensorFlow {} cannot tell: {}: {}".format(
+        told = "TensorFlow {} can't report it: {}: {}".format(
             tf.__version__, type(error).__name__, " ".join(str(error).split())[:500]
         )
     if numbers:
@@ -77,7 +77,7 @@ class Counted:
 
 @contextmanager
 def ending_if_stuck():
-    """Have the kernel end this process where what stands inside takes too long: a call into a library may hang."""
+    """Make the kernel end this process if the block takes too long, because a call into a library may hang."""
     before = signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, STUCK_SECONDS)
     try:
@@ -109,7 +109,7 @@ class TooMuch(Exception):  # noqa: N818, it is no error
 
 
 def seconds_of(step, calls):
-    """How long so many calls take, until the last one's result has arrived, as that of a sample on a GPU does."""
+    """Return the seconds of calls until the last result has arrived, as for a sample on a GPU."""
     started = perf_counter()
     for _ in range(calls):
         result = step()
@@ -118,10 +118,10 @@ def seconds_of(step, calls):
 
 
 def profiler(tf):
-    """How this release profiles: a function of a step and of how many calls of it to make.
+    """Return this release's profiler: a function of a step and of the number of calls.
 
-    It returns how long these took, and the bytes of the Trace. TensorFlow's public functions write files for
-    TensorBoard, of another kind in each era; what they stand on has handed the same thing over since 1.14.
+    It returns their seconds, and the bytes of the Trace. TensorFlow's public functions write files for TensorBoard, in
+    a different format in each era; the functions behind them have returned the same since 1.14.
     """
     try:
         from tensorflow.python.profiler.internal import _pywrap_profiler
@@ -129,7 +129,7 @@ def profiler(tf):
         from tensorflow.python.eager import profiler as eager_profiler  # 1.14 to 2.1, for graphs as well
 
         return session_of(lambda: eager_profiler, ())
-    # 2.2 has no options. Of the host, only what is critical is traced: all else would be overhead.
+    # 2.2 has no options. On the host, only critical events are traced; others would be overhead.
     experimental = tf.profiler.experimental
     has_options = hasattr(experimental, "ProfilerOptions")
     options = [dict(experimental.ProfilerOptions(host_tracer_level=1)._asdict())] if has_options else []
@@ -137,7 +137,7 @@ def profiler(tf):
 
 
 def session_of(make, arguments):
-    """The function that `profiler` returns, of what makes a session and what this is started with."""
+    """Return the function that `profiler` returns, from a function that makes a session, and its arguments."""
 
     def session(step, calls):
         running = make()
@@ -152,7 +152,7 @@ def session_of(make, arguments):
 
 
 def resources(made, steps):
-    """Numbers by the names of docs/dev/contracts.md, of a Pass; empty where no kernel was seen, which is no number."""
+    """Return numbers by the names of docs/dev/contracts.md from a Pass; empty without a kernel."""
     seen = made.seen
     if not seen.kernels:
         return {}
@@ -173,7 +173,7 @@ def resources(made, steps):
 
 
 def told_of(numbers):
-    """What was seen, on one line for who runs a scenario by hand."""
+    """Describe the result on one line for a scenario without harness."""
     return "kernels ran in {:.3g} % of a step, {:.4g} of them; copies alone in {:.3g} %".format(
         100 * numbers["profiled_kernel_seconds"] / numbers["profiled_seconds"],
         numbers["profiled_kernels"] / numbers["profiled_steps"],

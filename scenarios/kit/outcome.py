@@ -1,4 +1,4 @@
-"""How a scenario ended, as data: what it raised becomes a status and a sentence."""
+"""The end of a scenario as data: an exception becomes a status and a sentence."""
 
 import re
 import sys
@@ -15,7 +15,7 @@ CPU_FALLBACK = "cpu fallback"
 REASON_CHARACTERS = 500
 TRACEBACK_CHARACTERS = 8000
 
-# Where the node that failed was made: above what went wrong, and longer than a reason may be.
+# The origin of the failed node: it is above the error, and longer than a reason may be.
 MADE_AT = re.compile(r"Detected at node .*defined at \(most recent call last\):\n(?:(?: +(?![ (]).*)?\n)*")
 
 # status: one of the four above; reason: one line, or None; traceback: its end, or None.
@@ -23,11 +23,11 @@ Outcome = namedtuple("Outcome", "status reason traceback")
 
 
 class NotAvailable(Exception):  # noqa: N818, it is no error
-    """Raised by a scenario that cannot run in this environment: its message is shown, and it is no failure."""
+    """Raised by a scenario that can't run in this environment: its message is shown, and it isn't a failure."""
 
 
 class CpuFallback(Exception):  # noqa: N818, it is a status
-    """A GPU was asked for, and the work did not run on one: the message is shown."""
+    """A GPU was requested, and the work didn't run on one: the message is shown."""
 
 
 class ScriptFailed(Exception):  # noqa: N818, it is a status
@@ -39,11 +39,11 @@ class ScriptFailed(Exception):  # noqa: N818, it is a status
 
 
 class Attempt:
-    """Runs what stands in its `with` block, and keeps in `outcome` how that ended.
+    """Runs its `with` block, and stores in `outcome` how that ended.
 
-    Only KeyboardInterrupt and ReaderGone come through. The traceback of a failure is printed to standard error too. It
-    is no function that calls another, because frames cost: TensorFlow walks the whole stack for every operation that
-    it puts into a graph.
+    Only KeyboardInterrupt and ReaderGone pass through. The traceback of a failure is also printed on standard error. It
+    isn't a function that calls another one, because frames cost time: TensorFlow walks the whole stack for every
+    operation that it adds to a graph.
     """
 
     outcome = None
@@ -81,7 +81,7 @@ def failure(reason):
 
 
 def one_line(error):
-    """What an exception says, on one line: TensorFlow puts the point of a message far down in it."""
+    """Return an exception's message on one line, with its main point, which TensorFlow puts far down."""
     try:
         return " ".join(MADE_AT.sub("", str(error)).split())[:REASON_CHARACTERS]
     except Exception:  # noqa: BLE001, a stranger's __str__

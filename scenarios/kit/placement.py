@@ -1,7 +1,7 @@
-"""Where TensorFlow puts things: whether work that is to run on a GPU does. Asked outside of everything that is timed.
+"""Device placement by TensorFlow: whether work for a GPU runs on it. Checked outside of everything that is timed.
 
-Devices are written as kind and number: "GPU:0". Releases up to 2.3 list "XLA_GPU:0" too, also where no work can run on
-the GPU for want of a library: that is no GPU here.
+Devices are written as kind and number: "GPU:0". Releases up to 2.3 also list "XLA_GPU:0" if a library is missing and no
+work can run on the GPU: that doesn't count as a GPU.
 """
 
 import os
@@ -15,8 +15,7 @@ from .outcome import CpuFallback
 # An operation that was placed has such a name in its device: "/job:localhost/replica:0/task:0/device:GPU:0".
 DEVICE = re.compile(r"([A-Za-z_]+:\d+)$")
 
-# How TensorFlow says why it takes no GPU, in one release or another; what stands before it on its line is a time.
-# It can do without TensorRT (libnvinfer).
+# TensorFlow's messages about why it uses no GPU, in all releases; before them on the line is a time.
 COMPLAINT = re.compile(
     r"(?:Could not (?:dlopen|load dynamic) library '(?!libnvinfer)|Could not find cuda drivers|Cannot dlopen some GPU|"
     r"failed call to cu|kernel driver does not appear|[Ii]gnoring visible gpu device).*"
@@ -29,14 +28,14 @@ ASK_SECONDS = 120
 ASK_ENVIRON = {"TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_MAX_VLOG_LEVEL": "1"}
 LAST_WORDS = 2000
 
-# What it says of a GPU that it has initialised, in every release.
+# TensorFlow's message about an initialized GPU, in every release.
 DESCRIPTION = re.compile(r"name: (?P<name>.*), pci bus id: (?P<pci>\S+), compute capability: (?P<capability>\d+\.\d+)")
 
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 
 
 def require_gpu(tf):
-    """Raise CpuFallback, with what TensorFlow lists and its own words on why, unless it has initialised a GPU."""
+    """Raise CpuFallback, with TensorFlow's devices and its own reason, unless it has initialized a GPU."""
     found = listed(tf)
     if not any(is_gpu(device) for device in found):
         raise CpuFallback(
@@ -54,9 +53,10 @@ def listed(tf):
 
 
 def complaint(tf):
-    """Why TensorFlow takes no GPU, in its own words: those of a process of its own, since this one's are silenced.
+    """Return TensorFlow's own message about why it uses no GPU.
 
-    What it says of GPUs goes to standard error; where that is nothing, its last words do.
+    Runs a new process, because this one's stderr is silenced. Messages about GPUs go to standard error; if there are
+    none, the last words are returned.
     """
     if not tf.test.is_built_with_cuda():
         return "it is built without CUDA"
@@ -104,9 +104,9 @@ def probe(tf):
 
 
 def run_alone(tf, shapes, work):
-    """Run `work` on ones of these shapes in a graph and a session of its own; see `placements`.
+    """Run `work` on ones of these shapes in its own graph and session; see `placements`.
 
-    They are fed, because of constants a graph is simplified until nothing is left to run.
+    The ones are fed, because a graph of constants is simplified until nothing is left to run.
     """
     import numpy as np
 
@@ -130,7 +130,7 @@ def placements(tf, graph, fetches, fed=None):
 
 
 def devices(tf, values):
-    """The devices of the tensors and variables in `values`, however nested; what cannot be told is passed over."""
+    """Return the devices of the tensors and variables in `values`, however nested, as far as they are known."""
     found, symbolic = set(), []
     for value in leaves(values):
         tensor = tensor_in(value)
@@ -157,10 +157,10 @@ def tensor_in(value):
 
 
 def device_of(tensor):
-    """The full name of the device in whose memory an eager tensor or a variable is; empty where it has none.
+    """Return the full name of the device whose memory has an eager tensor or variable; empty if there is none.
 
-    `.device` is that of the operation: of whole numbers (int32), which TensorFlow keeps in the host's memory and
-    multiplies there, a function says that they are on the GPU.
+    `.device` is the operation's device: for integers (int32), which TensorFlow keeps and multiplies on the host, a
+    function reports the GPU.
     """
     return str(getattr(tensor, "backing_device", None) or getattr(tensor, "device", None) or "")
 
@@ -177,7 +177,7 @@ def gpus(tf, used):
 
 
 def described():
-    """The GPUs that TensorFlow has, as `driver.gpus` tells of all there are."""
+    """Return the facts of `driver.gpus` for the GPUs that TensorFlow uses."""
     from tensorflow.python.client import device_lib
 
     found = (DESCRIPTION.search(device.physical_device_desc) for device in device_lib.list_local_devices())
@@ -185,7 +185,7 @@ def described():
 
 
 def operation_of(tensor):
-    """The operation behind a graph's tensor or variable, None for what is no part of a graph."""
+    """Return the operation behind a graph's tensor or variable; None if it isn't part of a graph."""
     try:
         operation = tensor.op
     except Exception:  # noqa: BLE001, eager tensors raise what their release raises

@@ -26,7 +26,7 @@ def die_with_parent():
 
 
 def start_time():
-    """When this process started, in seconds since the epoch and to a clock tick (10 ms); None where /proc lacks it."""
+    """Return when this process started, in seconds since the epoch, to a clock tick (10 ms); None without /proc."""
     try:
         with open("/proc/self/stat") as file:
             # The second field is the command's name in brackets, which may hold anything; the 22nd is the start.
@@ -54,7 +54,7 @@ def usage():
 
 
 def resident_bytes():
-    """What memory this process holds now, in bytes; None where /proc lacks it. Its children's is not in it."""
+    """Return the memory of this process in bytes, without its children; None without /proc."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * resource.getpagesize()

@@ -1,10 +1,10 @@
-"""cProfile around a launch's first call, and around later calls: in launches of their own, which have no times.
+"""cProfile around a launch's first call, and around later calls: in separate launches, whose times don't count.
 
-Each of the two leaves a file that `python -m pstats` opens, and the same as JSON, with samples of the stack. The
-harness reads the JSON: pstats is marshal, which must not be read from a stranger's program.
+Each of the two leaves a file for `python -m pstats`, and the same as JSON, with samples of the stack. The harness reads
+the JSON, because pstats is marshal, which must not be read from an untrusted program.
 
-Of the later calls, some are timed without anything, then as many are profiled, then as many sampled, so that none of
-the three is in another's way. There is only one first call: it is profiled and sampled at once.
+Of the later calls, some are timed without profiling, then as many are profiled, then as many sampled, so that the three
+don't affect each other. There is only one first call: it is profiled and sampled at once.
 """
 
 import json
@@ -37,7 +37,7 @@ class Profiler:
 
     @contextmanager
     def phase(self, name):
-        """Stands inside a phase: of "first call" it makes a profile, of others nothing."""
+        """Profile the phase "first call"; other phases aren't profiled."""
         if name != FIRST_CALL or FIRST_CALL in self._profiles:
             yield
             return
@@ -71,7 +71,7 @@ class Profiler:
         return made
 
     def once(self, step, phase, fetch):
-        """Profile one call of `step` as the first call, where there was none yet, and return what it returned."""
+        """Profile one call of `step` as the first call, if there was none yet, and return its result."""
         with phase(FIRST_CALL):
             result = step()
             fetch(result)
@@ -91,7 +91,7 @@ class Profiler:
 
 
 class Profile:
-    """A profile of what stands in its `with` block, and samples of what stands in that of its `stacks`."""
+    """A profile of its `with` block, and samples of the stack in the block of its `stacks`."""
 
     def __init__(self, part, **facts):
         import cProfile  # here, because every launch imports this module, and its import is timed
@@ -110,7 +110,7 @@ class Profile:
         self._facts["seconds"] = perf_counter() - self._started
 
     def document(self):
-        """What the harness reads (docs/dev/contracts.md); the kit's own functions and the profiler's are left out."""
+        """Return the JSON for the harness (docs/dev/contracts.md), without functions of the kit and the profiler."""
         self.stats.create_stats()
         stats = self.stats.stats
         places = {}
@@ -121,7 +121,7 @@ class Profile:
 
 
 def call(step, calls, fetch):
-    """Make so many calls, and wait for the last one's result."""
+    """Make `calls` calls, and wait for the last result."""
     for _ in repeat(None, calls):
         result = step()
     fetch(result)

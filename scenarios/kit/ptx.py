@@ -1,19 +1,19 @@
-"""The folder in which the GPU's driver keeps what it compiled, where the harness gave it one."""
+"""The folder in which the GPU's driver stores compiled code, if the harness provides one."""
 
 import os
 from contextlib import contextmanager, suppress
 
 VARIABLE = "CUDA_CACHE_PATH"
 
-# In the folder: for which driver it was filled. Another driver compiles everything anew.
+# A file in the folder with the driver's version. Another driver compiles everything again.
 MARKER = "harness-filled"
 DRIVER = "/proc/driver/nvidia/version"
 
 
 class CompiledCode:
-    """What the folder held when this was made, and what came in since.
+    """The folder's contents at first, and what was added since.
 
-    folder: its path, None where there is none; driver: a file that says which driver there is.
+    folder: its path, None if there is none; driver: a file that identifies the driver.
     """
 
     def __init__(self, folder=None, driver=DRIVER):
@@ -47,7 +47,7 @@ class CompiledCode:
         """Bytes, by the names of docs/dev/contracts.md; empty without a folder."""
         if self._folder is None:
             return {}
-        # what was compiled for another driver is thrown out meanwhile
+        # code for another driver is removed meanwhile
         filled = max(0, held(self._folder) - self._before)
         steady = {} if self._steady is None else {"steady_ptx_cache_filled_bytes": self._steady}
         return dict(steady, ptx_cache_bytes=self._before, ptx_cache_filled_bytes=filled)

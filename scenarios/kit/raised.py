@@ -1,4 +1,4 @@
-"""What a call raises, as something to observe."""
+"""The error of a call, as an observation."""
 
 from collections import namedtuple
 

@@ -1,10 +1,10 @@
-"""What differs from release to release, where more than one scenario needs it."""
+"""Differences between releases that several scenarios need."""
 
 import re
 
 
 def eager_tensorflow():
-    """Import TensorFlow and return it, executing eagerly: 1.x has to be asked to, before anything else."""
+    """Import TensorFlow and return it with eager execution, which 1.x must be asked for before anything else."""
     import tensorflow as tf
 
     if not tf.executing_eagerly():

@@ -9,31 +9,32 @@ from time import perf_counter, process_time
 from .fetching import fetch
 from .words import END, TURN
 
-# Fewer samples than this say nothing about scatter ...
+# Fewer samples than this don't show variability.
 FEWEST_SAMPLES = 3
-# ... but a slow step takes no more than so many times the measuring time to get there; likewise the warm-up.
+# A slow step takes at most this multiple of the measuring time to get there; likewise the warm-up.
 PATIENCE = 10
 # A call that takes less than this share of the last batch's calls shows that the last batch built something.
 SETTLED = 0.5
-# From one warm-up batch to the next a sample grows at most so many times: the first calls are too short to divide by.
+# A sample grows by at most this factor from one warm-up batch to the next, because first calls are too short to divide
+# by.
 GROWTH = 10
 # A sample is aimed this much above the least length, because steps also get faster after the calibration.
 HEADROOM = 1.1
 
-# After a switch from another process the first calls may be slow. In so many turns ...
+# The first calls after a switch from another process may be slow. This is the number of turns to find that out.
 TURNS_LOOKED_AT = 5
-# ... at most so many calls after it are timed one by one ...
+# The largest number of calls after a switch that are timed individually.
 MOST_LEAD = 8
-# ... and later as many are left out as use more than so many times the CPU time of a call in a sample.
+# Calls after a switch are left out if they use more than this multiple of the CPU time of a call in a sample.
 SLOW = 1.03
 # A call that takes so many seconds has no untimed one before it, which would take half of the turns. A switch was seen
 # to cost the first call 4 % of 5 to 10 ms; to fill a cache of 32 MiB anew takes some 3 ms.
 LONG = 0.2
 
-# Memory is read between so many stretches of calls, and at both ends; the warm-up has one in so many calls.
+# The number of stretches of calls between readings of memory; the warm-up has one in this many calls.
 STRETCHES, WARM_ONE_IN = 20, 10
 
-# seconds: its length; cpu_seconds: what the process used of CPUs in it, without its children.
+# seconds: its length; cpu_seconds: the CPU time of the process in it, without its children.
 Sample = namedtuple("Sample", "seconds cpu_seconds")
 
 # samples: what is still to be told; calls: how many calls of the step each sample holds; made: how many calls were made
@@ -45,8 +46,8 @@ Measurement = namedtuple("Measurement", "samples calls made warm untimed result"
 class TimeBounded:
     """Warm up for `warmup_seconds`, then take samples of at least `sample_seconds` for `measure_seconds`.
 
-    `calls_per_sample` fixes how many calls make a sample; None finds it while warming up. With `turns`, a number, each
-    sample is taken when the worker is told to, and `measure_seconds` is not used.
+    `calls_per_sample` is the number of calls in a sample; None finds it during the warm-up. With `turns`, a number,
+    each sample is taken on command, and `measure_seconds` isn't used.
     """
 
     mode = "time"
@@ -59,12 +60,12 @@ class TimeBounded:
         self.turns = turns
 
     def run(self, step, count, phase, watching, wait, *, fetch=fetch, clock=perf_counter):
-        """Measure `step`. `count`, the document's number of calls, is not used; `phase` times the parts.
+        """Measure `step`. `count`, the document's number of calls, isn't used; `phase` times the parts.
 
-        `fetch(result)` waits until what the step returned has arrived.
-        `watching()` is a context around what is timed. Neither adds a frame under the step: both are left again. With
-        turns, `wait(samples, calls)` tells the samples that were asked for last, each of so many calls, and returns the
-        next word when it has come: TURN, END, or a number, of samples to take alone. The measurement then tells none.
+        `fetch(result)` waits until the step's result has arrived. `watching()` is a context around what is timed.
+        Neither adds a frame under the step. With turns, `wait(samples, calls)` reports the last samples, each of
+        `calls` calls, and returns the next command when it has come: TURN, END, or a number of samples to take alone.
+        The measurement then has no samples.
         """
         # What imports have left would else be collected at some step, and by chance within a short measurement: that
         # takes 0.04 s in TensorFlow 1.14 and 0.1 s in 2.21.
@@ -116,10 +117,10 @@ class TimeBounded:
         return samples, result
 
     def _take_turns(self, step, calls, each, *, phase, watching, wait, fetch, clock):
-        """One sample a turn, and as many alone as it is told to take, until it is told to end.
+        """Take one sample per turn, and samples alone on command, until the command to end.
 
-        Return the calls made, how many of them were before the turns' samples, and the last result.
-        It stands where `_measure` does, so that under the step there are as many frames. each: the seconds of a call.
+        Return the number of calls, how many of them were before the turns' samples, and the last result. It is at the
+        same depth as `_measure`, so that the step has as many frames above it. each: the seconds of a call.
         """
         lead = 0 if each >= LONG else min(calls, MOST_LEAD)
         leads, usual = [], []
@@ -188,10 +189,10 @@ def time_calls(step, calls, fetch, clock):
 
 
 def sample_memory(step, calls, phase, watching, resident, *, fetch=fetch, clock=perf_counter):
-    """Call `step` so many times, two at least, after a warm-up of a tenth as many: a Measurement, and the points.
+    """Call `step` at least twice after a warm-up of a tenth as many calls: return a Measurement, and the points.
 
-    A point is the calls since the warm-up and `resident()`, in bytes; the first is before any of them. Each stretch
-    between two points is one sample; points are read after a collection of garbage, outside of what is timed.
+    A point is the number of calls since the warm-up and `resident()`, in bytes; the first is before any of them. Each
+    stretch between two points is one sample; points are read after a garbage collection, outside of what is timed.
     """
     gc.collect()
     warm = -(-calls // WARM_ONE_IN)
@@ -211,17 +212,17 @@ def sample_memory(step, calls, phase, watching, resident, *, fetch=fetch, clock=
 
 
 def grown(calls, taken, wanted):
-    """How many calls the next batch needs to take `wanted` seconds, where `calls` of them took `taken`."""
+    """Return how many calls the next batch needs for `wanted` seconds, if `calls` of them took `taken`."""
     if taken * GROWTH <= wanted * HEADROOM:
         return calls * GROWTH
     return max(calls + 1, math.ceil(calls * HEADROOM * wanted / taken))
 
 
 def slow_calls(leads, usual):
-    """How many calls after a switch are to be left out: as many as are slow one after the other, at least one.
+    """Return how many calls after a switch are left out: consecutive slow ones, at least one.
 
     leads: of some turns, the CPU seconds of each call before the sample; usual: of as many, those of a call in the
-    sample. The n-th call is slow where its median over the turns is more than SLOW times the samples'. It is CPU time,
+    sample. The n-th call is slow if its median over the turns is more than SLOW times the samples'. It is CPU time,
     because on a busy machine single calls take any time.
     """
     slow = 0

@@ -1,7 +1,7 @@
-"""Runs a plain script, which knows nothing of the harness, as the one step of a launch, or times steps within it.
+"""Runs a plain script, which doesn't know the harness, as the one step of a launch, or times steps within it.
 
-What it prints is caught; the time in which TensorFlow and Keras are imported is taken apart; it ends as Python would
-end it, threads and child processes included, but for what it has registered with atexit.
+Its output is captured; the time for importing TensorFlow and Keras is separate; it ends as Python would end it, threads
+and child processes included, except for functions registered with atexit.
 """
 
 import ctypes
@@ -21,15 +21,15 @@ from .events import ReaderGone
 from .outcome import TRACEBACK_CHARACTERS, ScriptFailed, one_line
 from .steps import ImportClock, Steps
 
-# What counts as TensorFlow's import: whatever these import is in it.
+# Packages whose import counts as TensorFlow import time, including everything that they import.
 PACKAGES = ("tensorflow", "keras", "tf_keras")
 
 IMPORT, OWN = "import", "own work"
 
-# Of what a script prints, so many lines are kept, and so many characters of each; of a failed one's, so many bytes.
+# The saved lines of a script's output, the characters of each, and the bytes of a failed script's output.
 LINES, CHARACTERS, TAIL = 100, 200, 4000
 
-# So many bytes of it are read at most, and so many numbers of a --grep are kept one by one.
+# The largest number of bytes to read, and of numbers per --grep that are saved individually.
 READ, NUMBERS = 64 << 20, 1000
 
 NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -38,11 +38,11 @@ CELL = re.compile(r"# cell (\d+)$")
 
 
 def run_script(bench, name, source, *, arguments=(), grep=(), functions=(), stdin=None):
-    """Run the text `source` as the script `name`, beside which other files may lie, and tell what it did.
+    """Run the text `source` as the script `name`, with its files beside it, and report its results.
 
-    arguments: its own; grep: of each regular expression the pattern, and the names of its groups' numbers; functions:
-    whose calls are steps; stdin: the name of a file that it reads as standard input. Where nothing is a step, the whole
-    script is one. Raises ScriptFailed for a script that fails, or does not do what is asked of it.
+    arguments: its own; grep: for each regular expression the pattern, and the names of its groups' numbers; functions:
+    those whose calls are steps; stdin: the name of the file for its standard input. Without any step, the whole script
+    is one. Raises ScriptFailed for a script that fails, or doesn't do what is requested.
     """
     path = placed(name, source)
     steps = Steps(bench.fetch)
@@ -79,7 +79,7 @@ def run_script(bench, name, source, *, arguments=(), grep=(), functions=(), stdi
 
 
 def placed(name, source):
-    """The path of the script as a file: in this folder, or in one of its own where another file has its place."""
+    """Return the path of the script as a file: in this folder, or in its own if another file has its name."""
     data = source.encode("utf-8", "surrogateescape")
     path = os.path.abspath(name)
     if os.path.exists(path):
@@ -171,7 +171,8 @@ def hint(error):
         return "To bring a file: --with {}".format(os.path.basename(missing))
     if isinstance(error, ImportError) and error.name and "No module named" in text:
         package = error.name.partition(".")[0]
-        return "The environment has no {0}: type it, as in -e 'tensorflow==2.13.0,{0}', or take it out".format(package)
+        text = "The environment has no {0}: add it, as in -e 'tensorflow==2.13.0,{0}', or remove it from the script"
+        return text.format(package)
     if isinstance(error, EOFError) and "EOF when reading" in text:
         return "Its standard input is empty: --stdin FILE"
     if re.search(
@@ -193,7 +194,7 @@ def where(name, source, line):
 
 
 class Printed:
-    """Catches in a file what stands `with` it prints on standard output, by itself or by others; and times it."""
+    """Captures in a file what its block prints on standard output, directly or by child processes; and times it."""
 
     def __init__(self):
         self.seconds = self.cpu_seconds = 0.0
@@ -217,19 +218,19 @@ class Printed:
         os.close(self._before)
 
     def text(self):
-        """What was printed, as far as it is read."""
+        """Return the output, up to the limit."""
         self._file.seek(0)
         return self._file.read(READ).decode("utf-8", "replace")
 
     def tail(self):
-        """The end of what was printed."""
+        """Return the end of the output."""
         size = self._file.seek(0, os.SEEK_END)
         self._file.seek(max(0, size - TAIL))
         return self._file.read().decode("utf-8", "replace")
 
 
 def told(text):
-    """What of a script's output is kept: its first lines, how many there are, and a hash (SHA-256) of all."""
+    """Return the saved part of a script's output: its first lines, their number, and a hash (SHA-256) of all."""
     lines = text.split("\n")
     if not lines[-1]:
         del lines[-1]
@@ -248,7 +249,7 @@ def found(text, pattern, names):
                 continue
             number = NUMBER.match(group.strip())
             if number is None:
-                raise ScriptFailed("--grep {!r} found {!r}, which is no number".format(pattern, group[:CHARACTERS]))
+                raise ScriptFailed("--grep {!r} found {!r}, which isn't a number".format(pattern, group[:CHARACTERS]))
             numbers[name].append(float(number.group().replace(",", "")))
     if not all(numbers.values()):
         lines = [line for line in text.split("\n") if line.strip()]

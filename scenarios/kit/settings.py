@@ -28,12 +28,12 @@ VALUES = {
     "malloc": ("keep", AS_IT_COMES),
 }
 
-# XLA compiles what it can of each graph; on a CPU it has to be asked twice. -1: it does not, whatever a session asks.
+# XLA compiles parts of each graph; on a CPU two settings are needed. -1: it doesn't, whatever a session requests.
 XLA_ON = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"
 XLA_OFF = "--tf_xla_auto_jit=-1"
 # Has TensorFlow write each graph that it looks for work for XLA in, here.
 XLA_SHOWN, XLA_FOLDER = "--tf_xla_clustering_debug", "TF_DUMP_GRAPH_PREFIX"
-# What a node of such a graph has that XLA compiles.
+# The attribute of a graph's node that XLA compiles.
 CLUSTER = b"_XlaCluster"
 AUTO_JIT = re.compile(r"--tf_xla_auto_jit=(\S+)")
 # What is observed where XLA compiles what it can, beside the names of functions.
@@ -45,7 +45,7 @@ DETERMINISTIC, CUDNN_DETERMINISTIC = "TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINI
 SEED = 1
 
 # glibc's malloc hands nothing back to the kernel: M_TRIM_THRESHOLD, the most memory that may be free at the heap's end,
-# and M_MMAP_THRESHOLD, from which size on a block has pages of its own, each as high as it goes (malloc.h, mallopt(3)).
+# and M_MMAP_THRESHOLD, the size from which a block has its own pages; both at their maximum (malloc.h, mallopt(3)).
 KEEPING = ((-1, 2**31 - 1), (-3, 32 * 1024**2))
 
 # GPUs from this compute capability on have TF32.
@@ -53,19 +53,19 @@ AMPERE = (8, 0)
 # A traced function's name, in front of the Python function's name and behind it.
 TRACED = re.compile(r"^__(?:inference|forward|backward)_|(?:_\d+)+$")
 
-# Where the optimizers of Keras 2.9 to 2.15 live, which have XLA compile their step on a GPU.
+# The module of the optimizers in Keras 2.9 to 2.15, which compile their step with XLA on a GPU.
 OPTIMIZERS = (
     "keras.src.optimizers.optimizer",
     "keras.optimizers.optimizer",
     "keras.optimizers.optimizer_experimental.optimizer",
     "tf_keras.src.optimizers.optimizer",
 )
-# Where Keras 3 decides whether XLA compiles a model's steps.
+# The place in Keras 3 that decides whether XLA compiles a model's steps.
 TRAINER = "keras.src.trainers.trainer"
 
 
 class Settings:
-    """What is asked for, by name; a setting that is left as it comes is not in it."""
+    """The requested settings by name, without those that are left at their default."""
 
     def __init__(self, asked=None):
         self._asked = {name: value for name, value in (asked or {}).items() if value != AS_IT_COMES}
@@ -81,7 +81,7 @@ class Settings:
             self._folder = os.environ[XLA_FOLDER] = tempfile.mkdtemp()
         flags = {"on": XLA_ON, "off": XLA_OFF}.get(xla)
         if flags:
-            # of a flag that is there twice, the last counts
+            # if a flag occurs twice, the last one counts
             words = [os.environ.get("TF_XLA_FLAGS"), flags, XLA_SHOWN if self._folder else None]
             os.environ["TF_XLA_FLAGS"] = " ".join(filter(None, words))
         if self._asked.get("tf32") == "off":
@@ -95,7 +95,7 @@ class Settings:
             self._keeps = keep_freed_memory()
 
     def apply(self, tf):
-        """Set what TensorFlow and Keras are told by calls, before the first device is. Raises NotAvailable."""
+        """Apply settings by calls to TensorFlow and Keras, before the first device. Raises NotAvailable."""
         if not self._asked or tf is None:
             return
         if "tf32" in self._asked and hasattr(tf.config.experimental, "enable_tensor_float_32_execution"):
@@ -108,7 +108,7 @@ class Settings:
             set_policy(tf, self._asked["precision"])
 
     def observe(self, tf, device_name):
-        """What was on, by name. Raises NotAvailable, with what was on in its place, where that was not asked for."""
+        """Return the active settings by name. Raises NotAvailable, with the active value, if one isn't as requested."""
         readers = {"xla": compiled, "precision": policy, "deterministic": deterministic}
         if device_name == "gpu":
             readers["tf32"] = tf32
@@ -124,7 +124,7 @@ class Settings:
 
     def _check(self, found):
         for name in sorted(set(self._asked).difference(found)):
-            raise NotAvailable("what became of {}={} cannot be told here".format(name, self._asked[name]))
+            raise NotAvailable("the effect of {}={} can't be observed here".format(name, self._asked[name]))
         xla = found.get("xla")
         if self._asked.get("xla") == "off" and xla:
             raise NotAvailable("XLA compiles {} all the same: the work itself asks for it".format(", ".join(xla)))
@@ -136,13 +136,13 @@ class Settings:
         for name in sorted(set(self._asked) - {"xla"}):
             asked, is_found = self._asked[name], found[name]
             if is_found != asked and not (asked == "on" and is_found == "of cuDNN"):
-                raise NotAvailable("{}={} was asked for, and it is {} here".format(name, asked, is_found))
+                raise NotAvailable("{}={} was requested, and it is {} here".format(name, asked, is_found))
 
 
 def keep_freed_memory():
-    """Have malloc keep what is freed, in place of a page fault for each page that is taken again; whether it does.
+    """Make malloc keep freed memory, to avoid page faults on reuse. Return True if the setting took effect.
 
-    Each block below 32 MiB, that is: glibc allows no more. Other C libraries have no such switch.
+    It applies to blocks below 32 MiB: glibc allows no more. Other C libraries have no such setting.
     """
     import ctypes  # here, because the import of what every launch needs is timed
 
@@ -151,7 +151,7 @@ def keep_freed_memory():
 
 
 def told(read, tf):
-    """What `read` tells of TensorFlow, None where it cannot: no launch fails for want of it."""
+    """Return what `read` returns of TensorFlow, None if it fails: no launch fails because of it."""
     try:
         return read(tf)
     except Exception:  # noqa: BLE001, each release has its own
@@ -169,7 +169,7 @@ def compiled(tf):
 
 
 def auto_jit(tf):
-    """Whether XLA compiles what it can of every graph: as the process was told, else as TensorFlow was."""
+    """Return whether XLA compiles parts of every graph, by the process's variables or TensorFlow's setting."""
     told = AUTO_JIT.findall(os.environ.get("TF_XLA_FLAGS", ""))
     if told and told[-1] != "0":
         return told[-1] != "-1"
@@ -177,7 +177,7 @@ def auto_jit(tf):
 
 
 def functions(tf):
-    """The definitions (FunctionDef) of the functions that were traced and are there still."""
+    """Return the definitions (FunctionDef) of traced functions that still exist."""
     if not tf.executing_eagerly():
         return tf.compat.v1.get_default_graph().as_graph_def().library.function
     from tensorflow.python.eager import context

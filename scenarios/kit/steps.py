@@ -1,4 +1,4 @@
-"""The clock of a plain script's steps, and that of its imports: seconds, taken while the script runs by itself."""
+"""The clock of a plain script's steps, and the clock of its imports, in seconds, while the script runs on its own."""
 
 import functools
 import sys
@@ -9,9 +9,9 @@ from .sampling import Sample
 
 
 class Steps:
-    """Times steps one by one: what stands `with` it, calls of `timed` functions, `passes` of a loop.
+    """Times steps one by one: its `with` block, calls of `timed` functions, `passes` of a loop.
 
-    A step within a step of the same thread is part of that one. `fetch` waits until what a function returned has
+    A step within a step of the same thread is part of that step. `fetch` waits until the result of a function has
     arrived. `samples` has a Sample of each step, in the order in which they ended.
     """
 
@@ -90,10 +90,10 @@ class Timed:
 
 
 class ImportClock:
-    """Times what is imported of some packages, also later on and lazily: the outermost modules of them alone.
+    """Times imports of some packages, also later and lazy ones: only their outermost modules.
 
-    It is a finder of sys.meta_path, which is asked for modules that are not there yet: nothing that is imported is
-    slower to use. `seconds` and `cpu_seconds` are sums.
+    It is a finder of sys.meta_path, which Python calls for modules that aren't loaded yet: imported code isn't slower.
+    `seconds` and `cpu_seconds` are sums.
     """
 
     def __init__(self, packages):

@@ -1,4 +1,4 @@
-"""What this machine's CPUs did while the steps were timed, by Linux's own books; nothing where there are none."""
+"""The activity of this machine's CPUs while steps were timed, from Linux's counters; empty without these."""
 
 import os
 from collections import namedtuple
@@ -11,7 +11,7 @@ THREADS = "/proc/self/task"
 
 NANOSECOND = 1e-9
 
-# What a piece knows that is no amount: the same in every piece, and not summed.
+# Values of a piece that aren't amounts: they are equal in every piece, and aren't summed.
 COUNTS = {"steady_own_cpus", "steady_all_cpus"}
 
 # stat: the bytes of /proc/stat, None where it cannot be read; waited: of `waiting`; faults: of `minor_faults`; now:
@@ -20,11 +20,11 @@ Reading = namedtuple("Reading", "stat waited faults now wall cpu")
 
 
 class Telemetry:
-    """Watches what stands in its `with` blocks, one after the other: the timed steps, whole or in pieces.
+    """Monitors its `with` blocks, one after the other: the timed steps, whole or in pieces.
 
-    It is no function that calls them, because frames cost (see `outcome.py`). What is read at a piece's ends is
-    understood after it, so that a piece is kept as a few numbers. Next to TensorFlow on one CPU, which has 5 to 8
-    threads, both ends together take 0.4 ms; with 50 threads it is 2 ms.
+    It isn't a function that calls them, because frames cost time (see `outcome.py`). Readings at a piece's ends are
+    parsed after it, so that a piece is stored as a few numbers. Beside TensorFlow on one CPU, which has 5 to 8 threads,
+    both ends together take 0.4 ms; with 50 threads it is 2 ms.
     """
 
     def __init__(self, stat=STAT, threads=THREADS):
@@ -39,7 +39,7 @@ class Telemetry:
     def __enter__(self):
         if hasattr(os, "sched_getaffinity"):  # by hand a scenario runs on other systems too
             self._cpus = os.sched_getaffinity(0)
-        # The clocks stand next to the steps, here and at the end.
+        # The clocks are read next to the steps, here and at the end.
         self._before = Reading(read(self._stat), waiting(self._threads), minor_faults(), time(), perf_counter(), cpu())
         return self
 
@@ -61,7 +61,7 @@ class Telemetry:
         self._between.append((perf_counter() - wall, cpu() - used))
 
     def resources(self):
-        """Numbers by the names of docs/dev/contracts.md, in seconds and CPUs; what cannot be known is left out."""
+        """Return numbers by the names of docs/dev/contracts.md, in seconds and CPUs, without unknown ones."""
         found = {} if self._load is None else {"load_before": self._load}
         if self._between:
             found["between_seconds"] = sum(wall for wall, _ in self._between)
@@ -109,9 +109,10 @@ def read(path):
 
 
 def waiting(threads):
-    """Seconds that each thread of this process was ready to run and did not, since it began, by its number.
+    """Return the seconds for which each thread of this process was ready and didn't run, by thread id.
 
-    threads: the folder of its threads in /proc. None where that is not told (Documentation/scheduler/sched-stats.rst).
+    threads: the folder of its threads in /proc. None if the kernel doesn't report it
+    (Documentation/scheduler/sched-stats.rst).
     """
     seconds = {}
     kept = False
@@ -128,7 +129,7 @@ def waiting(threads):
 
 
 def piece(before, after, own):
-    """What happened between two readings on the CPUs `own` and on all: numbers by their names."""
+    """Return the activity between two readings on the CPUs `own` and on all: numbers by name."""
     wall, used = after.wall - before.wall, after.cpu - before.cpu
     found = {
         "steady_seconds": wall,
@@ -177,5 +178,5 @@ def between(before, after, own):
     if busy:
         found["steady_all_cpus"] = len(busy)
         found["steady_all_cpus_busy_seconds"] = sum(busy.values())
-    # A count that went back, as stolen time does where a machine is moved to another, tells nothing.
+    # A counter that went back, such as steal time after a live migration, is ignored.
     return {name: value for name, value in found.items() if value >= 0}

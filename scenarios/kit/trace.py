@@ -1,8 +1,8 @@
-"""What a GPU did, read from the Trace that TensorFlow's profiler hands over, in any release.
+"""The activity of a GPU, from the Trace of TensorFlow's profiler, in any release.
 
-It is a protocol buffer, whose few fields that are needed have had the same numbers since 1.14 (trace_events.proto),
-while the module that reads it has moved: so it is read by the wire format (protobuf.dev/programming-guides/encoding).
-Which event is what follows from device_tracer.cc and profiler_session.cc up to 2.1, and from cupti_collector.cc and
+It is a protocol buffer. Its few required fields have had the same numbers since 1.14 (trace_events.proto), while the
+module that reads it has moved: so it is parsed by the wire format (protobuf.dev/programming-guides/encoding). The
+meaning of events follows from device_tracer.cc and profiler_session.cc up to 2.1, and from cupti_collector.cc and
 xplane_to_trace_events.cc later. Times are picoseconds of the profiler's clock.
 """
 
@@ -22,7 +22,7 @@ STREAM = re.compile(
 # From 2.2 on it is a GPU; and what threads of the CPU asked of the driver is one too, or with all else that they did.
 GPU = re.compile(r"/device:GPU:\d+$")
 THREADS = re.compile(r"/host:(?:CUPTI|CPU)$")
-# What CUPTI tells of a GPU and of the driver has this argument, other than its own work and TensorFlow's functions.
+# CUPTI's events of a GPU and of the driver have this argument; its own work and TensorFlow's functions don't.
 OF_CUPTI = b"correlation_id"
 
 COPY = re.compile(r"Memcpy|Memset")
@@ -31,7 +31,7 @@ NO_LAUNCH = re.compile(r"cu(?!Launch|GraphLaunch|Memcpy|Memset)[A-Z]")
 
 
 def read(data):
-    """What the profiler saw, of the bytes of a Trace. Raises ValueError where they are none."""
+    """Return the profiler's result from the bytes of a Trace. Raises ValueError if they are invalid."""
     trace = parse(memoryview(data), {1: (), 4: ()})
     names = device_names(trace[1])
     streams = {device: STREAM.match(name) for device, name in names.items()}
@@ -64,10 +64,10 @@ def is_of_cupti(arguments):
 
 
 def parse(message, wanted):
-    """Of a message the fields that are wanted, by number: the last value of each, or all in a list. Raises ValueError.
+    """Return the wanted fields of a message, by number: the last value of each, or a list of all. Raises ValueError.
 
-    wanted: what each is where it is absent: 0, b"" of a string or a message, () of several. A field of another type is
-    passed over, as every reader of protocol buffers does.
+    wanted: the default of each: 0, b"" for a string or a message, () for several. A field of another type is ignored,
+    as every reader of protocol buffers does.
     """
     found = {number: [] if absent == () else absent for number, absent in wanted.items()}
     for number, value in fields(message):
@@ -93,14 +93,14 @@ def fields(message):
             if kind == LENGTH:
                 length, at = varint(message, at)
             if length is None or length > end - at:
-                raise ValueError("the profiler's data is no protocol buffer, or is cut off")
+                raise ValueError("the profiler's data isn't a complete protocol buffer")
             value = message[at : at + length]
             at += length
         yield key >> 3, value
 
 
 def varint(message, at):
-    """The whole number that begins at a place, and the place after it. Raises ValueError."""
+    """Return the integer that starts at a position, and the position after it. Raises ValueError."""
     value = shift = 0
     while at < len(message) and shift < 64:
         byte = message[at]
@@ -109,7 +109,7 @@ def varint(message, at):
         if byte < 0x80:
             return value, at
         shift += 7
-    raise ValueError("the profiler's data is no protocol buffer, or is cut off")
+    raise ValueError("the profiler's data isn't a complete protocol buffer")
 
 
 def text(value):

@@ -1,16 +1,16 @@
-"""What the worker is told while it runs: one word a line, on what was the process's standard input."""
+"""Commands to the worker while it runs: one word per line, on what was the process's standard input."""
 
 import os
 
 MEASURE, TURN, ALONE, END = "measure", "turn", "alone", "end"
 
-# Longer lines are no word; a count of samples has at most as many digits as a wait of years needs.
+# Longer lines aren't commands; a number of samples has at most as many digits as a wait of years needs.
 LONGEST = 64
 DIGITS = 9
 
 
 class WordError(Exception):
-    """The worker was told what it does not know; the message is a sentence."""
+    """The worker got an unknown command; the message is a sentence."""
 
 
 class Words:
@@ -27,9 +27,9 @@ class Words:
             raise WordError("the word {!r} came, and not '{}'".format(line[:LONGEST], word))
 
     def next(self):
-        """Wait for the next word: TURN, END, and for ALONE how many samples it asks for.
+        """Wait for the next command: TURN, END, and for ALONE the number of samples.
 
-        Raises WordError for another word, and KeyboardInterrupt where no more can come: whoever told them is gone.
+        Raises WordError for an unknown command, and KeyboardInterrupt if none can come because the sender is gone.
         """
         line = self._line()
         word, _, count = line.decode("ascii", "backslashreplace").partition(" ")

@@ -24,8 +24,8 @@ INTERRUPTED = 130  # what a shell reports for Ctrl-C
 def work(path):
     """Do the job in the file `path` and return the process's exit status.
 
-    0: the scenario ran, or said that it is not available; 1: it failed, or ran on the CPU in place of a GPU; 130:
-    interrupted, or nobody is left to tell it its turns, and then no event ends it.
+    0: the scenario ran, or isn't available; 1: it failed, or ran on the CPU instead of a GPU; 130: interrupted, or the
+    sender of its turns is gone, and then no event ends it.
     """
     words = Words(take_standard_input())  # first: where there is no standard input, the next descriptor would be 0
     emit = EventWriter(take_standard_output()).emit
@@ -111,7 +111,7 @@ def perform(job, emit, words, telemetry, compiled):
 
 
 def git_version():
-    """The commit that TensorFlow was built from, as `git describe` tells it; empty where it is not imported."""
+    """Return the commit of TensorFlow's build, as `git describe` prints it; empty if it isn't imported."""
     known = getattr(getattr(sys.modules.get("tensorflow"), "version", None), "GIT_VERSION", "")
     return known.decode("utf-8", "replace") if isinstance(known, bytes) else str(known)
 

@@ -287,7 +287,7 @@ def test_what_grows_unlike_itself_is_no_claim_confirmed() -> None:
     (result,) = results(controlled([5000.0, 5100.0, 4900.0], [5500.0, 5610.0, 5420.0]), [LEAK])
     assert (result.at.outcome, result.at.why) == (
         Outcome.UNCLEAR,
-        "of two identical cells one kept 510 bytes a call more than the other",
+        "of two identical cells one kept 510 bytes per call more than the other",
     )
     # less than a tenth of what is claimed takes nothing away
     (result,) = results(controlled([5000.0, 5100.0, 4900.0], [5050.0, 5150.0, 4950.0]), [LEAK])
@@ -304,7 +304,7 @@ def test_too_few_calls_show_no_leak_and_none_of_it_either() -> None:
     (result,) = results(leaking(0.0, calls=40), [LEAK])
     assert (result.at.outcome, result.at.why) == (
         Outcome.UNCLEAR,
-        "40 calls are too few to show 1,000 bytes a call",
+        "40 calls are too few to show 1,000 bytes per call",
     )
     (result,) = results(leaking(5000.0, count=1), [LEAK])
     assert (result.at.outcome, result.at.why) == (Outcome.UNCLEAR, "too few rounds (1 of 3) for a verdict")

@@ -93,7 +93,7 @@ def test_a_single_call_is_told_by_hand(capsys):
 def test_memory_is_told_by_hand(capsys):
     show("memory", points=[(0, 100 << 20), (500, 150 << 20), (1000, 200 << 20)])
     assert capsys.readouterr().out.split(maxsplit=1)[1] == (
-        "100.0 MiB before and 200.0 MiB after 1,000 calls: +104,858 bytes a call\n"
+        "100.0 MiB before and 200.0 MiB after 1,000 calls: +104,858 bytes per call\n"
     )
 
 

@@ -103,15 +103,15 @@ def test_functions_are_timed_by_their_names(source, functions, count):
             [],
             "line 3: `# harness: step` is indented in another way than",
         ),
-        ("# harness: stop\nx = 1", [], "line 1: `# harness: stop` is no mark: write `# harness: step`"),
-        ("x = 1\n# harness: end\n", [], "line 2: `# harness: end` ends no step"),
+        ("# harness: stop\nx = 1", [], "line 1: Unknown mark `# harness: stop`: write `# harness: step`"),
+        ("x = 1\n# harness: end\n", [], "line 2: `# harness: end` doesn't end a step"),
         (
             "# harness: step\nfor i in y:\n    x = 1\n    # harness: end\n",
             [],
             "line 4: `# harness: end` does not stand",
         ),
         ("# harness: step\nclass C:\n    pass", [], "line 2: a class is no step"),
-        ("# harness: step\nasync def f():\n    pass", [], "line 2: an async function cannot be timed"),
+        ("# harness: step\nasync def f():\n    pass", [], "line 2: an async function can't be timed"),
         (
             "x = [  # harness: step\n1]\nf(  # fine\n2)  # harness: step",
             [],

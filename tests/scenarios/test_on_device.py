@@ -132,7 +132,9 @@ def test_who_may_profile_is_told_with_what_changes_it(tmp_path):
     driver = tmp_path / "params"
     driver.write_text("ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n")
     told = on_device.nothing(driver)
-    assert told.startswith("TensorFlow's profiler saw no kernel on a GPU. The driver lets administrators alone profile")
+    assert told.startswith(
+        "TensorFlow's profiler saw no kernel on a GPU. Only administrators may profile with this driver"
+    )
     assert "NVreg_RestrictProfilingToAdminUsers=0" in told
     driver.write_text("RmProfilingAdminOnly: 0\n")
     assert on_device.nothing(driver) == "TensorFlow's profiler saw no kernel on a GPU"

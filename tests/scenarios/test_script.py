@@ -80,7 +80,7 @@ if __name__ == "__main__":
         ),
         (
             "import absent.module",
-            "No module named 'absent' (mine.py, line 1). The environment has no absent: type it, as in -e",
+            "No module named 'absent' (mine.py, line 1). The environment has no absent: add it, as in -e",
         ),
         ("input()", "EOFError: EOF when reading a line (mine.py, line 1). Its standard input is empty: --stdin FILE"),
         ("raise OSError(-3, 'Temporary failure in name resolution')", "(mine.py, line 1). A launch has no network"),
@@ -116,7 +116,7 @@ def test_numbers_that_it_prints_are_taken(script):
     source = "for i in range(3): print('step %d: 1,20%d.5ms' % (i, i))\nprint('late 7')"
     done = script(source, grep=[[r"step (\d+): (\S+)", ["step", "took"]], [r"late \d", ["late"]]])
     # the whole match where there is no group: its first number, of which there is none here
-    assert "--grep 'late \\\\d' found 'late 7', which is no number" in done.end["reason"]
+    assert "--grep 'late \\\\d' found 'late 7', which isn't a number" in done.end["reason"]
     done = script(source, grep=[[r"step (\d+): (\S+)", ["step", "took"]]])
     found = observed(done)
     assert (found["step"], found["took"]) == (1.0, 1201.5)

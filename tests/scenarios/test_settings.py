@@ -99,7 +99,7 @@ def test_a_library_that_cannot_be_told_to_keep_memory_is_no_cell(monkeypatch, se
         if keeps:
             assert asked.observe(None, "cpu") == {**FOUND, "malloc": "keep"}
         else:
-            with pytest.raises(NotAvailable, match="what became of malloc=keep cannot be told here"):
+            with pytest.raises(NotAvailable, match="the effect of malloc=keep can't be observed here"):
                 asked.observe(None, "cpu")
 
 
@@ -133,9 +133,9 @@ def test_what_cannot_be_read_is_left_out(monkeypatch, seen):
     ("asked", "found", "reason"),
     [
         ({"xla": "off"}, {"xla": ["step"]}, "XLA compiles step all the same"),
-        ({"precision": "mixed_float16"}, {}, "precision=mixed_float16 was asked for, and it is float32 here"),
-        ({"deterministic": "on"}, {}, "deterministic=on was asked for, and it is off here"),
-        ({"tf32": "on"}, {}, "what became of tf32=on cannot be told here"),
+        ({"precision": "mixed_float16"}, {}, "precision=mixed_float16 was requested, and it is float32 here"),
+        ({"deterministic": "on"}, {}, "deterministic=on was requested, and it is off here"),
+        ({"tf32": "on"}, {}, "the effect of tf32=on can't be observed here"),
     ],
 )
 def test_a_setting_that_does_nothing_is_no_cell(seen, asked, found, reason):

@@ -98,7 +98,7 @@ def test_fields_of_a_newer_schema_are_passed_over():
 
 @pytest.mark.parametrize("data", [b"\x0a", b"\x0a\x05abc", b"\x0f", b"\x80" * 20, b"\x09abc"])
 def test_what_is_no_protocol_buffer_is_refused_with_a_sentence(data):
-    with pytest.raises(ValueError, match="the profiler's data is no protocol buffer, or is cut off"):
+    with pytest.raises(ValueError, match="the profiler's data isn't a complete protocol buffer"):
         read(data)
 
 

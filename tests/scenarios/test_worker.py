@@ -232,7 +232,7 @@ def test_turns_that_are_no_count_are_refused(launch, turns, mode):
 
 
 def test_the_document_takes_no_turns(launch):
-    assert "takes no turns" in launch(MEASURES, sampling={"mode": "document", "turns": 20}).end["reason"]
+    assert "can't be interleaved" in launch(MEASURES, sampling={"mode": "document", "turns": 20}).end["reason"]
     assert launch(MEASURES, sampling={"mode": "document", "turns": None}).end["status"] == "ok"
 
 
@@ -284,7 +284,7 @@ def body(*lines):
         (body("raise GeneratorExit"), "GeneratorExit: "),
         (body("pass"), "the scenario measured nothing"),
         (body("bench.measure(int)", "bench.measure(int)"), "RuntimeError: bench measured twice"),
-        (body("bench.artifact('nowhere')"), "ValueError: the artifact 'nowhere' is no file"),
+        (body("bench.artifact('nowhere')"), "ValueError: the artifact 'nowhere' isn't a file"),
         (body("bench.device()"), "RuntimeError: bench.device() was called before"),
         (body("def recurse(): recurse()", "recurse()"), "RecursionError: "),
         ("this is no Python", "cannot be loaded: SyntaxError: "),
@@ -392,8 +392,8 @@ def test_ctrl_c_ends_without_an_end(launch):
     [
         ({"schema": 2}, "is not of schema 1"),
         ({"sampling": {"mode": "guess"}}, "no sampling 'guess'"),
-        ({"sampling": {"mode": "time"}}, "lacks 'warmup_seconds'"),
-        ({"cell": {"axes": {}}}, "lacks 'environment'"),
+        ({"sampling": {"mode": "time"}}, "has no 'warmup_seconds'"),
+        ({"cell": {"axes": {}}}, "has no 'environment'"),
         ({"script": "nowhere.py"}, "nowhere.py cannot be loaded: FileNotFoundError"),
     ],
 )

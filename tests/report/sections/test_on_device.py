@@ -84,7 +84,7 @@ def test_a_run_that_never_looked_has_no_such_section():
 
 
 def test_why_nothing_was_seen_is_said_once_of_all_its_cells():
-    why = {ON_DEVICE: "TensorFlow's profiler saw no kernel on a GPU. The driver lets administrators alone profile."}
+    why = {ON_DEVICE: "TensorFlow's profiler saw no kernel on a GPU. Only administrators may profile with this driver."}
     section = made(on_device.sections, RUN, launches({OLD: RESOURCES, NEW: RESOURCES}, {OLD: why, NEW: why}))
     assert told(section, Where.PASTE) == [f"Not known of tf1.14 graph; tf2.0 graph: {why[ON_DEVICE]}"]
     one = made(on_device.sections, RUN, launches({OLD: RESOURCES, NEW: seen(0.9)}, {OLD: why}))
