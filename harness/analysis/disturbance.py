@@ -1,7 +1,7 @@
 """Which launches and rounds were disturbed: judged by what else the machine did meanwhile, never by the times.
 
 All of it is of the steady state, the timed part alone: what the worker saw of the CPUs from inside, and what was seen
-of its GPUs from outside. See docs/dev/contracts.md. CPU contention is subtracted from the times (`rounds.taken`);
+of its GPUs from outside. See docs/dev/worker-protocol.md. CPU contention is subtracted from the times (`rounds.taken`);
 `Contention` is by how much that may be wrong.
 """
 

@@ -20,8 +20,8 @@ SETTINGS_SEEN = "settings"
 #: The commit that TensorFlow was built from (`tf.version.GIT_VERSION`), as the kit observes it.
 GIT_VERSION = "git version"
 
-#: What the kit itself observes: of launches on a GPU, of every launch that imports TensorFlow, and of plain scripts
-#: (docs/dev/contracts.md).
+#: The kit's own observations: of launches on a GPU, of launches that import TensorFlow, and of plain scripts
+#: (docs/dev/worker-protocol.md).
 KIT = frozenset({"placed on", ON_DEVICE, SETTINGS_SEEN, GIT_VERSION, OUTPUT, NUMBERS})
 
 #: Floats agree when they differ by no more than this, relatively: sums of other orders differ in their last digits.
@@ -72,8 +72,8 @@ class Statement:
 def observations(cell: Cell, found: Lookup) -> dict[str, Observed]:
     """What the cell's launches saw, by name.
 
-    Those that count tell first. A cell's first launch looks closer (docs/dev/contracts.md), so what they did not look
-    at is the pilot's, and without any number everything is.
+    Counted launches come first. A cell's first launch observes more (docs/dev/worker-protocol.md), so the pilot adds
+    the observations that they didn't make. If no launch has a number, all observations are the pilot's.
     """
     if cell not in found.seen:
         found.seen[cell] = _observations(cell, found)

@@ -13,7 +13,7 @@ LAUNCH_BOUND = 0.5
 
 @dataclass(frozen=True, slots=True)
 class OnDevice:
-    """What was seen of a cell's steps under the profiler; by the names of docs/dev/contracts.md.
+    """The profiler's numbers for a cell's steps, from the resources in docs/dev/worker-protocol.md.
 
     `kernels` and `copies` are shares of those steps in which a kernel ran on a GPU, and in which copies alone did;
     `launching` is that in which the CPU handed such work over. `kernel_count` and `copy_count` are per step. What the

@@ -213,7 +213,7 @@ class Held(Protocol):
         """Let it go on until it waits for its next word; False once it has ended, however that happened.
 
         It starts with the first call, without a word, unless it was started before; later calls each tell it a word
-        (docs/dev/contracts.md). Only the time in which it is followed counts for its limit. A launch that takes no
+        (docs/dev/worker-protocol.md). Only the time in which it is followed counts for its limit. A launch without
         turns never waits.
         """
         ...

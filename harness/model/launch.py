@@ -231,8 +231,8 @@ class Seen:
     `error` is one line that says what went wrong; `stderr` is the end of the process's standard error;
     `not_kept` has a line for each thing among its artifacts that was refused, the first twenty;
     `observations` are what the scenario saw that is no time; `resources` are numbers by the names of
-    docs/dev/contracts.md (CPU, memory, and what the machine's CPUs did meanwhile); `gpus` are those that the work was
-    on; `pins` are the packages that were installed where it ran; `image` is what ran: an image's id, or a lock's hash.
+    docs/dev/worker-protocol.md (CPU, memory, and the use of the machine's CPUs meanwhile); `gpus` are the GPUs of
+    the work; `pins` are the installed packages; `image` is what ran: an image's id, or a lock's hash.
     """
 
     status: Status

@@ -306,9 +306,9 @@ class Bench:
         self._emit("observation", name=name, value=value)
 
     def fingerprint(self, **values):
-        """Record proof of the work done, by which cells that are compared must agree; None is what could not be told.
+        """Record proof of the work done, in which compared cells must agree. Pass None for an unreadable value.
 
-        `steps_called` and `steps_counted` must agree with each other instead (docs/dev/contracts.md).
+        `steps_called` and `steps_counted` must agree with each other instead (docs/dev/worker-protocol.md).
         """
         self._emit("fingerprint", values=values)
 

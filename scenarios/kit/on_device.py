@@ -13,7 +13,7 @@ from time import perf_counter
 from . import trace
 from .fetching import fetch_one
 
-# What a launch observes (docs/dev/contracts.md): what was seen or why nothing was, and meanwhile this.
+# The observation of a launch, and its value while the pass runs (docs/dev/worker-protocol.md).
 NAME, UNDER_WAY = "time on the device", "under way"
 
 # The calls take about a second, and are at most so many.
@@ -152,7 +152,7 @@ def session_of(make, arguments):
 
 
 def resources(made, steps):
-    """Numbers by the names of docs/dev/contracts.md, of a Pass; empty where no kernel was seen, which is no number."""
+    """Return the resources of a Pass (docs/dev/worker-protocol.md). The dict is empty if no kernel was seen."""
     seen = made.seen
     if not seen.kernels:
         return {}

@@ -110,7 +110,7 @@ class Profile:
         self._facts["seconds"] = perf_counter() - self._started
 
     def document(self):
-        """What the harness reads (docs/dev/contracts.md); the kit's own functions and the profiler's are left out."""
+        """Return the JSON document for harness (docs/dev/worker-protocol.md), without functions of kit and profiler."""
         self.stats.create_stats()
         stats = self.stats.stats
         places = {}

@@ -114,7 +114,7 @@ def read(library: Any, handle: Any) -> Reading:
 
 
 def numbers(instants: Sequence[Instant], window: tuple[float, float] | None) -> dict[str, float]:
-    """The instants' numbers by the names of docs/dev/contracts.md; what no instant tells is left out.
+    """Return the GPU readings of docs/dev/worker-protocol.md. Numbers that no instant has are left out.
 
     `window` is the steady state, in seconds since 1970. Where it is None, or no instant lies in it, the numbers are of
     all the instants, and `gpu_steady` is 0. Several GPUs make one: memory and power are summed, the hottest counts,
@@ -269,7 +269,7 @@ class Watch:
         self._stack.close()
 
     def resources(self, seen: Mapping[str, float]) -> dict[str, float]:
-        """Return numbers by the names of docs/dev/contracts.md. `seen` has the ends of the worker's steady state."""
+        """Return the GPU readings of docs/dev/worker-protocol.md. `seen` has the ends of the worker's steady state."""
         if self._is_lost:
             return {"gpu_lost": 1.0}
         window = None
