@@ -27,8 +27,6 @@ EXAMPLES = {
 LARGEST = 20_000
 GENERATED = {"docs/dev/validation/simulation.md", "docs/how-to/reproduce-an-issue.md"}
 TOO_LARGE = {
-    "docs/dev/contracts.md",
-    "docs/how-to/use-gpus.md",
     "docs/explanation/how-it-measures.md",
     "docs/dev/validation/performance.md",
 }

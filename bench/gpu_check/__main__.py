@@ -251,7 +251,7 @@ def end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def summary(outcomes: Sequence[Outcome], card: Card, host: GpuHost) -> str:
-    """A line for each step, as the table in docs/how-to/use-gpus.md has them."""
+    """Return a line for each step, in the format of the table in docs/dev/gpu-testing.md."""
     where = f"{card.name} ({shown(card.capability)}), driver {host.driver}"
     date = f"{datetime.date.today():%Y-%m-%d}, harness {__version__}"
     lines = [f"| {each.step.name} | {where} | {date} | {each.status}: {_cell(each.how)} |" for each in outcomes]

@@ -20,8 +20,8 @@ SETTINGS_SEEN = "settings"
 #: The commit that TensorFlow was built from (`tf.version.GIT_VERSION`), as the kit observes it.
 GIT_VERSION = "git version"
 
-#: What the kit itself observes: of launches on a GPU, of every launch that imports TensorFlow, and of plain scripts
-#: (docs/dev/contracts.md).
+#: The kit's own observations: of launches on a GPU, of launches that import TensorFlow, and of plain scripts
+#: (docs/dev/worker-protocol.md).
 KIT = frozenset({"placed on", ON_DEVICE, SETTINGS_SEEN, GIT_VERSION, OUTPUT, NUMBERS})
 
 #: Floats agree when they differ by no more than this, relatively: sums of other orders differ in their last digits.
@@ -72,7 +72,7 @@ class Statement:
 def observations(cell: Cell, found: Lookup) -> dict[str, Observed]:
     """Return the observations of the cell's launches by name.
 
-    Launches that count take precedence. A cell's first launch observes more (docs/dev/contracts.md), so missing names
+    Launches that count take precedence. A cell's first launch observes more (docs/dev/worker-protocol.md), so missing names
     are taken from the pilot, and everything is if no launch has a number.
     """
     if cell not in found.seen:

@@ -13,7 +13,7 @@ LAUNCH_BOUND = 0.5
 
 @dataclass(frozen=True, slots=True)
 class OnDevice:
-    """The profile of a cell's steps on a GPU; by the names of docs/dev/contracts.md.
+    """The profile of a cell's steps on a GPU; by the names of docs/dev/worker-protocol.md.
 
     `kernels` and `copies` are the shares of these steps in which a kernel ran on a GPU, and in which only copies ran;
     `launching` is the share in which the CPU launched such work. `kernel_count` and `copy_count` are per step. Values

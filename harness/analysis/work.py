@@ -1,4 +1,4 @@
-"""Whether two cells did the same work: their fingerprints, compared as docs/dev/contracts.md says."""
+"""Work equivalence of two cells: compares their fingerprints by the rules of docs/dev/worker-protocol.md."""
 
 import math
 from collections.abc import Mapping, Sequence

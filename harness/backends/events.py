@@ -38,7 +38,7 @@ UNASKED = "a line came while it waited for a word"
 STATUSES = (Status.OK, Status.FAILED, Status.NOT_AVAILABLE, Status.CPU_FALLBACK)
 
 #: What is known of the CPUs, the memory and compiled GPU code, each left out where the worker could not know it
-#: (docs/dev/contracts.md).
+#: (docs/dev/worker-protocol.md).
 RESOURCES = (
     "cpu_seconds",
     "wall_seconds",

@@ -1,4 +1,4 @@
-"""Which CPUs a launch is pinned to."""
+"""Choice of the CPUs to which a launch is pinned."""
 
 import contextlib
 import os
@@ -11,11 +11,11 @@ from harness.model.texts import counted, cpu_list, parse_cpus
 
 
 def choose(wish: str, allowed: set[int], topology: Topology | None = None) -> tuple[int, ...] | None:
-    """The CPUs that `--cpus` means: a count, `all` (None: no pinning), or a list such as `0,2-3`.
+    """Return the CPUs for `--cpus`: a count, `all` (None: no pinning), or a list such as `0,2-3`.
 
-    A count takes CPUs that share no physical core, with each other or with anything else, as far as `topology` (this
-    machine's by default) has them. Raises UsageError for a count or a CPU that `allowed` (what this process may use)
-    does not have.
+    For a count, the CPUs share no physical core with each other or with other CPUs, as far as `topology` (default: this
+    machine) allows. `allowed` are the CPUs that this process may use. Raises UsageError if it has too few CPUs, or not
+    the given ones.
     """
     if wish == "all":
         return None
@@ -39,9 +39,9 @@ def _count(count: int, allowed: set[int], topology: Topology | None) -> tuple[in
 
 
 def _alike(count: int, allowed: Collection[int], topology: Topology) -> set[int]:
-    """The CPUs to choose from: of the fastest kind that has enough, isolated for one, not isolated for more.
+    """Return the candidates: the fastest kind with enough CPUs, isolated for one CPU, not isolated for several.
 
-    The scheduler moves no thread between isolated CPUs: of several, the threads of a launch would all stay on one.
+    The scheduler doesn't move threads between isolated CPUs. With several, all threads of a launch would stay on one.
     """
     isolated = {cpu for cpu in allowed if topology.cpu(cpu).isolated}
     wanted = isolated if count == 1 and isolated else set(allowed) - isolated
@@ -50,11 +50,11 @@ def _alike(count: int, allowed: Collection[int], topology: Topology) -> set[int]
 
 
 def _spread(count: int, cpus: Iterable[int], allowed: Collection[int], topology: Topology) -> tuple[int, ...]:
-    """One CPU of each physical core, the best cores first; then their siblings, where there are fewer cores."""
+    """Return one CPU per physical core, the best cores first. If there are too few cores, add their siblings."""
     cores: dict[frozenset[int], list[int]] = {}
     for cpu in sorted(cpus):
         cores.setdefault(topology.cpu(cpu).siblings, []).append(cpu)
-    # interrupts and whatever else runs here tend to the lowest numbers, and to CPU 0 most of all
+    # interrupts and other processes prefer the lowest numbers, and CPU 0 most of all
     ranked = sorted(cores, key=lambda core: (core <= set(allowed), 0 not in core, cores[core][-1]), reverse=True)
     first = [cores[core][-1] for core in ranked]
     rest = [cpu for core in ranked for cpu in reversed(cores[core][:-1])]
@@ -62,7 +62,7 @@ def _spread(count: int, cpus: Iterable[int], allowed: Collection[int], topology:
 
 
 def _merit(chosen: tuple[int, ...], allowed: Collection[int], topology: Topology) -> tuple[object, ...]:
-    """What makes one choice better than another, the weightiest first."""
+    """Return a key for comparing choices, with the most important criterion first."""
     cores = {topology.cpu(cpu).siblings for cpu in chosen}
     return (
         len(chosen),
@@ -95,13 +95,17 @@ def _listed(wish: str, allowed: set[int]) -> tuple[int, ...]:
 def starting(
     cpus: tuple[int, ...] | None, allowed: Collection[int], topology: Topology | None = None
 ) -> tuple[int, ...]:
-    """The CPUs on which launches that are measured on `cpus` may start at the same time, one on each.
+    """Return the CPUs on which launches can start at the same time, one on each, before they are measured on `cpus`.
 
-    The measured CPU is the first; `allowed` is what this process may use. Nothing changes for a launch when it is moved
-    from one of the others to that: they are of its kind and share its last-level cache, because libraries choose code
-    and block sizes by the CPU on which they start, and its NUMA node, because memory stays in the node of the CPU that
-    touched it first. They share no physical core with each other or with the measured CPU. None where launches are
-    measured on several CPUs: each must see as many when it starts, because libraries size their thread pools by that.
+    The first one is the measured CPU. `allowed` are the CPUs that this process may use. Moving a launch from another
+    one to the measured CPU doesn't change its speed:
+
+    - They have the same kind and last-level cache, because libraries choose code and block sizes at their start.
+    - They have the same NUMA node, because memory stays in the node of the CPU that first wrote to it.
+    - They share no physical core with each other or with the measured CPU.
+
+    If launches are measured on several CPUs, the result is empty: each launch must see all these CPUs when it starts,
+    because libraries size their thread pools then.
     """
     if cpus is None or len(cpus) != 1:
         return ()
@@ -119,14 +123,14 @@ def starting(
 
 
 def describe(cpus: tuple[int, ...] | None, topology: Topology, allowed: Collection[int]) -> str:
-    """Where launches pinned to `cpus` run, in facts: `CPU 7, alone on its physical core`. Empty without pinning."""
+    """Describe the CPUs of launches: `CPU 7, alone on its physical core`. Without pinning, the text is empty."""
     if not cpus:
         return ""
     one = len(cpus) == 1
     name = _numbers(cpus)
     if not topology.known:
         return name
-    # what a hypervisor calls a core may be half of one
+    # a core of a virtual machine may be half of a physical core
     core = "virtual core" if topology.virtual else "physical core"
     kept, shared = idle(cpus, topology, allowed), shared_with(cpus, topology, allowed)
     keeps = f" (the harness keeps off {_numbers(kept)})" if kept else ""
@@ -140,13 +144,13 @@ def describe(cpus: tuple[int, ...] | None, topology: Topology, allowed: Collecti
 
 
 def idle(cpus: Collection[int], topology: Topology, allowed: Collection[int]) -> set[int]:
-    """The siblings of `cpus` that the harness keeps itself off: all that it may use, where that leaves it another."""
+    """Return the allowed siblings of `cpus`, which harness avoids; empty if harness would have no other CPU."""
     siblings = topology.others(cpus) & set(allowed)
     return set(siblings) if set(allowed) - set(cpus) - siblings else set()
 
 
 def shared_with(cpus: Collection[int], topology: Topology, allowed: Collection[int]) -> set[int]:
-    """The siblings of `cpus` that are others' to use, or the only ones that are left to the harness itself."""
+    """Return the siblings of `cpus` that other processes may use, or that harness itself must use."""
     return set(topology.others(cpus)) - idle(cpus, topology, allowed)
 
 
@@ -158,7 +162,7 @@ def _numbers(cpus: Collection[int]) -> str:
 def keeping_off(
     cpus: tuple[int, ...] | None, topology: Topology | None = None
 ) -> contextlib.AbstractContextManager[None]:
-    """Keep this process off the CPUs that launches are pinned to, and off their siblings, where that leaves it any."""
+    """Keep this process off the launches' CPUs, and off their siblings if other CPUs are left."""
     allowed = os.sched_getaffinity(0)
     chosen = set(cpus or ())
     siblings = (topology or machine.read()).others(chosen) if chosen else set()
@@ -167,7 +171,7 @@ def keeping_off(
 
 @contextlib.contextmanager
 def running_on(cpus: Collection[int]) -> Iterator[None]:
-    """Keep this process, and what it starts, on these CPUs; nothing changes where there are none."""
+    """Keep this process and its children on these CPUs during the block. Without CPUs, nothing changes."""
     before = os.sched_getaffinity(0)
     if cpus and set(cpus) != before:
         os.sched_setaffinity(0, cpus)

@@ -1,7 +1,7 @@
-"""A command that ends when the harness does, however that ends: `kill -9` asks nobody, and a build goes on for long.
+"""A child process that ends when harness ends, even after `kill -9`. Otherwise a build could continue for long.
 
-This file is also the program that stands between the two: it waits for the command, and for the end of its own standard
-input, of which the harness holds the other end.
+This file is also the guard program between the two. It waits for the command, and for the end of its own standard
+input, whose other end harness holds.
 """
 
 import os
@@ -12,15 +12,15 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
-#: A command that was asked to end is killed after so many seconds.
+#: Seconds after which a terminated command is killed.
 PATIENCE = 10.0
 
 
 def guarded(command: Sequence[str]) -> list[str]:
-    """What to start in the place of a command, with `stdin=subprocess.PIPE`, which must stay open as long as it runs.
+    """Return the guarded form of a command. Start it with `stdin=subprocess.PIPE`, and keep the pipe open.
 
-    Where that pipe closes, or it is asked to end itself (INT, TERM, HUP), the command and what it has started, in a
-    session of their own, are asked to end, and killed if they do not. It ends as the command does.
+    If the pipe closes, or if the guard gets INT, TERM or HUP, it terminates the command and its children, which have
+    their own session, and kills them if they don't end. The guard's exit code is the command's.
     """
     return [sys.executable, "-I", __file__, *command]
 

@@ -1,4 +1,4 @@
-"""Facts of this machine that a reader of a report needs. Nothing that identifies its owner."""
+"""Facts about this machine for the reader of a report. They don't identify its owner."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ from harness.machine import sysfs
 from harness.model import gpu
 from harness.model.errors import CannotRunHereError
 
-#: A control group's limit of memory, what it holds, and what of that are files not in use: of version 2 and version 1.
+#: The files with a control group's memory limit and usage, and the key of its unused files: versions 2 and 1.
 MEMORY_FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -20,7 +20,7 @@ MEMORY_FILES = (
 
 
 def facts() -> dict[str, Any]:
-    """CPU model, cores (what this process may use), memory in bytes, kernel, system, and the harness's own Python."""
+    """Return CPU model, usable cores, memory in bytes, kernel, system, and the Python version of harness."""
     return {
         "cpu": _cpu_model(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
@@ -45,7 +45,7 @@ def require_linux() -> None:
 def free_memory(root: Path = Path("/")) -> int:
     """Return the bytes that processes can get now, without swapping: of the machine, and of their control groups.
 
-    What a group holds of files that are not in use counts as free.
+    A group's unused files count as free.
     """
     free = [int(psutil.virtual_memory().available)]
     for folder in sysfs.control_groups(root, "memory"):
@@ -58,7 +58,7 @@ def free_memory(root: Path = Path("/")) -> int:
 
 
 def differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """The facts that differ in a way that makes times incomparable, with both values; empty on the same machine."""
+    """Return the differing facts that make times incomparable, with both values. On the same machine, it is empty."""
     names = ("cpu", "cores", "memory_bytes", "kernel")
     found = [(name, before.get(name), now.get(name)) for name in names if before.get(name) != now.get(name)]
     return found + gpu.differing(before.get("gpus"), now.get("gpus"))

@@ -1,4 +1,4 @@
-"""Which machine this is: a random id kept on it. A processor's model is no machine, nor is a host's name."""
+"""Identity of this machine: a random id stored on it. Neither the CPU model nor the host name identifies it."""
 
 import json
 import os
@@ -24,13 +24,13 @@ def machine() -> Machine:
     """
     given, named = os.environ.get("HARNESS_MACHINE_ID"), os.environ.get("HARNESS_MACHINE")
     if given is not None and not _ID.fullmatch(given):
-        raise UsageError(f"HARNESS_MACHINE_ID {given!r} is no id.", "Letters, digits, `.`, `_` and `-`: at most 64.")
+        raise UsageError(f"Invalid HARNESS_MACHINE_ID {given!r}.", "Use at most 64 letters, digits, `.`, `_` and `-`.")
     kept = Machine(given) if given else _kept(_path())
     return kept if named is None else Machine(kept.id, _named(named, "HARNESS_MACHINE"))
 
 
 def name_machine(name: str) -> Machine:
-    """Give this machine a name, which its later runs have; empty: take it away. Raises as `machine` does."""
+    """Give this machine a name for its later runs; an empty name removes it. Raises as `machine` does."""
     path = _path()
     named = Machine(_kept(path).id, _named(name, "The name"))
     try:
@@ -46,7 +46,7 @@ def _path() -> Path:
 
 def _named(name: str, what: str) -> str:
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{what} {name!r} is no name of a machine.", "At most 64 characters on one line.")
+        raise UsageError(f"{what} {name!r} isn't valid for a machine.", "Use at most 64 characters on one line.")
     return name.strip()
 
 
@@ -55,7 +55,7 @@ def _text(made: Machine) -> str:
 
 
 def _kept(path: Path) -> Machine:
-    """What the file says; where there is none, a new id is written to it first."""
+    """Return the machine in the file. If the file is missing, write a new id first."""
     try:
         if not path.exists():
             _make(path)
@@ -64,14 +64,14 @@ def _kept(path: Path) -> Machine:
     except OSError as error:
         raise _unkept(path, error) from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise DamagedError(path, "it does not give the id of this machine") from None
+        raise DamagedError(path, "it doesn't contain the id of this machine") from None
     if not (isinstance(identity, str) and isinstance(name, str) and _ID.fullmatch(identity) and _NAME.fullmatch(name)):
-        raise DamagedError(path, "what it gives as the id or name of this machine is none")
+        raise DamagedError(path, "the id or name of this machine in it is invalid")
     return Machine(identity, name)
 
 
 def _make(path: Path) -> None:
-    """Write a new id. Of several processes that do so at once, the first is believed."""
+    """Write a new id. If several processes do this at once, the first one wins."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:

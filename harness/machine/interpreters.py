@@ -1,6 +1,6 @@
 """Python interpreters on this machine, by version.
 
-Where one is found follows from the process's environment alone (PATH, HOME, PYENV_ROOT, …).
+The result depends only on the process's environment variables (PATH, HOME, PYENV_ROOT, …).
 """
 
 import subprocess
@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.machine.uv import last_words, run_uv
 from harness.model.errors import UnavailableError
 
-#: Prints what an interpreter is. For any Python, however old.
+#: Prints an interpreter's implementation, version and path. It runs on any Python.
 _PROBE = "import platform, sys; print(platform.python_implementation(), '%d.%d' % sys.version_info[:2], sys.executable)"
 
 #: Yields interpreters that may be Python X.Y.
@@ -18,9 +18,9 @@ Search = Callable[[str], Iterator[Path]]
 
 
 def find_python(version: str, searches: Sequence[Search] | None = None) -> Path:
-    """A CPython X.Y that runs. Raises UnavailableError, with the ways to get one, where there is none.
+    """Return a working CPython X.Y. Raises UnavailableError, with commands to install it, if it is missing.
 
-    `searches` are tried in order; by default what is here, then what uv can fetch.
+    `searches` are tried in order. By default, these are the installed interpreters, and then uv's downloads.
     """
     reasons = []
     for search in searches if searches is not None else (installed, from_uv):
@@ -39,7 +39,7 @@ def find_python(version: str, searches: Sequence[Search] | None = None) -> Path:
 
 
 def probe(candidate: Path, version: str) -> Path | None:
-    """The interpreter that `candidate` runs, if it is CPython of this version: a pyenv shim may be none, or another."""
+    """Return the interpreter of `candidate` if it is CPython of this version. A pyenv shim may be another one."""
     try:
         printed = subprocess.run(
             [str(candidate), "-I", "-c", _PROBE],
@@ -56,7 +56,7 @@ def probe(candidate: Path, version: str) -> Path | None:
 
 
 def installed(version: str) -> Iterator[Path]:
-    """Interpreters whose names allow the version: pyenv's, asdf's, uv's, those on the PATH, conda's environments."""
+    """Yield interpreters whose names allow the version, from pyenv, asdf, uv, the PATH and conda's environments."""
     from findpython.providers import ALL_PROVIDERS
 
     # `python` and `python3` may be any version, and there are many: those that name the version come first
@@ -73,7 +73,7 @@ def installed(version: str) -> Iterator[Path]:
 
 
 def _conda(version: str) -> Iterator[Path]:
-    """Conda's environments, active or not: conda writes each one's folder into this file."""
+    """Yield the interpreters of conda's environments. Conda lists their folders in a file."""
     try:
         folders = (Path.home() / ".conda" / "environments.txt").read_text(encoding="utf-8").split("\n")
     except (OSError, RuntimeError, UnicodeDecodeError):
@@ -85,7 +85,7 @@ def _conda(version: str) -> Iterator[Path]:
 
 
 def from_uv(version: str) -> Iterator[Path]:
-    """What uv has, or can download: 3.8 and later. Raises UnavailableError with its words where it cannot."""
+    """Yield uv's interpreter, which it may download: 3.8 and later. Raises UnavailableError with uv's message."""
     fetched = run_uv(["python", "install", "--no-bin", version])
     if fetched.returncode:
         raise UnavailableError(f"uv cannot fetch it: {last_words(fetched.stderr, 2)}")

@@ -1,4 +1,4 @@
-"""Locks that the kernel lets go when their holder dies, however it dies."""
+"""Locks that the kernel releases when their holder ends, even after `kill -9`."""
 
 import contextlib
 import errno
@@ -16,16 +16,16 @@ from harness.files import data_dir, opened, remedy
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import escaped
 
-#: How many characters of a holder's command a lock file has, and how many bytes of the file are read.
+#: The most characters of the holder's command in a lock file, and the most bytes that are read from it.
 _COMMAND, _NOTE = 120, 600
 
 
 def exclusive(
     path: Path, busy: str, advice: str = "", waiting: Callable[[str], object] | None = None
 ) -> contextlib.AbstractContextManager[None]:
-    """Hold the lock file `path`. Where it is held, `waiting` is told by whom, and the lock is waited for.
+    """Hold the lock file `path`. If another process holds it, call `waiting` with its holder, and wait.
 
-    Without `waiting` raises CannotRunHereError then, with `busy` and its holder's note.
+    Without `waiting`, raises CannotRunHereError with `busy` and the holder's note instead.
     """
     return _locked(path, fcntl.LOCK_EX, busy, advice, waiting)
 
@@ -52,7 +52,7 @@ def _locked(
                 raise CannotRunHereError(told, advice) from None
             waiting(f"{told} Waiting for it.")
             fcntl.flock(handle, how)
-        # on a full disk nobody is told who holds it, and it is held all the same
+        # on a full disk the holder isn't recorded, but the lock is held
         with contextlib.suppress(OSError):
             os.ftruncate(handle, 0)
             command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
@@ -70,15 +70,15 @@ def _remedy(path: Path, error: OSError) -> str:
 
 
 def _opened(path: Path) -> int:
-    """A descriptor of a lock file, which is made where there is none. Raises OSError for a link and what is no file."""
+    """Open a lock file, and create it if it is missing. Raises OSError for a link or anything but a regular file."""
     while True:
         try:
-            # not O_CREAT on a file that is there: the kernel refuses that for another user's file in a shared folder
+            # no O_CREAT for an existing file: in a shared folder, the kernel refuses it for another user's file
             handle = opened(Path(path.name), os.O_RDWR, within=path.parent)
         except FileNotFoundError:
             with contextlib.suppress(FileExistsError):  # another process made it meanwhile
                 made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-                os.fchmod(made, 0o666)  # other users must be able to open it, where they share it
+                os.fchmod(made, 0o666)  # other users may share the lock
                 return made
             continue
         if os.fstat(handle).st_nlink != 1:
@@ -88,7 +88,7 @@ def _opened(path: Path) -> int:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process holds the lock file `path`; a file that is not there, or cannot be opened, is not held."""
+    """Return whether a process holds the lock file `path`. A missing or unreadable file isn't held."""
     try:
         handle = opened(Path(path.name), os.O_RDONLY, within=path.parent)
     except OSError:
@@ -112,20 +112,20 @@ def lock_file() -> Path:
     if named:
         return Path(named)
     folder = data_dir()
-    with contextlib.suppress(OSError):  # the lock cannot be opened then, which says why
+    with contextlib.suppress(OSError):  # opening the lock then fails with the reason
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     # a home folder may be on several machines
     return folder / f"{platform.node() or 'machine'}.lock"
 
 
 def run_lock(run: str) -> Path:
-    """The lock of a run of this user, by its id, which it holds as long as it goes on, whatever its folder."""
+    """Return the path of the lock that a run of this user holds while it runs, wherever its folder is."""
     return data_dir() / "runs" / f"{re.sub(r'[^A-Za-z0-9-]', '_', run)}.lock"
 
 
 @contextlib.contextmanager
 def run_to_itself(run: str) -> Iterator[None]:
-    """Hold a run. Raises CannotRunHereError where another process does: it measures, or cleans up."""
+    """Hold a run's lock. Raises CannotRunHereError if another process measures or cleans up the run."""
     path = run_lock(run)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -136,30 +136,30 @@ def run_to_itself(run: str) -> Iterator[None]:
         ) from None
     with exclusive(path, f"The run {run} is going on."):
         yield
-        with contextlib.suppress(OSError):  # a file that stays says nothing: who holds it is what counts
+        with contextlib.suppress(OSError):  # only the lock counts, so the file may remain
             path.unlink(missing_ok=True)
 
 
-#: What is said where the machine, or each of its slots, is held.
+#: The error and the advice if the machine, or each of its slots, is in use.
 _BUSY = "Another run is measuring on this machine."
 _WAIT = "Wait for it, then type this again; `harness matrix` and `profile` do so with --wait."
 
-#: How often slots are looked at again by who waits for one, in seconds.
+#: Seconds between two attempts to get a slot.
 _AGAIN = 0.5
 
 
 def machine_to_itself(waiting: Callable[[str], object] | None = None) -> contextlib.AbstractContextManager[None]:
-    """Hold the machine: two runs would measure each other, and so would a run and another one's builds."""
+    """Hold the machine's lock. Two runs at the same time, or a run and a build, would affect each other."""
     return exclusive(lock_file(), _BUSY, _WAIT, waiting)
 
 
 @contextlib.contextmanager
 def slot_to_itself(slots: Sequence[Sequence[str]], waiting: Callable[[str], object] | None = None) -> Iterator[int]:
-    """Hold the first slot that is free, and the machine together with runs in other slots; gives its place.
+    """Hold the first free slot, and share the machine with runs in other slots. Yields the slot's index.
 
-    A slot is the names of all that it has (`cpu3`, `gpu0`), each with a lock of its own: so slots of two divisions of
-    the machine exclude each other where they overlap. A run that has the machine to itself excludes all.
-    Where no slot is free, raises CannotRunHereError, or tells `waiting` and waits.
+    A slot is a list of names (`cpu3`, `gpu0`), and each name has a separate lock. So slots of different divisions of
+    the machine exclude each other if they overlap. A run that has the whole machine excludes all slots. If no slot is
+    free, raises CannotRunHereError, or calls `waiting` and waits.
     """
     with _locked(lock_file(), fcntl.LOCK_SH, _BUSY, _WAIT, waiting):
         told = False

@@ -1,4 +1,4 @@
-"""Slots of a machine: parts of it on which runs may go on at the same time, each with CPUs of its own."""
+"""Worker slots: parts of a machine that can measure at the same time. Each slot has separate CPUs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from harness.model.texts import cpu_list
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A part of the machine: whole cores, and a GPU by its index, empty of a slot of the CPU."""
+    """A part of the machine: whole cores, and the index of a GPU (empty for a CPU slot)."""
 
     cpus: tuple[int, ...]
     gpu: str = ""
 
     @property
     def names(self) -> list[str]:
-        """All that it has, each of which has a lock (machine/lock.py)."""
+        """Names of its CPUs and its GPU. Each name has a lock (machine/lock.py)."""
         return [*(f"cpu{number}" for number in self.cpus), *([f"gpu{self.gpu}"] if self.gpu else [])]
 
     def __str__(self) -> str:
@@ -31,11 +31,11 @@ class Slot:
 def divided(
     count: int | None, allowed: Iterable[int], cards: Sequence[Card] = (), *, known: Topology | None = None
 ) -> list[Slot]:
-    """The machine in so many slots; None: one a last-level cache, else one a NUMA node, and with `cards` one a GPU.
+    """Divide the machine into `count` slots. None: one per last-level cache or NUMA node, or one per GPU of `cards`.
 
-    Threads of one core are never in two slots. `allowed` are the CPUs that this process may use, and `known` this
-    machine's by default. The cores near a GPU are shared evenly among the GPUs that have the same ones near. Raises
-    UsageError where there are fewer cores or GPUs than slots.
+    The threads of one core are never in two slots. `allowed` are the CPUs that this process may use, and `known` is the
+    topology (default: this machine's). GPUs near the same cores share these cores evenly. Raises UsageError if there
+    are fewer cores or GPUs than slots.
     """
     shape = known or topology.read()
     cores = _cores(allowed, shape)
@@ -46,7 +46,7 @@ def divided(
         cpu = shape.cpu(core[0])
         together = cpu.cache or frozenset(other.number for other in shape.cpus.values() if other.node == cpu.node)
         domains.setdefault(together, []).append(core)
-    # of the same size, those first that have not CPU 0, on which interrupts are
+    # among parts of the same size, the one with CPU 0 is last, because interrupts run there
     parts = sorted(domains.values(), key=lambda part: (-len(part), 0 in part[0]))
     wanted = count or len(parts)
     if wanted > len(cores):
@@ -65,7 +65,7 @@ def _of_gpus(count: int | None, cores: Sequence[list[int]], cards: Sequence[Card
     chosen = cards[:wanted]
     if wanted > len(cores):
         raise _too_many(wanted, f"{len(cores)} physical cores that this process may use")
-    # cores that are near no GPU are for all of them
+    # a GPU without known near cores may use all of them
     everywhere = frozenset(cpu for core in cores for cpu in core)
     near = {card.index: (_near(card) & everywhere) or everywhere for card in chosen}
     by_place: dict[frozenset[int], list[Card]] = {}
@@ -86,12 +86,12 @@ def _of_gpus(count: int | None, cores: Sequence[list[int]], cards: Sequence[Card
 
 
 def _near(card: Card) -> frozenset[int]:
-    """The CPUs that the kernel calls local to a GPU's place on the bus; empty where it does not tell."""
+    """Return the CPUs that the kernel reports as local to a GPU's bus, or an empty set."""
     return sysfs.cpu_list(Path("/sys/bus/pci/devices") / card.pci / "local_cpulist") or frozenset()
 
 
 def _cores(allowed: Iterable[int], shape: Topology) -> list[list[int]]:
-    """The CPUs by the core that they share, in the order of their numbers."""
+    """Group the CPUs by physical core, in the order of their numbers."""
     cores: dict[frozenset[int], list[int]] = {}
     for cpu in sorted(allowed):
         cores.setdefault(shape.cpu(cpu).siblings, []).append(cpu)

@@ -1,4 +1,4 @@
-"""The kernel's small files: a line or a number each. What cannot be read is None, never a guess."""
+"""Reads the kernel's small files, which contain a line or a number. Unreadable values are None."""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from harness.model.texts import parse_cpus
 
 
 def text(path: Path) -> str | None:
-    """What the file says, without white space at its ends; None where it cannot be read."""
+    """Return the stripped text of a file, or None if it can't be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -16,14 +16,14 @@ def text(path: Path) -> str | None:
 
 
 def integer(path: Path) -> int | None:
-    """The number in the file; None where it cannot be read or holds none."""
+    """Return the integer in a file, or None if it can't be read or contains no integer."""
     with contextlib.suppress(ValueError):
         return int(text(path) or "")
     return None
 
 
 def cpu_list(path: Path) -> frozenset[int] | None:
-    """The CPUs in a file such as `0-3,8`; None where it cannot be read or is no such list."""
+    """Return the CPUs in a file with a list such as `0-3,8`, or None if it can't be read or parsed."""
     listed = text(path)
     with contextlib.suppress(ValueError):
         return None if listed is None else parse_cpus(listed)
@@ -31,7 +31,7 @@ def cpu_list(path: Path) -> frozenset[int] | None:
 
 
 def control_groups(root: Path, controller: str, process: str = "self") -> Iterator[Path]:
-    """The folders of a process's control group and of those above it, in each hierarchy that may have a controller.
+    """Yield the folders of a process's control group and its parents, in each hierarchy that may have a controller.
 
     `controller` is `cpu` or `memory`; `root` is `/`; `process` is a number, or `self`. Some folders may not exist.
     """
@@ -42,11 +42,11 @@ def control_groups(root: Path, controller: str, process: str = "self") -> Iterat
         mounts = [controllers, controller] if controllers else ["", "unified"]
         inside = PurePosixPath(path.lstrip("/"))
         for mount in mounts:
-            # a group of a namespace is shown from the root, and may lie outside what is mounted
+            # in a namespace, the path starts at the root and may be outside the mount
             for part in (inside, *inside.parents):
                 yield root / "sys/fs/cgroup" / mount / part
 
 
 def printable(name: str) -> str:
-    """A process's name, which it chooses itself, with `?` for what does not print."""
+    """Return a process's name, which is untrusted, with `?` for unprintable characters."""
     return "".join(character if character.isprintable() else "?" for character in name)

@@ -1,4 +1,4 @@
-"""Which CPUs share a physical core, and which are alike."""
+"""Topology of the CPUs: shared physical cores, caches and nodes, and kinds of the same speed."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,18 +7,18 @@ from pathlib import Path
 
 from harness.machine import sysfs
 
-#: CPUs at least this fast, as a share of the fastest, are of one kind. The slow cores of hybrid chips reach 65 to 81 %
-#: of the fast ones' frequency; the cores of one kind differ by up to 10 %, because makers mark the best ones.
+#: CPUs of one kind have at least this share of the fastest one's speed. The slow cores of hybrid chips reach 65 to 81 %
+#: of the fast cores' frequency. Cores of one kind differ by up to 10 %, because vendors mark the best ones.
 SAME_KIND = 0.85
 
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """One CPU, as the kernel numbers them.
+    """One CPU, with the kernel's number.
 
-    `siblings` are the CPUs of its physical core, itself among them; `speed` compares it with the others in no unit.
-    An isolated CPU is one that the scheduler gives no work of its own accord. `cache` are the CPUs that share its
-    last-level cache (level 3), itself among them; empty where the kernel tells of none.
+    `siblings` are the CPUs of its physical core, including itself. `speed` is a relative number without a unit. The
+    scheduler gives no work to an isolated CPU on its own. `cache` are the CPUs that share its last-level cache
+    (level 3), including itself; it is empty if the kernel reports none.
     """
 
     number: int
@@ -34,8 +34,8 @@ class Cpu:
 class Topology:
     """A machine's CPUs.
 
-    `known`: the kernel says which of them share a core. `virtual`: it says so of CPUs that a hypervisor lends, which
-    may share cores all the same; None where it cannot be told.
+    `known`: the kernel reports which CPUs share a core. `virtual`: the CPUs belong to a virtual machine, so they may
+    share cores that the kernel doesn't report; None if it isn't known.
     """
 
     cpus: Mapping[int, Cpu]
@@ -43,16 +43,16 @@ class Topology:
     virtual: bool | None = False
 
     def cpu(self, number: int) -> Cpu:
-        """A CPU by its number; one that the kernel does not describe is a core of its own."""
+        """Return a CPU by its number. A CPU that the kernel doesn't describe counts as a separate core."""
         return self.cpus.get(number) or Cpu(number, frozenset({number}))
 
     def others(self, cpus: Iterable[int]) -> frozenset[int]:
-        """The CPUs that share a physical core with one of these, and are none of them."""
+        """Return the other CPUs that share a physical core with one of these."""
         asked = frozenset(cpus)
         return frozenset[int]().union(*(self.cpu(number).siblings for number in asked)) - asked
 
     def kinds(self, cpus: Iterable[int]) -> list[frozenset[int]]:
-        """These CPUs by how fast they are, the fastest kind first."""
+        """Group these CPUs by speed, the fastest kind first."""
         kinds: list[set[int]] = []
         fastest = 0
         for number in sorted(cpus, key=lambda number: (-self.cpu(number).speed, number)):
@@ -65,7 +65,7 @@ class Topology:
 
 
 def read(root: Path = Path("/")) -> Topology:
-    """The CPUs that the kernel describes under `root`. Without its files every CPU is a core of its own."""
+    """Read the topology from the kernel's files under `root`. Without them, every CPU counts as a separate core."""
     folder = root / "sys/devices/system/cpu"
     numbers = _online(folder)
     siblings = {number: _siblings(folder / f"cpu{number}/topology") for number in numbers}
@@ -89,13 +89,13 @@ def read(root: Path = Path("/")) -> Topology:
 
 
 def is_virtual(root: Path = Path("/")) -> bool | None:
-    """Whether a hypervisor lends this machine its CPUs; None where the CPU's flags do not tell."""
+    """Return whether this is a virtual machine, or None if the CPU's flags aren't readable."""
     flags = re.search(r"^flags\s*:(.*)$", sysfs.text(root / "proc/cpuinfo") or "", re.MULTILINE)
     return "hypervisor" in flags[1].split() if flags else None
 
 
 def _online(folder: Path) -> list[int]:
-    """The CPUs that run: of the others the kernel describes nothing."""
+    """Return the online CPUs. The kernel doesn't describe the others."""
     present = {int(path.name[3:]) for path in folder.glob("cpu[0-9]*") if re.fullmatch(r"cpu\d+", path.name)}
     online = sysfs.cpu_list(folder / "online")
     return sorted(present if online is None else present & online)
@@ -109,7 +109,7 @@ def _siblings(folder: Path) -> frozenset[int] | None:
 
 
 def _cache(folder: Path) -> frozenset[int]:
-    """The CPUs that share the cache of level 3."""
+    """Return the CPUs that share the level 3 cache."""
     for path in folder.glob("index[0-9]*"):
         if sysfs.integer(path / "level") == 3:
             return sysfs.cpu_list(path / "shared_cpu_list") or frozenset()
@@ -117,13 +117,13 @@ def _cache(folder: Path) -> frozenset[int]:
 
 
 def _nodes(folder: Path) -> dict[int, int]:
-    """The NUMA node of each CPU."""
+    """Return the NUMA node of each CPU."""
     paths = [path for path in folder.glob("node[0-9]*") if re.fullmatch(r"node\d+", path.name)]
     return {cpu: int(path.name[4:]) for path in paths for cpu in sysfs.cpu_list(path / "cpulist") or ()}
 
 
 def _speeds(folder: Path, numbers: Iterable[int]) -> dict[int, int]:
-    """Capacity where it tells CPUs apart, else the highest frequency, in kHz.
+    """Return each CPU's capacity if it differs between CPUs, otherwise the highest frequency in kHz.
 
     Kernels give every CPU of a hybrid chip the same capacity while SMT is on.
     """

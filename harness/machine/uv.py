@@ -1,4 +1,4 @@
-"""uv: where it is, and how it is run so that nobody's settings change what it does."""
+"""Finds uv, and runs it without user settings that would change its results."""
 
 import os
 import shutil
@@ -9,8 +9,8 @@ from pathlib import Path
 
 from harness.model.errors import CannotRunHereError
 
-#: Which of uv's variables keep their meaning: where packages and interpreters come from and are kept. All others
-#: (constraints, dates, targets, chosen interpreters) would change what is installed.
+#: uv's variables that remain: sources and storage of packages and interpreters. All others (constraints, dates,
+#: targets, chosen interpreters) would change the installed packages.
 _KEPT = (
     "UV_CACHE_DIR",
     "UV_CONCURRENT",
@@ -34,7 +34,7 @@ _DROPPED = ("CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "__PYVENV
 
 @cache
 def find_uv() -> Path:
-    """The uv program: the package's own, else the one on the PATH. Raises CannotRunHereError where there is none."""
+    """Return the uv program from the Python package, or from the PATH. Raises CannotRunHereError if it is missing."""
     try:
         from uv import find_uv_bin
 
@@ -60,7 +60,7 @@ def environ() -> dict[str, str]:
 
 
 def run_uv(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run uv to its end, with what it prints captured."""
+    """Run uv to its end, and capture its output."""
     return subprocess.run(
         [str(find_uv()), *arguments],
         env=environ(),
@@ -73,5 +73,5 @@ def run_uv(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 
 def last_words(printed: str, lines: int = 8) -> str:
-    """The end of what uv printed, for an error."""
+    """Return the last lines of uv's output, for an error."""
     return "\n".join([line.rstrip() for line in printed.splitlines() if line.strip()][-lines:])

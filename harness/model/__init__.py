@@ -1,1 +1,1 @@
-"""The project's nouns as frozen dataclasses. Nothing here reads, writes or imports anything of ours."""
+"""The data model as frozen dataclasses. It does no I/O, and imports no other package of harness."""

@@ -1,4 +1,4 @@
-"""The protocol that every backend keeps, and what it tells."""
+"""The protocol of every backend, and the data that backends return."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class GpuWay(StrEnum):
-    """The ways in which containers get GPUs, as `--gpu-via` calls them, in the order in which they are tried."""
+    """Methods of GPU access in containers (`--gpu-via`), in the order in which they are tried."""
 
     CDI = "cdi"
     RUNTIME = "runtime"
@@ -27,23 +27,25 @@ class GpuWay(StrEnum):
 
     @property
     def words(self) -> str:
-        """What reports, and run.json's `gpus_by`, call it."""
+        """Name in reports and in run.json's `gpus_by`."""
         return {"cdi": "CDI", "runtime": "the runtime nvidia", "driver": "the engine's device driver"}[self.value]
 
 
-#: What `where` says of an engine on the machine that the harness runs on, and of another one.
+#: Values of `where` for an engine on this machine, and on another machine.
 HERE, REMOTE = "this machine", "remote"
 
 
 @dataclass(frozen=True, slots=True)
 class BackendFacts:
-    """What run.json says of the backend; empty is what it does not know, or does not have.
+    """Facts about the backend in run.json. Unknown facts are empty.
 
-    `name` is the registry's, `why` says why it was taken. `engine` is what launched, with its version; `where` is
-    HERE or REMOTE, and `system` to `memory_bytes` are of its machine. `registry` is where images are pulled from, with
-    a slash at its end; `gpus_by` is the way in which containers get GPUs, and `gpu_groups` are the groups of the system
-    (numbers) that they are put into for it. `priority` is by what launches get their CPUs before other work. `more` are
-    facts that only a reader looks at, by names of the backend's own; on the disk they stand beside the others.
+    - `name`: the name in the registry. `why`: the reason for the choice.
+    - `engine`: the program that started the launches, with its version. `where`: HERE or REMOTE.
+    - `system` to `memory_bytes`: the machine of the engine.
+    - `registry`: the registry for images, with a slash at its end.
+    - `gpus_by`: the method of GPU access. `gpu_groups`: ids of the system groups that containers join for it.
+    - `priority`: how launches get their CPUs before other work.
+    - `more`: other facts for a reader, under names that the backend chooses. On the disk they are on the same level.
     """
 
     name: str
@@ -68,15 +70,15 @@ class BackendFacts:
 
     @property
     def is_remote(self) -> bool:
-        """Whether launches ran on another machine than the harness."""
+        """Whether launches ran on another machine than harness."""
         return self.where == REMOTE
 
     def told(self) -> dict[str, Any]:
-        """Everything that is known, by its name in run.json, JSON values only."""
+        """Return all known facts by their names in run.json. The values are JSON values."""
         known = {name: getattr(self, name) for name in _NAMES}
         return {name: value for name, value in known.items() if value or value is False} | dict(self.more)
 
-    # how the store reads and writes them: flat, and with whatever another version of the harness has put there
+    # the store reads and writes them flat, including the facts of other versions of harness
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: "GetCoreSchemaHandler") -> "CoreSchema":
         from pydantic_core import core_schema
@@ -98,7 +100,7 @@ _NAMES = tuple(each.name for each in fields(BackendFacts) if each.name != "more"
 
 
 def _gathered(stored: Any) -> Any:
-    """A stored object with the names that are not known here under `more`; anything else is left to be refused."""
+    """Return a stored object with unknown names moved to `more`. Other values are unchanged, so validation fails."""
     if not isinstance(stored, Mapping):
         return stored
     known = {name: value for name, value in stored.items() if name in _NAMES}
@@ -106,7 +108,7 @@ def _gathered(stored: Any) -> Any:
 
 
 class Stage(StrEnum):
-    """How far the preparation of an environment is."""
+    """State of an environment's preparation."""
 
     WAITING = "waiting"
     WORKING = "working"
@@ -116,7 +118,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that happens to an environment while it is prepared. As text it is one line of progress."""
+    """An event in the preparation of an environment. Its text is one line of progress."""
 
     environment: str
     words: str
@@ -129,17 +131,17 @@ class Step:
 #: Called with every step while environments are prepared, by one thread at a time.
 Progress = Callable[[Step], object]
 
-#: Called with the name of an environment that is ready while others are still being made, with what hears steps, and
-#: with what tells whether others still are.
+#: Called when one environment is ready while others are still being prepared. Its arguments are the name of the
+#: environment, a function for progress, and a function that returns whether others are still being prepared.
 Meanwhile = Callable[[str, Progress, Callable[[], bool]], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What became of the environments that were to be prepared, by name.
+    """Result of preparing environments, by name.
 
-    `images` are those that are ready, with what will run: an image's id or a lock's hash. `unavailable` are those that
-    this machine cannot have, with the reason.
+    `images` maps ready environments to the image's id or the lock's hash. `unavailable` maps the environments that this
+    machine can't have to the reason.
     """
 
     images: Mapping[str, str]
@@ -159,7 +161,7 @@ class Preparation:
 
 
 class ImageState(StrEnum):
-    """What an engine has of an environment's image."""
+    """State of an environment's image in an engine."""
 
     BUILT = "built"
     OUTDATED = "outdated"
@@ -168,7 +170,7 @@ class ImageState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeptImage:
-    """What an engine has of an environment's image: its id, and its size with what it shares with others."""
+    """An environment's image in an engine: its state, id and size, including layers shared with other images."""
 
     state: ImageState
     id: str = ""
@@ -176,57 +178,57 @@ class KeptImage:
 
 
 class ImageStore(Protocol):
-    """Images to and from a registry, and to and from files, for a machine that reaches none."""
+    """Transfers images to and from a registry, and to and from files for offline machines."""
 
     def push(self, requirements: Iterable[Requirement], progress: Progress) -> None:
-        """Push environments' images. Raises CannotRunHereError with the registry's own words."""
+        """Push environments' images. Raises CannotRunHereError with the registry's message."""
         ...
 
     def bases(self, requirements: Iterable[Requirement]) -> list[str]:
-        """The references of the images that builds of these environments' images start from, each once."""
+        """Return the references of the base images of these environments' images, each once."""
         ...
 
     def obtain(self, reference: str) -> str:
-        """The id of an image that the engine has, or pulls now. Raises CannotRunHereError."""
+        """Return the id of an image, and pull it if it is missing. Raises CannotRunHereError."""
         ...
 
     def save(self, reference: str, path: Path) -> None:
-        """Write an image that the engine has to a file. Raises CannotRunHereError."""
+        """Write an image of the engine to a file. Raises CannotRunHereError."""
         ...
 
     def load(self, path: Path, reference: str) -> None:
-        """Give the engine the image in a file. Raises CannotRunHereError where the file does not hold it."""
+        """Load an image from a file into the engine. Raises CannotRunHereError if the file doesn't contain it."""
         ...
 
 
 class Held(Protocol):
-    """A launch that has been started, or is about to be; several may be held at a time.
+    """A launch that is started, or ready to start. Several can be open at the same time.
 
-    Several may start at the same time; from then on one goes on at a time.
+    Several can start at the same time. After that, only one at a time continues.
     """
 
     def start(self) -> None:
-        """Start it, and wait for nothing: `go_on`, without a word, follows it. Others may start meanwhile."""
+        """Start it without waiting. Then call `go_on` without a word. Meanwhile, other launches may start."""
         ...
 
     def go_on(self, word: str = "") -> bool:
-        """Let it go on until it waits for its next word; False once it has ended, however that happened.
+        """Continue it until it waits for its next word. Return False after it ended, for whatever reason.
 
-        It starts with the first call, without a word, unless it was started before; later calls each tell it a word
-        (docs/dev/contracts.md). Only the time in which it is followed counts for its limit. A launch that takes no
-        turns never waits.
+        The first call starts it, without a word, unless it was started before. Later calls send it a word
+        (docs/dev/worker-protocol.md). Only the time inside this method counts towards its limit. A launch without turns
+        never waits.
         """
         ...
 
     def move(self, cpus: Collection[int]) -> None:
-        """Have it run on these CPUs from now on: all threads of all of its processes.
+        """Move all threads of all its processes to these CPUs.
 
-        Raises CannotRunHereError where they may not run there.
+        Raises CannotRunHereError if they may not run there.
         """
         ...
 
     def outcome(self) -> Outcome:
-        """What came of it, after it has ended."""
+        """Return the outcome, after it has ended."""
         ...
 
 
@@ -236,37 +238,38 @@ class Backend(Protocol):
     name: str
 
     def facts(self) -> BackendFacts:
-        """What run.json says of it; `why` is the caller's."""
+        """Return the facts for run.json. The caller sets `why`."""
         ...
 
     def prepare(
         self, requirements: Sequence[Requirement], progress: Progress, meanwhile: Meanwhile | None = None
     ) -> Preparation:
-        """Make every environment ready. Raises CannotRunHereError where nothing can be prepared at all.
+        """Prepare every environment. Raises CannotRunHereError if nothing can be prepared at all.
 
-        A backend that makes several at a time calls `meanwhile` in the caller's thread with each that can be launched
-        already, as long as others are still being made: that waits for it, and what it raises ends the preparation.
+        A backend that prepares several environments at a time calls `meanwhile` in the caller's thread for each usable
+        one, as long as others are still being prepared. It waits for the call. An exception of the call ends the
+        preparation.
         """
         ...
 
     def hold(self, requirement: Requirement, job: Job) -> AbstractContextManager[Held]:
-        """One launch, which goes on when it is told to. Leaves nothing behind, also when interrupted.
+        """Return a context for one launch, which continues on request. It leaves nothing behind, also if interrupted.
 
-        Never raises for what the scenario does; KeyboardInterrupt passes through.
+        Errors of the scenario are never raised. KeyboardInterrupt is.
         """
         ...
 
     def can_move(self) -> bool:
-        """Whether launches run on this machine's CPUs, by its numbers, and can be moved between them."""
+        """Return whether launches run on this machine's CPUs, with its CPU numbers, and can be moved between them."""
         return False
 
     def launch(self, requirement: Requirement, job: Job) -> Outcome:
-        """Execute one launch that takes no turns, and wait for its end."""
+        """Execute one launch without interleaving, and wait for its end."""
         with self.hold(requirement, job) as held:
             while held.go_on():
                 pass
             return held.outcome()
 
     def clean(self, run: str) -> int:
-        """Remove what launches of the run (all runs where empty) left behind; returns how many there were."""
+        """Remove what launches of the run left behind (empty: of all runs), and return the number of removed items."""
         ...

@@ -1,4 +1,4 @@
-"""Environments: pinned sets of packages, their locks, and whether these satisfy requirements."""
+"""Environments: pinned sets of packages, their locks, and the check of requirements against them."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-#: Packages that bring the module `tensorflow`, in the order in which they stand for it.
+#: Packages that contain the module `tensorflow`, in order of preference.
 TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "tf-nightly-cpu")
 
-#: Packages that bring the module `keras`, likewise.
+#: Packages that contain the module `keras`, in order of preference.
 KERAS = ("keras", "keras-nightly")
 
 _PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s;\\]+)", re.MULTILINE)
 
 
 class Device(StrEnum):
-    """What an environment's lock and image are made for."""
+    """The device of a lock and an image."""
 
     CPU = "cpu"
     GPU = "gpu"
@@ -24,21 +24,27 @@ class Device(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """One line of the catalogue (docker-bake.hcl), or one that was made of what a user typed.
+    """One line of the catalog (docker-bake.hcl), or an environment made from requirements that a user specified.
 
-    `tensorflow` and `keras` are exact versions, `keras` empty where TensorFlow brings its own; `python` is X.Y;
-    `as_of` is the instant, in ISO 8601 with a zone, at which its locks are resolved; `released` is the day on which its
-    wheel appeared.
+    - `tensorflow`, `keras`: exact versions. `keras` is empty if TensorFlow contains Keras.
+    - `python`: X.Y.
+    - `as_of`: the instant at which the locks are resolved, in ISO 8601 with a zone.
+    - `released`: the day on which the wheel appeared.
 
-    Of its GPU: `cuda` and `cudnn` are the versions that TensorFlow was built with; `gpu_code` is the GPU code in its
-    wheel (`sm_70 compute_80`), `ptx_alone` that for which some of its kernels have PTX and no machine code
-    (`compute_80 of PTX 7.1`), empty where none has; `cudnn_code` is the machine code in its image's cuDNN, empty where
-    that is not known; `cuda_as_of` is the instant at which NVIDIA's packages are resolved (`as_of` where empty);
-    `cuda_image` is the image that CUDA is copied from, empty where it comes from packages; `gpu_image` is an image that
-    has a TensorFlow of its own: then there is no CPU image.
+    For GPUs:
 
-    `asked` is what was typed (`tensorflow==2.7.1,numpy==1.19.5`) where it is not in the catalogue; empty where it is.
-    `base` is the name of the environment in which packages were moved (`tf2.0+numpy==1.21.6`) to make this one.
+    - `cuda`, `cudnn`: the versions that TensorFlow was built with.
+    - `gpu_code`: the GPU code in the wheel (`sm_70 compute_80`).
+    - `ptx_alone`: the capability for which some kernels have PTX only (`compute_80 of PTX 7.1`); otherwise empty.
+    - `cudnn_code`: the machine code in the image's cuDNN; empty if it isn't known.
+    - `cuda_as_of`: the instant at which NVIDIA's packages are resolved; empty: `as_of`.
+    - `cuda_image`: the image from which CUDA is copied; empty if CUDA comes from packages.
+    - `gpu_image`: an image that contains TensorFlow. Such an environment has no CPU image.
+
+    For environments that aren't in the catalog:
+
+    - `asked`: the requirements (`tensorflow==2.7.1,numpy==1.19.5`).
+    - `base`: the environment in which packages were changed (`tf2.0+numpy==1.21.6`) to make this one.
     """
 
     name: str
@@ -60,7 +66,7 @@ class Environment:
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        """What it has locks and images for: a GPU where the catalogue lists its GPU code."""
+        """Devices that have a lock and an image. The GPU is one if the catalog lists its GPU code."""
         if self.gpu_image:
             return (Device.GPU,)
         return (Device.CPU, Device.GPU) if self.gpu_code else (Device.CPU,)
@@ -75,7 +81,7 @@ class Environment:
 
     @property
     def title(self) -> str:
-        """How a sentence names it: `TensorFlow 1.14.0 + Keras 2.2.5`."""
+        """Name for a sentence, such as `TensorFlow 1.14.0 + Keras 2.2.5`."""
         keras = f" + Keras {self.keras}" if self.keras else ""
         return f"TensorFlow {self.tensorflow}{keras}"
 
@@ -94,7 +100,7 @@ class Lock:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What a backend is asked to prepare: an environment on a device, with its lock."""
+    """An environment on a device, with its lock: the input of a backend's `prepare`."""
 
     environment: Environment
     device: Device
@@ -102,25 +108,25 @@ class Requirement:
 
 
 def versions(environment: Environment) -> dict[str, str]:
-    """The packages that its line of the catalogue names, with their versions."""
+    """Return the packages in the environment's line of the catalog, with their versions."""
     named = {"tensorflow": environment.tensorflow, "keras": environment.keras}
     return {name: version for name, version in named.items() if version}
 
 
 def normalise(name: str) -> str:
-    """A package's name as PEP 503 normalises it."""
+    """Return a package's name, normalized as in PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def pins(text: str) -> dict[str, str]:
-    """Normalised package names to versions, of a requirements file's text."""
+    """Return normalized package names to versions, from the text of a requirements file."""
     return {normalise(match["name"]): match["version"] for match in _PIN.finditer(text)}
 
 
 def installed(name: str, pins: Mapping[str, str]) -> str | None:
-    """The version of a package among `pins` (normalised names to versions), None where it is absent.
+    """Return the version of a package in `pins` (normalized names to versions), or None.
 
-    TensorFlow 2.5 brings a keras-nightly that it does not use: a Keras of its own is in it.
+    TensorFlow 2.5 installs a keras-nightly, but uses the Keras that it contains. So that version is ignored.
     """
     names = next((names for names in (TENSORFLOW, KERAS) if name == names[0]), (name,))
     found = [pins[each] for each in names if each in pins and (each == name or not pins[each].startswith("2.5.0.dev"))]
@@ -128,7 +134,7 @@ def installed(name: str, pins: Mapping[str, str]) -> str | None:
 
 
 def unmet(requires: Iterable[str], pins: Mapping[str, str]) -> list[str]:
-    """Those of the requirements that `pins` does not satisfy. Raises packaging's InvalidRequirement."""
+    """Return the requirements that `pins` doesn't satisfy. Raises packaging's InvalidRequirement."""
     from packaging import requirements
 
     missing = []
@@ -141,14 +147,15 @@ def unmet(requires: Iterable[str], pins: Mapping[str, str]) -> list[str]:
 
 
 def rivals(package: str) -> list[str]:
-    """The packages that bring the same module as this one, and cannot be there beside it."""
+    """Return the packages that contain the same module as this one, and so can't be installed with it."""
     return [each for group in (TENSORFLOW, KERAS) if package in group for each in group if each != package]
 
 
 def differences(has: Mapping[str, str], had: Mapping[str, str]) -> list[str]:
-    """The packages that differ, NumPy first: `NumPy 1.21.6 instead of 1.17.3`, `six 1.13.0 added`, `rich 13.7.1 gone`.
+    """Return the changes of packages, NumPy first.
 
-    Both are pins: normalised names to versions.
+    Examples: `NumPy 1.21.6 instead of 1.17.3`, `six 1.13.0 added`, `rich 13.7.1 gone`.
+    Both arguments are pins: normalized names to versions.
     """
     told = []
     lost = had.keys() - has.keys()

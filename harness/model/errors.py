@@ -1,7 +1,7 @@
 """Expected errors: sentences with an exit code.
 
-Whatever a user can cause or meet is raised as a `HarnessError`; the command line prints it to stderr and exits with
-its code. A traceback means a defect of ours.
+Every problem that a user can cause or see is raised as a `HarnessError`. The command line prints it to stderr and
+exits with its code. A traceback means a bug in harness.
 """
 
 from collections.abc import Iterable
@@ -26,9 +26,9 @@ class Exit(IntEnum):
 
 
 class HarnessError(Exception):
-    """What went wrong, where, and what to do next, in sentences.
+    """Error with a message that names the problem and its place, and with advice.
 
-    `message` may have several lines; `advice`, where there is any, is the next thing to type or do.
+    `message` may have several lines. `advice` is what to do next; it may be empty.
     """
 
     exit = Exit.CANNOT_RUN_HERE

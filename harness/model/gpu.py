@@ -1,4 +1,4 @@
-"""GPUs: what a machine has, as NVIDIA's management library tells it."""
+"""GPUs of a machine, as reported by NVIDIA's management library (NVML)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any
 
-#: What means every GPU, in `--gpus` and in CDI, and what `--gpu` means: one is what a launch measures on.
+#: The name for all GPUs, in `--gpus` and in CDI, and the GPU that `--gpu` selects: a launch measures on one.
 ALL = "all"
 FIRST = "0"
 
@@ -15,12 +15,12 @@ Capability = tuple[int, int]
 
 
 def shown(capability: Capability) -> str:
-    """As NVIDIA writes it: 8.6. So it does the versions of CUDA."""
+    """Return the text for a capability, or for a CUDA version, such as 8.6."""
     return f"{capability[0]}.{capability[1]}"
 
 
 def pci_address(text: str) -> str:
-    """A PCI address as CUDA writes it, `0000:3b:00.0`, with small letters; empty where the text is none.
+    """Return a PCI address in CUDA's format, `0000:3b:00.0`, in lower case, or "" if the text isn't an address.
 
     NVML writes the domain with eight digits (`nvmlPciInfo_t.busId`), `cuDeviceGetPCIBusId` with four.
     """
@@ -30,7 +30,7 @@ def pci_address(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that uses a GPU. `name` is empty and `memory_bytes` None where the driver does not tell."""
+    """A process that uses a GPU. If the driver doesn't report them, `name` is empty and `memory_bytes` is None."""
 
     pid: int
     name: str = ""
@@ -39,10 +39,10 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A part of a GPU that is divided (MIG).
+    """An instance of a divided GPU (MIG).
 
-    `name` is its GPU's with the profile at the end (`NVIDIA A100-SXM4-40GB MIG 1g.5gb`). `index` names it in CDI: the
-    GPU's index, and its own on that GPU (`0:1`).
+    `name` is the name of the GPU with the profile at its end (`NVIDIA A100-SXM4-40GB MIG 1g.5gb`). `index` is the name
+    in CDI: the index of the GPU, and of the instance on that GPU (`0:1`).
     """
 
     index: str
@@ -52,20 +52,25 @@ class Instance:
 
     @property
     def profile(self) -> str:
-        """Its size in NVIDIA's words: `1g.5gb`."""
+        """NVIDIA's name for the size: `1g.5gb`."""
         return self.name.rpartition(" MIG ")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a GPU is set and attached, as far as that moves times; None where its driver does not tell.
+    """Settings and links of a GPU that affect times. A value that the driver doesn't report is None.
 
-    What changes by itself is not here: clocks of the moment, and the generation of the PCIe link, which idling lowers.
-    `power_limit_watts` lies between `least` and `most`. `sm_clock_most_mhz` and `memory_clock_most_mhz` are what the
-    GPU reaches; `application_…` are those asked for computing (`nvidia-smi -ac`). Locked clocks cannot be read.
-    `ecc_pending` is what holds after the next start. `compute_mode` is `default`, `exclusive process` or `prohibited`.
-    `pcie_generation` is the most that GPU and slot can together, `pcie_generation_most` the GPU alone; widths are in
-    lanes. `virtualization` is `none`, `passthrough` or `vGPU`; `display`: a screen is driven by it.
+    Values that change on their own aren't included: the current clocks, and the current generation of the PCIe link,
+    which drops when the GPU is idle. Locked clocks can't be read.
+
+    - `power_limit_watts` is between `least` and `most`.
+    - `sm_clock_most_mhz`, `memory_clock_most_mhz`: the highest clocks. `application_…`: the application clocks
+      (`nvidia-smi -ac`).
+    - `ecc_pending`: the mode after the next restart.
+    - `compute_mode`: `default`, `exclusive process` or `prohibited`.
+    - `pcie_generation`: the highest that GPU and slot support together. `pcie_generation_most`: the GPU's highest.
+    - `pcie_width`, `pcie_width_most`: in lanes.
+    - `virtualization`: `none`, `passthrough` or `vGPU`. `display`: whether the GPU drives a screen.
     """
 
     persistence: bool | None = None
@@ -88,16 +93,16 @@ class Settings:
     display: bool | None = None
 
     def told(self) -> dict[str, Any]:
-        """What is known, by name."""
+        """Return the known values by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One GPU. `index` is NVML's and `nvidia-smi`'s; `capability` is its compute capability.
+    """One GPU. `index` is the number in NVML and `nvidia-smi`; `capability` is the compute capability.
 
-    `processes` are those that compute on it; `is_partitioned` says that it is divided into `instances` (MIG). `pci` is
-    its address as `pci_address` writes it, empty where that is not known.
+    `processes` are the processes that compute on the GPU. `is_partitioned`: the GPU is divided into `instances` (MIG).
+    `pci` is the address in the format of `pci_address`, or empty if it isn't known.
     """
 
     index: int
@@ -113,37 +118,38 @@ class Card:
 
     @property
     def names(self) -> set[str]:
-        """What it and its instances are called: indices and UUIDs."""
+        """Indices and UUIDs of the GPU and its instances."""
         return {str(self.index), self.uuid, *(name for each in self.instances for name in (each.index, each.uuid))}
 
 
 @dataclass(frozen=True, slots=True)
 class UsedGpu:
-    """A GPU that a launch's work was on, as its driver told the launch. `pci`: as a Card's."""
+    """A GPU that a launch's work ran on, as reported by its driver. `pci` has the format of `pci_address`."""
 
     name: str
     capability: Capability
     pci: str = ""
 
     def may_be(self, card: Card) -> bool:
-        """Whether it is the card, or one of its instances (MIG), which have its address and a name of their own.
+        """Return whether this can be the given GPU or one of its MIG instances, which have the same address.
 
-        Where one of the two addresses is not known, the same compute capability is enough.
+        If one of the two addresses isn't known, the compute capabilities are compared instead.
         """
         return self.pci == card.pci if self.pci and card.pci else self.capability == card.capability
 
 
 def described(gpu: Card | UsedGpu) -> str:
-    """Its name, and in brackets what tells it from others of that name."""
+    """Return the name of a GPU, with its compute capability and PCI address in brackets."""
     facts = filter(None, [f"compute capability {shown(gpu.capability)}", gpu.pci])
     return f"{gpu.name} ({', '.join(facts)})"
 
 
 def differing(first: Any, second: Any, but: Sequence[str] = ()) -> list[tuple[str, Any, Any]]:
-    """What differs between the GPUs of two run.json's hosts: what it is called, and both values.
+    """Return the differences between the GPUs of two run.json's hosts: name and both values.
 
-    `GPU 0 power_limit_watts`, 400, 250. Only what both tell counts: older runs tell less. Of a GPU of another model
-    the name alone is given. Nothing is said of the keys `but`, and of what moves no time.
+    An example is `GPU 0 power_limit_watts`, 400, 250. Keys that only one of them has are ignored, because older runs
+    have fewer keys. If the models differ, only the name is returned. The keys `but`, and keys without an effect on
+    times, are ignored too.
     """
     lists = [each if isinstance(each, Sequence) and not isinstance(each, str) else None for each in (first, second)]
     one, other = lists
@@ -167,9 +173,9 @@ def differing(first: Any, second: Any, but: Sequence[str] = ()) -> list[tuple[st
 class GpuHost:
     """The GPUs of a machine and its driver.
 
-    `driver` is the driver's version (`535.104.05`), `cuda` the newest CUDA that it knows. `absent` says, in a clause,
-    why nothing is known where that is so; then the rest is empty. `is_here` is False of another machine than this one:
-    what it has, only a launch can tell. `all_or_none`: its containers cannot be given one of several, as on WSL2.
+    `driver` is the driver's version (`535.104.05`), and `cuda` the newest CUDA that it supports. `absent` is a clause:
+    the reason why nothing is known. The other fields are then empty. `is_here` is False for another machine, whose
+    GPUs only a launch can report. `all_or_none`: containers can't get one of several GPUs, as on WSL2.
     """
 
     cards: Sequence[Card] = ()
@@ -180,11 +186,11 @@ class GpuHost:
     all_or_none: bool = False
 
     def chosen(self, gpus: Sequence[str]) -> list[Card]:
-        """The cards that are meant by indices, UUIDs or `all`; what it does not have is passed over.
+        """Return the GPUs with these indices or UUIDs, or all of them for `all`. Unknown names are ignored.
 
-        An instance (MIG) means its card.
+        The name of a MIG instance selects its GPU.
         """
-        # a driver may not tell of its instances
+        # a driver may hide the names of instances
         meant = {*gpus, *(index for index, colon, _ in (name.partition(":") for name in gpus) if colon)}
         return [card for card in self.cards if ALL in meant or card.names & meant]
 
@@ -193,7 +199,7 @@ class GpuHost:
 class GpuCode:
     """GPU code in a wheel or a library, as compute capabilities: machine code, and PTX that a driver compiles.
 
-    `ptx_alone` are those among `machine` for which some modules of the wheel have PTX and no machine code.
+    `ptx_alone` are the capabilities among `machine` for which some modules of the wheel have PTX only.
     """
 
     machine: tuple[Capability, ...]
@@ -202,9 +208,9 @@ class GpuCode:
 
     @classmethod
     def parse(cls, text: str, ptx_alone: str = "") -> "GpuCode":
-        """The catalogue's `gpu_code` ("sm_35 sm_70 compute_80") and `ptx_alone`, in the words of TensorFlow's build.
+        """Parse the catalog's `gpu_code` ("sm_35 sm_70 compute_80") and `ptx_alone`.
 
-        There, `sm_XY` is machine code, and `compute_XY` both machine code and PTX.
+        In the notation of TensorFlow's build, `sm_XY` is machine code, and `compute_XY` is both machine code and PTX.
         """
         code = _capabilities(text)
         return cls(
@@ -214,15 +220,15 @@ class GpuCode:
         )
 
     def runs_on(self, capability: Capability) -> bool:
-        """Whether some of the machine code runs there: on its own major version, from its own minor version on."""
+        """Return whether some machine code runs there: it has the same major version, and no higher minor version."""
         return _runs(self.machine, capability)
 
     def all_runs_on(self, capability: Capability) -> bool:
-        """Whether every module has machine code that runs there."""
+        """Return whether every module has machine code that runs there."""
         return _runs(tuple(own for own in self.machine if own not in self.ptx_alone), capability)
 
     def compiles_for(self, capability: Capability) -> bool:
-        """Whether some of the PTX can be compiled for it: for its own capability and all newer ones."""
+        """Return whether some PTX can be compiled for this capability: PTX of the same or an older one."""
         return any(capability >= own for own in self.ptx)
 
 
@@ -235,13 +241,13 @@ def _runs(machine: Sequence[Capability], capability: Capability) -> bool:
     return any(major == own_major and minor >= own_minor for own_major, own_minor in machine)
 
 
-#: The name that NVIDIA's devices have in CDI, the Container Device Interface.
+#: The name of NVIDIA's devices in CDI, the Container Device Interface.
 KIND = "nvidia.com/gpu"
-#: What containers may do with a GPU. compute: CUDA; utility: NVML and nvidia-smi. Not graphics, and not video.
+#: Driver capabilities of containers. compute: CUDA; utility: NVML and nvidia-smi. Not graphics, and not video.
 CAPABILITIES = ("compute", "utility")
 
-#: What clocks are locked to where no number is given: those that a GPU keeps up within its power limit under any work.
+#: The clock of `--lock-clocks` that a GPU can hold within its power limit under any work.
 BASE_CLOCK = "base"
 
-#: What a run on the CPU knows of GPUs.
+#: The GPUs of a run on the CPU: unknown.
 CPU_ALONE = GpuHost(absent="the run is on the CPU")

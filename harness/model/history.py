@@ -1,4 +1,4 @@
-"""What a history holds: the summary of a run, and series of points over many of them."""
+"""Data of a history: the summary of a run, and time series over many runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Software:
-    """What an environment was made of: a hash of its `pins`, which map package to version, and the image that ran."""
+    """Software of an environment: the image that ran, and its `pins` (package to version) with a hash of them."""
 
     lock: str
     image: str
@@ -24,7 +24,7 @@ class Software:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A scenario as it was measured: a hash of its own files, and its title."""
+    """The version of a scenario that was measured: a hash of its files without the kit's, and its title."""
 
     hash: str
     title: str
@@ -32,9 +32,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Measurer:
-    """A machine that measured a run or a part of it: its identity, and what makes its times what they are.
+    """A machine that measured a run or a part of it: its identity, and facts that affect its times.
 
-    `driver` is the GPUs' models and their driver, empty for a run on the CPU.
+    `driver` is the GPUs' models and their driver, or empty for a run on the CPU.
     """
 
     machine: Machine
@@ -47,13 +47,14 @@ class Measurer:
 
 @dataclass(frozen=True, slots=True)
 class CellPoint:
-    """What a run says of one cell.
+    """The result of one cell in one run.
 
-    `machine` is the id of the one that measured it. `reference` is the environment and `against` the axes of the cell
-    that its group is set against, empty of that cell itself and where there is none. `ratio` is log(time of the cell /
-    time of its reference), above 0 where the cell takes longer, the mean over `rounds` of the paired log-ratios, and
-    `low` to `high` its 95 % interval; None where there is no such number. `seconds` are a step's, with their interval:
-    for drawing only.
+    - `machine`: the id of the machine that measured it.
+    - `reference`, `against`: environment and axes of the baseline cell. They are empty for the baseline cell, and if
+      there is none.
+    - `ratio`: log(time of the cell / time of its baseline), above 0 if the cell takes longer: the mean of the paired
+      log-ratios over `rounds`. `low` to `high` is the 95 % interval. Without a result, they are None.
+    - `seconds`: time per step, with its interval, only for charts.
     """
 
     machine: str
@@ -76,12 +77,12 @@ class CellPoint:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """All that a history keeps of a run.
+    """The data that a history keeps of a run.
 
-    `started` is ISO 8601, UTC; `commit` the project's; `reference` the environment that the others are set against;
-    `way` says what else makes times incomparable: cores, clock, and how rounds were interleaved. `kit` is a hash of the
-    worker's files. `software` is by environment, `scenarios` by name; `merged` are the ids of the runs that it was made
-    of, empty where it was measured as one.
+    `started` is ISO 8601, UTC. `commit` is the project's. `reference` is the baseline environment. `way` lists other
+    facts that make times incomparable: cores, clock, and how rounds were interleaved. `kit` is a hash of the worker's
+    files. The keys of `software` are environments, the keys of `scenarios` their names. `merged` are the ids of the
+    runs that were merged into this one, or empty.
     """
 
     run: str
@@ -103,10 +104,10 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Key:
-    """What is the same throughout a series: points of different keys are never compared.
+    """Key of a time series. Points of different keys are never compared.
 
-    `machine` is an id. `axes` and `against` are sorted (axis, value) pairs; `against` are those of the reference's
-    cell. `way` as in `Summary`.
+    `machine` is an id. `axes` and `against` are sorted (axis, value) pairs, `against` for the baseline cell. `way` is
+    as in `Summary`.
     """
 
     machine: str
@@ -121,23 +122,23 @@ class Key:
 
     @property
     def cell(self) -> str:
-        """The cell as reports name it: `step tf2.0 cpu call=fit mode=eager`."""
+        """Name of the cell in reports: `step tf2.0 cpu call=fit mode=eager`."""
         return " ".join(
             [self.scenario, self.environment, self.device, *(f"{axis}={value}" for axis, value in self.axes)]
         )
 
     @property
     def versus(self) -> str:
-        """The reference, with those of its axes that differ from the cell's: `tf1.14 mode=graph`; empty without one."""
+        """Baseline, with the axes that differ from the cell's: `tf1.14 mode=graph`. Empty without a baseline."""
         differing = [f"{axis}={value}" for axis, value in self.against if (axis, value) not in self.axes]
         return " ".join([self.reference, *differing]) if self.reference else ""
 
 
 class Origin(NamedTuple):
-    """What a point was measured with: where it changes, so may the number.
+    """Software and machine of a point. If one of them changes, the number may change too.
 
-    `lock` and `image` are of the environment that is measured, `reference_lock` is of its reference, `scenario` a hash
-    of the scenario's files, `machine` the machine's name when it measured.
+    `lock` and `image` belong to the measured environment, `reference_lock` to its baseline. `scenario` is a hash of the
+    scenario's files, and `machine` the machine's name at the time of the run.
     """
 
     driver: str
@@ -152,7 +153,7 @@ class Origin(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One run's number in a series: `log_ratio`, `low`, `high` and `seconds` as in `CellPoint`."""
+    """The result of one run in a series: `log_ratio`, `low`, `high` and `seconds` as in `CellPoint`."""
 
     run: str
     started: str
@@ -169,7 +170,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The points of one key in the order in which their runs began."""
+    """The points of one key, in the order in which their runs started."""
 
     key: Key
     points: Sequence[Point]
@@ -177,7 +178,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A run of a history: what is known of it beside its points, of which it has `points`."""
+    """A run of a history, with facts about it and the number of its `points`."""
 
     run: str
     started: str
@@ -189,7 +190,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Words that someone put to a moment: ISO 8601, a date or an instant in UTC."""
+    """A user's note on a point in time: ISO 8601, a date or an instant in UTC."""
 
     when: str
     text: str
@@ -197,11 +198,11 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What measuring both sides again said of a change: `confirmed`, or refuted.
+    """Result of measuring both sides of a change again: `confirmed`, or refuted.
 
-    `key` is the series', `since` the run that the change was seen to begin with, `suspects` what differed there.
-    `run` is the run that measured both sides, `when` its start; `ratio` is time(after) / time(before) there, from `low`
-    to `high`.
+    - `key`: the series. `since`: the first run with the change. `suspects`: the differences in that run.
+    - `run`: the run that measured both sides. `when`: its start.
+    - `ratio`: time(after) / time(before) in that run, with the interval from `low` to `high`.
     """
 
     key: Key

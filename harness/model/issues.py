@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from harness.model.errors import UsageError
 
-#: What issues of these repositories are called, before the `#`.
+#: Abbreviations of repositories, which precede the `#` in an issue's name.
 REPOSITORIES = {"T": "tensorflow/tensorflow", "K": "keras-team/keras", "TK": "keras-team/tf-keras"}
 
 _LETTERS = {repository: letters for letters, repository in REPOSITORIES.items()}
@@ -20,25 +20,25 @@ HOW_TO_WRITE = (
     "of an issue on GitHub."
 )
 
-#: More names than this are not read in an error.
+#: The most names that an error lists.
 _LISTED = 12
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Issue:
-    """An issue, or a pull request, of a repository on GitHub, `owner/name`."""
+    """An issue or a pull request of a repository on GitHub (`owner/name`)."""
 
     repository: str
     number: int
 
     @property
     def short(self) -> str:
-        """`T#33487`; with the repository's whole name where it has no letters: `tensorflow/addons#2273`."""
+        """Short name, such as `T#33487`. Other repositories have their full name: `tensorflow/addons#2273`."""
         return f"{_LETTERS.get(self.repository, self.repository)}#{self.number}"
 
     @property
     def url(self) -> str:
-        """Where it is read."""
+        """Address of the issue."""
         return f"https://github.com/{self.repository}/issues/{self.number}"
 
     def __str__(self) -> str:
@@ -46,15 +46,15 @@ class Issue:
 
 
 def parse(text: str) -> Issue:
-    """The issue that a name, a number (of tensorflow/tensorflow), or a URL means.
+    """Return the issue for a name, a number (of tensorflow/tensorflow) or a URL.
 
-    Raises UsageError, with how to write it, for any other text.
+    Raises UsageError, with the expected format, for any other text.
     """
     match = _URL.fullmatch(text.strip()) or _NAME.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"{text!r} is not the name of an issue.", HOW_TO_WRITE)
     repository = REPOSITORIES.get((match[1] or "T").upper(), match[1])
-    # GitHub tells no case apart
+    # names of repositories are case-insensitive on GitHub
     return Issue(repository.lower() if repository.lower() in _LETTERS else repository, int(match[2]))
 
 

@@ -1,4 +1,4 @@
-"""Launches, each a fresh process: the job that goes in, and what came out, as it is stored."""
+"""Launches, each a fresh process: its job, and its stored record."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,10 +18,10 @@ SCHEMA = 1
 JOB_SCHEMA = 1
 
 
-#: How many turns a launch takes if a pilot tells nothing, and the fewest with any --measure.
+#: The number of turns of a launch if a pilot doesn't set it, and the fewest with any --measure.
 USUAL_TURNS, FEWEST_TURNS = 20, 3
 
-#: A sample is no shorter, in seconds, however little a launch is to measure: a clock is read in a microsecond.
+#: The shortest sample, in seconds, for any --measure. Reading a clock takes about 1 µs.
 SHORTEST_SAMPLE = 0.001
 
 
@@ -33,32 +33,32 @@ class Protocol(StrEnum):
 
 
 class Interleave(StrEnum):
-    """How the cells of a round are measured: all alive together, in turns, or launch after launch."""
+    """How the launches of a round are measured: interleaved, or one after the other."""
 
     TURNS = "turns"
     LAUNCHES = "launches"
 
 
 class Clock(StrEnum):
-    """What is measured of a step: time by the clock on the wall, or the process's CPU time, in all its threads."""
+    """The measured time of a step: wall-clock time, or the CPU time of the process in all its threads."""
 
     WALL = "wall"
     CPU = "cpu"
 
     @property
     def time(self) -> str:
-        """What is measured, in words."""
+        """Name of the measured time in sentences."""
         return "CPU time" if self is Clock.CPU else "time"
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How long a launch warms up and measures, in seconds, and how long a sample lasts at least.
+    """How long a launch warms up and measures, and the shortest sample, in seconds.
 
-    In a plan, seconds that are None are set by each group's pilot; a job's are always numbers.
-    `calls_per_sample` is how many calls of the scenario's step make one sample; the pilot fixes it for a run's later
-    launches. None: the worker finds it while it warms up. With `turns`, a launch takes so many samples, each when it is
-    told to, and not as many as `measure_seconds` hold. The document's protocol uses none of these.
+    In a plan, each group's pilot sets the seconds that are None. In a job, all seconds are numbers.
+    `calls_per_sample` is the number of calls of the scenario's step in one sample. The pilot sets it for the later
+    launches. If it is None, the worker finds it during the warm-up. With `turns`, a launch takes this number of
+    samples, each on request, and ignores `measure_seconds`. The document's protocol uses none of these fields.
     """
 
     protocol: Protocol = Protocol.TIME
@@ -70,14 +70,14 @@ class Sampling:
 
     @property
     def is_open(self) -> bool:
-        """Whether a length is left to the pilot."""
+        """Whether the pilot sets a length."""
         return self.protocol is Protocol.TIME and None in (self.warmup_seconds, self.measure_seconds)
 
     def sampled(self, *, in_turns: bool) -> "Sampling":
-        """The sampling with the length of its samples, and how many turns a launch takes, if any.
+        """Return the sampling with the length of its samples, and with the number of turns for interleaved launches.
 
-        Three samples at least are within what a launch is to measure, if that is typed. If it is left to a pilot, it
-        takes as many turns as usually.
+        With an explicit `measure_seconds`, a launch takes at least FEWEST_TURNS samples in that time. If a pilot sets
+        the time, it takes USUAL_TURNS turns.
         """
         measure = self.measure_seconds
         if measure is None:
@@ -88,7 +88,7 @@ class Sampling:
 
     @property
     def of_pilots(self) -> "Sampling":
-        """How the pilot samples; its times are in no statistic. Its calls make a sample of the later launches too."""
+        """Sampling of the pilot. Its times are in no statistic. Later launches use its calls per sample."""
         if self.is_open:
             return replace(LONG, sample_seconds=self.sample_seconds)
         if self.warmup_seconds is None or self.measure_seconds is None:  # the document's protocol has no lengths
@@ -101,20 +101,20 @@ class Sampling:
         )
 
 
-#: How the pilot samples if the plan says all, or shorter than so many seconds: enough to find broken cells and warm
-#: caches.
+#: Sampling of the pilot if the plan fixes all lengths; seconds, or less. This is enough to find broken cells and to
+#: fill caches.
 BRIEF = 0.1
 SHORT = Sampling(protocol=Protocol.TIME, warmup_seconds=BRIEF, measure_seconds=BRIEF)
-#: ... and if it is to find out how long to warm up and to measure: from the first step on, and for some while.
+#: Sampling of the pilot if it sets how long launches warm up and measure. It has no warm-up.
 LONG = Sampling(protocol=Protocol.TIME, warmup_seconds=0.0, measure_seconds=1.5)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a launch may use: CPUs by number (all where None), memory in bytes (no limit where None), seconds.
+    """Limits of a launch: CPU numbers (None: all), memory in bytes (None: no limit), and seconds.
 
-    `gpus` are indices as NVML counts, UUIDs, or `all`; none on a CPU. `first_start_seconds` is what a launch may take
-    whose GPU code the driver may have to compile first, where that is more than `seconds`.
+    `gpus` are NVML's indices, UUIDs, or `all`; empty on a CPU. `first_start_seconds` is the limit, if it is higher than
+    `seconds`, of a launch whose GPU code the driver may have to compile first.
     """
 
     cpus: tuple[Cpu, ...] | None = None
@@ -126,13 +126,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One launch to be done.
+    """One requested launch.
 
-    `files` maps relative names to the bytes that go in beside the worker: the scenario's script and the kit.
-    `environ` holds the axes that are process variables, `settings` those that the kit applies: the scenario does not
-    get them as arguments. `thorough`: it also looks, untimed, at what need be seen only once. With `profile_calls`
-    nothing is timed: the first call is profiled, and so many later ones. `waits`: it waits when all is built, before it
-    warms up, because it starts beside others.
+    - `files`: relative names and contents of the scenario's script and the kit.
+    - `environ`: the axes that are environment variables. `settings`: the axes that the kit applies. The scenario
+      doesn't get either as arguments.
+    - `thorough`: the scenario also makes its untimed checks.
+    - `profile_calls`: time nothing, but profile the first call and this number of later calls.
+    - `waits`: wait after the build, before the warm-up, because other launches start at the same time.
     """
 
     cell: Cell
@@ -147,7 +148,7 @@ class Job:
     waits: bool = False
 
     def document(self, *, die_with_parent: bool, artifacts: str) -> dict[str, Any]:
-        """The JSON document that the worker reads."""
+        """Return the JSON document that the worker reads."""
         sampling, beside = self.sampling, {*self.environ, *self.settings}
         return {
             "schema": JOB_SCHEMA,
@@ -191,20 +192,20 @@ class Status(StrEnum):
 #: The statuses that make a run end with exit code 1.
 BROKEN = frozenset({Status.FAILED, Status.TIMEOUT, Status.OOM, Status.CPU_FALLBACK, Status.OTHER_GPU})
 
-#: What a cell's first launch on a GPU observes under TensorFlow's profiler, and while that pass is under way.
+#: The observation of TensorFlow's profiler in a cell's first launch on a GPU, and its value while the profiler runs.
 ON_DEVICE, UNDER_WAY = "time on the device", "under way"
 
-#: The resource of a pilot during which images of other environments were being made.
+#: The resource of a pilot during which images of other environments were built.
 BESIDE_BUILDS = "beside_builds"
-#: How many CPUs a launch could use at most, by the quotas of its control groups.
+#: The resource with the most CPUs that a launch could use, by the quotas of its control groups.
 CPU_QUOTA = "cpu_quota"
 
-#: The resource that says how many other launches started at the same time, each on a CPU of its own.
+#: The resource with the number of other launches that started at the same time, each on its own CPU.
 BESIDE_STARTS = "beside_starts"
 
 
 class Role(StrEnum):
-    """What a launch is for. Only `measure` and `control` launches enter a statistic."""
+    """Purpose of a launch. Only `measure` and `control` launches enter a statistic."""
 
     PILOT = "pilot"
     MEASURE = "measure"
@@ -214,7 +215,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One timed batch: its length in seconds, how many steps it held, and what the process used of CPUs, if told."""
+    """One timed batch: seconds, number of steps, and CPU seconds of the process (None if unknown)."""
 
     seconds: SampleSeconds
     steps: Some
@@ -223,16 +224,17 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is known of one process that executed a cell, whatever became of it.
+    """Record of one process that executed a cell, whether it succeeded or not.
 
-    `phases` are seconds by name, in order, and `phases_cpu` the CPU seconds that the process used in them, where it
-    could tell; `samples` are what is measured, and `alone` what a launch that took turns measured in one go after them,
-    for a check; `memory` has pairs of calls made and the bytes that the process then held, in the order of the calls;
-    `error` is one line that says what went wrong; `stderr` is the end of the process's standard error;
-    `not_kept` has a line for each thing among its artifacts that was refused, the first twenty;
-    `observations` are what the scenario saw that is no time; `resources` are numbers by the names of
-    docs/dev/contracts.md (CPU, memory, and what the machine's CPUs did meanwhile); `gpus` are those that the work was
-    on; `pins` are the packages that were installed where it ran; `image` is what ran: an image's id, or a lock's hash.
+    - `phases`: seconds by name, in order. `phases_cpu`: CPU seconds of the process in each phase, if it reports them.
+    - `samples`: the timed samples. `alone`: samples of an interleaved launch without interleaving, for a check.
+    - `memory`: pairs of the calls made and the bytes that the process then held, in the order of the calls.
+    - `error`: the problem, in one line. `stderr`: the end of the process's standard error.
+    - `not_kept`: a line for each refused artifact, the first 20.
+    - `observations`: values of the scenario that aren't times.
+    - `resources`: the numbers of docs/dev/worker-protocol.md about CPU, memory and GPU.
+    - `gpus`: the GPUs that the work ran on.
+    - `pins`: the packages installed in the environment. `image`: the id of the image, or the hash of the lock.
     """
 
     status: Status
@@ -254,18 +256,18 @@ class Seen:
 
     @property
     def fixes_calls(self) -> bool:
-        """Whether its scenario fixes how often it calls (`bench.once`, `bench.memory`): it takes no turns."""
+        """Whether the scenario fixes the number of calls (`bench.once`, `bench.memory`), so it can't be interleaved."""
         return bool(self.memory) or (self.calls_per_sample is None and [each.steps for each in self.samples] == [1])
 
     @property
     def ended_under_profiler(self) -> bool:
-        """Whether the process ended while TensorFlow's profiler ran, after its samples: without that it may go well."""
+        """Whether the process ended in TensorFlow's profiler, after its samples. Without it, a launch may succeed."""
         return self.status in BROKEN and self.observations.get(ON_DEVICE) == UNDER_WAY
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Seen):
-    """What a backend hands back: what it saw, the worker's first words, and the artifacts' names and contents."""
+    """A backend's result of a launch: its record, the worker's `hello` event, and the artifacts by name."""
 
     hello: Mapping[str, Any] = field(default_factory=dict)
     artifacts: Mapping[str, bytes] = field(default_factory=dict)
@@ -273,16 +275,17 @@ class Outcome(Seen):
 
 @dataclass(frozen=True, kw_only=True)
 class Launch(Seen):
-    """One line of launches.jsonl: what was seen, and its place in the run.
+    """One line of launches.jsonl: the record of a launch, and its position in the run.
 
-    `group` names the group, `round` counts from 0 (the pilot), `attempt` counts how often that round of that group
-    was begun, from 0, `order` is the launch's place in the round, and `started` is the instant in ISO 8601, UTC.
-    Of launches that took turns, `block` says which were alive together, from 0, and `places` has of each sample its
-    place in its turn, from 0; sample i is of turn i. It is empty where launches were measured one after the other.
-    `seconds` is how long it took as seen from outside, from the request until its files were taken from it: what one
-    more costs, less the removal of what it left, before which it is stored; others' turns are not in it. Launches that
-    start at the same time have equal shares of that, so that their sum is wall-clock time. `artifacts` are paths,
-    relative to the run's folder.
+    - `round`: 0 is the pilot. `attempt`: the repetition of that round of that group, from 0.
+    - `order`: the launch's position in the round.
+    - `started`: the instant in ISO 8601, UTC.
+    - `block`: for interleaved launches, which of them were measured together, from 0.
+    - `places`: for interleaved launches, the position of sample i in turn i, from 0. Otherwise empty.
+    - `seconds`: how long the launch took, measured from outside: from the request until its files were copied out.
+      The removal of the container and other launches' turns aren't included. Launches that start at the same time have
+      equal shares of that time, so that the sum is wall-clock time.
+    - `artifacts`: paths, relative to the run's folder.
     """
 
     group: str
@@ -301,12 +304,12 @@ class Launch(Seen):
 
     @property
     def only_observed(self) -> bool:
-        """Whether it timed nothing and had nothing to time: its scenario observes, and that is all it does."""
+        """Whether the launch succeeded and timed nothing, because its scenario only observes."""
         return self.status is Status.OK and not self.samples and bool(self.observations)
 
     @cached_property
     def steps(self) -> int:
-        """How many steps were timed."""
+        """Number of timed steps."""
         return sum(sample.steps for sample in self.samples)
 
     @cached_property

@@ -1,6 +1,6 @@
-"""The ranges of the numbers that come in: from a worker, and from the files of a run.
+"""Ranges of the numbers that a worker sends and that the files of a run contain.
 
-They are far wider than what is measured, and narrow enough that sums, squares and ratios of them stay numbers.
+They are much wider than measured values, and narrow enough that their sums, squares and ratios are finite.
 """
 
 from collections.abc import Mapping
@@ -30,27 +30,27 @@ class Within:
         return found
 
 
-#: Seconds of one sample: a nanosecond, which is what clocks count in, to four months.
+#: Seconds of one sample: from 1 ns, the resolution of clocks, to four months.
 SAMPLE = Within(1e-9, 1e7)
-#: Seconds of a phase, of a launch, and of what a run is asked to take: up to thirty years.
+#: Seconds of a phase, a launch or a budget: up to thirty years.
 LENGTH = Within(0.0, 1e9)
-#: What is counted in whole: floats have all of these.
+#: Counts: integers that a float represents exactly.
 COUNT = Within(0, 2**53)
-#: Bytes, which are counted in 64 bits.
+#: Bytes: 64-bit integers.
 BYTES = Within(0, 2**63 - 1)
-#: What a worker tells of the machine: seconds, bytes, counts.
+#: Resources that a worker reports: seconds, bytes, counts.
 AMOUNT = Within(0.0, 2.0**64)
 #: Rounds and attempts.
 ROUNDS = Within(0, 1_000_000)
-#: CPUs: the kernel knows no machine with more (its highest NR_CPUS).
+#: CPU numbers: the highest NR_CPUS of the kernel.
 CPUS = Within(0, 8192)
 #: Shares, such as a margin.
 SHARE = Within(1e-6, 1.0)
 
-#: An amount that is not zero, and smaller than this, is none: 1 / 5e-324 is infinite.
+#: The smallest amount other than zero: 1 / 5e-324 would be infinite.
 LEAST = 1e-30
-#: What an observation or a fingerprint may have in it, on both sides of zero; and how deep it may be nested: far more
-#: than results need, far less than what makes a writer of JSON fail.
+#: The largest absolute number in an observation or a fingerprint, and the deepest nesting. Both are far more than
+#: results need, and the depth is far less than a JSON writer supports.
 MOST, DEPTH = 1e100, 32
 
 SampleSeconds = Annotated[float, SAMPLE]
@@ -65,7 +65,7 @@ Cpu = Annotated[int, CPUS]
 
 
 def wrong(value: object, depth: int = DEPTH) -> str:
-    """What is wrong with a JSON value that a scenario made, as a clause; empty where nothing is."""
+    """Return the problem of a JSON value from a scenario, as a clause, or "" if it is valid."""
     kind = type(value)
     if kind is str or kind is bool or value is None:
         return ""
@@ -78,5 +78,5 @@ def wrong(value: object, depth: int = DEPTH) -> str:
 
 
 def is_amount(value: float) -> bool:
-    """Whether it is an amount: zero, or within the range and not next to nothing."""
+    """Return whether the value is a valid amount: 0, or in the range and not too small."""
     return value == 0.0 or LEAST <= value <= AMOUNT.most

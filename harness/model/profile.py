@@ -1,4 +1,4 @@
-"""Profiles: what cProfile saw of a launch's first call, or of later ones."""
+"""Profiles of a launch's first call or of later calls, made by cProfile."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ SCHEMA = 1
 
 
 class Part(StrEnum):
-    """What was profiled: the first call, which builds, or later calls, which do the work."""
+    """Profiled part: the first call, which builds, or later calls, which do the work."""
 
     FIRST_CALL = "first call"
     STEADY = "steady"
 
     @property
     def file(self) -> str:
-        """The name of its artifacts without the ending: `.pstats` for people, `.json` for the harness."""
+        """Name of the artifacts without the ending: `.pstats` for people, `.json` for harness."""
         return self.value.replace(" ", "-")
 
 
 class Caller(NamedTuple):
-    """Another function's calls of one: the caller's place among the profile's functions, how many, and seconds.
+    """One caller of a function: its place among the profile's functions, the number of calls, and seconds.
 
-    `own` is the time in the function itself during these calls, `cumulative` with all that it called.
+    `own` is the time in the called function itself during these calls. `cumulative` includes the functions it called.
     """
 
     place: int
@@ -33,10 +33,10 @@ class Caller(NamedTuple):
 
 
 class Function(NamedTuple):
-    """One function of a profile. For what is written in C `file` is `~`, and `name` says what it is.
+    """One function of a profile. If it is written in C, `file` is `~`, and `name` describes it.
 
-    `calls` is how often it was called, `primitive` without recursion; `own` are seconds in the function itself,
-    `cumulative` seconds with all that it called.
+    `calls` is the number of calls, `primitive` without recursion. `own` are the seconds in the function itself, and
+    `cumulative` the seconds including the functions it called.
     """
 
     file: str
@@ -51,11 +51,11 @@ class Function(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What one profile holds: of how many `calls`, how many `steps` each took, how many `seconds` all.
+    """One profile: the number of `calls`, the `steps` per call, the total `seconds`, and the functions.
 
-    `plain_seconds` is what as many calls took without the profiler, where that is known. `stacks` are samples of the
-    stack, of later calls in as many of their own: seconds, and the places of the functions on it, the outermost first.
-    Functions written in C are not on it.
+    `plain_seconds` is the time of the same number of calls without the profiler, if it is known. `stacks` are samples
+    of the stack during separate later calls: seconds, and the places of the functions, the outermost first. Functions
+    written in C are missing.
     """
 
     part: Part
@@ -69,5 +69,5 @@ class Profile:
 
     @property
     def own(self) -> float:
-        """Seconds in all functions: what shares are of. It is less than `seconds` by what the profiler itself took."""
+        """Seconds in all functions, the whole for shares. It is less than `seconds` by the profiler's own time."""
         return sum(function.own for function in self.functions)

@@ -1,4 +1,4 @@
-"""Runs: one invocation of the matrix, what was asked and on what machine."""
+"""Runs: one invocation of the matrix, with its plan and its machine."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,24 +15,28 @@ from harness.model.texts import joined
 
 SCHEMA = 1
 
-#: The version of the rules of docs/explanation/how-it-measures.md, by which verdicts are made. Runs that do not say
-#: theirs have the first: four rounds, no residual as a prior, nothing subtracted from the time. By the second, CPU
-#: contention was subtracted only if ticks showed it. By the third, the residual was of all cells but one that scattered
-#: unlike the others. By the fourth, a comparison learned from its own two cells however they scattered, intervals did
-#: not allow for a wrong correction of CPU contention, and a clock that falls in every launch was taken for a trend.
+#: The version of the rules for verdicts in docs/explanation/how-it-measures.md. Runs without a version have the first.
+#:
+#: 1. Four rounds, no residual as a prior, nothing subtracted from the time.
+#: 2. CPU contention was subtracted only if ticks showed it.
+#: 3. The residual was from all cells except one with another variability than the others.
+#: 4. A comparison learned from its two cells for any variability. Intervals didn't allow for a wrong correction of CPU
+#:    contention. A clock that falls in every launch counted as a trend.
 RULES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The cells that will be compared with one another.
+    """Cells that are compared with one another.
 
-    `name` is unique in a plan; `axes` are the values that all of its cells share. `control` is the cell that the others
-    are compared with; None if nothing is compared, or if nothing depends on the A/A control. If the group is
-    `controlled`, every round launches that cell twice, so that the run shows what it calls a difference between two
-    identical cells: one such group is enough for a run. `piloted`: round 0 launches some of it, if the plan's does.
-    `machine` is the id of the machine that measured it, in a run that was merged from several machines' runs; otherwise
-    empty. `of` is what its scenario compares of launches beside what they time: phases, peak memory.
+    - `name`: unique in a plan.
+    - `axes`: the values that all cells share.
+    - `control`: the baseline cell; None if nothing is compared, or if nothing depends on the A/A control.
+    - `controlled`: every round launches the baseline cell twice, so that the run shows the difference between two
+      identical cells. One such group is enough for a run.
+    - `piloted`: round 0 launches some of its cells, if the plan has a round 0.
+    - `machine`: in a merged run, the id of the machine that measured the group; otherwise empty.
+    - `of`: the compared quantities other than times of steps, such as phases and peak memory.
     """
 
     name: str
@@ -48,14 +52,14 @@ class Group:
 
     @property
     def slots(self) -> list[tuple[Cell, Role]]:
-        """What one round launches: every cell, and the control once more."""
+        """Launches of one round: every cell, and the control once more."""
         measured = [(cell, Role.MEASURE) for cell in self.cells]
         return [*measured, (self.control, Role.CONTROL)] if self.control and self.controlled else measured
 
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """A cell that cannot be measured, known before any launch, with the reason and what to do."""
+    """A cell that can't be measured, as known before any launch, with the reason and advice."""
 
     cell: Cell
     reason: str
@@ -64,11 +68,11 @@ class Unavailable:
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """The run measures `environment` in place of `role`, which the GPU model `card` cannot run; `reason` is a clause.
+    """A substitute: the run measures `environment` instead of `role`, which the GPU model `card` can't run.
 
-    `is_itself_too`: the run has `environment` in its own place as well. `pins` are the packages of `role`, by which
-    headers pick axis values. `passed_over` are those before it in the suite's list that this machine cannot have, with
-    the reason, a sentence.
+    `reason` is a clause. `is_itself_too`: the suite has `environment` as well. `pins` are the packages of `role`, by
+    which headers pick axis values. `passed_over` are earlier substitutes of the suite's list that this machine can't
+    have, with the reason as a sentence.
     """
 
     environment: str
@@ -81,7 +85,7 @@ class StandIn:
 
 
 def stood_in(stand_ins: Sequence[StandIn]) -> str:
-    """Which environments stand in for which, and why, in a paragraph; empty without any."""
+    """Return a paragraph about the substitute environments and the reasons, or "" if there are none."""
     places: dict[tuple[str, str], dict[str, list[str]]] = {}
     for each in stand_ins:
         places.setdefault((each.card, each.reason), {}).setdefault(each.environment, []).append(each.role)
@@ -107,7 +111,7 @@ def stood_in(stand_ins: Sequence[StandIn]) -> str:
 
 
 class StopReason(StrEnum):
-    """Why a group got no more rounds."""
+    """Reason why a group got no further rounds."""
 
     ROUNDS = "rounds"
     PRECISION = "precision"
@@ -119,7 +123,7 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """How a group ended: why, and after how many rounds."""
+    """The reason why a group ended, and its number of rounds."""
 
     reason: StopReason
     rounds: Rounds
@@ -127,10 +131,10 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Part `number` of `of` of a plan (from 1), whose other parts run elsewhere.
+    """Part `number` (from 1) of `of` parts of a plan. The other parts run elsewhere.
 
-    `plan` is the digest of the whole plan (harness/plan/shards.py), the same in each of its shards, and `elsewhere`
-    says in which shards its other groups are.
+    `plan` is the digest of the whole plan (harness/plan/shards.py), which all its shards share. `elsewhere` maps the
+    other groups to their shards.
     """
 
     number: int
@@ -144,21 +148,26 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run will do: groups of cells in order, rounds, and the seed that orders each round.
+    """Plan of a run: groups of cells in order, the number of rounds, and the seed that orders each round.
 
-    `rounds` is the most that are measured. With `precision` (0.02: a ratio is known to ± 2 %) a group ends before that
-    when each of its comparisons is known as well, or its verdict is settled. `budget_seconds` of launching end all
-    groups equally far, or one after the other (runner/schedule.py; of claims, runner/spending.py). If `budget_is_wish`,
-    as that of a suite is, every group gets the rounds that a verdict needs, even if they take longer. `margin` (0.03)
-    is the difference below which two cells count as the same. With `profile_calls` it is no measurement (`rounds` is
-    0): every cell is launched once, and its first call and so many later ones are profiled. `interleave` says how the
-    cells of a round are measured, and `clock` what of them. `stand_ins` are the environments that were taken in place
-    of a suite's own. `compiled` says, in a few words, how each environment runs of whose GPU code the driver compiles
-    some or all. `lock_clocks` is what the clocks of the GPUs are locked to meanwhile: MHz, or BASE_CLOCK; empty where
-    the run does not lock them. `piloted`: round 0 is launched; a small run whose lengths are all given may do without.
-    `claims` are the issues whose claims alone are measured, such as T#40261: without a `precision`, a group ends when
-    it tells of each of them what it can (analysis/sizing.py). `shard`: it is part of a larger plan; None where it is
-    all of one.
+    - `rounds`: the highest number of measured rounds.
+    - `precision`: 0.02 for ± 2 %. A group ends as soon as each of its comparisons has this precision or a settled
+      verdict.
+    - `budget_seconds`: launching time after which all groups end. The groups advance equally, or one after the other
+      (runner/schedule.py; for claims, runner/spending.py).
+    - `budget_is_wish`: every group gets the rounds that a verdict needs, even if that takes longer. True for the budget
+      of a suite.
+    - `margin`: 0.03: two cells with a smaller difference count as the same.
+    - `profile_calls`: nothing is measured (`rounds` is 0). Every cell has one launch, which profiles its first call and
+      this number of later calls.
+    - `interleave`, `clock`: how the cells of a round are measured, and which time.
+    - `stand_ins`: substitutes for environments of a suite.
+    - `compiled`: a short description for each environment with GPU code that the driver compiles.
+    - `lock_clocks`: the locked clock of the GPUs: MHz, or BASE_CLOCK; empty if the run doesn't lock clocks.
+    - `piloted`: round 0 is launched. A small run with fixed lengths may omit it.
+    - `claims`: the issues, such as T#40261, whose claims are the only ones that the run measures. Without a
+      `precision`, a group ends when it has answered each of them as well as it can (analysis/sizing.py).
+    - `shard`: the part of a larger plan; None for a whole plan.
     """
 
     groups: Sequence[Group]
@@ -183,7 +192,7 @@ class Plan:
 
     @property
     def ends_early(self) -> bool:
-        """Whether a group ends before `rounds` where its intervals are narrow enough."""
+        """Whether a group ends before `rounds` if its intervals are narrow enough."""
         return self.precision is not None or bool(self.claims)
 
     @property
@@ -193,7 +202,7 @@ class Plan:
 
     @property
     def compiled_code(self) -> str:
-        """Which environments run how, of whose GPU code the driver compiles some; empty without any."""
+        """Description of the environments with GPU code that the driver compiles; empty if there are none."""
         names: dict[str, list[str]] = {}
         for name, way in self.compiled.items():
             names.setdefault(way, []).append(name)
@@ -205,11 +214,10 @@ class Plan:
         return [cell for group in self.groups for cell in group.cells]
 
     def slots(self, group: Group, number: int) -> list[tuple[Cell, Role]]:
-        """What round `number` of the group launches, and as what; 0 is the pilot.
+        """Return the cells and roles that round `number` of the group launches; 0 is the pilot.
 
-        Two pilots of the control show what launches of one thing differ by. That sets lengths, and where none is left
-        to the pilot, it tells nothing; of the others, too, it then launches only what it must. Nor is it what launches
-        that take turns differ by.
+        Two pilots of the control show how much launches of one cell differ. This determines how long launches warm up
+        and measure. If these lengths are fixed, or if launches are interleaved, the second pilot isn't useful.
         """
         if number or not (self.piloted and group.piloted):
             return group.slots if number else []
@@ -217,38 +225,38 @@ class Plan:
         return [(cell, Role.PILOT) for cell, role in group.slots if role is Role.MEASURE or both]
 
     def in_turns(self, group: Group) -> bool:
-        """Whether the launches of a round of the group take turns."""
+        """Return whether the launches of a round of the group are interleaved."""
         return self.interleave is Interleave.TURNS and len(group.slots) > 1
 
     def launches(self, number: int) -> int:
-        """How many launches round `number` of every group has at most; 0 is the pilot."""
+        """Return the highest number of launches in round `number` of all groups; 0 is the pilot."""
         return sum(len(self.slots(group, number)) for group in self.groups)
 
     @property
     def all_launches(self) -> int:
-        """How many launches the pilot and all rounds have at most, where none is done again."""
+        """Highest number of launches of the pilot and all rounds, without repetitions."""
         return self.launches(0) + self.rounds * self.launches(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine that measured: a random id that is kept on it, and the name that someone gave it."""
+    """The machine that measured: a random id that is stored on it, and the name that a user gave it."""
 
     id: str
     name: str = ""
 
     @property
     def shown(self) -> str:
-        """Its name, or its id where it has none."""
+        """Its name, or its id if it has no name."""
         return self.name or self.id
 
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """One machine of a merged run: which it is, its backend, and what launches might use, as the runs there say.
+    """One machine of a merged run: its identity, backend and limits, from the runs on that machine.
 
-    `label` is what the machine is called among the others, the value of its cells' axis MACHINE; `runs` are the ids of
-    those runs.
+    `label` names the machine in the merged run: its cells have this value of the axis MACHINE. `runs` are the ids of
+    its runs.
     """
 
     machine: Machine
@@ -263,19 +271,23 @@ class MachineFacts:
 class Run:
     """run.json: everything a report needs beside the launches.
 
-    `started` is ISO 8601, UTC; `command` is what was typed; `reference` is the environment that the others are set
-    against; `folder` is the run's folder as seen from where the command was typed; `host` are facts for a reader;
-    `images` maps environment to what runs there (an image's id or a lock's hash); `sources` maps scenario to the hash
-    of its files and the kit's, so that a changed one is refused on resuming; `own` maps it to the hash of its own files
-    alone, and `kit` is that of the kit's, both empty in runs older than these; `scripts` maps scenario to its file's
-    text, for those from outside the project alone, so that who has only the report can run it again; `stops` maps group
-    to how it ended, once it has; `rules` are those of `RULES` for which it was made; `machine` is None in runs that are
-    older than machines' ids, or of one that cannot keep an id. A run that was merged from those of several machines has
-    these in `machines`, an axis MACHINE in its scenarios and cells, and groups that say whose numbers they have; its
-    `host` is empty, and its `backend` that of the first. `merged` are the ids of the runs that it was made
-    of, and `absent` the groups of each shard, such as 3/5, of which there was none. `slots` is in how many parts of its
-    machine groups were measured at once. `looks` are the rounds of each group at the times when the run had been
-    reported and was then continued beyond its plan, oldest first.
+    - `started`: ISO 8601, UTC. `command`: the command line.
+    - `folder`: the run's folder, relative to the folder in which the command was started.
+    - `reference`: the baseline environment.
+    - `host`: facts for a reader.
+    - `images`: the id of the image, or the hash of the lock, for each environment.
+    - `sources`: for each scenario, the hash of its files and the kit's. A changed scenario can't be resumed.
+    - `own`, `kit`: hashes of each scenario's own files, and of the kit's; empty in older runs.
+    - `scripts`: the text of each scenario from outside the project, so that anybody with the report can repeat the run.
+    - `stops`: how each group ended.
+    - `rules`: the version of RULES.
+    - `machine`: None in older runs, and if the machine can't store an id.
+    - `slots`: the number of worker slots that measured groups at the same time.
+    - `looks`: the rounds of each group each time the run was continued beyond its plan, oldest first.
+
+    A run that was merged from several machines' runs has `machines`. Its scenarios and cells have the axis MACHINE, its
+    groups name their machine, `host` is empty, and `backend` is the first machine's. `merged` are the ids of the merged
+    runs. `absent` maps each missing shard, such as 3/5, to its groups.
     """
 
     id: str
@@ -308,7 +320,7 @@ class Run:
     schema: int = SCHEMA
 
     def of_machine(self, facts: MachineFacts) -> "Run":
-        """What a merged run has of one of its machines, as a run of that alone."""
+        """Return the part of a merged run that one machine measured, as a run."""
         groups = [group for group in self.plan.groups if group.machine == facts.machine.id]
         names = {group.name for group in groups}
         unavailable = [each for each in self.plan.unavailable if each.cell.axes.get(MACHINE) == facts.label]
@@ -325,16 +337,16 @@ class Run:
 
     @property
     def shown_folder(self) -> str:
-        """The run's folder as commands name it: where it usually is, if that was not recorded."""
+        """The run's folder for commands. If it wasn't recorded, it is the usual one."""
         return self.folder or f"results/{self.id}"
 
 
 @dataclass(frozen=True, slots=True)
 class ByHand:
-    """How a run is done again without the harness, as lines to type in the project's folder.
+    """Commands that repeat a run without harness, for the project's folder.
 
-    `bake` makes what the catalogue's environments run in, and `others` each of the environments that are not in it, by
-    the harness; `cells` runs one cell of each environment. All are empty where that cannot be typed.
+    `bake` builds the catalog's environments. `others` are harness commands that build the other environments. `cells`
+    run one cell of each environment. All are empty if there are no such commands.
     """
 
     bake: str = ""
@@ -343,10 +355,10 @@ class ByHand:
 
 
 def nothing_by_hand(run: Run, chosen: Mapping[str, Cell]) -> ByHand:
-    """No lines."""
+    """Return no commands."""
     return ByHand()
 
 
-#: Says how a stored run is done again without the harness: of each environment, by name, the one cell that is given.
-#: The backends' registry has the one that knows.
+#: Returns the commands that repeat a stored run without harness, for one given cell per environment.
+#: The backends' registry has the function of each backend.
 AskByHand = Callable[[Run, Mapping[str, Cell]], ByHand]

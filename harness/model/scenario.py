@@ -1,4 +1,4 @@
-"""Scenarios, as the headers of their files describe them; their cells, which get a number; and suites of cells."""
+"""Scenarios, as described by the headers of their files; their cells, which are measured; and suites of cells."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,49 +15,49 @@ from harness.model.issues import Issue
 #: The axis name that headers use for the environments themselves.
 ENVIRONMENT = "environment"
 
-#: The axis of a scenario that was made of two versions of one (harness/catalog/versions.py), and its values.
+#: The axis of a scenario generated from two versions of one scenario (harness/catalog/versions.py), and its values.
 SIDE, BEFORE_AND_AFTER = "side", ("base", "head")
 
-#: The axis that scenarios have in a run that was merged from those of several machines: no header can declare it.
+#: The axis of scenarios in a merged run of several machines. No header can declare it.
 MACHINE = "on machine"
 
-#: The folders of a project's scenarios, below its top: its own, and what upstream issues tell of.
+#: The folders of a project's scenarios, relative to its top: its own scenarios, and scenarios for upstream issues.
 FOLDERS = (PurePosixPath("scenarios"), PurePosixPath("scenarios/upstream"))
 
-#: What a run takes that names no suite and no scenario.
+#: The suite of a run that names neither a suite nor a scenario.
 DEFAULT_SUITE = "headline"
 
-#: What comparisons and claims are about, beside the phases of a launch by their names: the time per step, the most
-#: memory that the process held, how much more it holds after each call, and the observation of that name.
+#: Quantities of comparisons and claims other than phases: the time per step, the highest memory use of the process, the
+#: additional memory after each call, and the observation with that name.
 STEP, PEAK, GROWTH, TRACES = "step", "peak memory", "memory growth", "traces"
 
-#: With what the names of numbers begin that a plain script prints itself, in units of its own: observations of theirs.
+#: Prefix for the names of numbers that a plain script prints, in its own units. They are observations.
 PRINTED = "printed: "
 
-#: The phases that a launch of a plain script has beside its imports: all of it where steps of it are timed, and what is
-#: left of it without TensorFlow's import. They are parts of what is timed.
+#: Phases of a plain script other than its imports: the whole script, if steps of it are timed, and the script without
+#: TensorFlow's import. They are parts of the timed work.
 WHOLE, OWN = "whole script", "own work"
 
-#: What the kit observes of a plain script beside them: what it printed, and each of those numbers.
+#: The kit's observations of a plain script: the printed output, and the numbers in it.
 OUTPUT, NUMBERS = "output", "printed"
 
 Axes = Mapping[str, str]
 
-#: Values that say nothing without the name of their axis.
+#: Values that have no meaning without the name of their axis.
 BARE = {"on", "off", "keep", "default"}
 
 
 def matches(when: Axes, axes: Axes) -> bool:
-    """Whether `axes` has every value that `when` names."""
+    """Return whether `axes` has every value of `when`."""
     return all(axes.get(name) == value for name, value in when.items())
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Cells with the axis values `when` need the PEP 508 requirements `requires`; elsewhere they are not available.
+    """A condition of cells: with the axis values `when`, they need the PEP 508 requirements `requires`.
 
-    Nor are they on another device than `devices`, where some are named. `reason` says why in a sentence, `advice` what
-    to take instead.
+    Otherwise the cells are not available. If `devices` isn't empty, they also need one of these devices. `reason` is a
+    sentence, and `advice` names an alternative.
     """
 
     requires: Sequence[str] = ()
@@ -77,14 +77,12 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Which cells a table sets side by side.
+    """A comparison of cells in a table.
 
-    Along an axis, `plus` is set against `against` (every other value where that is empty), and a percentage is
-    positive when `plus` is faster. Along `environment`, each environment is set against the run's reference, and a
-    percentage is positive when it is faster than the reference; `pick` then chooses axis values by environment.
-    With `percent`, a report tells each difference in percent as well, because the source does. `of` is what is
-    compared: the time per step, another of STEP, PEAK, GROWTH and TRACES, a number that is PRINTED, or the name of a
-    phase.
+    Along an axis, the value `plus` is compared with `against`, or with every other value if `against` is empty. Along
+    `environment`, each environment is compared with the run's baseline, and `pick` chooses axis values by environment.
+    With `percent`, the report also shows each difference in percent, as the source does: positive if `plus`, or the
+    environment, is faster. `of` is the compared quantity: STEP, PEAK, GROWTH, TRACES, a PRINTED number, or a phase.
     """
 
     name: str
@@ -98,16 +96,16 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A numeric axis: the unit of its values, empty where they have none."""
+    """A numeric axis, with the unit of its values, which may be empty."""
 
     unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What the source states of an observation: in the cells with the axis values `when` it has this JSON `value`.
+    """A statement of the source: in cells with the axis values `when`, the observation has this JSON `value`.
 
-    The statement is about environments that satisfy the PEP 508 requirements `requires`.
+    The statement applies to environments that satisfy the PEP 508 requirements `requires`.
     """
 
     observation: str
@@ -118,7 +116,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class ClaimSide:
-    """A side of a claim: an environment, by its name or as requirements that `-e` takes, and values of axes."""
+    """A side of a claim: an environment, by name or as requirements for `-e`, and axis values."""
 
     environment: str
     axes: Axes = field(default_factory=dict)
@@ -126,12 +124,16 @@ class ClaimSide:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What an upstream issue says: `of` what it tells (a quantity), `worse` was said to take longer than `better`.
+    """A claim of an upstream issue: the quantity `of` is higher for `worse` than for `better`.
 
-    One of three has the claimed range, lowest and highest: `ratio` of the two, as value(worse) / value(better);
-    `seconds` that `worse` takes; `bytes` that each call of `worse` keeps. The last two have no `better`. `reported` is
-    what the issue says in plain words, `when` axis values of both sides, `hardware` the reporter's, `fixed` the release
-    that a source says mends it, `visible` the devices that it is said to be seen on.
+    Exactly one of three fields has the claimed range, lowest and highest:
+
+    - `ratio`: value(worse) / value(better).
+    - `seconds`: the time that `worse` takes. Such a claim has no `better`.
+    - `bytes`: the bytes that each call of `worse` leaks. Such a claim has no `better`.
+
+    `reported` is the claim in plain words, `when` has axis values of both sides, `hardware` is the reporter's, `fixed`
+    is the release with the fix according to a source, and `visible` are the devices on which the issue is visible.
     """
 
     issue: Issue
@@ -149,15 +151,15 @@ class Claim:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The claimed range, whatever it is of."""
+        """The claimed range: ratio, seconds or bytes."""
         return self.ratio or self.seconds or self.bytes or (1.0, 1.0)
 
     def needed(self, margin: float) -> float:
-        """How wide half of its interval may be at most, on the log scale, to tell what it can; `margin` is a share.
+        """Return the largest half-width of an interval, on the log scale, that answers the claim; `margin` is a share.
 
-        Set by the claim alone, before anything is measured: half of the way from the margin to the least that is
-        claimed, within CLAIM_PRECISION. So an interval around 1 does not reach the claim, and one around the claim does
-        not reach the margin. (Of memory growth it is half of the least that is claimed, in bytes.)
+        It depends only on the claim: half of the distance from the margin to the lowest claimed value, within
+        CLAIM_PRECISION. So an interval around 1 doesn't reach the claim, and an interval around the claim doesn't reach
+        the margin. (For memory growth, it is half of the lowest claimed value, in bytes.)
         """
         least, most = map(math.log1p, CLAIM_PRECISION)
         if self.ratio is None:
@@ -167,16 +169,17 @@ class Claim:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One scenario file, as its header describes it.
+    """One scenario file, as described by its header.
 
-    `axes` maps each axis to its values in order; `default` maps an axis to the one value it takes unless it is
-    selected; `environ` names those axes that become process variables rather than arguments (an empty value: unset).
-    `sweeps` are those axes whose values are numbers, in increasing order; in `axes` and in cells they are texts.
-    `data_handling` are globs of the functions that a profile counts as such, by module and name. `settings` names those
-    axes that the kit applies (harness/model/settings.py), `uses_keras` says whether the file names Keras anywhere.
-    `claims` are what upstream issues say.
-    `files` lie beside the scenario's and go in with it; `script` is the plain script or notebook that it runs, by its
-    name, empty where it is none of these.
+    - `axes`: each axis with its values, in order. `default`: the only value of an axis unless others are selected.
+    - `environ`: the axes that are environment variables rather than arguments. An empty value unsets the variable.
+    - `sweeps`: the axes of increasing numbers. In `axes` and in cells, these numbers are text.
+    - `settings`: the axes that the kit applies (harness/model/settings.py).
+    - `data_handling`: globs of functions, by module and name, that a profile counts as data handling.
+    - `uses_keras`: the file mentions Keras.
+    - `claims`: claims of upstream issues.
+    - `files`: files in the same folder that go into each launch.
+    - `script`: the name of the plain script or notebook that the scenario runs, or empty.
     """
 
     name: str
@@ -203,7 +206,7 @@ class Scenario:
 
     @cached_property
     def compared_axes(self) -> tuple[str, ...]:
-        """The axes, in the header's order, along which cells are compared, a claim's sides too: a table's columns."""
+        """Compared axes in the header's order, including the axes of claims. They are the columns of a table."""
         along = {comparison.along for comparison in self.compare}
         picked = {axis for comparison in self.compare for pick in comparison.pick for axis in pick.axes}
         claimed = {
@@ -217,18 +220,19 @@ class Scenario:
 
     @cached_property
     def quantities(self) -> tuple[str, ...]:
-        """What its comparisons are about beside the time per step, in the header's order."""
+        """Compared quantities other than the time per step, in the header's order."""
         return tuple(dict.fromkeys(entry.of for entry in self.compare if entry.of != STEP))
 
     @cached_property
     def row_axes(self) -> tuple[str, ...]:
-        """The other axes: they name a group, and a table's row."""
+        """Axes that aren't compared. They name a group, and a row of a table."""
         return tuple(axis for axis in self.axes if axis not in self.compared_axes)
 
     def claimed(self, claim: Claim, device: Device, environment: str = "") -> "tuple[Cell, Cell | None]":
-        """The cells of a claim, the worse one first; no better one where it has no such side.
+        """Return the cells of a claim: worse, and better (None if the claim has no such side).
 
-        With an `environment`, that is in place of the worse side's, and of the better one's where both have the same.
+        An `environment` replaces the environment of the worse side. It also replaces the one of the better side if both
+        sides have the same.
         """
         worse, better = claim.worse, claim.better
         there = environment or worse.environment
@@ -240,12 +244,12 @@ class Scenario:
         return cell(there, worse), cell(held, better) if better else None
 
     def claimed_axes(self, claim: Claim, side: ClaimSide) -> dict[str, str]:
-        """Every axis's value on a side of a claim, in the header's order: named, else its default, else its first."""
+        """Return the axis values of a claim's side, in the header's order: stated, default, or first value."""
         named = {**self.default, **claim.when, **side.axes}
         return {axis: named.get(axis, next(iter(values), "")) for axis, values in self.axes.items()}
 
     def combinations(self, values: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
-        """Every combination of `values` (axis to chosen values) in the header's order, less what `exclude` names."""
+        """Return all combinations of `values` (axis to chosen values), in the header's order, without excluded ones."""
         chosen = [values[axis] for axis in self.axes]
         combinations = (dict(zip(self.axes, combination, strict=True)) for combination in product(*chosen))
         return [axes for axes in combinations if not any(matches(excluded, axes) for excluded in self.exclude)]
@@ -262,12 +266,12 @@ class Cell:
 
     @cached_property
     def key(self) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:
-        """What identifies the cell; hashable, and the same however the axes are ordered."""
+        """Hashable identity of the cell, which doesn't depend on the order of the axes."""
         return (self.scenario, self.environment, self.device.value, tuple(sorted(self.axes.items())))
 
     @property
     def anywhere(self) -> "Cell":
-        """The cell as it is asked for on any machine, without the one that measured it in a merged run."""
+        """The cell without the axis MACHINE, which it has in a merged run."""
         if MACHINE not in self.axes:
             return self
         return replace(self, axes={axis: value for axis, value in self.axes.items() if axis != MACHINE})
@@ -285,9 +289,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class SuitePart:
-    """Cells of one scenario: for each axis named the values chosen, every value (or the default) of the others.
+    """Cells of one scenario: the chosen values of each named axis, and all values (or the default) of the others.
 
-    `environments` are names or globs of those that these cells are measured in; empty: all that the run has.
+    `environments` are names or globs. If it is empty, the cells run in all environments of the run.
     """
 
     scenario: str
@@ -297,11 +301,11 @@ class SuitePart:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """What `--suite NAME` runs: the union of its parts, in the environments it names.
+    """The cells of `--suite NAME`: the union of its parts, in its environments.
 
-    `rounds`, `budget`, `warmup` and `measure`, as the options of these names take them, are what these options are
-    unless they are typed; None and empty where the suite says nothing. `instead` maps an environment to names and globs
-    of those that stand in for it, in order, where a GPU cannot run it.
+    `rounds`, `budget`, `warmup` and `measure` are defaults for the options with these names, in the options' format.
+    Without a default, they are None or empty. `instead` maps an environment to names and globs of its substitutes for a
+    GPU that can't run it, in order of preference.
     """
 
     name: str

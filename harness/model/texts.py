@@ -1,22 +1,23 @@
-"""Texts that people type and read: counts, lists, lists of CPUs, misspelt names."""
+"""Text for people: counts, lists, lists of CPUs, misspelled names."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-#: An error lists as many names, and of more than that only the nearest.
+#: The most names that an error lists. If there are more, it shows the nearest.
 LISTED, NEAREST = 12, 4
 
-#: A longer range is a slip: the kernel knows no machine with more CPUs (its highest NR_CPUS).
+#: The longest range of CPUs: the highest NR_CPUS of the kernel.
 _LONGEST = 8192
 
 _PLURALS = {"is": "are", "was": "were", "has": "have", "differs": "differ"}
 
 
 def escaped(text: str, keep: str = "") -> str:
-    r"""The text with each control character that is not in `keep`, and what is no character, written like `\x1b`.
+    r"""Return the text with unprintable characters escaped, such as `\x1b`, except for the ones in `keep`.
 
-    So is what changes the direction of the text around it. Every string that is not ours, such as an axis value, a
-    title or an error, is shown in a terminal by this function; then no such string is a line of its own.
+    Unprintable are control characters, characters that change the text's direction, and invalid code points. Every
+    string from outside, such as an axis value, a title or an error, goes through this function before a terminal shows
+    it. So it can't add lines to the output.
     """
     if text.isprintable():
         return text
@@ -26,11 +27,11 @@ def escaped(text: str, keep: str = "") -> str:
 
 
 def json_escaped(text: str) -> str:
-    r"""A JSON document with each character in its strings that a terminal does not just show written like `\u202e`.
+    r"""Return a JSON document with unprintable characters in its strings escaped, such as `\u202e`.
 
-    JSON escapes no more than C0 itself. It is the same document for whoever parses it.
+    JSON itself escapes only C0. A parser reads the same document.
     """
-    # out of strings there are none but line feeds
+    # outside strings there are only line feeds
     acts = {char for char in set(text) if not (char.isprintable() or char == "\n")}
     return text.translate({ord(char): "".join(map("\\u{:04x}".format, _utf_16(char))) for char in acts})
 
@@ -41,30 +42,30 @@ def _utf_16(char: str) -> Iterator[int]:
 
 
 def counted(count: int, noun: str, verb: str = "") -> str:
-    """`1 round`, `2 launches`, `1,200 cells`; with a verb, given in the singular: `1 cell is`, `2 cells are`."""
+    """Return a count with its noun: `1 round`, `2 launches`. With a verb (in the singular): `1 cell is`."""
     if count != 1:
         noun, verb = noun + ("es" if noun.endswith("ch") else "s"), _PLURALS.get(verb, "")
     return f"{count:,} {noun} {verb}".rstrip()
 
 
 def ordinal(number: int) -> str:
-    """`1st`, `12th`, `1,203rd`."""
+    """Return an ordinal, such as `1st`, `12th` or `1,203rd`."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number:,}{ending}"
 
 
 def joined(names: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Join names to a list in a sentence: `a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def parse_cpus(text: str) -> frozenset[int]:
-    """The CPUs of a list; none of an empty one. Raises ValueError, with a clause, for what is no such list."""
+    """Parse a list of CPUs, which may be empty. Raises ValueError, with a clause, if the list is invalid."""
     cpus: set[int] = set()
     for part in filter(None, map(str.strip, text.split(","))):
         first, dash, last = part.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise ValueError(f"{part!r} is no CPU and no range of CPUs")
+            raise ValueError(f"{part!r} isn't a CPU or a range of CPUs")
         if dash and int(last) - int(first) >= _LONGEST:
             raise ValueError(f"{part} is a range of more than {_LONGEST:,} CPUs")
         cpus.update(range(int(first), int(last if dash else first) + 1))
@@ -72,7 +73,7 @@ def parse_cpus(text: str) -> frozenset[int]:
 
 
 def cpu_list(numbers: Iterable[int]) -> str:
-    """CPU numbers with runs joined: `0-3, 8`. Empty without any."""
+    """Format CPU numbers as ranges: `0-3, 8`. Without numbers, the text is empty."""
     spans: list[list[int]] = []
     for number in sorted(numbers):
         if spans and number == spans[-1][-1] + 1:
@@ -83,13 +84,13 @@ def cpu_list(numbers: Iterable[int]) -> str:
 
 
 def nearest(typed: str, names: Iterable[str]) -> str | None:
-    """The name that is most like what was typed; None where none is like it."""
+    """Return the name that is most similar to the given one, or None if none is similar."""
     best = max(names, key=lambda name: _likeness(typed, name), default=None)
     return best if best is not None and _likeness(typed, best)[1] >= 0.5 else None
 
 
 def there_are(typed: str, names: Sequence[str], listing: str) -> str:
-    """Which names there are in place of one that does not exist; of many the nearest, and the command for all."""
+    """Return a sentence with the valid names. If there are many, it has the nearest, and the command that lists all."""
     if len(names) <= LISTED:
         return f"There are: {', '.join(names) or 'none'}."
     near = sorted(names, key=lambda name: _likeness(typed, name), reverse=True)[:NEAREST]
@@ -100,10 +101,10 @@ def _likeness(typed: str, name: str) -> tuple[bool, float]:
     from difflib import SequenceMatcher
 
     ratio = SequenceMatcher(a=plain(typed), b=plain(name)).ratio()
-    # the same letters in another order are two that were swapped, more often than one too many
+    # swapped letters are a more frequent mistake than an additional letter
     return ratio >= 0.5 and sorted(plain(typed)) == sorted(plain(name)), ratio
 
 
 def plain(name: str) -> str:
-    """A name without case, and with `_` for each space and dash: those that a reader takes for one are equal."""
+    """Return a name in lower case, with `_` for each space and dash, to compare names as a reader does."""
     return re.sub(r"[\s_-]", "_", name.casefold())

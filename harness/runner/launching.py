@@ -46,7 +46,7 @@ class Watched(Protocol):
     """Has watched one launch from outside."""
 
     def resources(self, seen: Mapping[str, float]) -> Mapping[str, float]:
-        """What was seen, by the names of docs/dev/contracts.md; `seen` is what the worker itself told."""
+        """Return the resources of docs/dev/worker-protocol.md. `seen` has the ones that the worker sent."""
 
 
 #: Returns a context manager that surrounds one launch and monitors it.

@@ -308,7 +308,7 @@ class Bench:
     def fingerprint(self, **values):
         """Record proof of the work done, in which compared cells must agree; None if it can't be determined.
 
-        `steps_called` and `steps_counted` must agree with each other instead (docs/dev/contracts.md).
+        `steps_called` and `steps_counted` must agree with each other instead (docs/dev/worker-protocol.md).
         """
         self._emit("fingerprint", values=values)
 

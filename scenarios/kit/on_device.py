@@ -13,7 +13,7 @@ from time import perf_counter
 from . import trace
 from .fetching import fetch_one
 
-# Observations of a launch (docs/dev/contracts.md): the result or the reason for none, and meanwhile this.
+# Observations of a launch (docs/dev/worker-protocol.md): the result or the reason for none, and meanwhile this.
 NAME, UNDER_WAY = "time on the device", "under way"
 
 # The calls take about a second; this is the largest number.
@@ -152,7 +152,7 @@ def session_of(make, arguments):
 
 
 def resources(made, steps):
-    """Return numbers by the names of docs/dev/contracts.md from a Pass; empty without a kernel."""
+    """Return numbers by the names of docs/dev/worker-protocol.md from a Pass; empty without a kernel."""
     seen = made.seen
     if not seen.kernels:
         return {}

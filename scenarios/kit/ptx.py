@@ -44,7 +44,7 @@ class CompiledCode:
         self._steady = (self._steady or 0) + max(0, held(self._folder) - before)
 
     def resources(self):
-        """Bytes, by the names of docs/dev/contracts.md; empty without a folder."""
+        """Return the resources of docs/dev/worker-protocol.md, in bytes. The dict is empty without a folder."""
         if self._folder is None:
             return {}
         # code for another driver is removed meanwhile

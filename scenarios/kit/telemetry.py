@@ -61,7 +61,7 @@ class Telemetry:
         self._between.append((perf_counter() - wall, cpu() - used))
 
     def resources(self):
-        """Return numbers by the names of docs/dev/contracts.md, in seconds and CPUs, without unknown ones."""
+        """Return numbers by the names of docs/dev/worker-protocol.md, in seconds and CPUs, without unknown ones."""
         found = {} if self._load is None else {"load_before": self._load}
         if self._between:
             found["between_seconds"] = sum(wall for wall, _ in self._between)

@@ -1,1 +1,1 @@
-"""What `harness doctor` checks. A check is one function: what it measured, how bad that is, and the words for it."""
+"""What `harness doctor` checks. A check is one function. It returns a value, its level, and advice."""

@@ -1,4 +1,4 @@
-"""What a clock alone tells of a CPU: how times of the same work scatter, what interrupts it, and what the clock is."""
+"""Checks of a CPU that need only a clock: variability of the same work, interruptions, and the clock itself."""
 
 import math
 import statistics
@@ -15,51 +15,51 @@ Work = Callable[[int], object]
 
 #: A block of work is as long as the shortest sample of a launch.
 BLOCK_SECONDS = 0.05
-#: Three blocks are the fewest that have a scatter around a line.
+#: The fewest blocks that can deviate from a line.
 FEWEST_BLOCKS = 3
 # with its numbers, about as large as a core's own cache
 _TABLE = 2**15
 
-#: Below this the machine is quiet: launches of one thing on one core differ by 1 to 2 % anyway.
+#: Below this, the system is stable: launches of one cell on one core differ by 1 to 2 % anyway.
 QUIET_PERCENT = 1.0
-#: From this on it is noisy: one sample is off by as much as the margin within which two cells count as the same.
+#: From this on, it is noisy: one sample is off by the margin within which two cells count as the same.
 NOISY_PERCENT = 100.0 * MARGIN
 
-#: A drift that is smaller than this is lost in what launches differ by.
+#: A smaller drift is less than the difference between launches.
 DRIFT_PERCENT = 1.0
-#: How many standard errors make a drift more than scatter. More than the usual two, because blocks that follow one
-#: another are disturbed together.
+#: The number of standard errors from which a drift is significant. It is more than the usual two, because interference
+#: affects consecutive blocks together.
 DRIFT_ERRORS = 4.0
-#: With fewer blocks than this, nothing is said about drift: the errors of so short a line are themselves unsure.
+#: With fewer blocks, no drift is reported: the standard error of such a short line is uncertain.
 DRIFT_BLOCKS = 20
 
-#: A pause this long is no timer tick, which takes some microseconds: something else ran.
+#: In such a long pause, another process ran. A timer tick takes only some microseconds.
 GAP_SECONDS = 100e-6
-#: Percent of the time lost to pauses: from here on the loss is worth a look, and a third of the margin, which no number
-#: should owe to chance.
+#: Percent of the time lost in pauses: the level of a warning, and of a problem, which is a third of the margin.
 LOST_WARN, LOST_BAD = 0.1, NOISY_PERCENT / 3.0
 
-#: Clock sources that are read through the kernel or a slow bus, which the kernel takes where it trusts no better one.
+#: Clock sources that are read through the kernel or a slow bus. The kernel uses them if it trusts no better one.
 SLOW_CLOCKS = {"acpi_pm", "hpet", "jiffies", "pit", "refined-jiffies", "xen"}
-#: A reading that costs more goes through the kernel. It does not spoil samples of 50 ms, and does spoil profiles.
+#: A reading that takes longer goes through the kernel. It doesn't affect samples of 50 ms, but it affects profiles.
 COST_SECONDS = 1e-6
-#: A thousandth of the shortest sample. A coarser timer is seen in the numbers.
+#: 0.1 % of the shortest sample. A coarser timer affects the results.
 COARSE_SECONDS = 50e-6
-#: So many batches of readings of the clock are timed.
+#: Number of timed batches of clock readings.
 BATCHES = 10
-#: Of so many steps of the clock the smallest is taken; the coarsest timer makes one in 10 ms.
+#: Number of clock steps, of which the smallest counts. The coarsest timer has steps of 10 ms.
 STEPS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How block times scatter.
+    """Variability of block times.
 
-    `score_percent` is 100 × the standard deviation of the natural logarithms of the block times, with n - 1: what one
-    sample of 50 ms differs by, in %, while nothing in the work changes. `cv_percent` is 100 × standard deviation / mean
-    of the times themselves. `p99` and `longest` are in medians, `median_seconds` in seconds. `drift_percent` is
-    100 × the slope of a least-squares line through the logarithms × its length: positive where the CPU became slower;
-    `drift_errors` is the slope in its standard errors.
+    - `score_percent`: 100 × the standard deviation of the natural logarithms of the block times, with n - 1. It is the
+      variability of a sample of 50 ms in %, while the work is constant.
+    - `cv_percent`: 100 × standard deviation / mean of the times.
+    - `p99`, `longest`: relative to the median. `median_seconds`: in seconds.
+    - `drift_percent`: 100 × the slope of a least-squares line through the logarithms × its length. It is positive if
+      the CPU became slower. `drift_errors`: the slope in standard errors.
     """
 
     score_percent: float
@@ -73,12 +73,12 @@ class Noise:
 
     @property
     def level(self) -> Level:
-        """How much the score disturbs measuring."""
+        """How much the score affects measurements."""
         return graded(self.score_percent, QUIET_PERCENT, NOISY_PERCENT)
 
 
 def work(size: int) -> int:
-    """What an interpreter does most: whole numbers, a loop, a table. The same for the same `size`."""
+    """Do the usual work of an interpreter: integers, a loop, a table. Return a result that depends on `size` only."""
     table = [0] * _TABLE
     value = 1
     for index in range(size):
@@ -88,17 +88,17 @@ def work(size: int) -> int:
 
 
 def calibrate(clock: Clock, work: Work = work) -> int:
-    """The size of work that makes a block; finding it also gives the CPU time to reach its frequency."""
+    """Return the size of work for one block. Meanwhile, the CPU reaches its frequency."""
     size = 1024
     while (taken := _time(work, size, clock)) < BLOCK_SECONDS / 2:
         size *= 2
-    # the shortest of some, so that a disturbance does not make every block short
+    # the shortest of several, so that interference here doesn't make every block too short
     taken = min([taken, *(_time(work, size, clock) for _ in range(8))])
     return max(1, round(size * BLOCK_SECONDS / taken))
 
 
 def times(seconds: float, size: int, clock: Clock, work: Work = work) -> list[float]:
-    """The times of blocks of the same work, in seconds, one after another for `seconds`."""
+    """Time blocks of the same work, one after the other, for `seconds`. Return the times in seconds."""
     end = clock() + seconds
     blocks: list[float] = []
     while clock() < end or len(blocks) < FEWEST_BLOCKS:
@@ -113,7 +113,7 @@ def _time(work: Work, size: int, clock: Clock) -> float:
 
 
 def summary(blocks: Sequence[float]) -> Noise:
-    """What block times, in seconds and in the order in which they were taken, say about the CPU."""
+    """Return statistics of block times, which are in seconds and in measured order."""
     logs = [math.log(block) for block in blocks]
     median, ordered = statistics.median(blocks), sorted(blocks)
     drift, errors = _drift(logs)
@@ -130,7 +130,7 @@ def summary(blocks: Sequence[float]) -> Noise:
 
 
 def _drift(logs: Sequence[float]) -> tuple[float, float]:
-    """By how much a line through them rises from the first to the last, and that in standard errors."""
+    """Return the rise of a line through the logarithms, and the slope in standard errors."""
     from scipy.stats import linregress
 
     line = linregress(range(len(logs)), logs)
@@ -139,7 +139,7 @@ def _drift(logs: Sequence[float]) -> tuple[float, float]:
 
 
 def noise(found: Noise) -> CheckResult:
-    """By how much the times of the same work vary."""
+    """Check how much the times of the same work vary."""
     facts = asdict(found)
     del facts["drift_errors"], facts["drift_percent"]
     value = (
@@ -158,7 +158,7 @@ def noise(found: Noise) -> CheckResult:
 
 
 def drift(found: Noise) -> CheckResult:
-    """Whether the CPU became slower or faster meanwhile."""
+    """Check whether the CPU became slower or faster meanwhile."""
     shown = abs(found.drift_errors) >= DRIFT_ERRORS and found.blocks >= DRIFT_BLOCKS
     value = f"none beyond the noise ({found.drift_percent:+.2g} %)"
     if shown:
@@ -181,14 +181,14 @@ def drift(found: Noise) -> CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """The pauses of at least `GAP_SECONDS`, and how long the listening took, in seconds."""
+    """The pauses of at least `GAP_SECONDS`, and the duration of the check, in seconds."""
 
     seconds: float
     pauses: tuple[float, ...]
 
 
 def gaps(seconds: float, clock: Clock) -> Gaps:
-    """Read the clock without a break for `seconds`, and keep every pause between two readings that is too long."""
+    """Read the clock without a break for `seconds`. Return every pause between two readings that is too long."""
     begun = before = clock()
     pauses = []
     while before - begun < seconds:
@@ -200,7 +200,7 @@ def gaps(seconds: float, clock: Clock) -> Gaps:
 
 
 def interruptions(found: Gaps) -> CheckResult:
-    """How often, how long, and for what share of the time the CPU did something else."""
+    """Check how often, how long, and for which share of the time the CPU ran other work."""
     lost = 100 * sum(found.pauses) / found.seconds
     per_second, longest = len(found.pauses) / found.seconds, max(found.pauses, default=0.0)
     value = (
@@ -219,7 +219,7 @@ def interruptions(found: Gaps) -> CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """The kernel's clock source, and one reading's cost and the smallest step that was seen, in seconds."""
+    """The kernel's clock source, the cost of one reading and the smallest observed step, both in seconds."""
 
     source: str | None
     cost: float
@@ -227,7 +227,7 @@ class Timer:
 
 
 def look(root: Path, clock: Clock, calls: int = 10_000) -> Timer:
-    """Time batches of `calls` readings: the cheapest batch was disturbed least."""
+    """Time batches of `calls` readings. The fastest batch counts, because it had the least interference."""
     source = sysfs.text(root / "sys/devices/system/clocksource/clocksource0/current_clocksource")
     cost = min(_cost(clock, calls) for _ in range(BATCHES))
     return Timer(source, cost, min(_step(clock) for _ in range(STEPS)))
@@ -248,7 +248,7 @@ def _step(clock: Clock) -> float:
 
 
 def timer(found: Timer) -> CheckResult:
-    """Whether the timer that all times are read from is the fast and fine one."""
+    """Check whether the timer of all measurements is fast and has a high resolution."""
     level = Level.GOOD if found.source else Level.UNKNOWN
     if found.source in SLOW_CLOCKS or found.cost > COST_SECONDS:
         level = Level.WARN

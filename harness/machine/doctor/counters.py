@@ -1,7 +1,7 @@
-"""What the kernel has counted, and the time between two readings of it.
+"""Counters of the kernel, and the period between two readings.
 
-psutil tells of processes and memory. CPU times are read here: psutil numbers CPUs by their place in a list, which is
-another CPU's once one is offline.
+psutil reads processes and memory. CPU times are read here, because psutil numbers CPUs by their position in a list.
+These numbers are wrong if a CPU is offline.
 """
 
 import os
@@ -16,16 +16,16 @@ import psutil
 from harness.machine import sysfs
 from harness.machine.topology import Topology
 
-#: Where the kernel tells of CPUs, seen from the root.
+#: Sysfs CPU directory, relative to the filesystem root.
 CPUS = "sys/devices/system/cpu"
 
-#: What psutil takes a page of memory to be, in bytes, where it counts those that were swapped.
+#: Bytes per page in psutil's count of swapped pages.
 _PAGE = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where to listen: the CPUs, those that this process may use, and where the system's files are."""
+    """The CPUs to check, the CPUs that this process may use, and the root of the system's files."""
 
     cpus: tuple[int, ...]
     allowed: frozenset[int]
@@ -35,7 +35,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Ticks:
-    """Clock ticks of a CPU: all, those in which it was busy, those stolen from it."""
+    """Clock ticks of a CPU: in total, busy, and stolen by the hypervisor."""
 
     total: int
     busy: int
@@ -44,7 +44,7 @@ class Ticks:
 
 @dataclass(frozen=True, slots=True)
 class CpuUse:
-    """A process's short name, and the seconds of CPU that it has used."""
+    """A process's short name, and its CPU seconds."""
 
     name: str
     seconds: float
@@ -52,7 +52,7 @@ class CpuUse:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes, and the pages swapped in or out since the machine started, None where these are not counted."""
+    """Bytes of memory, and the pages swapped in or out since the machine started (None if they aren't counted)."""
 
     total: int
     available: int
@@ -63,9 +63,9 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What the kernel has counted since the machine started, and when it was read, in seconds.
+    """The kernel's counters since the machine started, and the time of the reading in seconds.
 
-    `own` is the CPU that this process has used, in seconds; `ticks` and `throttles` are by CPU.
+    `own` are the CPU seconds of this process. The keys of `ticks` and `throttles` are CPU numbers.
     """
 
     seconds: float
@@ -78,7 +78,7 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The time for which the doctor listened: the counters at its ends, and the load average before it."""
+    """The period of a check: the counters at its start and end, and the load average before it."""
 
     place: Place
     before: Counters
@@ -87,11 +87,11 @@ class Period:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """Length of the period in seconds."""
         return self.after.seconds - self.before.seconds
 
     def ticks(self, cpus: Collection[int]) -> Ticks | None:
-        """What these CPUs did meanwhile, together; None where one of them cannot be read."""
+        """Return the ticks of these CPUs in total, or None if one of them can't be read."""
         before, after = self.before.ticks, self.after.ticks
         if not cpus or not set(cpus) <= before.keys() & after.keys():
             return None
@@ -103,14 +103,14 @@ class Period:
 
 
 def read_counters(place: Place, now: float, own: float) -> Counters:
-    """All the counters, at the time `now`; `own` is the CPU that this process has used, both in seconds."""
+    """Read all counters at the time `now`. `own` are the CPU seconds of this process."""
     return Counters(
         now, own, read_ticks(place.root), read_processes(), read_throttles(place.root, place.cpus), read_memory()
     )
 
 
 def load_average() -> float | None:
-    """How many threads wanted to run, over the last minute."""
+    """Return the number of runnable threads, averaged over the last minute, or None."""
     try:
         return os.getloadavg()[0]
     except OSError:
@@ -118,11 +118,11 @@ def load_average() -> float | None:
 
 
 def read_ticks(root: Path) -> dict[int, Ticks]:
-    """Each CPU's ticks since the machine started, from /proc/stat; empty where they cannot be read."""
+    """Return each CPU's ticks since the machine started, from /proc/stat. It is empty if they can't be read."""
     found = {}
     text = sysfs.text(root / "proc/stat") or ""
     for cpu, counts in re.findall(r"^cpu(\d+)((?: +\d+){8})", text, re.MULTILINE):
-        # what guests used is in `user` already
+        # `user` includes the time of guests
         user, nice, system, idle, iowait, irq, softirq, stolen = map(int, counts.split())
         busy = user + nice + system + irq + softirq
         found[int(cpu)] = Ticks(busy + idle + iowait + stolen, busy, stolen)
@@ -130,7 +130,7 @@ def read_ticks(root: Path) -> dict[int, Ticks]:
 
 
 def read_processes() -> dict[psutil.Process, CpuUse]:
-    """All that are seen from here."""
+    """Return the CPU use of all visible processes."""
     return {
         process: CpuUse(sysfs.printable(process.info["name"] or ""), times.user + times.system)
         for process in psutil.process_iter(["name", "cpu_times"])
@@ -139,7 +139,7 @@ def read_processes() -> dict[psutil.Process, CpuUse]:
 
 
 def read_throttles(root: Path, cpus: Collection[int]) -> dict[int, int]:
-    """How often each of `cpus` was slowed down for its heat since the machine started, where that is counted."""
+    """Return how often heat slowed down each of `cpus` since the machine started, if it is counted."""
     found = {}
     for cpu in cpus:
         folder = root / CPUS / f"cpu{cpu}/thermal_throttle"
@@ -150,14 +150,14 @@ def read_throttles(root: Path, cpus: Collection[int]) -> dict[int, int]:
 
 
 def read_memory() -> Memory | None:
-    """The machine's memory; None where it is not told."""
+    """Return the machine's memory, or None if the system doesn't report it."""
     try:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             memory, swap = psutil.virtual_memory(), psutil.swap_memory()
     except (OSError, KeyError):
         return None
-    # psutil warns, and counts zero, where the kernel does not count it
+    # if the kernel doesn't count swapped pages, psutil warns and returns 0
     is_counted = not any("'sin'" in str(each.message) for each in said)
     pages = (swap.sin + swap.sout) // _PAGE if is_counted else None
     return Memory(memory.total, memory.available, swap.total, swap.used, pages)

@@ -1,4 +1,4 @@
-"""Listens to some CPUs for a while, and says how quiet they are."""
+"""Measures the system noise of some CPUs."""
 
 import time
 from collections.abc import Callable
@@ -11,10 +11,10 @@ from harness.machine.doctor.clock import BLOCK_SECONDS, Clock, Gaps, Noise, Time
 from harness.machine.doctor.counters import Period, Place
 from harness.model.defaults import MARGIN
 
-#: Of the time to listen, this share is spent on blocks of work, and the rest on interruptions.
+#: The share of the time for blocks of work. The rest is for interruptions.
 WORK_SHARE = 0.75
 
-#: What a score is called, and what follows from it, by how much it disturbs measuring.
+#: The name of each level of the score, and its consequence.
 _GRADES = {
     Level.GOOD: ("quiet", "Differences of a few percent can be measured here."),
     Level.WARN: ("usable", "To see differences of a few percent, measure more rounds or remove noise."),
@@ -28,7 +28,7 @@ _GRADES = {
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What was heard on the CPUs of a place."""
+    """Measured noise on the CPUs of a place."""
 
     period: Period
     noise: Noise
@@ -37,7 +37,7 @@ class Diagnosis:
 
     @property
     def checks(self) -> list[CheckResult]:
-        """What every check found, in the order in which they are shown."""
+        """Results of all checks, in the order of the output."""
         return [
             clock.noise(self.noise),
             clock.drift(self.noise),
@@ -48,11 +48,11 @@ class Diagnosis:
 
     @property
     def grade(self) -> str:
-        """What the score is called."""
+        """Name of the score's level."""
         return _GRADES[self.noise.level][0]
 
     def headline(self, *, pinned: bool) -> str:
-        """The score in words; `pinned`: a launch runs on no other CPUs."""
+        """Return the score in words. `pinned`: a launch runs on these CPUs only."""
         place = self.period.place
         where = describe(place.cpus, place.topology, place.allowed)
         if not pinned:
@@ -72,11 +72,11 @@ def listen(
     own: Clock = time.process_time,
     work: Work = clock.work,
 ) -> Diagnosis:
-    """Pin this thread to the CPUs of `place` and listen for `seconds`. `say` is told what is done, and how long.
+    """Pin this thread to the CPUs of `place` and measure noise for `seconds`. `say` gets a sentence for each part.
 
-    `now` gives seconds, and never goes back; `own` gives the seconds of CPU that this process has used.
+    `now` returns seconds and is monotonic. `own` returns the CPU seconds of this process.
     """
-    # before anything of ours runs: it is the last minute's
+    # before our own work, because it covers the last minute
     load = counters.load_average()
     working = seconds * WORK_SHARE
     with running_on(place.cpus):

@@ -1,4 +1,4 @@
-"""What launches need beside CPUs: Docker, its builder and room for images; a GPU's driver, and a GPU to itself."""
+"""Checks of prerequisites: Docker, its builder, disk space, and an unused GPU with its driver."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -8,22 +8,22 @@ from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, checked,
 from harness.model.gpu import Card, GpuHost, shown
 from harness.model.texts import counted
 
-#: Docker before this one limits neither CPUs nor memory where the kernel has control groups of version 2 only.
+#: An older Docker limits neither CPUs nor memory on kernels with control groups of version 2 only.
 OLDEST_DOCKER = (20, 10)
-#: The bake file has a matrix, which an older builder does not know.
+#: An older builder doesn't support the matrix in the bake file.
 OLDEST_BUILDX = (0, 11)
 
-#: From here on clocks can be locked.
+#: The oldest compute capability whose clocks can be locked.
 VOLTA = (7, 0)
 
-#: Less than this beside the images stops other things: logs, results, the builder itself.
+#: Disk space for logs, results and the builder, in addition to the images.
 SPARE_BYTES = 2 * 10**9
 
 
 def docker(
     version: str, *, api: str = "", where: str = "", error: str = "", mend: str = "", wanted: bool = False
 ) -> CheckResult:
-    """The engine's version, or the `error` with which none answered, which is bad where containers are `wanted`.
+    """Check the engine's version. An `error` means that no engine is reachable, which is bad if it is `wanted`.
 
     `mend` is the advice of that error.
     """
@@ -40,7 +40,7 @@ def docker(
 
 
 def buildx(said: str | None) -> CheckResult:
-    """The builder, by what `docker buildx version` said, None where there is none."""
+    """Check the builder. `said` is the output of `docker buildx version`, or None if it is missing."""
     found = re.search(r"\bv?(\d+\.\d+\.\d+)", said or "")
     version = found[1] if found else ""
     old = _is_older(version, OLDEST_BUILDX)
@@ -58,7 +58,7 @@ def buildx(said: str | None) -> CheckResult:
 
 
 def disk_room(free: int | None, needed: int, images: int, where: str) -> CheckResult:
-    """Whether there is room for so many `images`, which need `needed` bytes; `free` is None where it is not shown."""
+    """Check the disk space for the number of `images`, which need `needed` bytes. `free` is None if it isn't known."""
     level, value = Level.UNKNOWN, NOT_SHOWN
     if free is not None:
         level = Level.BAD if free < needed else Level.WARN if free < needed + SPARE_BYTES else Level.GOOD
@@ -76,7 +76,7 @@ def disk_room(free: int | None, needed: int, images: int, where: str) -> CheckRe
 
 
 def gpu_driver(host: GpuHost, *, wanted: bool) -> CheckResult:
-    """The driver; that there is none is bad where a GPU is `wanted`, and else not known to matter."""
+    """Check the driver. If it is missing, the level is bad if a GPU is `wanted`, and otherwise unknown."""
     if host.absent:
         return checked(
             "GPU",
@@ -99,10 +99,10 @@ def gpu_driver(host: GpuHost, *, wanted: bool) -> CheckResult:
 def gpu_access(
     way: str, *, told: Sequence[str] = (), error: str = "", advice: str = "", command: str = "", wanted: bool
 ) -> CheckResult:
-    """By which way the engine gives GPUs to containers, or the `error` with which it does not.
+    """Check the method of GPU access in containers. An `error` means that there is none.
 
-    `told` are the sentences of a trial, the last of them of the way that was taken; empty where none was made.
-    `advice` and `command` mend the error.
+    `told` are the sentences of a trial, the last one about the chosen method. Without a trial, it is empty. `advice`
+    and `command` fix the error.
     """
     if error:
         level, value = Level.BAD if wanted else Level.WARN, error.rstrip(".")
@@ -110,7 +110,7 @@ def gpu_access(
         level = Level.GOOD if told == [f"Containers get GPUs by {way}."] else Level.WARN
         value, advice = f"containers get GPUs by {way}, as one has shown", " ".join(told)
     else:
-        untried = ", which no image is there to try with" if wanted else ""
+        untried = ", which wasn't tried because no image is available" if wanted else ""
         level, value = Level.GOOD, f"containers may get GPUs by {way}{untried}"
     return checked(
         "GPU access", level, value, {"way": way, "tried": bool(told), "error": error}, advice=advice, command=command
@@ -118,7 +118,7 @@ def gpu_access(
 
 
 def gpu(card: Card) -> CheckResult:
-    """One GPU: what it is, and what else computes on it."""
+    """Check one GPU: its model, and other processes that compute on it."""
     value = f"{card.name}, compute capability {shown(card.capability)}, {gibibytes(card.memory_bytes)}"
     advice, command = [], f"sudo nvidia-smi -i {card.index} -mig 0"
     if card.is_partitioned:
@@ -136,7 +136,7 @@ def gpu(card: Card) -> CheckResult:
         ]
         value += f"; used by {', '.join(using)}"
         end = "End the processes that use it, or choose another GPU (--gpus)."
-        advice, command = [end, "A launch that shares its GPU is marked as disturbed.", *advice], "nvidia-smi"
+        advice, command = [end, "The report marks launches that share their GPU.", *advice], "nvidia-smi"
     return checked(
         f"GPU {card.index}",
         Level.WARN if card.processes or card.is_partitioned else Level.GOOD,
@@ -155,19 +155,19 @@ def gpu(card: Card) -> CheckResult:
 
 
 def gpus_asked(error: str, advice: str) -> CheckResult:
-    """That launches cannot get the GPUs that were asked for, and why."""
+    """Return the result for requested GPUs that launches can't get, with the reason."""
     return checked("GPUs asked for", Level.BAD, error, {"error": error}, advice=advice)
 
 
 def gpu_settings(card: Card) -> list[CheckResult]:
-    """What of a GPU's settings disturbs measuring, a finding each; nothing of what is well or not told."""
+    """Check a GPU's settings. Return one result for each setting that affects measurements."""
     return [found for check in _SETTINGS if (found := check(card)) is not None]
 
 
 def _setting(
     card: Card, name: str, value: str, advice: str, *, command: str = "", level: Level = Level.WARN
 ) -> CheckResult:
-    """A finding. The advice ends with a colon where a command follows."""
+    """Return a result. The advice ends with a colon if a command follows."""
     facts = {"index": card.index, **card.settings.told()}
     return checked(f"GPU {card.index} {name}", level, value, facts, advice=advice, command=command)
 
@@ -201,7 +201,7 @@ def _persistence(card: Card) -> CheckResult | None:
 
 
 def _clocks(card: Card) -> CheckResult | None:
-    # Pascal and older have no clocks that can be locked, and those of an instance are its GPU's
+    # the clocks of Pascal, of older GPUs and of MIG instances can't be locked
     if card.capability < VOLTA or card.is_partitioned:
         return None
     most = card.settings.sm_clock_most_mhz
@@ -223,7 +223,7 @@ def _power_limit(card: Card) -> CheckResult | None:
         card,
         "power limit",
         f"{limit:g} W of {usual:g} W",
-        "Its power limit was lowered: heavy work runs at lower clocks than on such a card elsewhere.",
+        "The power limit was lowered: heavy work runs at lower clocks than on other GPUs of this model.",
         command=f"sudo nvidia-smi -i {card.index} -pl {usual:g}",
     )
 
@@ -258,8 +258,8 @@ def _link(card: Card) -> CheckResult | None:
         card,
         "PCIe link",
         ", ".join(filter(None, told)),
-        "Copies to and from the GPU are slower than they could be: the slot, its riser or another card that shares the "
-        "lanes allows no more.",
+        "Copies to and from the GPU are slower than possible. The slot, its riser or another device on the same lanes "
+        "limits the link.",
         command=f"nvidia-smi -i {card.index} -q | grep -A 12 'GPU Link Info'",
     )
 
@@ -284,7 +284,7 @@ def _virtual(card: Card) -> CheckResult | None:
     return _setting(card, "vGPU", "a share of a GPU that other virtual machines use too", advice)
 
 
-#: In the order in which they are shown.
+#: In the order of the output.
 _SETTINGS: Sequence[Callable[[Card], CheckResult | None]] = (
     _compute_mode,
     _persistence,

@@ -1,6 +1,6 @@
-"""What else uses the CPUs of this machine, and what decides how fast they are.
+"""Checks of the system: other processes' use of the CPUs, and settings that affect CPU speed.
 
-The battery is read here: psutil takes a wireless mouse's for the machine's.
+The battery is read here, because psutil mistakes a wireless mouse's battery for the machine's.
 """
 
 import os
@@ -18,16 +18,16 @@ from harness.model.texts import counted
 if TYPE_CHECKING:
     import psutil
 
-#: One tick in twenty seconds is 0.05 %: less than this is too little to tell from none.
+#: One tick in 20 s is 0.05 %. A lower value can't be distinguished from 0.
 STEAL_WARN_PERCENT, STEAL_BAD_PERCENT = 0.2, 1.0
 
-#: Other processes' use of the CPUs that are measured, in CPUs. Less than the first is within what ticks can tell.
+#: Other processes' use of the measured CPUs, in CPUs. A value below the first is below the resolution of ticks.
 HERE_WARN, HERE_BAD = 0.02, 0.05
-#: Other processes' use of the whole machine, in CPUs: a tenth of one shows in shared caches and in the frequency.
+#: Other processes' use of the whole machine, in CPUs. From 0.1 on, it affects shared caches and the frequency.
 MACHINE_WARN = 0.1
-#: Their use of the whole machine as a share of it, from which nothing measured is trusted.
+#: Their share of the whole machine from which no measurement is reliable.
 MACHINE_BAD = 0.5
-#: So many of the busiest processes are named, of those that used at least so much of one CPU.
+#: The most processes that are named, and the lowest use of a named process in percent of one CPU.
 NAMED, FEWEST_PERCENT = 3, 1.0
 
 #: With less than this share of the memory available, the next launch may make the machine swap.
@@ -35,9 +35,9 @@ SHORT = 0.1
 
 
 def steal(period: Period) -> CheckResult:
-    """The share of the time of the CPUs that the hypervisor gave to other machines.
+    """Check the share of CPU time that the hypervisor gave to other machines.
 
-    A hypervisor that has never reported any since the machine started may be one that reports none.
+    If it has reported none since the machine started, it may not report steal time at all.
     """
     spent = period.ticks(period.place.cpus)
     if spent is None or spent.total <= 0:
@@ -59,7 +59,7 @@ def steal(period: Period) -> CheckResult:
 
 
 def shares(period: Period) -> dict["psutil.Process", float]:
-    """What each other process used meanwhile, in percent of one CPU. One that ended before the end is not seen."""
+    """Return the CPU use of other processes, in percent of one CPU. Processes that ended meanwhile are missing."""
     before, after = period.before.processes, period.after.processes
     return {
         process: 100 * (use.seconds - (before[process].seconds if process in before else 0.0)) / period.seconds
@@ -69,7 +69,7 @@ def shares(period: Period) -> dict["psutil.Process", float]:
 
 
 def busiest(period: Period) -> list[dict[str, Any]]:
-    """The other processes that used most: number, name, percent of one CPU."""
+    """Return the busiest other processes: number, name, percent of one CPU."""
     used = shares(period)
     first = sorted(used, key=lambda process: (-used[process], process.pid))[:NAMED]
     return [
@@ -80,7 +80,7 @@ def busiest(period: Period) -> list[dict[str, Any]]:
 
 
 def _used_by_others(period: Period, cpus: Collection[int]) -> float | None:
-    """How many of these CPUs other processes kept busy; None where one of them cannot be read."""
+    """Return how many of these CPUs other processes kept busy, or None if one CPU can't be read."""
     spent = period.ticks(cpus)
     if spent is None:
         return None
@@ -89,7 +89,7 @@ def _used_by_others(period: Period, cpus: Collection[int]) -> float | None:
 
 
 def other_load(period: Period) -> CheckResult:
-    """What other processes used: of the whole machine, and of the measured CPUs and their siblings."""
+    """Check other processes' use of the whole machine, and of the measured CPUs and their siblings."""
     place, count, named = period.place, len(period.after.ticks), busiest(period)
     others = _used_by_others(period, period.after.ticks.keys())
     here = _used_by_others(period, {*place.cpus, *place.topology.others(place.cpus)})
@@ -132,7 +132,7 @@ def other_load(period: Period) -> CheckResult:
 
 
 def smt(period: Period) -> CheckResult:
-    """Whether the measured CPUs have their physical cores to themselves. Nothing in a virtual machine can tell."""
+    """Check whether the measured CPUs have their own physical cores. In a virtual machine, this is unknown."""
     place = period.place
     chosen, topology = tuple(sorted(place.cpus)), place.topology
     cores = len({topology.cpu(cpu).siblings for cpu in chosen})
@@ -169,7 +169,7 @@ def smt(period: Period) -> CheckResult:
 
 
 def governor(period: Period) -> CheckResult:
-    """Who chooses the frequency of the CPUs; a virtual machine is not told."""
+    """Check the frequency governor of the CPUs, which a virtual machine can't see."""
     folders = [period.place.root / CPUS / f"cpu{cpu}/cpufreq" for cpu in period.place.cpus]
     names = {sysfs.text(folder / "scaling_governor") for folder in folders}
     found = None if None in names else _listed(names)
@@ -189,7 +189,7 @@ def _listed(names: Iterable[str | None]) -> str | None:
 
 
 def turbo(period: Period) -> CheckResult:
-    """Whether the CPU may exceed its rated frequency for as long as it stays cool."""
+    """Check whether the CPU may exceed its rated frequency while it is cool."""
     # Intel's own driver says whether it is off, the others whether it is on
     for switch, value_on in (("intel_pstate/no_turbo", 0), ("cpufreq/boost", 1)):
         value = sysfs.integer(period.place.root / CPUS / switch)
@@ -208,7 +208,7 @@ def turbo(period: Period) -> CheckResult:
 
 
 def throttling(period: Period) -> CheckResult:
-    """Whether heat slowed one of the CPUs down meanwhile."""
+    """Check whether heat slowed down one of the CPUs meanwhile."""
     cpus, before, after = period.place.cpus, period.before.throttles, period.after.throttles
     if not cpus or not set(cpus) <= before.keys() & after.keys():
         return checked("throttling", Level.UNKNOWN, None, {"times": None, "since_start": None})
@@ -223,7 +223,7 @@ def throttling(period: Period) -> CheckResult:
 
 
 def power(period: Period) -> CheckResult:
-    """Whether the machine runs on its battery. One that shows no supply at all has none."""
+    """Check whether the machine runs on battery. A machine without visible power supplies has no battery."""
     source = _power_source(period.place.root / "sys/class/power_supply")
     return checked(
         "power",
@@ -235,7 +235,7 @@ def power(period: Period) -> CheckResult:
 
 
 def _power_source(folder: Path) -> Literal["mains", "battery"] | None:
-    """None where the kernel does not tell."""
+    """Return the power source, or None if the kernel doesn't report it."""
     if not folder.is_dir():
         return None
     # a mouse's battery is a supply too, and has this scope
@@ -249,9 +249,9 @@ def _power_source(folder: Path) -> Literal["mains", "battery"] | None:
 
 
 def cpu_quota(period: Period) -> CheckResult:
-    """Whether the quota of the control group that the harness runs in, which local launches share, would stop them.
+    """Check whether the CPU quota of this process's control group, which local launches share, would stop launches.
 
-    The harness's own work counts too, so that a quota for exactly as many CPUs as are measured stops them at times.
+    The work of harness itself counts too. So a quota equal to the number of measured CPUs stops launches at times.
     """
     found, quota = read_quota(period.place.root)
     cpus = len(period.place.cpus)
@@ -270,7 +270,7 @@ def cpu_quota(period: Period) -> CheckResult:
 
 
 def memory(period: Period) -> CheckResult:
-    """Whether the machine swapped meanwhile, or is about to."""
+    """Check whether the machine swapped meanwhile, or is about to."""
     before, after = period.before.memory, period.after.memory
     if before is None or after is None:
         return checked("memory", Level.UNKNOWN, None, {"total": None})
@@ -302,19 +302,19 @@ def memory(period: Period) -> CheckResult:
 
 
 def virtual_machine(period: Period) -> CheckResult:
-    """Whether other machines may run on the same host."""
+    """Check whether other machines may run on the same host."""
     virtual = period.place.topology.virtual
     return checked(
         "virtual machine",
         Level.WARN if virtual else Level.GOOD,
         {True: "yes", False: "no", None: None}[virtual],
         {"virtual": virtual},
-        advice="What else runs on the host cannot be seen from here. To measure differences of a few percent, use a "
+        advice="Other work on the host is invisible from here. To measure differences of a few percent, use a "
         "machine without a hypervisor (bare metal), or repeat the run at another time of day.",
     )
 
 
-#: In the order in which they are shown.
+#: In the order of the output.
 CHECKS: Sequence[Callable[[Period], CheckResult]] = (
     steal,
     other_load,

@@ -1,4 +1,4 @@
-"""Which GPUs `--gpu` and `--gpus` mean, what watches them, and what is told of them."""
+"""Selection of GPUs by `--gpu` and `--gpus`, with their monitor and their facts."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -14,9 +14,9 @@ _INSTANCE = re.compile(r"\d+:\d+|MIG-.*")
 
 
 def wish(gpu: bool, gpus: str) -> tuple[str, ...]:
-    """The GPUs that were typed, indices or UUIDs, or `all`; none without either option. Raises UsageError.
+    """Return the requested GPUs as indices, UUIDs or `all`. Without either option, there are none.
 
-    An instance of a divided GPU (MIG) is named as CDI does, `0:1`, or by its UUID.
+    A MIG instance has its name in CDI, `0:1`, or its UUID. Raises UsageError for an invalid name.
     """
     if not gpus:
         return (FIRST,) if gpu else ()
@@ -26,8 +26,8 @@ def wish(gpu: bool, gpus: str) -> tuple[str, ...]:
     wrong = [name for name in names if not _NAME.fullmatch(name)]
     if wrong:
         raise UsageError(
-            f"--gpus {gpus}: {wrong[0]!r} is no GPU.",
-            "Give numbers or UUIDs as `nvidia-smi -L` shows them, such as 0,1, or `all`; of an instance (MIG) its "
+            f"--gpus {gpus}: {wrong[0]!r} isn't a GPU.",
+            "Pass numbers or UUIDs as `nvidia-smi -L` shows them, such as 0,1, or `all`. For a MIG instance, pass its "
             "UUID, or 0:1.",
         )
     parts = [name for name in names if _INSTANCE.fullmatch(name)]
@@ -42,10 +42,10 @@ def wish(gpu: bool, gpus: str) -> tuple[str, ...]:
 
 
 def meant(names: Sequence[str], host: GpuHost, *, typed: bool) -> tuple[str, ...]:
-    """What launches are given for these names: themselves, or `all` where containers get all GPUs or none.
+    """Return the GPUs that launches get for these names: the same, or `all` if containers get all GPUs or none.
 
-    There, `all` is what `--gpu` means, and a machine's only GPU. Raises CannotRunHereError for others that were
-    `typed`, as `cards` does.
+    On such a machine, `--gpu` and the only GPU mean `all`. Raises CannotRunHereError for other names that the user
+    passed (`typed`), as `cards` does.
     """
     if not names or ALL in names or not host.all_or_none:
         return tuple(names)
@@ -59,14 +59,14 @@ def meant(names: Sequence[str], host: GpuHost, *, typed: bool) -> tuple[str, ...
 
 
 def cards(names: Sequence[str], host: GpuHost) -> list[Card]:
-    """The cards that are meant, as far as the machine's are known; an instance (MIG) means its card.
+    """Return the requested GPUs, if the machine's GPUs are known. A MIG instance selects its GPU.
 
-    Raises CannotRunHereError for one that the machine lacks, and for one that is divided: a launch gets an instance.
+    Raises CannotRunHereError for a missing GPU, and for a divided GPU, because a launch gets only an instance.
     """
     if host.absent:
         return []
     known = {name for card in host.cards for name in card.names}
-    # a driver may keep the names of instances to itself, and the engine knows them
+    # a driver may hide the names of instances that the engine knows
     untold = [str(card.index) for card in host.cards if card.is_partitioned and not card.instances]
     missing = [
         name
@@ -77,7 +77,7 @@ def cards(names: Sequence[str], host: GpuHost) -> list[Card]:
         has = "; ".join(f"{card.index}: {card.name}{_divided(card)}" for card in host.cards) or "none"
         raise CannotRunHereError(
             f"--gpus {','.join(names)}: this machine has no GPU {', '.join(missing) or 'at all'}. It has {has}.",
-            "To see what is there: harness doctor --gpu",
+            "To list the GPUs: harness doctor --gpu",
         )
     for card in host.cards:
         if card.is_partitioned and {str(card.index), card.uuid, ALL} & set(names):
@@ -92,7 +92,7 @@ def cards(names: Sequence[str], host: GpuHost) -> list[Card]:
 
 
 def _parts(card: Card) -> str:
-    """The instances of a divided GPU, as they are typed."""
+    """Format the instances of a divided GPU, with the names for `--gpus`."""
     return ", ".join(f"{each.index} {each.profile} ({each.uuid})" for each in card.instances)
 
 
@@ -101,14 +101,14 @@ def _divided(card: Card) -> str:
 
 
 def watch(chosen: Sequence[Card]) -> Callable[[], Watch] | None:
-    """What watches the GPUs of each launch; `facts` says why where there is none."""
+    """Return the monitor for the GPUs of each launch, or None. Then `facts` has the reason."""
     return partial(Watch, chosen) if chosen else None
 
 
 def facts(chosen: Sequence[Card], host: GpuHost, clock: str = "") -> dict[str, Any]:
-    """What run.json's `host` tells of the GPUs of every launch, or why it cannot; nothing that identifies one.
+    """Return the facts about the launches' GPUs for run.json's `host`, or the reason why they are unknown.
 
-    `clock` is what the run locks their clocks to.
+    No fact identifies a single GPU. `clock` is the locked clock of the run.
     """
     if host.absent:
         return {"gpus": f"not known: {host.absent}", "gpu_telemetry": f"none: {host.absent}"}
@@ -126,13 +126,13 @@ def _facts(card: Card, driver: str, clock: str) -> dict[str, Any]:
         **({"pci": card.pci} if card.pci else {}),
         **({"mig": [each.profile for each in card.instances]} if card.is_partitioned else {}),
         **card.settings.told(),
-        # also where they are not, so that another run's are known to differ
+        # also without locked clocks, so that a difference to another run is visible
         "locked_sm_clock_mhz": int(clock) if clock.isdecimal() else clock or None,
     }
 
 
 def lines(chosen: Sequence[Card], host: GpuHost) -> list[str]:
-    """What --dry-run says of the GPUs of every launch."""
+    """Return the lines of --dry-run about the launches' GPUs."""
     if host.absent:
         return [f"GPU: not known ({host.absent}), so that nothing is judged by it"]
     told = [f"GPU {card.index}: {card.name}, compute capability {shown(card.capability)}" for card in chosen]
@@ -141,11 +141,11 @@ def lines(chosen: Sequence[Card], host: GpuHost) -> list[str]:
 
 
 def shared(chosen: Sequence[Card]) -> list[str]:
-    """A sentence for each process that computes on the GPUs of every launch before the run begins."""
+    """Return a sentence for each process that computes on the launches' GPUs before the run starts."""
     said = []
     for card in chosen:
         for process in card.processes:
             who = f"{process.name} (process {process.pid})" if process.name else f"process {process.pid}"
             which = f"GPU {card.index} ({card.name})"
-            said.append(f"{which} is also used by {who}: launches that share it are marked as disturbed.")
+            said.append(f"{which} is also used by {who}. The report marks launches that share it.")
     return said

@@ -1,7 +1,7 @@
 """Locks the clocks of GPUs for a run, and unlocks them however the run ends.
 
-A mark beside the machine's lock says which GPUs are locked. It is written before the first is locked and goes when the
-last is unlocked: what a killed run left is unlocked by the next run on a GPU, or by `harness clean`.
+A mark beside the machine's lock lists the locked GPUs. It is written before the first GPU is locked, and removed after
+the last GPU is unlocked. So if a run was killed, the next run on a GPU or `harness clean` unlocks its GPUs.
 """
 
 import atexit
@@ -18,22 +18,23 @@ from harness.machine.lock import lock_file
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import BASE_CLOCK, Card
 
-#: Changes with every start of the machine, after which no clock is locked.
+#: An id that changes at every start of the machine. After a start, no clock is locked.
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def mark() -> Path:
-    """The file that says which GPUs' clocks are locked."""
+    """Return the path of the file that lists the GPUs with locked clocks."""
     lock = lock_file()
     return lock.with_name(f"{lock.name}.clocks")
 
 
 @contextlib.contextmanager
 def locked(cards: Sequence[Card], clock: str, library: Any = None) -> Iterator[None]:
-    """Lock the clocks of the cards' processors during the block: to `clock` MHz, or to their base clock (BASE_CLOCK).
+    """Lock the GPUs' processor clocks during the block: to `clock` MHz, or to their base clock (BASE_CLOCK).
 
-    Without a clock nothing is locked; what a killed run left is unlocked in either case. Whoever calls it has the
-    machine to itself. Raises UsageError for a clock that a card does not have, and CannotRunHereError.
+    Without a clock, nothing is locked. In both cases, clocks that a killed run left locked are unlocked first. The
+    caller must hold the machine's lock. Raises UsageError for a clock that a GPU doesn't support, and
+    CannotRunHereError.
     """
     unlock(library)
     if not clock:
@@ -45,7 +46,7 @@ def locked(cards: Sequence[Card], clock: str, library: Any = None) -> Iterator[N
             "Lock their clocks on the machine that has them, and leave --lock-clocks out: "
             "sudo nvidia-smi --lock-gpu-clocks=tdp,tdp",
         )
-    # a second Ctrl-C may end what stands below before it is done
+    # a second Ctrl-C may end the process before `finally` is done
     again = atexit.register(unlock, library)
     try:
         _lock(cards, clock, library)
@@ -56,9 +57,9 @@ def locked(cards: Sequence[Card], clock: str, library: Any = None) -> Iterator[N
 
 
 def unlock(library: Any = None) -> int:
-    """Unlock what the mark says is locked; returns how many GPUs that were.
+    """Unlock the GPUs in the mark, and return their number.
 
-    Raises CannotRunHereError where the driver does not let this user, or cannot be asked.
+    Raises CannotRunHereError if the driver isn't usable, or if this user may not unlock clocks.
     """
     uuids = _marked()
     if not uuids:
@@ -79,7 +80,7 @@ def unlock(library: Any = None) -> int:
 
 
 def _marked() -> list[str]:
-    """The UUIDs of GPUs that are locked; none after a new start of the machine, and by another user's word."""
+    """Return the UUIDs of locked GPUs. A mark from before the machine's start, or of another user, doesn't count."""
     path = mark()
     try:
         if path.is_symlink() or path.stat().st_uid not in (0, os.geteuid()):
@@ -111,7 +112,7 @@ def _lock(cards: Sequence[Card], clock: str, library: Any) -> None:
         handles = [(card, _handle(nvml, card)) for card in cards]
         for card, handle in handles:
             _check(nvml, card, handle, clock)
-        # the driver's word for the clock that it keeps up within the power limit (nvmlClockLimitId_t)
+        # the driver's name for the clock that a GPU can hold within its power limit (nvmlClockLimitId_t)
         megahertz = nvml.NVML_CLOCK_LIMIT_ID_TDP if clock == BASE_CLOCK else int(clock)
         done: list[str] = []
         for card, handle in handles:
@@ -142,7 +143,7 @@ def _handle(nvml: Any, card: Card) -> Any:
 
 
 def _check(nvml: Any, card: Card, handle: Any, clock: str) -> None:
-    """Raises UsageError for a clock that the card does not have, CannotRunHereError for a card that is divided."""
+    """Raise UsageError for a clock that the GPU doesn't support, and CannotRunHereError for a divided GPU."""
     if card.is_partitioned:
         raise CannotRunHereError(
             f"--lock-clocks: GPU {card.index} ({card.name}) is divided into instances (MIG): their clocks cannot be "
@@ -158,7 +159,7 @@ def _check(nvml: Any, card: Card, handle: Any, clock: str) -> None:
 
 
 def _range(nvml: Any, card: Card, handle: Any) -> tuple[int, int]:
-    """The lowest and the highest clock of its processors in MHz; 0 where it is not known."""
+    """Return the lowest and the highest processor clock in MHz, or 0 if it isn't known."""
     # at the fastest memory clock, which is the first
     memory = asked(nvml, nvml.nvmlDeviceGetSupportedMemoryClocks, handle) or []
     clocks = (memory and asked(nvml, nvml.nvmlDeviceGetSupportedGraphicsClocks, handle, memory[0])) or []
@@ -171,7 +172,7 @@ def _refused(nvml: Any, card: Card, clock: str, error: Exception) -> Exception:
     if code == nvml.NVML_ERROR_NO_PERMISSION:
         return CannotRunHereError(
             f"--lock-clocks: NVIDIA's driver lets only root lock the clocks of {which}.",
-            "Type the command as root, or lock them by hand and leave --lock-clocks out: "
+            "Run the command as root, or lock the clocks yourself and omit --lock-clocks: "
             f"sudo nvidia-smi -i {card.index} --lock-gpu-clocks={pair}\n"
             f"After the run: sudo nvidia-smi -i {card.index} --reset-gpu-clocks",
         )

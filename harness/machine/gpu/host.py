@@ -13,12 +13,12 @@ from harness.model.gpu import Card, GpuHost, Instance, Process, Settings, pci_ad
 
 
 class AbsentError(Exception):
-    """The library cannot be used; why, in a clause."""
+    """Error for an unusable library. The message is a clause."""
 
 
 @contextlib.contextmanager
 def opened(library: Any = None) -> Iterator[Any]:
-    """The library, between its start and its end. Raises AbsentError where it cannot be used."""
+    """Open the library during the block. Raises AbsentError if it can't be used."""
     if library is None:
         import pynvml
 
@@ -30,16 +30,16 @@ def opened(library: Any = None) -> Iterator[Any]:
     try:
         yield library
     finally:
-        # what was read is read, whatever the driver says when it is left
+        # an error at the end doesn't affect the values that were read
         asked(library, library.nvmlShutdown)
 
 
 @contextlib.contextmanager
 def kept_open(cards: Sequence[Card], library: Any = None) -> Iterator[None]:
-    """Keep the driver of these cards up: whoever opens the library meanwhile finds it ready.
+    """Keep the driver of these GPUs loaded during the block, so that opening the library is fast.
 
-    Without persistence mode a driver that nobody uses goes down, and takes 1 to 3 s to come up again; clocks that were
-    locked are lost with it. Does nothing without cards, or where the library cannot be used.
+    Without persistence mode, an unused driver unloads. Loading it takes 1 to 3 s, and locked clocks are lost. Without
+    GPUs, or if the library can't be used, this does nothing.
     """
     with contextlib.ExitStack() as stack:
         if cards:
@@ -51,12 +51,12 @@ def kept_open(cards: Sequence[Card], library: Any = None) -> Iterator[None]:
 
 
 def is_loss(library: Any, error: Exception) -> bool:
-    """Whether the error says that the driver has lost the GPU, or that it works again only after a reset."""
+    """Return whether the error means that the driver lost the GPU, or that the GPU needs a reset."""
     return getattr(error, "value", None) in (library.NVML_ERROR_GPU_IS_LOST, library.NVML_ERROR_RESET_REQUIRED)
 
 
 def asked(library: Any, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What the function returns, None where this driver or this GPU does not tell."""
+    """Return the result of a library function, or None if this driver or GPU doesn't support it."""
     try:
         return function(*arguments)
     except (library.NVMLError, library.NVMLLibraryMismatchError):
@@ -64,9 +64,9 @@ def asked(library: Any, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def processes(library: Any, handle: Any) -> list[Any] | None:
-    """The compute processes on a GPU, each with `pid` and `usedGpuMemory` (None: not told); None where not told.
+    """Return the compute processes on a GPU, each with `pid` and `usedGpuMemory`. Unknown values are None.
 
-    Containers' processes are among them, by the host's numbers; those that only draw are not.
+    They include processes in containers, with the host's process numbers, but not processes that only draw.
     """
     # drivers before 510 know the older structure only
     for function in (library.nvmlDeviceGetComputeRunningProcesses, library.nvmlDeviceGetComputeRunningProcesses_v2):
@@ -81,7 +81,7 @@ def _why(library: Any, error: Exception) -> str:
         library.NVML_ERROR_LIBRARY_NOT_FOUND: "no NVIDIA driver is installed: there is no libnvidia-ml.so.1",
         library.NVML_ERROR_DRIVER_NOT_LOADED: "the NVIDIA driver is not loaded",
         library.NVML_ERROR_LIB_RM_VERSION_MISMATCH: (
-            "the NVIDIA driver was updated and not loaded anew: its library and the kernel's module differ"
+            "the NVIDIA driver was updated but not reloaded: its library and the kernel module differ"
         ),
         library.NVML_ERROR_NO_PERMISSION: "this user may not ask the NVIDIA driver",
     }
@@ -90,7 +90,7 @@ def _why(library: Any, error: Exception) -> str:
 
 
 def read(library: Any = None) -> GpuHost:
-    """What NVML tells of this machine (`library` is pynvml where left out). Never raises: what is absent says why."""
+    """Read the machine's GPUs through NVML (`library` is pynvml by default). Never raises: `absent` has the reason."""
     try:
         with opened(library) as nvml:
             driver = str(asked(nvml, nvml.nvmlSystemGetDriverVersion) or "")
@@ -110,7 +110,7 @@ def _cuda(nvml: Any) -> tuple[int, int] | None:
 
 
 def _card(nvml: Any, index: int) -> Card | None:
-    """One GPU; None for one that the driver has lost, or that tells no capability."""
+    """Return one GPU, or None if the driver lost it or doesn't report its compute capability."""
     handle = asked(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
     if handle is None:
         return None
@@ -139,7 +139,7 @@ def _memory(nvml: Any, handle: Any) -> int:
 
 
 def _instances(nvml: Any, handle: Any, index: int) -> list[Instance]:
-    """The instances of a divided GPU; their places are not all taken."""
+    """Return the instances of a divided GPU, whose indices may have gaps."""
     most = asked(nvml, nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
     places = ((place, asked(nvml, nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, place)) for place in range(most))
     return [
@@ -185,9 +185,9 @@ def _settings(nvml: Any, handle: Any) -> Settings:
     )
 
 
-#: nvmlComputeMode_t; 1, exclusive to a thread, is of drivers before those that any release needs.
+#: nvmlComputeMode_t. 1, exclusive to a thread, exists only in drivers that are too old for every release.
 _COMPUTE_MODES: Mapping[int, str] = {0: "default", 2: "prohibited", 3: "exclusive process"}
-#: nvmlGpuVirtualizationMode_t, as seen from where launches run; the others are of hosts that give parts to guests.
+#: nvmlGpuVirtualizationMode_t on machines that run launches. Other values are for hosts of virtual machines.
 _VIRTUALIZATION: Mapping[int, str] = {0: "none", 1: "passthrough", 2: "vGPU"}
 
 
@@ -200,6 +200,6 @@ def _watts(milliwatts: int | None) -> float | None:
 
 
 def _process(nvml: Any, process: Any) -> Process:
-    # its path and its arguments are its owner's
+    # the path and the arguments are private
     name = str(asked(nvml, nvml.nvmlSystemGetProcessName, process.pid) or "").split(" ")[0].rsplit("/", 1)[-1]
     return Process(pid=process.pid, name=printable(name), memory_bytes=process.usedGpuMemory)

@@ -1,4 +1,4 @@
-"""Watches GPUs while a launch runs, from outside its container: a thread that asks NVML every tenth of a second."""
+"""Monitors GPUs during a launch, from outside its container: a thread reads NVML 10 times per second."""
 
 import itertools
 import re
@@ -15,21 +15,21 @@ from typing import Any, Self
 from harness.machine.gpu.host import AbsentError, is_loss, opened, processes
 from harness.model.gpu import Card
 
-#: Seconds from one reading to the next. NVML itself averages the utilisation over a sixth of a second to a second.
+#: Seconds between two readings. NVML itself averages the utilization over 1/6 s to 1 s.
 EVERY = 0.1
-#: Processes are asked for once in so many readings: they come and go slowly, and the answer takes longer.
+#: Readings per reading of the processes, which change slowly and take longer to read.
 PROCESSES_EVERY = 10
-#: A steady state that is shorter, in seconds, has no energy: power sensors are read every 20 to 100 ms (Yang and
-#: others, arXiv 2312.02741), so that each end of it is known to a tenth of a second.
+#: The shortest steady state with an energy, in seconds. Power sensors are read every 20 to 100 ms (Yang and others,
+#: arXiv 2312.02741), so each end is exact to about 0.1 s.
 ENERGY_SECONDS = 1.0
-#: So many seconds the last reading may take. A driver that has lost its GPU may never answer.
+#: Seconds to wait for the last reading. A driver that lost its GPU may never answer.
 PATIENCE = 5.0
 
 #: The first process namespace of a Linux machine has this number (PROC_PID_INIT_INO in the kernel).
 _FIRST_NAMESPACE = 0xEFFFFFFC
 
-#: Why a GPU lowers its clocks, by NVML's bits (nvmlClocksThrottleReasons). The others are no slowing down: it is idle,
-#: its clocks are set so, or it keeps pace with another.
+#: Reasons for a slowdown, by NVML's bits (nvmlClocksThrottleReasons). The other bits have harmless reasons: the GPU is
+#: idle, its clocks are set, or it is synchronized with another GPU.
 REASONS: Mapping[str, int] = {
     "power_cap": 0x04,
     "hw_slowdown": 0x08,
@@ -38,10 +38,10 @@ REASONS: Mapping[str, int] = {
     "power_brake": 0x80,
 }
 
-#: Makes one number of several.
+#: Combines several numbers into one.
 Summary = Callable[[Sequence[float]], float]
 
-#: Each number's name, what it is made of, and how: over the GPUs at one instant, then over the instants.
+#: The name and source of each number, and the functions that combine it over GPUs and then over instants.
 _NUMBERS: Sequence[tuple[str, str, Summary, Summary]] = (
     ("gpu_utilization_percent", "utilization", fmean, fmean),
     ("gpu_memory_utilization_percent", "memory_utilization", fmean, fmean),
@@ -57,10 +57,10 @@ _NUMBERS: Sequence[tuple[str, str, Summary, Summary]] = (
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One GPU: percent of the time in which a kernel ran, and its memory was used; bytes; MHz; °C; watts; NVML's bits.
+    """One reading of a GPU: utilization in percent of the time, bytes, MHz, °C, watts, and NVML's bits.
 
-    `energy` is a counter, joules since the driver was loaded. None where this driver or this GPU does not tell.
-    `is_lost`: the driver has lost the GPU, for good until a reset.
+    `energy` is a counter of joules since the driver was loaded. A value that this driver or GPU doesn't report is None.
+    `is_lost`: the driver lost the GPU, which needs a reset.
     """
 
     utilization: float | None = None
@@ -77,14 +77,14 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """All the GPUs of a launch, at a time in seconds since 1970."""
+    """Readings of all GPUs of a launch, with the time in seconds since 1970."""
 
     time: float
     cards: Sequence[Reading]
 
 
 def read(library: Any, handle: Any) -> Reading:
-    """What the library tells of one GPU now."""
+    """Read one GPU."""
     lost = False
 
     def ask(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -114,11 +114,11 @@ def read(library: Any, handle: Any) -> Reading:
 
 
 def numbers(instants: Sequence[Instant], window: tuple[float, float] | None) -> dict[str, float]:
-    """The instants' numbers by the names of docs/dev/contracts.md; what no instant tells is left out.
+    """Return the GPU readings of docs/dev/worker-protocol.md. Numbers that no instant has are left out.
 
-    `window` is the steady state, in seconds since 1970. Where it is None, or no instant lies in it, the numbers are of
-    all the instants, and `gpu_steady` is 0. Several GPUs make one: memory and power are summed, the hottest counts,
-    and an instant is throttled where one of them is.
+    `window` is the steady state, in seconds since 1970. If it is None, or contains no instant, the numbers cover all
+    instants, and `gpu_steady` is 0. Several GPUs are combined: memory and power are added, the highest temperature
+    counts, and an instant is throttled if one GPU is.
     """
     inside = [each for each in instants if window and window[0] <= each.time <= window[1]]
     chosen = inside or instants
@@ -133,10 +133,10 @@ def numbers(instants: Sequence[Instant], window: tuple[float, float] | None) -> 
 
 
 def _energy(instants: Sequence[Instant], window: tuple[float, float] | None) -> dict[str, float]:
-    """What the GPUs used while steps were timed, in joules: by how much their counters rose.
+    """Return the energy of the timed steps in joules: the increase of the GPUs' counters.
 
-    Between two readings a counter is taken to rise evenly. Nothing is told of a short steady state, of one that the
-    readings do not hold whole, and of GPUs of which one has no counter (NVIDIA's have one from Volta on).
+    Values between two readings are interpolated. The result is empty for a short steady state, for one that the
+    readings don't cover completely, and if a GPU has no counter (NVIDIA's have one from Volta on).
     """
     counters = [
         (each.time, sum(filter(None, told)))
@@ -152,7 +152,7 @@ def _energy(instants: Sequence[Instant], window: tuple[float, float] | None) -> 
 
 
 def _at(points: Sequence[tuple[float, float]], time: float) -> float:
-    """The value at a time that lies among the points, which are in order of their times."""
+    """Interpolate the value at a time within the points, which are in order of time."""
     place = max(1, bisect_left(points, time, key=lambda point: point[0]))
     (before, low), (after, high) = points[place - 1], points[place]
     return low + (high - low) * (time - before) / (after - before) if after > before else high
@@ -164,7 +164,7 @@ def _across(instant: Instant, field: str, across: Summary) -> float | None:
 
 
 def _throttled(instants: Sequence[Instant]) -> dict[str, float]:
-    """In which share of the instants a GPU was slowed, by reason and, in `gpu_throttled_share`, by heat or supply."""
+    """Return the share of instants in which a GPU was slowed down, by reason and in total (`gpu_throttled_share`)."""
     told = [[card.reasons for card in each.cards if card.reasons is not None] for each in instants]
     known = [bits for bits in told if bits]
     if not known:
@@ -178,15 +178,15 @@ def _throttled(instants: Sequence[Instant]) -> dict[str, float]:
     return {"gpu_throttled_share": share(slowed), **{name: value for name, value in by_reason.items() if value}}
 
 
-#: The container that a process is in: its id, empty for one that is in none, None where that is not known.
+#: Returns the id of a process's container: empty outside containers, and None if it isn't known.
 ContainerOf = Callable[[int], str | None]
 
 
 def count_foreign(before: Collection[int], now: Collection[int], container_of: ContainerOf) -> int:
-    """How many others compute on a GPU: processes `now` of which some were there `before` the launch began.
+    """Return how many other processes compute on a GPU. `before` are the processes from before the launch.
 
-    The launch is one container, so a new process outside all containers is another's, and so is each further
-    container. A new one of which nothing is known is taken for the launch's own.
+    The launch is one container. So new processes outside containers, and each further container, are foreign. A new
+    process in an unknown container counts as the launch's own.
     """
     old = {pid for pid in now if pid in before}
     homes = [home for pid in now if pid not in old and (home := container_of(pid)) is not None]
@@ -195,11 +195,11 @@ def count_foreign(before: Collection[int], now: Collection[int], container_of: C
 
 
 def container_of(pid: int, root: Path = Path("/")) -> str | None:
-    """The id of the container that a process of this machine is in; see ContainerOf.
+    """Return the id of the container of a process on this machine; see ContainerOf.
 
-    Engines without root may give a container no control group of its own: then the namespace of its process numbers
-    stands for it. Not known where that may not be read, and where this process is in a container itself: NVML numbers
-    processes as the host does.
+    Rootless engines may not create a control group for a container. Then the namespace of its process numbers is used.
+    The result is unknown if that can't be read, and if this process is in a container, because NVML uses the host's
+    process numbers.
     """
     try:
         if (root / "proc/self/ns/pid").stat().st_ino != _FIRST_NAMESPACE:
@@ -209,7 +209,7 @@ def container_of(pid: int, root: Path = Path("/")) -> str | None:
         if found:
             return found[0]
         status = (root / f"proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
-        # its number in each namespace that it is in, the outermost first
+        # its number in each of its namespaces, the outermost first
         numbers = re.search(r"^NSpid:\t(.+)$", status, re.MULTILINE)
         nested = numbers is not None and len(numbers[1].split()) > 1
         return str((root / f"proc/{pid}/ns/pid").readlink()) if nested else ""
@@ -219,11 +219,11 @@ def container_of(pid: int, root: Path = Path("/")) -> str | None:
 
 @dataclass(eq=False)
 class Watch:
-    """Watches these cards during its `with` block: one launch. Afterwards, `resources` says what was seen.
+    """Monitors these GPUs during its `with` block, which is one launch. Then `resources` returns the numbers.
 
-    `library` is pynvml where left out; `every` is how many seconds lie between two readings; `clock` gives seconds
-    since 1970. Opening the library again, for each launch, is cheap while a run keeps it open (`kept_open`). Never
-    raises: a GPU that does not tell leaves its numbers out, and one that is lost all of the launch's.
+    `library` is pynvml by default. `every` is the number of seconds between two readings. `clock` returns seconds since
+    1970. Opening the library for each launch is fast while a run keeps it open (`kept_open`). This class never raises.
+    If a GPU doesn't report a value, its number is missing. If a GPU is lost, all numbers of the launch are missing.
     """
 
     cards: Sequence[Card]
@@ -269,7 +269,7 @@ class Watch:
         self._stack.close()
 
     def resources(self, seen: Mapping[str, float]) -> dict[str, float]:
-        """Return numbers by the names of docs/dev/contracts.md. `seen` has the ends of the worker's steady state."""
+        """Return the GPU readings of docs/dev/worker-protocol.md. `seen` has the ends of the worker's steady state."""
         if self._is_lost:
             return {"gpu_lost": 1.0}
         window = None
@@ -296,6 +296,6 @@ class Watch:
                 return
 
     def _processes(self, nvml: Any) -> set[int] | None:
-        """All that compute on these GPUs, None where none of them tells."""
+        """Return the processes that compute on these GPUs, or None if no GPU reports them."""
         told = [known for handle in self._handles if (known := processes(nvml, handle)) is not None]
         return {process.pid for known in told for process in known} if told else None

@@ -225,7 +225,7 @@ def test_the_doctor_tries_the_ways_with_any_image_of_ours(
 @pytest.mark.usefixtures("no_builder", "trials")
 def test_the_doctor_says_where_it_could_not_try_or_was_not_asked_to(backend: DockerBackend) -> None:
     no_image = {"any_for": lambda _: ""}
-    untried = "containers may get GPUs by CDI, which no image is there to try with"
+    untried = "containers may get GPUs by CDI, which wasn't tried because no image is available"
     assert found_access(backend, "0", **no_image).value == untried
     assert found_access(backend, **no_image).value == "containers may get GPUs by CDI"
     missing = found_access(backend, "1", any_for=lambda _: "")

@@ -106,7 +106,7 @@ def test_a_driver_is_told_with_the_cuda_that_it_supports() -> None:
         (["Containers get GPUs by CDI."], True, "good", "containers get GPUs by CDI, as one has shown"),
         (["Not by a.", "Containers get GPUs by CDI."], True, "warn", "containers get GPUs by CDI, as one has shown"),
         (["Containers get GPUs by CDI. But."], True, "warn", "containers get GPUs by CDI, as one has shown"),
-        ([], True, "good", "containers may get GPUs by CDI, which no image is there to try with"),
+        ([], True, "good", "containers may get GPUs by CDI, which wasn't tried because no image is available"),
         ([], False, "good", "containers may get GPUs by CDI"),
     ],
 )
@@ -133,7 +133,7 @@ def test_a_gpu_is_good_unless_it_is_shared() -> None:
     assert used.level == "warn"
     assert used.value.endswith("; used by python (process 7) 1 MiB, a process (process 8)")
     assert used.facts["processes"][0] == {"pid": 7, "name": "python", "memory_bytes": 2**20}
-    assert "marked as disturbed" in used.advice
+    assert "marks launches that share" in used.advice
     assert used.command == "nvidia-smi"
 
 

@@ -141,6 +141,6 @@ def test_the_plan_says_what_it_was_judged_by() -> None:
 def test_who_else_uses_the_gpus_is_told() -> None:
     busy = Card(1, "GPU-80", "NVIDIA A100", (8, 0), 1, [Process(7, "python"), Process(8)])
     assert shared([OLD, busy]) == [
-        "GPU 1 (NVIDIA A100) is also used by python (process 7): launches that share it are marked as disturbed.",
-        "GPU 1 (NVIDIA A100) is also used by process 8: launches that share it are marked as disturbed.",
+        "GPU 1 (NVIDIA A100) is also used by python (process 7). The report marks launches that share it.",
+        "GPU 1 (NVIDIA A100) is also used by process 8. The report marks launches that share it.",
     ]

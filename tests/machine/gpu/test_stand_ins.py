@@ -47,7 +47,7 @@ def test_a_divided_card_has_an_instance(stand_ins: Path) -> None:
     [
         ({}, "the NVIDIA driver 550.54.15 sees no GPU"),
         ({"STAND_IN_NVML_INIT": "9"}, "the NVIDIA driver is not loaded"),
-        ({"STAND_IN_NVML_INIT": "18"}, "the NVIDIA driver was updated and not loaded anew"),
+        ({"STAND_IN_NVML_INIT": "18"}, "the NVIDIA driver was updated but not reloaded"),
     ],
 )
 def test_a_machine_without_a_gpu_that_works_says_why(stand_ins: Path, faults: dict[str, str], words: str) -> None:
