@@ -1,8 +1,8 @@
 """Interference: which launches and rounds were noisy, judged by the machine's other activity, never by the times.
 
 Everything is about the steady state, the timed part alone: the CPUs as seen by the worker, and the GPUs as seen from
-outside. See docs/dev/worker-protocol.md. CPU contention is subtracted from the times (`rounds.taken`); `Contention` is the
-possible error of that.
+outside. See docs/dev/worker-protocol.md. CPU contention is subtracted from the times (`rounds.taken`); `Contention` is
+the possible error of that.
 """
 
 import math

@@ -72,8 +72,8 @@ class Statement:
 def observations(cell: Cell, found: Lookup) -> dict[str, Observed]:
     """Return the observations of the cell's launches by name.
 
-    Launches that count take precedence. A cell's first launch observes more (docs/dev/worker-protocol.md), so missing names
-    are taken from the pilot, and everything is if no launch has a number.
+    Launches that count take precedence. A cell's first launch observes more (docs/dev/worker-protocol.md), so missing
+    names are taken from the pilot, and everything is if no launch has a number.
     """
     if cell not in found.seen:
         found.seen[cell] = _observations(cell, found)
