@@ -1,4 +1,4 @@
-"""Every command in README.md and docs/reference/commands.md runs, and every file that the docs link to exists."""
+"""Every command in README.md and in the pages of PAGES runs, and every file that the docs link to exists."""
 
 import os
 import re
@@ -24,7 +24,8 @@ from tests.fleet import test_merge as shards
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-PAGE = (ROOT / "docs" / "reference" / "commands.md").read_text()
+#: Pages whose `sh` blocks run, and whose `console` blocks are commands that exist. The first one has all commands.
+PAGES = [(ROOT / "docs" / name).read_text() for name in ("reference/commands.md", "how-to/reproduce-an-issue.md")]
 REPORT = ROOT / "docs" / "examples" / "headline"
 
 
@@ -53,8 +54,8 @@ def leaves(command: Any, name: str = "") -> Iterator[str]:
 
 
 COMMANDS = [command for block in blocks(README, "sh") for command in block]
-RUN = blocks(PAGE, "sh")
-STARTED = [command for block in blocks(PAGE, "console") for command in block]
+RUN = [block for page in PAGES for block in blocks(page, "sh")]
+STARTED = [command for page in PAGES for block in blocks(page, "console") for command in block]
 
 
 def test_the_two_commands_come_first() -> None:
@@ -125,7 +126,8 @@ def test_the_commands_that_measure_or_build_can_be_typed(command: str, monkeypat
 
 
 def test_the_page_has_an_example_of_each_command() -> None:
-    shown = [" ".join(words(command)) for command in [*STARTED, *(command for block in RUN for command in block)]]
+    found = [command for language in ("sh", "console") for block in blocks(PAGES[0], language) for command in block]
+    shown = [" ".join(words(command)) for command in found]
     for name in leaves(typer.main.get_command(app)):
         assert any(f"{example} ".startswith(f"{name} ") for example in shown), f"commands.md lacks {name}"
 
