@@ -25,13 +25,16 @@ from tests.fleet import test_merge as shards
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 #: Pages whose `sh` blocks run, and whose `console` blocks are commands that exist. The first one has all commands.
-PAGES = [(ROOT / "docs" / name).read_text() for name in ("reference/commands.md", "how-to/reproduce-an-issue.md")]
+PAGES = [
+    (ROOT / "docs" / name).read_text()
+    for name in ("reference/commands.md", "how-to/reproduce-an-issue.md", "explanation/small-steps.md")
+]
 REPORT = ROOT / "docs" / "examples" / "headline"
 
 
 def blocks(text: str, language: str) -> list[list[str]]:
     """Return the commands of each code block in a language, without comments."""
-    found = re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    found = re.findall(rf"^ *```{language}\n(.*?)^ *```", text, flags=re.DOTALL | re.MULTILINE)
     lines = ([line.split("  #")[0].strip() for line in block.replace("\\\n", " ").splitlines()] for block in found)
     return [[line for line in block if line and not line.startswith("#")] for block in lines]
 
