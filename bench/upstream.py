@@ -1,7 +1,7 @@
-"""`python -m bench.upstream results/RUN...`: write the table of upstream issues from stored runs of `harness repro`.
+"""Write the table of docs/results/upstream-issues.md: `python -m bench.upstream results/RUN...`.
 
-What the runs told of each claim is kept in docs/upstream.json, a newer run's in place of an older one's, and the table
-is made of that. Without a run it is only made again.
+docs/upstream.json has the newest result of each claim. The runs of `harness repro` that you pass are added to that
+file, and the table is generated from it. Without a run, the table is only regenerated.
 """
 
 import json
@@ -20,22 +20,25 @@ from harness.report import escape, format
 from harness.report.sections.claims import claimed
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGE, KEPT = DOCS / "how-to" / "reproduce-an-issue.md", DOCS / "upstream.json"
-#: What the table stands between.
+PAGE, STORED = DOCS / "results" / "upstream-issues.md", DOCS / "upstream.json"
+#: The lines before and after the table.
 BEGIN, END = "<!-- the table: python -m bench.upstream -->", "<!-- the end of the table -->"
 
-HEADS = ("issue", "claim", "claimed", "measured", "outcome", "in the newest", "fixed", "date", "machine")
+HEADS = ("issue", "claim", "claimed", "measured", "outcome", "newest release", "fixed in", "date", "machine")
 
 Row = Mapping[str, Any]
 
 
 def rows(results: Results) -> list[Row]:
-    """What a run tells of each claim that it was asked for, as JSON values."""
+    """Return the result of each claim that a run measured, as JSON values."""
     return [_row(results, each) for each in results.claims if each.claim.issue.short in results.run.plan.claims]
 
 
 def merged(before: Iterable[Row], after: Iterable[Row]) -> list[Row]:
-    """Both, `after` in place of what is of the same claim, unless that measured it and this did not; by issue."""
+    """Merge rows by claim, sorted by issue.
+
+    Rows of `after` win, but a row that wasn't measured never replaces another one.
+    """
     known: dict[tuple[str, str, str], Row] = {}
     for row in [*before, *after]:
         key = row["issue"], row["scenario"], row["reported"]
@@ -45,14 +48,14 @@ def merged(before: Iterable[Row], after: Iterable[Row]) -> list[Row]:
 
 
 def table(kept: Sequence[Row]) -> str:
-    """The table in Markdown, with how many claims came out how."""
+    """Return the table in Markdown, and before it a sentence with the number of claims per outcome."""
     counts = {outcome: sum(row["at"]["outcome"] == outcome for row in kept) for outcome in Outcome}
-    told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
     fixed = sum(bool(row["fixed"]) for row in kept)
     issues = len({row["issue"] for row in kept})
     count = (
-        f"{counted(len(kept), 'claim')} of {counted(issues, 'issue')}: {told or 'none measured yet'}"
-        f"{f'; {fixed} fixed since, measured' if fixed else ''}."
+        f"{counted(len(kept), 'claim')} of {counted(issues, 'issue')}: {outcomes or 'none measured yet'}"
+        f"{f'. A later release fixed {fixed} of them' if fixed else ''}."
     )
     lines = [
         *textwrap.wrap(count, 100),
@@ -64,15 +67,15 @@ def table(kept: Sequence[Row]) -> str:
 
 
 def page(text: str, kept: Sequence[Row]) -> str:
-    """The page's text with the table in it."""
+    """Return the text of the page with the table of these rows."""
     before, rest = text.split(BEGIN)
     _, after = rest.split(END)
     return f"{before}{BEGIN}\n\n{table(kept)}\n\n{END}{after}"
 
 
 def stored() -> list[Row]:
-    """What is kept."""
-    found: list[Row] = json.loads(KEPT.read_text()) if KEPT.exists() else []
+    """Return the rows of docs/upstream.json."""
+    found: list[Row] = json.loads(STORED.read_text()) if STORED.exists() else []
     return found
 
 
@@ -128,16 +131,16 @@ def _line(row: Row) -> str:
 
 
 def _measured(place: Row, claimed: str) -> str:
-    """`12.3× (11.9 to 12.8)`, or why there is nothing."""
+    """Format a result, such as `12.3× (11.9 to 12.8)`, or return why there is none."""
     if place["value"] is None:
-        return str(place["why"]) or "nothing"
-    unit = "×" if claimed.endswith("×") else " s" if claimed.endswith(" s") else " B a call"
+        return str(place["why"]) or "no result"
+    unit = "×" if claimed.endswith("×") else " s" if claimed.endswith(" s") else " B per call"
     ends = f" ({' to '.join(map(format.number, place['interval']))})" if place["interval"] else ""
     return f"{format.number(place['value'])}{unit}{ends}"
 
 
 def _digits(value: float) -> float:
-    """Four digits: more say nothing, and change with every run."""
+    """Round to four significant digits, because more of them change with every run."""
     return float(f"{value:.4g}")
 
 
@@ -146,12 +149,12 @@ def _number(row: Row) -> int:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Take in what the named runs tell, and write the table."""
+    """Add the results of runs to docs/upstream.json, and write the table."""
     found = [row for run in arguments for row in rows(session.read(Path(run)))]
     kept = merged(stored(), found)
-    KEPT.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+    STORED.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
     PAGE.write_text(page(PAGE.read_text(), kept))
-    print(f"{counted(len(found), 'claim')} taken in; {counted(len(kept), 'claim')} in {PAGE.relative_to(DOCS.parent)}.")
+    print(f"{counted(len(found), 'claim')} added, {counted(len(kept), 'claim')} in {PAGE.relative_to(DOCS.parent)}.")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Every command in README.md and docs/reference/commands.md runs, and every file that the docs link to exists."""
+"""Every command in README.md and in the pages of PAGES runs, and every file that the docs link to exists."""
 
 import os
 import re
@@ -24,13 +24,17 @@ from tests.fleet import test_merge as shards
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-PAGE = (ROOT / "docs" / "reference" / "commands.md").read_text()
+#: Pages whose `sh` blocks run, and whose `console` blocks are commands that exist. The first one has all commands.
+PAGES = [
+    (ROOT / "docs" / name).read_text()
+    for name in ("reference/commands.md", "how-to/reproduce-an-issue.md", "explanation/small-steps.md")
+]
 REPORT = ROOT / "docs" / "examples" / "headline"
 
 
 def blocks(text: str, language: str) -> list[list[str]]:
     """Return the commands of each code block in a language, without comments."""
-    found = re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    found = re.findall(rf"^ *```{language}\n(.*?)^ *```", text, flags=re.DOTALL | re.MULTILINE)
     lines = ([line.split("  #")[0].strip() for line in block.replace("\\\n", " ").splitlines()] for block in found)
     return [[line for line in block if line and not line.startswith("#")] for block in lines]
 
@@ -53,8 +57,8 @@ def leaves(command: Any, name: str = "") -> Iterator[str]:
 
 
 COMMANDS = [command for block in blocks(README, "sh") for command in block]
-RUN = blocks(PAGE, "sh")
-STARTED = [command for block in blocks(PAGE, "console") for command in block]
+RUN = [block for page in PAGES for block in blocks(page, "sh")]
+STARTED = [command for page in PAGES for block in blocks(page, "console") for command in block]
 
 
 def test_the_two_commands_come_first() -> None:
@@ -125,7 +129,8 @@ def test_the_commands_that_measure_or_build_can_be_typed(command: str, monkeypat
 
 
 def test_the_page_has_an_example_of_each_command() -> None:
-    shown = [" ".join(words(command)) for command in [*STARTED, *(command for block in RUN for command in block)]]
+    found = [command for language in ("sh", "console") for block in blocks(PAGES[0], language) for command in block]
+    shown = [" ".join(words(command)) for command in found]
     for name in leaves(typer.main.get_command(app)):
         assert any(f"{example} ".startswith(f"{name} ") for example in shown), f"commands.md lacks {name}"
 

@@ -1,4 +1,4 @@
-"""The living table of docs/how-to/reproduce-an-issue.md is what the stored runs told."""
+"""The table of docs/results/upstream-issues.md has the results of the stored runs."""
 
 import json
 from dataclasses import replace
@@ -21,7 +21,7 @@ def measured(times: float, *claims: Claim, started: str = "2026-11-22T10:00:00Z"
 
 def test_the_page_has_the_table_of_what_is_kept() -> None:
     text = upstream.PAGE.read_text()
-    assert text == upstream.page(text, upstream.stored()), "docs/how-to/reproduce-an-issue.md: python -m bench.upstream"
+    assert text == upstream.page(text, upstream.stored()), "to regenerate the page: python -m bench.upstream"
 
 
 def test_a_row_has_what_a_run_told_and_no_more_digits_than_that_is_worth() -> None:

@@ -134,7 +134,7 @@ def factor(value: float) -> str:
 def ratio(value: Estimate) -> str:
     """A ratio with its interval: `2.70× (2.65 to 2.76)`; of memory growth the difference."""
     if isinstance(value, Difference):
-        return f"{difference(value, BYTES)} B a call"
+        return f"{difference(value, BYTES)} B per call"
     return factor(value.value) + (f" ({between(value.interval)})" if value.interval else "")
 
 

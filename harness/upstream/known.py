@@ -31,7 +31,7 @@ USUAL_ROUNDS = 3
 class KnownIssue:
     """An issue, with every claim of it and the scenario that has that.
 
-    `took` is how many seconds its launches took in the run of docs/how-to/reproduce-an-issue.md; 0 where that has none.
+    `took` is the duration of its launches in seconds, from docs/upstream.json, or 0 without a result there.
     """
 
     issue: Issue
@@ -127,7 +127,7 @@ def library() -> Library:
 
 
 def _took(path: Path) -> dict[str, float]:
-    """By issue, what the longest of its claims took in seconds, as the living table knows it; empty without that."""
+    """Return the seconds of the longest claim by issue, from docs/upstream.json. Empty if the file is missing."""
     try:
         rows = json.loads(read_text(path))
         took = sorted((float(row["seconds"]), str(row["issue"])) for row in rows)

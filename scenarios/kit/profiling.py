@@ -110,7 +110,7 @@ class Profile:
         self._facts["seconds"] = perf_counter() - self._started
 
     def document(self):
-        """Return the JSON for the harness (docs/dev/worker-protocol.md), without functions of the kit and the profiler."""
+        """Return the JSON document (docs/dev/worker-protocol.md), without functions of the kit and the profiler."""
         self.stats.create_stats()
         stats = self.stats.stats
         places = {}

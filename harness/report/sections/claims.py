@@ -208,9 +208,9 @@ def _remarks(results: Results, line: _Line) -> str:
 
 
 def claimed(claim: Claim) -> str:
-    """The claimed range: `50 to 300×`, `5 to 20 s`, `1,000 to 20,000 B a call`."""
+    """The claimed range: `50 to 300×`, `5 to 20 s`, `1,000 to 20,000 B per call`."""
     low, high = (f"{end:,.10g}" for end in claim.range)
-    return f"{low} to {high}{'×' if claim.ratio else ' s' if claim.seconds else ' B a call'}"
+    return f"{low} to {high}{'×' if claim.ratio else ' s' if claim.seconds else ' B per call'}"
 
 
 def measured(place: Place) -> str:

@@ -125,7 +125,7 @@ def _differences(table: ScenarioTable) -> list[Column[ComparisonLine]]:
         assert isinstance(takes, Difference), "memory growth has no ratio"
         return format.difference(takes, unit)
 
-    heading = f"difference, {unit.symbol} a call"
+    heading = f"difference, {unit.symbol} per call"
     return [Column(heading, lambda line: _ratio(line, told, table.rounds), is_number=True)]
 
 
@@ -357,7 +357,7 @@ def intervals(table: ScenarioTable, unit: Unit) -> str:
 
 
 def _symbol(table: ScenarioTable, unit: Unit) -> str:
-    return f"{unit.symbol} a call" if table.quantity == GROWTH else unit.symbol
+    return f"{unit.symbol} per call" if table.quantity == GROWTH else unit.symbol
 
 
 def marked(table: ScenarioTable) -> list[str]:

@@ -80,4 +80,4 @@ def test_other_quantities_are_named_in_their_lines() -> None:
         "tf2.0 vs tf1.14: first call time",
         "tf2.0 vs tf1.14: memory growth",
     ]
-    assert "B\u00a0a\u00a0call" in rows(text)[1][1]
+    assert "B\u00a0per\u00a0call" in rows(text)[1][1]

@@ -108,7 +108,7 @@ def test_bytes_and_seconds_are_those_of_one_side() -> None:
     leak = [launch(WORSE, 0.01, number, memory=points) for number in range(1, 4)]
     assert sentence(made(leak, LEAK)) == (
         "K#13118 says: fit leaks. Confirmed: in tf2.0, each call of eager keeps 5,000 B (5,000 to 5,000) (fit); "
-        "claimed: 1,000 to 20,000 B a call."
+        "claimed: 1,000 to 20,000 B per call."
     )
     claim = replace(CLAIM, better=None, ratio=None, seconds=(5.0, 20.0), of="import", fixed="")
     slow = [launch(WORSE, 0.01, number, phases={"import": 6.0}) for number in range(1, 4)]

@@ -359,9 +359,9 @@ def test_each_quantity_has_a_section_with_its_own_words_and_units():
     step, *others = found
     assert others == [f"{step}: {of}" for of in ("first call time", "peak memory", "memory growth", "traces")]
     ratios = [found[title][0][0][1] for title in others]
-    assert ratios == ["first call time ratio", "peak memory ratio", "difference, B a call", "traces ratio"]
+    assert ratios == ["first call time ratio", "peak memory ratio", "difference, B per call", "traces ratio"]
     values = [found[title][1][0][0] for title in others]
-    assert values == ["tf1.14, s", "tf1.14, MiB", "tf1.14, B a call", "tf1.14"]
+    assert values == ["tf1.14, s", "tf1.14, MiB", "tf1.14, B per call", "tf1.14"]
     verdicts = [found[title][0][1][0][2:] for title in others]
     assert [each[0] for each in verdicts] == ["slower", "more", "more", "more"]
 
