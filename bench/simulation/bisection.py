@@ -1,6 +1,6 @@
 """A search for a step among candidates, on simulated launches: the harness's own, and plain bisection beside it.
 
-Only launches are simulated. The search and its verdicts are those of harness/upstream: what is measured there is asked
+Only launches are simulated. The search and its verdicts are those of harness/bisect: what is measured there is asked
 of a stand-in here, which hands back launches as a run stores them.
 """
 
@@ -13,14 +13,14 @@ import numpy as np
 
 from bench.simulation.machine import Floats
 from harness.analysis.results import Results
+from harness.bisect.candidates import Candidate
+from harness.bisect.probe import ProbeRun
+from harness.bisect.search import EndsError, Search, SearchEnd, WrongWayError, narrow, scan
 from harness.model.backend import BackendFacts
 from harness.model.environment import Device
 from harness.model.launch import Launch, Limits, Sample, Sampling, Status
 from harness.model.run import Group, Plan, Run
 from harness.model.scenario import Cell
-from harness.upstream.candidates import Candidate
-from harness.upstream.probing import ProbeRun
-from harness.upstream.search import EndsError, Search, SearchEnd, WrongWayError, narrow, scan
 
 #: What a search may spend: so many launches, those of 60 paired rounds.
 BUDGET = 120
@@ -93,8 +93,8 @@ def search(kind: Searched, trials: int, *, seed: int, budget: float = BUDGET, pl
 class Machine:
     """Measures simulated candidates: those after `place` take longer by the step.
 
-    It is the `Probe` of a search (harness/upstream/looks.py), on which a launch takes a second. `rounds` are the paired
-    ones: a scan's, of which each candidate has one launch, are not counted.
+    It stands for the `Probe` of a search (harness/bisect/probe.py). A launch takes 1 s. `rounds` counts paired rounds:
+    the rounds of a scan, which has 1 launch of each candidate, don't count.
     """
 
     def __init__(self, kind: Searched, draw: np.random.Generator) -> None:

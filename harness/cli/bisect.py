@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
+from harness.bisect.request import BisectRequest
 from harness.cli import options
 from harness.cli.messages import interruptible, say
 from harness.model.errors import Exit, UsageError
 from harness.model.texts import escaped
-from harness.upstream.bisect_request import BisectRequest
 
 
 @options.of(BisectRequest)
@@ -26,8 +26,8 @@ def bisect(
     wait: options.Wait = False,
 ) -> None:
     """Find since which release or wheel something takes longer."""
+    from harness.bisect import run as bisecting  # noqa: PLC0415
     from harness.cli.running import Heard  # noqa: PLC0415 - what measures; help does not need it
-    from harness.upstream import bisecting  # noqa: PLC0415
 
     if resume:
         typed = options.typed(context)

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.bisect.candidates import NIGHTLIES
+from harness.bisect.request import BisectRequest
+from harness.bisect.search import Search, SearchEnd, told
 from harness.model.defaults import LEVEL
 from harness.model.environment import TENSORFLOW
 from harness.model.scenario import STEP
 from harness.report.escape import markdown, plain
 from harness.report.format import level
-from harness.upstream.bisect_request import BisectRequest
-from harness.upstream.candidates import NIGHTLIES
-from harness.upstream.search import Search, SearchEnd, told
 
 if TYPE_CHECKING:
-    from harness.upstream.probing import Probing
+    from harness.bisect.probe import Probing
 
 #: Where a package's commits are, and what its tags have before the version.
 _REPOSITORIES = {

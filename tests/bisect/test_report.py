@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.upstream.bisect_request import BisectRequest
-from harness.upstream.candidates import Candidate
-from harness.upstream.search import EndsError, SearchEnd, WrongWayError, narrow, scan
-from harness.upstream.telling import report
-from tests.upstream.machine import Machine
+from harness.bisect.candidates import Candidate
+from harness.bisect.report import report
+from harness.bisect.request import BisectRequest
+from harness.bisect.search import EndsError, SearchEnd, WrongWayError, narrow, scan
+from tests.bisect.machine import Machine
 
 REQUEST = BisectRequest(issue="T#7", scenario="step", axes={"call": "fit"}, command=["harness", "bisect", "T#7"])
 

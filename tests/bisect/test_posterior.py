@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bench.simulation.bisection import BUDGET, End, Searched, search
-from harness.upstream.bisection import Round, posterior
+from harness.bisect.posterior import Round, posterior
 
 TWICE = math.log(2.0)
 

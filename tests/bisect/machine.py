@@ -2,8 +2,8 @@
 
 import math
 
-from harness.upstream.candidates import Candidate
-from harness.upstream.search import LookResult, Search
+from harness.bisect.candidates import Candidate
+from harness.bisect.search import LookResult, Search
 
 
 class MeasuredEnvironments:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
 
+from harness.bisect.candidates import Candidate
+from harness.bisect.comparison import LookResult, Looks, MeasuredEnvironments, Probe
+from harness.bisect.posterior import SPREAD, Posterior, Round, posterior
 from harness.model.errors import CannotRunHereError, Exit, HarnessError, UsageError
 from harness.model.texts import counted
-from harness.upstream.bisection import SPREAD, Posterior, Round, posterior
-from harness.upstream.candidates import Candidate
-from harness.upstream.looks import LookResult, Looks, MeasuredEnvironments, Probe
 
 #: The ends get no further look that would take more than this share of what the scan left of the budget.
 OF_ENDS = 0.5

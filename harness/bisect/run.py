@@ -9,6 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness import session
+from harness.bisect import candidates as chosen
+from harness.bisect.probe import Probing
+from harness.bisect.report import BisectReport, report, to_resume
+from harness.bisect.request import BisectRequest
+from harness.bisect.search import EndsError, Search, SearchEnd, narrow, scan
 from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
@@ -21,11 +26,6 @@ from harness.model.scenario import GROWTH, Claim, Scenario
 from harness.plan.selection import resolve
 from harness.session.running import new_id
 from harness.store.signature import is_from_here, sign
-from harness.upstream import candidates as chosen
-from harness.upstream.bisect_request import BisectRequest
-from harness.upstream.probing import Probing
-from harness.upstream.search import EndsError, Search, SearchEnd, narrow, scan
-from harness.upstream.telling import BisectReport, report, to_resume
 
 
 @dataclass(frozen=True, slots=True)

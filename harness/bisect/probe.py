@@ -22,6 +22,8 @@ from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.backends import registry
+from harness.bisect.comparison import LOOK_ALPHA, LookResult
+from harness.bisect.request import BisectRequest
 from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
@@ -35,8 +37,6 @@ from harness.model.scenario import GROWTH, STEP, Cell
 from harness.plan.selection import resolve
 from harness.session.planning import UNPILOTED
 from harness.session.request import Request
-from harness.upstream.bisect_request import BisectRequest
-from harness.upstream.looks import LOOK_ALPHA, LookResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 import pytest
 
+from harness.bisect.candidates import Candidate
+from harness.bisect.comparison import LOOKS
+from harness.bisect.search import EndsError, SearchEnd, WrongWayError, _Builder, narrow, scan
 from harness.model.errors import CannotRunHereError
-from harness.upstream.candidates import Candidate
-from harness.upstream.looks import LOOKS
-from harness.upstream.search import EndsError, SearchEnd, WrongWayError, _Builder, narrow, scan
-from tests.upstream.machine import Machine, MeasuredEnvironments
+from tests.bisect.machine import Machine, MeasuredEnvironments
 
 
 def narrowed(machine, budget=1e9, *, first=None, **changes):

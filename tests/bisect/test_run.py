@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.bisect import run as bisecting
+from harness.bisect.request import BisectRequest
+from harness.bisect.run import begin, meant, reopened
 from harness.model.errors import UsageError
 from harness.store.signature import sign
-from harness.upstream import bisecting
-from harness.upstream.bisect_request import BisectRequest
-from harness.upstream.bisecting import begin, meant, reopened
 
 SCENARIO = """# /// script
 # requires-python = ">=3.6"

@@ -5,10 +5,11 @@ import json
 import pytest
 
 from harness import session
+from harness.bisect import probe as probing
+from harness.bisect import run as bisecting
+from harness.bisect.request import BisectRequest
+from harness.bisect.search import EndsError, SearchEnd
 from harness.model.errors import UsageError
-from harness.upstream import bisecting, probing
-from harness.upstream.bisect_request import BisectRequest
-from harness.upstream.search import EndsError, SearchEnd
 
 HEADER = """\
 # /// script
