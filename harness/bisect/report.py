@@ -1,25 +1,22 @@
-"""What a search found, in sentences and as report.md."""
+"""Report of a search, as sections."""
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.bisect.candidates import NIGHTLIES
+from harness.bisect.probe import Probe
 from harness.bisect.request import BisectRequest
-from harness.bisect.search import Search, SearchEnd, told
+from harness.bisect.search import Search, SearchEnd
 from harness.model.defaults import LEVEL
 from harness.model.environment import TENSORFLOW
 from harness.model.scenario import STEP
-from harness.report.escape import markdown, plain
-from harness.report.format import level
+from harness.model.texts import counted
+from harness.report.blocks import FILES, REPORT, Block, Code, Column, Items, Link, Section, Text, Words, tabulate
+from harness.report.format import duration, level
 
-if TYPE_CHECKING:
-    from harness.bisect.probe import Probing
-
-#: Where a package's commits are, and what its tags have before the version.
+#: The repository of each package, and the prefix of its version tags.
 _REPOSITORIES = {
     "keras": ("keras-team/keras", "v"),
     "keras-nightly": ("keras-team/keras", ""),
@@ -27,229 +24,168 @@ _REPOSITORIES = {
     **dict.fromkeys(TENSORFLOW, ("tensorflow/tensorflow", "v")),
 }
 
-#: A line has no more characters than these: reasons are others' words.
-_LONGEST = 2000
+_HASH = re.compile(r"-g([0-9a-f]{7,40})(?:-dirty)?$")
 
-_DESCRIBED = re.compile(r"-g([0-9a-f]{7,40})(?:-dirty)?$")
-
-
-@dataclass(frozen=True, slots=True)
-class BisectReport:
-    """What is said of a search: `lines` on stdout, the answer first, and the whole of it as Markdown."""
-
-    lines: Sequence[str]
-    markdown: str
+#: The table has at most this many candidates, and a sentence names at most this many skipped ones.
+_ROWS, _SKIPPED = 60, 5
 
 
-def report(request: BisectRequest, search: Search, probing: "Probing", package: str) -> BisectReport:
-    """What a search found until now."""
-    lines = _answer(request, search)
-    builds = probing.builds()
-    lines += _commits(search, package, builds)
-    lines += _others(search)
-    paired = _count(sum(not each.is_scan for each in search.rounds), "paired round")
-    lines += [
-        f"Spent: {paired} in {_count(len(probing.runs), 'run')}, {_count(probing.launched, 'launch', 'launches')}, "
-        f"{_minutes(probing.spent)} of launches."
+def sections(request: BisectRequest, search: Search, probe: Probe, package: str) -> list[Section]:
+    """Return the report of a search in its current state. `package` is the one that changes; empty for releases."""
+    cell = ", ".join([request.scenario, *(f"{axis}={value}" for axis, value in request.axes.items())])
+    candidates = f"versions of {package}, all other packages unchanged" if package else "releases"
+    details = [*_commits(search, package, probe.commits()), *_changes(search), _cost(search, probe)]
+    blocks: list[Block] = [
+        *(Text(sentence, where=REPORT) for sentence in _answer(request, search)),
+        Items(details, where=REPORT),
+        *_next(request, search, package, probe),
+        Text(f"Measured: the {_quantity(request)} of {cell}, in {candidates}.", where=FILES),
     ]
-    lines += _further(request, search, package, probing)
-    return BisectReport([plain(line, _LONGEST) for line in lines], _markdown(request, search, probing, package, lines))
+    if search.ends:
+        blocks.append(Text(f"Comparison of the ends before the search: {search.ends.clause}.", where=FILES))
+    if request.command:
+        blocks += [Text("Command:", where=FILES), Code(shlex.join(request.command), where=FILES)]
+    runs = Items([f"{run}/report.md" for run in dict.fromkeys(probe.runs)], where=FILES)
+    return [
+        Section(f"Bisect: {request.issue or request.scenario}", "bisect", blocks),
+        Section("Candidates", "candidates", list(_table(search))),
+        Section("Runs", "runs", [runs]),
+    ]
+
+
+def resume_command(request: BisectRequest, folder: Path) -> str:
+    """Return the command that resumes a search with twice its budget."""
+    return f"harness bisect --resume {shlex.quote(str(folder))} --budget {request.budget / 30.0:g}m"
+
+
+def _quantity(request: BisectRequest) -> str:
+    return "time per step" if request.of == STEP else request.of
 
 
 def _answer(request: BisectRequest, search: Search) -> list[str]:
-    what = f"{request.issue}: " if request.issue else ""
-    found, known = search.found, search.posterior
-    if search.ends is None or found is None or known is None:
-        return [f"{what}the search ended before both ends were verified."]
+    subject = f"{request.issue}: " if request.issue else ""
+    known = search.posterior
+    if search.ends is None or known is None:
+        return [f"{subject}the search ended before both ends were verified."]
     if not search.ends.is_step:
-        return [f"{what}the ends {search.ends.relation}: {search.ends.words}."]
+        return [f"{subject}the ends {search.ends.relation}: {search.ends.clause}."]
     if search.is_reversed:
-        return [f"{what}the ends are the wrong way round: {search.ends.words}."]
-    first, last = map(search.text, found)
-    when = _dates(search, found)
-    share = f"{100.0 * known.share:.1f} % of the posterior"
+        return [f"{subject}the ends are the wrong way round: {search.ends.clause}."]
+    first, last = (search.candidates[at] for at in known.likeliest)
+    dates = f" ({first.date} to {last.date})" if first.date and last.date else ""
+    change = f"{subject}the {_quantity(request)} {'fell' if search.is_fix else 'rose'}"
+    place = f"between {first.text} and {last.text}{dates}"
     if search.ended is SearchEnd.CONFIRMED and search.pair:
         return [
-            f"{what}{_changes(request, search)} between {first} and {last}{when}: {search.pair.words}.",
-            f"Narrowed to {first} .. {last}, which has {share}, and was confirmed side by side.",
+            f"{change} {place}: {search.pair.clause}.",
+            f"{first.text} .. {last.text} has {100.0 * known.share:.1f} % of the posterior, and was confirmed side by "
+            "side.",
         ]
     if search.ended is SearchEnd.FOUND and search.pair:
         return [
-            f"{what}{_changes(request, search)} most likely between {first} and {last}{when}, which has {share}. Side "
-            f"by side they do not confirm it: {search.pair.words}.",
-            "There may be several changes, or one that is too small to be shown between two neighbours.",
+            f"{change} most likely {place}, which has {100.0 * known.share:.1f} % of the posterior. Side by side they "
+            f"do not confirm it: {search.pair.clause}.",
+            "There may be several changes, or a change that is too small to be shown between two adjacent candidates.",
         ]
-    low, high = _likely(search)
-    left = f"Narrowed to {search.text(low)} .. {search.text(high)}, which has {level(LEVEL)} of the posterior"
-    likeliest = f"{first} to {last} has {100.0 * known.share:.0f} %" if (low, high) != found else "not confirmed"
-    why = "The budget ended the search." if search.ended is SearchEnd.BUDGET else "The search was interrupted."
-    return [f"{what}{left}; {likeliest}. {why}"]
+    low, high = map(search.text, known.likely_range)
+    likeliest = "not confirmed"
+    if known.likely_range != known.likeliest:
+        likeliest = f"{first.text} to {last.text} has {100.0 * known.share:.0f} %"
+    reason = "The budget ended the search." if search.ended is SearchEnd.BUDGET else "The search was interrupted."
+    return [f"{subject}narrowed to {low} .. {high}, which has {level(LEVEL)} of the posterior; {likeliest}. {reason}"]
 
 
-def _changes(request: BisectRequest, search: Search) -> str:
-    """What happens at the step, in words: whether less or more of the quantity is worse, the ends say."""
-    verb = "fell" if search.is_fix else "rose"
-    return f"{'the time per step' if request.of == STEP else f'the {request.of}'} {verb}"
+def _commits(search: Search, package: str, commits: Mapping[str, str]) -> Iterator[Words]:
+    """Yield the commits of the two builds, and a link to the commits between them."""
+    if search.found is None or search.ends is None:
+        return
+    first, last = (search.candidates[at] for at in search.found)
+    repository, tag = _REPOSITORIES.get(package or "tensorflow", ("", ""))
+    ends = [f"{tag}{first.version}", f"{tag}{last.version}"]
+    if package in TENSORFLOW or not package:
+        builds = [commits.get(each.text, "") for each in (first, last)]
+        if any(builds):
+            yield f"GIT_VERSION: {builds[0] or 'unknown'} and {builds[1] or 'unknown'}"
+        hashes = [match[1] for build in builds if (match := _HASH.search(build))]
+        ends = hashes if len(hashes) == 2 else [] if package in NIGHTLIES else ends
+    path = f"compare/{ends[0]}...{ends[1]}" if ends else ""
+    if package == "keras-nightly":
+        path = f"commits/master?since={first.date}&until={last.date}" if first.date and last.date else ""
+    if repository and path:
+        yield [Link("Commits between them", f"https://github.com/{repository}/{path}")]
 
 
-def _likely(search: Search) -> tuple[int, int]:
-    """The shortest range of candidates that has LEVEL of the posterior."""
-    shares = list(search.shares().items())
-    best = (search.low, search.high)
-    for i in range(len(shares)):
-        total = 0.0
-        for j in range(i, len(shares)):
-            total += shares[j][1]
-            if total >= LEVEL:
-                pair = (shares[i][0][0], shares[j][0][1])
-                best = min(best, pair, key=lambda each: each[1] - each[0])
-                break
-    return best
-
-
-def _dates(search: Search, pair: tuple[int, int]) -> str:
-    first, last = (search.candidates[at].date for at in pair)
-    return f" ({first} to {last})" if first and last else ""
-
-
-def _commits(search: Search, package: str, builds: Mapping[str, str]) -> list[str]:
-    """What the two builds are of, and where the commits between them are."""
-    found = search.found
-    if found is None or search.ends is None:
-        return []
-    first, last = (search.candidates[at] for at in found)
-    repository, tag = _REPOSITORIES.get(package, _REPOSITORIES["tensorflow"])
-    link = f"https://github.com/{repository}"
-    if package and package not in TENSORFLOW:
-        if package == "keras-nightly":
-            if not (first.date and last.date):
-                return []
-            return [f"Commits between: {link}/commits/master?since={first.date}&until={last.date}"]
-        if package in _REPOSITORIES:
-            return [f"Commits between: {link}/compare/{tag}{first.version}...{tag}{last.version}"]
-        return []
-    lines = []
-    told = [builds.get(each.text, "") for each in (first, last)]
-    if any(told):
-        lines.append(f"GIT_VERSION: {told[0] or 'unknown'} and {told[1] or 'unknown'}")
-    hashes = [match[1] if (match := _DESCRIBED.search(each)) else "" for each in told]
-    ends = hashes if all(hashes) else [] if package in NIGHTLIES else [f"v{first.version}", f"v{last.version}"]
-    return [*lines, *([f"Commits between: {link}/compare/{ends[0]}...{ends[1]}"] if ends else [])]
-
-
-def _others(search: Search) -> list[str]:
-    """Other changes of the scan, and what was skipped."""
-    found, lines = search.found, []
-    others = [change for change in search.changes if change.pair != found]
+def _changes(search: Search) -> Iterator[str]:
+    """Yield other changes of the scan, different Python versions, and skipped candidates."""
+    others = [change for change in search.changes if change.pair != search.found]
     if others:
-        lines.append(
-            f"Not the only change, by one round of each: {'; '.join(told(search, change) for change in others)}."
-        )
+        yield f"Not the only change, by one round of each: {search.format_changes(others)}."
     if search.pair and search.pair.pythons:
-        lines.append(
-            f"Their Pythons differ: {' and '.join(search.pair.pythons)}, which is a change of speed by itself."
-        )
-    skipped = [f"{search.text(at)} ({why})" for at, why in sorted(search.unknown.items())]
+        yield f"Their Pythons differ: {' and '.join(search.pair.pythons)}, which is a change of speed by itself."
+    skipped = [f"{search.text(at)} ({reason})" for at, reason in sorted(search.unknown.items())]
     if skipped:
-        shown = "; ".join(skipped[:5]) + (f"; and {len(skipped) - 5} more" if len(skipped) > 5 else "")
-        lines.append(f"Skipped: {shown}.")
-    return lines
+        more = f"; and {len(skipped) - _SKIPPED} more" if len(skipped) > _SKIPPED else ""
+        yield f"Skipped: {'; '.join(skipped[:_SKIPPED])}{more}."
 
 
-def _further(request: BisectRequest, search: Search, package: str, probing: "Probing") -> list[str]:
-    """What would narrow the place further, as a command."""
-    found = search.found
-    if found is None or search.ends is None:
-        return []
+def _cost(search: Search, probe: Probe) -> str:
+    paired = counted(sum(not each.is_scan for each in search.rounds), "paired round")
+    runs, launches = counted(len(probe.runs), "run"), counted(probe.launched, "launch")
+    return f"Spent: {paired} in {runs}, {launches}, {duration(probe.spent)} of launches."
+
+
+def _next(request: BisectRequest, search: Search, package: str, probe: Probe) -> Iterator[Block]:
+    """Yield what the user can do to get a better answer."""
+    if search.found is None or search.ends is None:
+        return
     if search.ends.is_same or search.is_reversed:
-        return ["Name other ends with --good and --bad."]
-    if search.ended not in (SearchEnd.CONFIRMED, SearchEnd.FOUND):
-        return [to_resume(request, probing.folder)]
-    first, last = map(search.text, found)
-    between = [at for at in search.unknown if found[0] < at < found[1]]
-    if between:
-        return [
-            f"Between them lie versions that cannot be measured here ({len(between)}): no search narrows this further."
-        ]
-    if package:
-        return ["These are neighbours in the index: the commits between them are what is left."]
-    ends = (last, first) if search.is_fix else (first, last)
-    words = ["harness", "bisect", *_cell(request), "--good", ends[0], "--bad", ends[1], "--package", "tensorflow"]
-    return [f"To narrow further, over patch releases and release candidates: {shlex.join(words)}"]
+        yield Text("Name other ends with --good and --bad.", where=REPORT)
+    elif search.ended not in (SearchEnd.CONFIRMED, SearchEnd.FOUND):
+        yield Text("To resume the search:", where=REPORT)
+        yield Code(resume_command(request, probe.folder), where=REPORT)
+    elif skipped := sum(search.found[0] < at < search.found[1] for at in search.unknown):
+        sentence = f"{counted(skipped, 'version')} between them cannot be measured here."
+        yield Text(f"{sentence} No search narrows this further.", where=REPORT)
+    elif package:
+        yield Text("They are adjacent in the index: only the commits between them are left.", where=REPORT)
+    else:
+        good, bad = (search.text(at) for at in (reversed(search.found) if search.is_fix else search.found))
+        axes = [word for axis, value in request.axes.items() for word in ("-a", f"{axis}={value}")]
+        cell = [request.issue] if request.issue else ["-s", request.scenario, *axes]
+        words = ["harness", "bisect", *cell, "--good", good, "--bad", bad, "--package", "tensorflow"]
+        yield Text("To search the patch releases and release candidates between them:", where=REPORT)
+        yield Code(shlex.join(words), where=REPORT)
 
 
-def to_resume(request: BisectRequest, folder: Path) -> str:
-    """How to resume a search with twice its budget, as a command."""
-    return f"To go on: harness bisect --resume {shlex.quote(str(folder))} --budget {request.budget / 30.0:g}m"
+def _table(search: Search) -> Iterator[Block]:
+    """Yield the table of the candidates that were measured, skipped, or may have the step."""
+    known = search.posterior
+    pairs = zip(known.pairs, known.shares.tolist(), strict=True) if known else ()
+    shares = {last: part for (_, last), part in pairs}
+    origin = search.scanned.get(search.low)
 
+    def compared(at: int) -> str:
+        measured = search.measured(at)
+        if at == search.low or measured is None:
+            return "first end" if at == search.low else ""
+        return f"{search.format_value(measured[0])} ({counted(measured[1], 'round')})"
 
-def _cell(request: BisectRequest) -> list[str]:
-    if request.issue:
-        return [request.issue]
-    axes = [word for axis, value in request.axes.items() for word in ("-a", f"{axis}={value}")]
-    return ["-s", request.scenario, *axes]
+    def scanned(at: int) -> str:
+        value = search.scanned.get(at)
+        return "" if value is None or origin is None else search.format_value(value - origin)
 
+    def probability(at: int) -> str:
+        return search.unknown.get(at) or (f"{round(100.0 * shares[at], 1):g} %" if at in shares else "")
 
-def _markdown(request: BisectRequest, search: Search, probing: "Probing", package: str, lines: Sequence[str]) -> str:
-    axes = ", ".join(f"{axis}={value}" for axis, value in request.axes.items())
-    title = f"Since when: {request.issue or request.scenario}"
-    # our own addresses stay links
-    safe = [plain(line) if "https://" in line else markdown(line, _LONGEST) for line in lines]
-    parts = [f"# {markdown(title)}", "", *(f"{line}  " for line in safe[:2]), ""]
-    parts += [f"- {line}" for line in safe[2:]]
-    cell = f"`{request.scenario}`" + (f" with {markdown(axes)}" if axes else "")
-    moves = f"versions of {markdown(package)}, all else held" if package else "releases"
-    parts += ["", f"Measured: {_quantity(request.of)} of {cell}, in {moves}."]
-    if search.ends:
-        parts += [f"The ends, verified before the search: {markdown(search.ends.words, _LONGEST)}."]
-    parts += ["", "## Candidates", "", *_table(search), "", "## Runs", ""]
-    parts += [f"- [{run}]({run}/report.md)" for run in dict.fromkeys(probing.runs)]
-    if request.command:
-        parts += ["", f"Made by: `{plain(shlex.join(request.command))}`"]
-    return "\n".join(parts) + "\n"
-
-
-#: A report shows no more candidates than these: those that were measured, and their neighbours.
-_ROWS = 60
-
-
-def _table(search: Search) -> list[str]:
-    shares = {last: share for (_, last), share in search.shares().items()}
-    rows = [
-        "| candidate | date | beside the first end | scan, one round | step right before it |",
-        "| --- | --- | --- | --- | --- |",
+    columns: list[Column[int]] = [
+        Column("candidate", search.text, is_label=True),
+        Column("date", lambda at: search.candidates[at].date),
+        Column("compared with the first end", compared),
+        Column("scan, one round", scanned),
+        Column("change right before it", probability),
     ]
-    first = search.scanned.get(search.low)
-    shown = []
-    for at, each in enumerate(search.candidates):
-        measured, scanned = search.measured(at), search.scanned.get(at)
-        cells = [
-            "" if measured is None else f"{search.shown(measured[0])} ({_count(measured[1], 'round')})",
-            "" if scanned is None or first is None else search.shown(scanned - first),
-            search.unknown.get(at, "") or _percent(shares.get(at)),
-        ]
-        if at == search.low:
-            cells[0] = "the first end"
-        if any(cells) and cells != ["", "", "0 %"]:
-            shown.append(f"| {markdown(each.text)} | {each.date} | {cells[0]} | {cells[1]} | {markdown(cells[2])} |")
-    rows += shown[:_ROWS]
-    left = len(search.candidates) - len(shown[:_ROWS])
-    return [*rows, *(["", f"{left} more were not measured, or lie where the step is not."] if left else [])]
-
-
-def _quantity(of: str) -> str:
-    return "seconds per step" if of == STEP else f"the {of}"
-
-
-def _percent(share: float | None) -> str:
-    if share is None:
-        return ""
-    return f"{100.0 * share:.0f} %" if share < 0.995 or share == 1.0 else f"{100.0 * share:.1f} %"
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100.0 else f"{seconds / 60.0:.1f} min"
+    numbers = range(len(search.candidates))
+    rows = [at for at in numbers if compared(at) or scanned(at) or at in search.unknown or shares.get(at, 0.0) >= 0.005]
+    yield tabulate("Candidates", columns, rows[:_ROWS], where=FILES, noun="candidate")
+    if left := len(numbers) - len(rows[:_ROWS]):
+        yield Text(f"{left} more were not measured, or the change is not there.", where=FILES)

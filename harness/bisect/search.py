@@ -1,51 +1,44 @@
-"""A search from its ends to the pair at which a quantity steps: scan, verified ends, probes, and a verdict on the pair.
+"""Search for the pair of candidates between which a quantity steps: scan, verified ends, probes, and a confirmed pair.
 
-See docs/how-to/bisect-a-regression.md. Everything that is measured is asked of a `Probe`, so that a search can be tried
-without measuring.
+See docs/how-to/bisect-a-regression.md.
 """
 
 import math
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
 
 from harness.bisect.candidates import Candidate
-from harness.bisect.comparison import LookResult, Looks, MeasuredEnvironments, Probe
+from harness.bisect.comparison import LOOKS, LookResult, ProbeRun
 from harness.bisect.posterior import SPREAD, Posterior, Round, posterior
+from harness.bisect.probe import Probe
 from harness.model.errors import CannotRunHereError, Exit, HarnessError, UsageError
 from harness.model.texts import counted
 
-#: The ends get no further look that would take more than this share of what the scan left of the budget.
+#: A look at the ends may not take more than this share of the budget that is left after the scan.
 OF_ENDS = 0.5
 
-#: From this share of the posterior on, the likeliest pair is measured side by side. No probe decides more then, and the
-#: answer needs these rounds in any case.
+#: From this share of the posterior on, the likeliest pair is measured side by side instead of another probe.
 LIKELY = 0.75
 
-#: A change between two neighbours of a scan, which has one round of each, is told from here on (log scale), and splits
-#: the search where it is so much of the step as well and goes the other way.
-TOLD, SPLITS = math.log(1.25), 0.25
-
-#: From so many CPUs on, the next candidates' environments are made while one is measured: an installation keeps two
-#: busy, and one measures.
-CPUS_TO_BUILD = 4
+#: A change between two releases of a scan (one round of each) is reported from this log ratio on. A change against the
+#: direction of the step splits the search if it also has this share of the step.
+LEAST_CHANGE, SPLITS = math.log(1.25), 0.25
 
 
 class SearchEnd(StrEnum):
     """How a search ended."""
 
     CONFIRMED = "confirmed"
-    #: 95 % of the posterior lie on one pair, whose verdict is not clear.
+    #: One pair has 95 % of the posterior, but was not confirmed side by side.
     FOUND = "found"
     BUDGET = "budget"
 
 
 @dataclass(frozen=True, slots=True)
 class FoundChange:
-    """Between two neighbours of a scan a value changes, by what one round showed on the scale of the search."""
+    """A change between two adjacent candidates of a scan, from one round, on the scale of the search."""
 
     pair: tuple[int, int]
     step: float
@@ -53,12 +46,12 @@ class FoundChange:
 
 @dataclass(slots=True)
 class Search:
-    """A search over `candidates`, in order, and all that it has found; `low` and `high` are its ends among them.
+    """State of a search: `low` and `high` are the numbers of the ends among the `candidates`.
 
-    `is_fix`: the older end is the bad one. `is_ratio`: values are compared by their logs, else by their difference.
-    `unknown` says why a candidate cannot be measured; `scanned` are the values of a scan, on the scale of the search
-    and from the first one's, and `changes` where neighbours differ in it; `ends` and `pair` are the verdicts on the
-    ends and on the likeliest pair, the newer against the older.
+    With `is_fix`, the older end is the bad one. With `is_ratio`, the scale of the search is the log of the ratio,
+    otherwise the difference. `unknown` has the reasons of candidates that can't be measured. `scanned` has the values
+    of a scan, relative to its first candidate, and `changes` its large changes. `ends` and `pair` compare the ends and
+    the likeliest pair, the newer with the older.
     """
 
     candidates: Sequence[Candidate]
@@ -76,186 +69,193 @@ class Search:
 
     @property
     def is_reversed(self) -> bool:
-        """Whether the good end is shown to be the worse one."""
+        """Return whether the good end is shown to be the worse one."""
         return self.ends is not None and self.ends.is_step and (self.ends.step > 0.0) == self.is_fix
 
     def text(self, at: int) -> str:
-        """What -e takes for a candidate."""
+        """Return the value of -e for a candidate."""
         return self.candidates[at].text
+
+    def is_end(self, at: int) -> bool:
+        """Return whether a candidate is one of the ends."""
+        return at in (self.low, self.high)
 
     @property
     def posterior(self) -> Posterior | None:
-        """What is known of the step's place; None before both ends were measured."""
-        # counted from the lower end: what lies outside is no part of this search
-        inside = [
-            replace(each, fixed=each.fixed - self.low, probe=each.probe - self.low)
-            for each in self.rounds
-            if all(self.low <= at <= self.high for at in (each.fixed, each.probe))
-        ]
-        unknown = {at - self.low for at in self.unknown}
-        # a difference has a scale of its own
+        """Return the posterior of the step; None before both ends were measured."""
+        known = [at for at in range(self.low, self.high + 1) if at not in self.unknown]
+        # a difference has no natural scale: use its size
         unit = 1.0 if self.is_ratio or not self.ends else max(abs(self.ends.value), 1e-9)
         try:
-            return posterior(self.high - self.low + 1, inside, unknown, spread=SPREAD * unit, unit=unit)
+            return posterior(known, self.rounds, spread=SPREAD * unit, unit=unit)
         except ValueError:
             return None
 
     @property
     def found(self) -> tuple[int, int] | None:
-        """The pair of candidates that is most likely to have the step; None before there is a posterior."""
+        """Return the pair that is most likely to have the step; None without a posterior."""
         known = self.posterior
-        return self.placed(known.likeliest) if known else None
-
-    def placed(self, pair: tuple[int, int]) -> tuple[int, int]:
-        """A pair of the posterior, which counts from the lower end, among all candidates."""
-        return pair[0] + self.low, pair[1] + self.low
-
-    def shares(self) -> dict[tuple[int, int], float]:
-        """How likely each pair of neighbours has the step."""
-        known = self.posterior
-        if known is None:
-            return {}
-        return dict(zip(map(self.placed, known.pairs), known.shares.tolist(), strict=True))
+        return known.likeliest if known else None
 
     def measured(self, at: int) -> tuple[float, int] | None:
-        """What a candidate has beyond the lower end, on the scale of the search, and of how many rounds."""
+        """Return the mean difference of a candidate from the lower end, and its number of rounds."""
         values = [each.value for each in self.rounds if (each.fixed, each.probe) == (self.low, at)]
         return (sum(values) / len(values), len(values)) if values else None
 
     @property
-    def told_from(self) -> float:
-        """From where on a change between neighbours of the scan is told, on the scale of the search."""
+    def least_change(self) -> float:
+        """Return the smallest change of a scan that is reported, on the scale of the search."""
         values = self.scanned.values()
-        return TOLD if self.is_ratio or not values else SPLITS * (max(values) - min(values))
+        return LEAST_CHANGE if self.is_ratio or not values else SPLITS * (max(values) - min(values))
 
-    def shown(self, value: float) -> str:
-        """A difference on the scale of the search: `×17.2`, or `+1,200 bytes a call`."""
-        return f"×{math.exp(value):.3g}" if self.is_ratio else f"{value:+,.0f} bytes a call"
+    def format_value(self, value: float) -> str:
+        """Format a difference on the scale of the search: `×17.2`, or `+1,200 bytes per call`."""
+        return f"×{math.exp(value):.3g}" if self.is_ratio else f"{value:+,.0f} bytes per call"
+
+    def format_changes(self, changes: Sequence[FoundChange]) -> str:
+        """Format changes of a scan: `×17.2 from tf2.15 to tf2.16; ×0.1 from tf2.17 to tf2.18`."""
+        return "; ".join(
+            f"{self.format_value(each.step)} from {self.text(each.pair[0])} to {self.text(each.pair[1])}"
+            for each in changes
+        )
 
 
-class EndsError(HarnessError):
-    """The ends are the same, or not shown to differ; without an advice if more rounds may show it."""
+class EqualEndpointsError(HarnessError):
+    """The ends are the same, or not shown to differ. Without advice, more rounds may show a difference."""
 
     exit = Exit.NOTHING_SELECTED
 
 
-class WrongWayError(UsageError):
+class ReversedEndpointsError(UsageError):
     """The good end takes longer than the bad one."""
 
 
-def scan(search: Search, probe: Probe, say: Callable[[str], object]) -> None:
-    """One round of every candidate; where neighbours differ is said."""
-    texts = [each.text for each in search.candidates]
-    say(f"Scan: one round of {len(texts)} releases.")
-    taken = probe.measure("scan", texts, 1)
-    known = [at for at, text in enumerate(texts) if not taken.why_not(text)]
-    for at, text in enumerate(texts):
-        if why := taken.why_not(text):
-            search.unknown[at] = why
-            say(f"{text} is skipped: {why}")
-    if not known:
-        raise CannotRunHereError("No release gave a number.", "Its run's report.md says why of each.")
-    first = known[0]
-    for at in known:
-        if logs := taken.differences(texts[at], texts[first]):
-            search.scanned[at] = logs[0]
-    for pair in pairwise(sorted(search.scanned)):
-        step = search.scanned[pair[1]] - search.scanned[pair[0]]
-        if abs(step) >= search.told_from and step:
-            search.changes.append(FoundChange(pair, step))
+class Looks:
+    """Two environments, the older first, that are measured until the answer is clear, at most `LOOKS` times.
 
-
-def narrow(search: Search, budget: float, probe: Probe, say: Callable[[str], object]) -> None:
-    """Verify the ends, and probe until 95 % of the posterior are on one pair, which side by side shows the step too.
-
-    `budget` is in seconds of launches. Raises EndsError and WrongWayError, with the numbers, before any probe;
-    CannotRunHereError if an end can't be measured.
+    `result` compares them over all rounds; None before the first look.
     """
-    _skip_known(search, say)
-    ends = _verify(search, budget, probe, say)
-    if _split(search, say):
-        ends = _verify(search, budget, probe, say)
+
+    def __init__(self, kind: str, texts: tuple[str, str]) -> None:
+        self.result: LookResult | None = None
+        self._kind, self._texts = kind, texts
+        self._left = [last - first for first, last in pairwise((0, *LOOKS))]
+        self._run: ProbeRun | None = None
+
+    @property
+    def more(self) -> int:
+        """Return the number of rounds for the next look; 0 if the answer is clear, or no look is left."""
+        is_clear = self.result is not None and self.result.is_clear
+        return self._left[0] if self._left and not is_clear else 0
+
+    def seconds(self, probe: Probe) -> float:
+        """Return the estimated time of the next look in seconds."""
+        return probe.estimated(len(self._texts), self.more, with_control=True)
+
+    def look(self, probe: Probe) -> ProbeRun:
+        """Measure the rounds of the next look, and compare all rounds. Returns the new rounds."""
+        new = probe.measure(self._kind, self._texts, self._left.pop(0), with_control=True)
+        self._run = new.after(self._run) if self._run else new
+        self.result = self._run.compare(self._texts[1], self._texts[0])
+        return new
+
+
+def scan(search: Search, probe: Probe) -> None:
+    """Measure one round of every candidate, and find the changes between them."""
+    texts = [each.text for each in search.candidates]
+    probe.say(f"Scan: one round of {len(texts)} releases.")
+    run = probe.measure("scan", texts, 1)
+    for at, text in enumerate(texts):
+        if reason := run.why_not(text):
+            _skip(search, at, reason, probe)
+    known = [at for at in range(len(texts)) if at not in search.unknown]
+    if not known:
+        raise CannotRunHereError("No release has a result.", "For the reasons, see the report.md of the run.")
+    for at in known:
+        if values := run.differences(texts[at], texts[known[0]]):
+            search.scanned[at] = values[0]
+    steps = {(a, b): search.scanned[b] - search.scanned[a] for a, b in pairwise(search.scanned)}
+    search.changes = [
+        FoundChange(pair, step) for pair, step in steps.items() if step and abs(step) >= search.least_change
+    ]
+
+
+def narrow(search: Search, budget: float, probe: Probe) -> None:
+    """Verify the ends, and probe until one pair has 95 % of the posterior and was measured side by side.
+
+    `budget` is in seconds of launches. Before any probe, raises EqualEndpointsError and ReversedEndpointsError with the
+    numbers. Raises CannotRunHereError if an end can't be measured.
+    """
+    for at, candidate in enumerate(search.candidates):
+        if candidate.unknown and at not in search.unknown and not search.is_end(at):
+            _skip(search, at, candidate.unknown, probe)
+    ends = _verify(search, budget, probe)
+    if _split(search, probe):
+        ends = _verify(search, budget, probe)
     _use_scan(search)
     looks = {(search.low, search.high): ends}
-    with _Builder(probe) as builder:
-        while search.ended is None:
-            known = search.posterior
-            if known is None:  # every round of it was lost
-                raise CannotRunHereError("The ends gave no rounds in common.", "The runs' reports say why.")
-            pair = search.placed(known.likeliest)
-            here = looks.setdefault(pair, Looks("pair", (search.text(pair[0]), search.text(pair[1]))))
-            search.pair = here.judged
-            if known.share >= LIKELY and here.more:
-                if not _is_over(search, budget, here.seconds(probe), probe):
-                    _look(search, pair, here, builder, say)
-            elif known.is_found:
-                search.ended = SearchEnd.CONFIRMED if _agrees(search.pair, search.ends) else SearchEnd.FOUND
-            else:
-                _probe(search, known, budget, builder, say)
+    while search.ended is None:
+        known = search.posterior
+        if known is None:
+            raise CannotRunHereError("The ends have no rounds in common.", "For the reasons, see the runs' reports.")
+        pair = known.likeliest
+        look = looks.setdefault(pair, Looks("pair", (search.text(pair[0]), search.text(pair[1]))))
+        search.pair = look.result
+        if known.share >= LIKELY and look.more:
+            _look(search, pair, look, budget, probe)
+        elif known.is_found:
+            search.ended = SearchEnd.CONFIRMED if _agrees(search.pair, search.ends) else SearchEnd.FOUND
+        else:
+            _probe(search, known, budget, probe)
 
 
-def _look(
-    search: Search, pair: tuple[int, int], looks: Looks, builder: "_Builder", say: Callable[[str], object]
-) -> None:
-    """Measure a pair side by side until its next look, or find out that it can't be."""
-    for at in pair:
-        if at not in (search.low, search.high) and (why := builder.why_not(search.text(at))):
-            _skip(search, at, why, say)
-            return
-    say(f"Side by side: {search.text(pair[0])} and {search.text(pair[1])}, {counted(looks.more, 'round')}.")
-    _take(search, pair, looks.look(builder.probe), say)
-
-
-def _take(search: Search, pair: tuple[int, int], taken: MeasuredEnvironments, say: Callable[[str], object]) -> None:
-    """Let rounds of two candidates count; one that gave no number is skipped, unless it is an end."""
-    for at in pair:
-        if why := taken.why_not(search.text(at)):
-            if at in (search.low, search.high):
-                raise CannotRunHereError(
-                    f"{search.text(at)} cannot be measured: {why}.", "Name another with --good or --bad."
-                )
-            _skip(search, at, why, say)
-            return
-    search.rounds += [Round(*pair, value) for value in taken.differences(search.text(pair[1]), search.text(pair[0]))]
-
-
-def _probe(search: Search, known: Posterior, budget: float, builder: "_Builder", say: Callable[[str], object]) -> None:
-    """Measure the candidate that tells most, or find out that it cannot be."""
-    probe = builder.probe
-    (at,) = (at + search.low for at in known.next_probes())
-    rounds = known.rounds()
-    if _is_over(search, budget, probe.estimated(2, rounds), probe):
+def _look(search: Search, pair: tuple[int, int], looks: Looks, budget: float, probe: Probe) -> None:
+    """Measure a pair side by side until its next look, unless a candidate can't be built."""
+    if _is_over(search, budget, looks.seconds(probe), probe) or not all(_is_built(search, at, probe) for at in pair):
         return
-    text, fixed = search.text(at), search.text(search.low)
-    if why := builder.why_not(text):
-        _skip(search, at, why, say)
+    probe.say(f"Side by side: {search.text(pair[0])} and {search.text(pair[1])}, {counted(looks.more, 'round')}.")
+    _add_rounds(search, pair, looks.look(probe), probe)
+
+
+def _probe(search: Search, known: Posterior, budget: float, probe: Probe) -> None:
+    """Measure the candidate that is worth most, unless it can't be built."""
+    (at,), rounds = known.next_probes(), known.rounds()
+    if _is_over(search, budget, probe.estimated(2, rounds), probe) or not _is_built(search, at, probe):
         return
     left = sum(share > 0.01 for share in known.shares)
-    say(f"Probe: {text}, {rounds} {'round' if rounds == 1 else 'rounds'}; the step is at one of {left} places.")
-    for value in (0.0, known.step) if builder.is_parallel else ():
-        guess = Search(
-            search.candidates,
-            search.low,
-            search.high,
-            is_ratio=search.is_ratio,
-            ends=search.ends,
-            rounds=[*search.rounds, Round(search.low, at, value)],
-            unknown=dict(search.unknown),
-        ).posterior
+    probe.say(f"Probe: {search.text(at)}, {counted(rounds, 'round')}. The step is at one of {left} places.")
+    for value in (0.0, known.step) if probe.is_parallel else ():
+        guess = replace(search, rounds=[*search.rounds, Round(search.low, at, value)]).posterior
         if guess and not guess.is_found:
-            builder.begin([search.text(each + search.low) for each in guess.next_probes(1)])
-    _take(search, (search.low, at), probe.measure("probe", [fixed, text], rounds), say)
+            probe.build_ahead([search.text(each) for each in guess.next_probes()])
+    texts = [search.text(search.low), search.text(at)]
+    _add_rounds(search, (search.low, at), probe.measure("probe", texts, rounds), probe)
 
 
-def _skip_known(search: Search, say: Callable[[str], object]) -> None:
-    for at, each in enumerate(search.candidates):
-        if each.unknown and at not in search.unknown and at not in (search.low, search.high):
-            _skip(search, at, each.unknown, say)
+def _is_built(search: Search, at: int, probe: Probe) -> bool:
+    """Build a candidate. If that isn't possible, skip it and return False."""
+    reason = "" if search.is_end(at) else probe.why_not(search.text(at))
+    if reason:
+        _skip(search, at, reason, probe)
+    return not reason
 
 
-def _skip(search: Search, at: int, why: str, say: Callable[[str], object]) -> None:
-    search.unknown[at] = why
-    say(f"{search.text(at)} is skipped: {why}.")
+def _add_rounds(search: Search, pair: tuple[int, int], run: ProbeRun, probe: Probe) -> None:
+    """Add the rounds of two candidates. A candidate without a value is skipped, unless it is an end."""
+    for at in pair:
+        if reason := run.why_not(search.text(at)):
+            if search.is_end(at):
+                raise CannotRunHereError(
+                    f"{search.text(at)} cannot be measured: {reason}.", "Name another with --good or --bad."
+                )
+            _skip(search, at, reason, probe)
+            return
+    search.rounds += [Round(*pair, value) for value in run.differences(search.text(pair[1]), search.text(pair[0]))]
+
+
+def _skip(search: Search, at: int, reason: str, probe: Probe) -> None:
+    search.unknown[at] = reason
+    probe.say(f"{search.text(at)} is skipped: {reason}.")
 
 
 def _is_over(search: Search, budget: float, seconds: float, probe: Probe) -> bool:
@@ -265,77 +265,62 @@ def _is_over(search: Search, budget: float, seconds: float, probe: Probe) -> boo
     return True
 
 
-def _verify(search: Search, budget: float, probe: Probe, say: Callable[[str], object]) -> Looks:
-    """Measure the ends until they are shown to differ. Raises EndsError and WrongWayError with the numbers."""
+def _verify(search: Search, budget: float, probe: Probe) -> Looks:
+    """Measure the ends until they are shown to differ. Raises EqualEndpointsError and ReversedEndpointsError."""
     first, last = search.text(search.low), search.text(search.high)
     for text in (first, last):
-        if why := probe.why_not(text):
-            raise CannotRunHereError(f"The end {text} cannot be measured: {why}.", "Name another with --good or --bad.")
+        if reason := probe.why_not(text):
+            raise CannotRunHereError(
+                f"The end {text} cannot be measured: {reason}.", "Name another with --good or --bad."
+            )
     looks = Looks("ends", (first, last))
     most = probe.spent + OF_ENDS * (budget - probe.spent)
-    while looks.more:
-        if looks.judged and probe.spent + looks.seconds(probe) > most:
-            break
-        say(f"Verifying the ends: {first} and {last}, {counted(looks.more, 'round')}.")
-        _take(search, (search.low, search.high), looks.look(probe), say)
-    ends = looks.judged
+    while looks.more and not (looks.result and probe.spent + looks.seconds(probe) > most):
+        probe.say(f"Verifying the ends: {first} and {last}, {counted(looks.more, 'round')}.")
+        _add_rounds(search, (search.low, search.high), looks.look(probe), probe)
+    ends = looks.result
     if ends is None:
-        raise CannotRunHereError(f"{first} and {last} have no round in common.", "The run's report.md says why.")
+        raise CannotRunHereError(f"{first} and {last} have no round in common.", "See the report.md of the run.")
     search.ends = ends
     good, bad = (last, first) if search.is_fix else (first, last)
+    scanned = f" Changes between them in the scan, from one round: {search.format_changes(search.changes)}."
+    numbers = f"{ends.clause}.{scanned if search.changes else ''}"
     if not ends.is_step:
-        raise EndsError(
-            f"{good} and {bad} {ends.relation}: {ends.words}.{_between(search)}",
+        raise EqualEndpointsError(
+            f"{good} and {bad} {ends.relation}: {numbers}",
             "" if looks.more else "Name other ends with --good and --bad.",
         )
     if search.is_reversed:
-        raise WrongWayError(
-            f"{bad} is not worse than {good}: {ends.words}.{_between(search)}",
+        raise ReversedEndpointsError(
+            f"{bad} is not worse than {good}: {numbers}",
             f"If the ends were swapped: --good {bad} --bad {good}",
         )
     return looks
 
 
 def _agrees(pair: LookResult | None, ends: LookResult | None) -> bool:
-    """Whether two neighbours differ as the ends do."""
+    """Return whether a pair is shown to differ in the same direction as the ends."""
     return bool(pair and ends and pair.is_step and (pair.step > 0.0) == (ends.step > 0.0))
 
 
-def told(search: Search, change: FoundChange) -> str:
-    """`×17.2 from tf2.15 to tf2.16`."""
-    first, last = change.pair
-    return f"{search.shown(change.step)} from {search.text(first)} to {search.text(last)}"
-
-
-def _between(search: Search) -> str:
-    """A sentence on what a scan saw between ends that are alike."""
-    if not search.changes:
-        return ""
-    changes = "; ".join(told(search, each) for each in search.changes)
-    return f" Between them the scan saw, in one round: {changes}."
-
-
-def _split(search: Search, say: Callable[[str], object]) -> bool:
-    """Leave of the ends what has no large change the other way, as far as the scan saw; whether that is less."""
+def _split(search: Search, probe: Probe) -> bool:
+    """Move the ends to the part with the largest change, if the scan has a large opposite change. Returns if it has."""
     inside = [at for at in sorted(search.scanned) if search.low <= at <= search.high]
     if len(inside) < 3:
         return False
     step = search.scanned[inside[-1]] - search.scanned[inside[0]]
-    sign, enough = (1.0 if step > 0.0 else -1.0), max(search.told_from, SPLITS * abs(step))
-    parts: list[list[int]] = [[inside[0]]]
-    for before, at in pairwise(inside):
-        if sign * (search.scanned[at] - search.scanned[before]) < -enough:
+    sign, enough = (1.0 if step > 0.0 else -1.0), max(search.least_change, SPLITS * abs(step))
+    changes = {at: sign * (search.scanned[at] - search.scanned[before]) for before, at in pairwise(inside)}
+    parts = [[inside[0]]]
+    for at, change in changes.items():
+        if change < -enough:
             parts.append([])
         parts[-1].append(at)
     if len(parts) == 1:
         return False
-
-    def largest(part: Sequence[int]) -> float:
-        return max((sign * (search.scanned[b] - search.scanned[a]) for a, b in pairwise(part)), default=0.0)
-
-    best = max(parts, key=largest)
+    best = max(parts, key=lambda part: max((changes[at] for at in part[1:]), default=0.0))
     search.low, search.high = best[0], best[-1]
-    say(
+    probe.say(
         f"The releases are not monotone, so only {search.text(search.low)} to {search.text(search.high)} is searched, "
         "which has the largest change."
     )
@@ -343,40 +328,7 @@ def _split(search: Search, say: Callable[[str], object]) -> bool:
 
 
 def _use_scan(search: Search) -> None:
-    """Let the scan's rounds count for the search."""
-    known = search.scanned
-    inside = [at for at in known if search.low < at <= search.high] if search.low in known else []
-    search.rounds += [Round(search.low, at, known[at] - known[search.low], is_scan=True) for at in inside]
-
-
-class _Builder:
-    """Makes environments: beforehand, in a thread, while something is measured, where there are CPUs for both."""
-
-    def __init__(self, probe: Probe, cpus: int | None = None) -> None:
-        self.probe = probe
-        count = cpus or len(os.sched_getaffinity(0))
-        self._pool = ThreadPoolExecutor(1) if count >= CPUS_TO_BUILD else None
-        self._begun: dict[str, Future[str]] = {}
-
-    def __enter__(self) -> "_Builder":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._pool:
-            self._pool.shutdown(wait=True, cancel_futures=True)
-
-    @property
-    def is_parallel(self) -> bool:
-        """Whether it makes environments while something is measured."""
-        return self._pool is not None
-
-    def begin(self, texts: Sequence[str]) -> None:
-        """Make these while something is measured; nothing on a machine with too few CPUs for that."""
-        for text in texts if self._pool else ():
-            if self._pool and text not in self._begun:
-                self._begun[text] = self._pool.submit(self.probe.why_not, text, alone=False)
-
-    def why_not(self, text: str) -> str:
-        """Why an environment cannot be had; it is made now, if it was not begun."""
-        begun = self._begun.get(text)
-        return begun.result() if begun else self.probe.why_not(text)
+    """Use the rounds of the scan for the posterior."""
+    values = search.scanned
+    inside = [at for at in values if search.low < at <= search.high] if search.low in values else []
+    search.rounds += [Round(search.low, at, values[at] - values[search.low], is_scan=True) for at in inside]
