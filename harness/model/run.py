@@ -1,6 +1,6 @@
 """Runs: one invocation of the matrix, what was asked and on what machine."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -327,26 +327,3 @@ class Run:
     def shown_folder(self) -> str:
         """The run's folder as commands name it: where it usually is, if that was not recorded."""
         return self.folder or f"results/{self.id}"
-
-
-@dataclass(frozen=True, slots=True)
-class ByHand:
-    """How a run is done again without the harness, as lines to type in the project's folder.
-
-    `bake` makes what the catalogue's environments run in, and `others` each of the environments that are not in it, by
-    the harness; `cells` runs one cell of each environment. All are empty where that cannot be typed.
-    """
-
-    bake: str = ""
-    others: Sequence[str] = ()
-    cells: Sequence[str] = ()
-
-
-def nothing_by_hand(run: Run, chosen: Mapping[str, Cell]) -> ByHand:
-    """No lines."""
-    return ByHand()
-
-
-#: Says how a stored run is done again without the harness: of each environment, by name, the one cell that is given.
-#: The backends' registry has the one that knows.
-AskByHand = Callable[[Run, Mapping[str, Cell]], ByHand]
