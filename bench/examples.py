@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from harness import session
 from harness.report.blocks import Drawing, within
 from harness.upstream import bundle
+from harness.upstream.subject import subject
 
 EXAMPLES = Path(__file__).parent.parent / "docs" / "examples"
 LAUNCHES = "launches.tar.xz"
@@ -67,7 +68,7 @@ def made(example: Path) -> dict[str, str]:
         kept = sorted(path for path in Path(folder).rglob("*") if KEPT.fullmatch(str(path.relative_to(folder))))
         texts = {str(path.relative_to(folder)): path.read_text() for path in kept}
         results = session.read(Path(folder))
-        pasted = bundle.files(results, "tensorflow", Path(folder)) if results.claims else {}
+        pasted = bundle.files(results, "tensorflow", Path(folder), subject(results)) if results.claims else {}
         texts |= {f"bundle/{name}": text for name, text in pasted.items() if name != RUN}
         drawings = [block for section in written.sections for block in within(section.blocks) if _is_drawing(block)]
     return {**texts, **dict(_alone(drawings))}

@@ -1,6 +1,6 @@
 """A search for a step among candidates, on simulated launches: the harness's own, and plain bisection beside it.
 
-Only launches are simulated. The search and its verdicts are those of harness/upstream: what is measured there is asked
+Only launches are simulated. The search and its verdicts are those of harness/bisect: what is measured there is asked
 of a stand-in here, which hands back launches as a run stores them.
 """
 
@@ -13,14 +13,14 @@ import numpy as np
 
 from bench.simulation.machine import Floats
 from harness.analysis.results import Results
+from harness.bisect.candidates import Candidate
+from harness.bisect.comparison import ProbeRun
+from harness.bisect.search import EqualEndpointsError, ReversedEndpointsError, Search, SearchEnd, narrow, scan
 from harness.model.backend import BackendFacts
 from harness.model.environment import Device
 from harness.model.launch import Launch, Limits, Sample, Sampling, Status
 from harness.model.run import Group, Plan, Run
 from harness.model.scenario import Cell
-from harness.upstream.candidates import Candidate
-from harness.upstream.probing import ProbeRun
-from harness.upstream.search import EndsError, Search, SearchEnd, WrongWayError, narrow, scan
 
 #: What a search may spend: so many launches, those of 60 paired rounds.
 BUDGET = 120
@@ -93,8 +93,8 @@ def search(kind: Searched, trials: int, *, seed: int, budget: float = BUDGET, pl
 class Machine:
     """Measures simulated candidates: those after `place` take longer by the step.
 
-    It is the `Probe` of a search (harness/upstream/looks.py), on which a launch takes a second. `rounds` are the paired
-    ones: a scan's, of which each candidate has one launch, are not counted.
+    It stands for the `Probe` of a search (harness/bisect/probe.py). A launch takes 1 s. `rounds` counts paired rounds:
+    the rounds of a scan, which has 1 launch of each candidate, don't count.
     """
 
     def __init__(self, kind: Searched, draw: np.random.Generator) -> None:
@@ -102,15 +102,17 @@ class Machine:
         self.place = int(draw.integers(kind.count - 1)) if kind.step else -1
         self.spent = 0.0
         self.rounds = 0
+        self.is_parallel = False
+        self.say = lambda _: None
         self._kind, self._draw = kind, draw
         own = kind.own * draw.normal(size=kind.count)
         beyond = np.arange(kind.count) > self.place
         self._logs = kind.step * beyond + (np.cumsum(own) if kind.drifts else own)
 
-    def measure(self, kind: str, texts: Sequence[str], rounds: int, *, verdict: bool = False) -> ProbeRun:
-        """Return a run of so many rounds; with `verdict` the first candidate is launched twice in each."""
+    def measure(self, kind: str, texts: Sequence[str], rounds: int, *, with_control: bool = False) -> ProbeRun:
+        """Return a run of so many rounds; with `with_control` the first candidate is launched twice in each."""
         cells = [Cell("simulated", text, Device.CPU, {}) for text in texts]
-        group = Group("all", "simulated", Device.CPU, {}, cells, control=cells[0] if verdict else None)
+        group = Group("all", "simulated", Device.CPU, {}, cells, control=cells[0] if with_control else None)
         plan = Plan([group], rounds, 0, Sampling(), Limits(), piloted=False)
         run = Run("simulated", "", [], "", plan, texts[0], [], [], BackendFacts("simulated"), {})
         slots = group.slots
@@ -135,13 +137,13 @@ class Machine:
         self.rounds += rounds * (kind != "scan")
         return ProbeRun(Results(run, launches), {text: text for text in texts})
 
-    def why_not(self, text: str, *, alone: bool = True) -> str:
-        """All candidates can be had."""
+    def why_not(self, text: str) -> str:
+        """Return no reason: every candidate can be built."""
         return ""
 
-    def estimated(self, environments: int, rounds: int, *, verdict: bool = False) -> float:
+    def estimated(self, environments: int, rounds: int, *, with_control: bool = False) -> float:
         """What so many rounds of so many candidates take."""
-        return rounds * (environments + verdict)
+        return rounds * (environments + with_control)
 
     def paired(self, fixed: int, probe: int, times: int) -> Floats:
         """The log ratios of so many paired rounds, for plain bisection."""
@@ -158,9 +160,9 @@ def searched(kind: Searched, machine: Machine, budget: float) -> End:
     asked = Search([Candidate(str(at)) for at in range(kind.count)], 0, kind.count - 1)
     try:
         if kind.scanned:
-            scan(asked, machine, lambda _: None)
-        narrow(asked, budget, machine, lambda _: None)
-    except (EndsError, WrongWayError):
+            scan(asked, machine)
+        narrow(asked, budget, machine)
+    except (EqualEndpointsError, ReversedEndpointsError):
         return End.REFUSED
     is_right = asked.found == (machine.place, machine.place + 1)
     if asked.ended is SearchEnd.CONFIRMED:

@@ -24,30 +24,28 @@ from harness.analysis.sweeps import MeasuredSweep, sweeps
 from harness.analysis.tables import Measured, ScenarioTable, measured, tables
 from harness.analysis.turns import Alone, Turns, is_bias, turns
 from harness.model.launch import Launch, Sampling
-from harness.model.run import AskByHand, Run, nothing_by_hand
+from harness.model.run import Run
 from harness.model.scenario import GROWTH, STEP, Cell
 
 
 class Results:
     """A run with its launches and their analysis.
 
-    Reports, other formats, the gate and the terminal get this object and compute nothing themselves. `launches` are
-    judged by the plan's clock. `by_hand` returns commands that work without harness: the backends' registry has them.
-    `to_html` renders the comparisons for a notebook, as reports do.
+    Reports, other tools' formats, the gate and the terminal are handed one of these and compute nothing themselves.
+    `launches` are as they are judged, by the plan's clock. `to_html` draws the comparisons for a notebook, as reports
+    do.
     """
 
     def __init__(
         self,
         run: Run,
         launches: Sequence[Launch],
-        by_hand: AskByHand = nothing_by_hand,
         to_html: "Callable[[Results], str] | None" = None,
     ) -> None:
         self.run = run
         self.launches = by_clock(run.plan.clock, launches)
         self._stored = launches
         self._found: dict[str, Lookup] = {}
-        self.by_hand = by_hand
         self._to_html = to_html
 
     def _repr_html_(self) -> str | None:
@@ -64,7 +62,7 @@ class Results:
         for facts in self.run.machines:
             run = self.run.of_machine(facts)
             groups = {group.name for group in run.plan.groups}
-            found[facts.label] = Results(run, [each for each in self._stored if each.group in groups], self.by_hand)
+            found[facts.label] = Results(run, [each for each in self._stored if each.group in groups])
         return found
 
     @property

@@ -1,6 +1,6 @@
 """The backends that there are, and the choice between them: each is one file, or one folder, and one entry here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, cast
 
 from harness.model.backend import GpuWay
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.run import ByHand, Run
+from harness.model.run import Run
 
 # the command line asks for the names alone, and is to start fast
 if TYPE_CHECKING:
     from harness.backends.protocol import ImageBackend, RegisteredBackend
-    from harness.model.scenario import Cell
 
 #: The value of `--backend` beside names: the first backend that works here.
 AUTO = "auto"
@@ -24,15 +23,13 @@ class BackendEntry:
     """A backend: its name for `--backend`, and its class, which is imported at first use.
 
     `title` names it in a sentence. `in_containers`: it runs launches in containers, from images. So it may run an
-    untrusted script, can give GPUs, and is an ImageBackend. `by_hand` names a function of a light module that returns
-    commands to repeat a stored run without harness; empty if there are none.
+    untrusted script, can give GPUs, and is an ImageBackend.
     """
 
     name: str
     title: str
     kind: str
     in_containers: bool = False
-    by_hand: str = ""
 
     def open(self, root: Path, run: str) -> "RegisteredBackend":
         """The backend for a run's id, with the project's folder."""
@@ -50,7 +47,6 @@ ENTRIES = (
         "Docker",
         "harness.backends.docker.backend:DockerBackend",
         in_containers=True,
-        by_hand="harness.backends.docker.by_hand:by_hand",
     ),
     BackendEntry("local", "local environments", "harness.backends.local.backend:LocalBackend"),
 )
@@ -121,16 +117,6 @@ def image_backend(root: Path) -> "ImageBackend":
 def registered(run: Run) -> BackendEntry | None:
     """The backend of a stored run; None if it is not registered any more."""
     return next((entry for entry in ENTRIES if entry.name == run.backend.name), None)
-
-
-def by_hand(run: Run, chosen: "Mapping[str, Cell]") -> ByHand:
-    """Return commands to repeat a stored run without harness: for each environment the `chosen` cell.
-
-    Empty if there are none, or if its backend isn't registered any more. It imports only the light module of the
-    backend.
-    """
-    entry = registered(run)
-    return resolve_name(entry.by_hand)(run, chosen) if entry and entry.by_hand else ByHand()
 
 
 def _usable(backend: "RegisteredBackend", gpus: Sequence[str], via: GpuWay | None) -> str:

@@ -1,5 +1,6 @@
 """`harness bisect`."""
 
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -7,11 +8,10 @@ from typing import Annotated
 
 import typer
 
+from harness.bisect.request import BisectRequest
 from harness.cli import options
 from harness.cli.messages import interruptible, say
 from harness.model.errors import Exit, UsageError
-from harness.model.texts import escaped
-from harness.upstream.bisect_request import BisectRequest
 
 
 @options.of(BisectRequest)
@@ -26,23 +26,24 @@ def bisect(
     wait: options.Wait = False,
 ) -> None:
     """Find since which release or wheel something takes longer."""
-    from harness.cli.running import Heard  # noqa: PLC0415 - what measures; help does not need it
-    from harness.upstream import bisecting  # noqa: PLC0415
+    from harness.bisect import run  # noqa: PLC0415 - `harness bisect --help` needs none of it
+    from harness.bisect.claims import complete  # noqa: PLC0415
+    from harness.bisect.folder import create_folder, read_request  # noqa: PLC0415
+    from harness.cli.running import Heard  # noqa: PLC0415
+    from harness.report import terminal  # noqa: PLC0415
 
     if resume:
-        typed = options.typed(context)
-        if set(typed) - {"resume", "budget", "wait"}:
-            raise UsageError("--resume continues the search with its original request.", "It takes --budget alone.")
+        passed = options.typed(context)
+        if set(passed) - {"resume", "budget", "wait"}:
+            raise UsageError("--resume continues the search with its own options.", "Only --budget can be changed.")
         folder = resume
-        request = bisecting.reopened(folder, request.budget if "budget" in typed else None)
+        request = read_request(folder, request.budget if "budget" in passed else None)
     else:
-        request = bisecting.meant(replace(request, issue=issue, command=["harness", *sys.argv[1:]]))
-        folder = bisecting.begin(request)
-    heard = Heard()
-    again = f"harness bisect --resume {folder}"
-    with interruptible(lambda count: f"Stopping. To continue: {again}" if count == 1 else ""):
-        found = bisecting.bisect(request, folder, heard, wait=wait)
-    for line in found.told.lines:
-        typer.echo(escaped(line, keep="\n\t"))
+        request = complete(replace(request, issue=issue, command=["harness", *sys.argv[1:]]))
+        folder = create_folder(request)
+    command = f"harness bisect --resume {shlex.quote(str(folder))}"
+    with interruptible(lambda count: f"Stopping. To resume: {command}" if count == 1 else ""):
+        result = run.bisect(request, folder, Heard(), wait=wait)
+    terminal.show(result.sections)
     say(f"Report: {folder / 'report.md'}")
-    raise typer.Exit(Exit.OK if found.is_narrowed else Exit.CELLS_FAILED)
+    raise typer.Exit(Exit.OK if result.is_confirmed else Exit.CELLS_FAILED)

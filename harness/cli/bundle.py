@@ -1,12 +1,14 @@
-"""`harness bundle`: what is pasted into an upstream issue."""
+"""`harness bundle`: a script and a text for an upstream issue."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from harness.cli import completion
+from harness.cli import completion, options
 from harness.cli.messages import say
+from harness.plan.selection import parse_axes
+from harness.session.request import names
 
 
 def bundle(
@@ -14,13 +16,21 @@ def bundle(
     tracker: Annotated[
         str, typer.Option("--for", metavar="[tensorflow|keras]", help="Whose issue form gives the order.")
     ] = "tensorflow",
+    scenarios: Annotated[
+        list[str] | None, options.option("scenarios", help="The scenario of one or two cells of the run.")
+    ] = None,
+    environments: Annotated[
+        list[str] | None, options.option("environments", help="The environment of one or two cells of the run.")
+    ] = None,
+    axes: Annotated[list[str] | None, options.option("axes")] = None,
 ) -> None:
-    """Write what to paste into an upstream issue.
+    """Write a script that runs a comparison without harness.
 
-    The issue's text, a script that needs nothing of this, a notebook, and a zip.
+    Also a text for an upstream issue, a notebook, and a zip. By default, of the run's main comparison.
     """
     from harness.upstream import bundle as bundles  # noqa: PLC0415 - `harness --help` needs none of it
 
-    text, archive = bundles.write(run, tracker)
+    selection = names(scenarios or [], "-s"), names(environments or [], "-e"), parse_axes(axes or [])
+    text, archive = bundles.write(run, tracker, *selection)
     typer.echo(text)
     say(f"To attach, with the script, a notebook and the packages' versions: {archive}")

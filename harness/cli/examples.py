@@ -49,6 +49,7 @@ harness merge one/RUN two/RUN --results merged
     "bundle": """
 harness bundle results/RUN
 harness bundle results/RUN --for keras
+harness bundle results/RUN -s keras_step -e tf2.0 -a mode=eager    # one cell of the run
 """,
     "doctor": """
 harness doctor --seconds 5s             # what makes noise on this machine

@@ -126,9 +126,9 @@ def _say_raised(ended: session.Ended) -> None:
     raised = session.raised(ended.results)
     for each in raised[:RAISED]:
         say_problems([Problem(each.path, each.line, f"in {each.function}: {each.error}")])
-        # a line break in a value would start a new line
-        if each.by_hand and each.by_hand.isprintable():
-            say(f"To run it by hand, in this folder:\n    {each.by_hand}")
+        # a line break in a value would start a line of its own
+        if each.command.isprintable():
+            say(f"To write a script that runs it without harness:\n    {each.command}")
     if raised[RAISED:]:
         say(f"{counted(len(raised) - RAISED, 'more error')}: in details.md.")
 

@@ -1,6 +1,6 @@
 """Runs: one invocation of the matrix, with its plan and its machine."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -339,26 +339,3 @@ class Run:
     def shown_folder(self) -> str:
         """The run's folder for commands. If it wasn't recorded, it is the usual one."""
         return self.folder or f"results/{self.id}"
-
-
-@dataclass(frozen=True, slots=True)
-class ByHand:
-    """Commands that repeat a run without harness, for the project's folder.
-
-    `bake` builds the catalog's environments. `others` are harness commands that build the other environments. `cells`
-    run one cell of each environment. All are empty if there are no such commands.
-    """
-
-    bake: str = ""
-    others: Sequence[str] = ()
-    cells: Sequence[str] = ()
-
-
-def nothing_by_hand(run: Run, chosen: Mapping[str, Cell]) -> ByHand:
-    """Return no commands."""
-    return ByHand()
-
-
-#: Returns the commands that repeat a stored run without harness, for one given cell per environment.
-#: The backends' registry has the function of each backend.
-AskByHand = Callable[[Run, Mapping[str, Cell]], ByHand]

@@ -19,8 +19,8 @@ from harness.model.scenario import Cell
 #: What to do about a launch that ended without a number.
 ADVICE = {
     Status.OK: "",
-    Status.FAILED: "Its error output is in details.md and report.html; to see all of it, run the scenario by hand in "
-    "the environment.",
+    Status.FAILED: "Its error output is in details.md and report.html. To see all of it, run the script that `harness "
+    "bundle RUN -s … -e … -a …` writes for the cell.",
     Status.TIMEOUT: "Give it longer with --timeout, or choose a smaller model or data.",
     Status.OOM: "Give it more with --memory, or choose a smaller model or data.",
     Status.NOT_AVAILABLE: "Choose an environment that has what it needs.",

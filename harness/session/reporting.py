@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
-from harness.backends import registry
-from harness.backends.docker.by_hand import options
 from harness.files import cache_dir
 from harness.model.defaults import MARGIN
 from harness.model.errors import NothingSelectedError, UsageError
@@ -75,14 +73,14 @@ def is_torn(folder: Path) -> bool:
 class Raised:
     """An error of a scenario: the `path`, `line` and `function` of its last frame, and the error.
 
-    `by_hand` is the command that does the launch's work on this machine; empty if it isn't known.
+    `command` writes a script that does the work of the launch without harness.
     """
 
     path: Path
     line: int
     function: str
     error: str
-    by_hand: str
+    command: str
 
 
 def raised(results: Results) -> list[Raised]:
@@ -99,30 +97,14 @@ def raised(results: Results) -> list[Raised]:
         frames = [(Path(of), int(line), function) for of, line, function in _FRAME.findall(trace)]
         own = [(path, line, function) for of, line, function in frames if of.name == path.name]
         for of, line, function in (own or frames)[-1:]:
-            found.append(Raised(of, line, function, launch.error, _by_hand(results, cell)))
+            found.append(Raised(of, line, function, launch.error, _bundle_command(results, cell)))
     return found
 
 
-def _by_hand(results: Results, cell: Cell) -> str:
-    run = results.run
-    told = results.by_hand(run, {cell.environment: cell.anywhere}).cells
-    if told:
-        return told[0]
-    entry = registry.registered(run)
-    if entry is None or entry.in_containers or cell.scenario in run.scripts:
-        return ""
-    # of a run in this machine's environments alone
-    from harness.backends.local.environments import Environments  # noqa: PLC0415
-    from harness.catalog.locks import load_lock  # noqa: PLC0415
-    from harness.catalog.project import Project  # noqa: PLC0415
-
-    environment = next(each for each in run.environments if each.name == cell.environment)
-    scenario = next(each for each in run.scenarios if each.name == cell.scenario)
-    project = Project.find()
-    python = Environments(project.root).python(load_lock(project, environment, cell.device))
-    variables = {"PYTHONPATH": str(project.scenarios), **{axis: cell.axes.get(axis, "") for axis in scenario.environ}}
-    words = [f"{name}={shlex.quote(value)}" for name, value in variables.items() if value]
-    return " ".join([*words, shlex.quote(str(python)), shlex.quote(str(scenario.path)), *options(run, scenario, cell)])
+def _bundle_command(results: Results, cell: Cell) -> str:
+    words = ["-s", cell.scenario, "-e", cell.environment]
+    words += [word for axis, value in cell.axes.items() for word in ("-a", f"{axis}={value}")]
+    return shlex.join(["harness", "bundle", results.run.shown_folder, *words])
 
 
 def newest(count: int = 1, results: Path | str = "results") -> list[Path]:
@@ -137,8 +119,8 @@ def newest(count: int = 1, results: Path | str = "results") -> list[Path]:
 
 
 def results_of(run: Run, launches: Sequence[Launch]) -> Results:
-    """Return what follows from a run's launches, with what is asked of backends and of reports."""
-    return Results(run, launches, registry.by_hand, _to_html)
+    """Return what follows from a run's launches, with the table for notebooks."""
+    return Results(run, launches, _to_html)
 
 
 def _to_html(results: Results) -> str:

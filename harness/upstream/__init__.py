@@ -1,1 +1,1 @@
-"""Upstream issues: claims measured again, and since when they hold."""
+"""Upstream issues: their claims, measured again."""

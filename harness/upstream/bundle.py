@@ -1,4 +1,4 @@
-"""What is pasted upstream of a run: an issue's text in the order of the form, and files that need nothing of this."""
+"""Bundle of a run: a script that needs no harness, its packages, and the text of an upstream issue."""
 
 import getpass
 import json
@@ -6,7 +6,7 @@ import platform
 import re
 import tokenize
 import zipfile
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -27,24 +27,35 @@ from harness.session import read
 from harness.store import codec
 from harness.upstream.issue import TRACKERS, how_to_run, issue, requirements, sentence
 from harness.upstream.standalone import standalone
-from harness.upstream.subject import Subject, subject
+from harness.upstream.subject import Axes, Subject, select, subject
 
 #: Names of users and machines that name nobody.
 _NOBODY = {"", "root", "user", "ubuntu", "debian", "runner", "admin", "localhost"}
 
 
-def write(folder: Path, tracker: str) -> list[Path]:
-    """Write the bundle of a run into its folder, as files and as one zip; returns the issue's text and the zip.
+def write(
+    folder: Path,
+    tracker: str,
+    scenarios: Sequence[str] = (),
+    environments: Sequence[str] = (),
+    axes: Axes | None = None,
+) -> list[Path]:
+    """Write the bundle of a run into its folder, as files and as one zip. Returns the paths of the text and of the zip.
 
-    Raises UsageError for a tracker that there is not, a folder that is no run's, and a run of which nothing can be
-    told; NothingSelectedError where it has no number; CannotRunHereError where the files cannot be written.
+    By default, the bundle is about the main comparison of the run. `scenarios`, `environments` and `axes` select other
+    cells: one or two. If they have no result, there is no text for an issue, and the path of the script is returned.
+
+    Raises UsageError for an unknown tracker, a folder that isn't a run's, and an invalid selection;
+    NothingSelectedError if the run has no result; CannotRunHereError if the files can't be written.
     """
     if tracker not in TRACKERS:
         raise UsageError(f"There is no form for {tracker!r}.", f"--for takes {' and '.join(TRACKERS)}.")
     results = read(folder)
     if results.run.plan.profile_calls:
-        raise UsageError(f"{folder} holds profiles, and no times to tell.", "Name a run of harness matrix.")
-    made = files(results, tracker, folder)
+        raise UsageError(f"{folder} has profiles instead of times.", "Pass the folder of a run of harness matrix.")
+    has_selection = bool(scenarios or environments or axes)
+    about = select(results, scenarios, environments, axes or {}) if has_selection else subject(results)
+    made = files(results, tracker, folder, about)
     packed = BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in made.items():
@@ -57,12 +68,12 @@ def write(folder: Path, tracker: str) -> list[Path]:
         write_atomically(folder / "bundle.zip", packed.getvalue())
     except OSError as error:
         raise CannotRunHereError(f"{folder}/bundle cannot be written: {error.strerror}.") from None
-    return [folder / "bundle" / "issue.md", folder / "bundle.zip"]
+    return [folder / "bundle" / next(iter(made)), folder / "bundle.zip"]
 
 
-def files(results: Results, tracker: str, folder: Path) -> dict[str, str]:
-    """The files of a bundle, by name, with nothing in them that names this machine or its user."""
-    about, run = subject(results), results.run
+def files(results: Results, tracker: str, folder: Path, about: Subject) -> dict[str, str]:
+    """Return the files of a bundle by name, without names of this machine and its user."""
+    run = results.run
     hide = _hiding(folder)
     code = _code(run, about)
     code = hide(code, _words(code))
@@ -73,11 +84,11 @@ def files(results: Results, tracker: str, folder: Path) -> dict[str, str]:
         **required,
         "run.json": json.dumps(_plain(json.loads(codec.dump(run)), hide), indent=2) + "\n",
     }
-    return {"issue.md": issue(results, about, code, tracker, hide), **made}
+    return {"issue.md": issue(results, about, code, tracker, hide), **made} if about.has_results else made
 
 
 def _locked(run: Run, environment: Environment) -> str:
-    """An environment's packages with the hashes of its lock, which pip checks; without where the lock is another."""
+    """Return the packages of an environment, with the hashes of its lock file unless that has changed."""
     device = Device.GPU if run.plan.limits.gpus else Device.CPU
     path = lock_file(Project.find(), environment, device)
     try:
@@ -89,7 +100,7 @@ def _locked(run: Run, environment: Environment) -> str:
 
 
 def _hiding(folder: Path) -> Callable[..., str]:
-    """A function that takes this machine's folders, its name and its user's out of a text, but for some words."""
+    """Return a function that removes folders and names of this machine and its user from a text, except some words."""
     places = [Project.find().root, folder.absolute(), Path.cwd(), Path.home(), shipped.FOLDER]
     paths = {str(path) for each in places for path in (each, each.resolve()) if len(path.parts) > 1}
     names = {platform.node(), platform.node().partition(".")[0]}
@@ -107,13 +118,13 @@ def _hiding(folder: Path) -> Callable[..., str]:
 
 
 def _words(code: str) -> set[str]:
-    """The names that a Python program has: one that is a user's too must stay."""
+    """Return the names in a Python program, which must stay even if a user has the same name."""
     tokens = tokenize.generate_tokens(StringIO(code).readline)
     return {token.string for token in tokens if token.type == tokenize.NAME}
 
 
 def _plain(value: Any, hide: Callable[[str], str]) -> Any:
-    """A JSON value without paths of a machine: of an absolute one the last part is left."""
+    """Return a JSON value without the paths of a machine. A path is reduced to its file name."""
     if isinstance(value, dict):
         return {key: _plain(each, hide) for key, each in value.items()}
     if isinstance(value, list):
@@ -153,12 +164,12 @@ def _code(run: Run, about: Subject) -> str:
     of = STEP if about.of.startswith(PRINTED) or (scenario.script and about.of != PEAK) else about.of
     kit = project.root / "scenarios" / "kit"
     kit = kit if kit.is_dir() else shipped.FOLDER / "scenarios" / "kit"
-    head = f"{scenario.title.rstrip('.')}.\n\nMeasured: {sentence(about)}\n\n{how_to_run(about)}"
+    head = f"{scenario.title.rstrip('.')}.\n\nMeasured: {sentence(about)}\n\n{how_to_run(run, about)}"
     return standalone(scenario, text, kit, sides, of=of, about=head)
 
 
 def _notebook(about: Subject, code: str, required: Mapping[str, str]) -> str:
-    """A notebook that makes the environments and runs repro.py, in Colab or elsewhere; no line of it is a magic."""
+    """Return a notebook that creates the environments and runs repro.py, in plain Python, for Colab and others."""
     texts = {"repro.py": code, **required}
     environments = {each.name: each.python for each in about.environments}
     bin_python = [f"{side.environment.name}/bin/python" for side in about.sides]

@@ -1,4 +1,4 @@
-"""An upstream issue's text, in the order of its form, and how what it brings is run."""
+"""Text of an upstream issue, in the order of its form, and the commands that run its script."""
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -65,9 +65,9 @@ TRACKERS = tuple(_ORDERS)
 
 
 def issue(results: Results, about: Subject, code: str, tracker: str, hide: Callable[[str], str]) -> str:
-    """The issue's text: the form's fields in its order; what is too long for it is left to the attachment.
+    """Return the text of the issue: the fields of the form in order. Too long fields are left to the attachment.
 
-    `hide` takes out of each field what names this machine or its user; `code` is shown as it is.
+    `hide` removes the names of this machine and its user from each field. `code` is shown unchanged.
     """
     fields = {key: hide(text) for key, text in _fields(results, about).items()}
     long = {"code": fenced(code, "python"), "log": fenced(hide(_log(about)), "text")}
@@ -81,18 +81,40 @@ def issue(results: Results, about: Subject, code: str, tracker: str, hide: Calla
 
 
 def sentence(about: Subject) -> str:
-    """What was measured, in a sentence."""
+    """Return the result in a sentence."""
     return f"{about.sentence} ({', '.join(about.shared)})." if about.shared else f"{about.sentence}."
 
 
-def how_to_run(about: Subject) -> str:
-    """The lines that make the environments and run repro.py."""
+def how_to_run(run: Run, about: Subject) -> str:
+    """Return the commands that run repro.py, in virtual environments and in containers."""
+    bases = _bases(run)
+    has_digests = all(each.name in bases for each in about.environments)
+    return "\n".join(
+        [
+            "Run it in virtual environments:",
+            "",
+            _indented(_virtual_environments(about)),
+            "",
+            "In containers:"
+            if has_digests
+            else "In containers, by tag: the measured image was built on a base without a public digest.",
+            "",
+            _indented(_docker(run, about, bases)),
+        ]
+    )
+
+
+def _indented(lines: Sequence[str]) -> str:
+    return "\n".join(f"    {line}" for line in lines)
+
+
+def _virtual_environments(about: Subject) -> list[str]:
     lines = []
     for each in about.environments:
         lines += _environment_lines(each)
     pythons = [f"{side.environment.name}/bin/python" for side in about.sides]
     lines.append(" ".join([pythons[0], "repro.py", *(pythons if len(about.environments) > 1 else [])]))
-    return "\n".join(f"    {line}" for line in lines)
+    return lines
 
 
 def _environment_lines(environment: Environment) -> list[str]:
@@ -105,12 +127,12 @@ def _environment_lines(environment: Environment) -> list[str]:
 
 
 def requirements(run: Run, environment: Environment) -> str:
-    """What an environment holds, as a requirements file."""
+    """Return the packages of an environment as a requirements file."""
     return "".join(f"{name}=={version}\n" for name, version in sorted(pins(run, environment.name).items()))
 
 
 def _docker(run: Run, about: Subject, bases: Mapping[str, str]) -> list[str]:
-    """The lines that run the sides in containers: one for each environment."""
+    """Return the commands that run the sides in containers, one for each environment."""
     if len(about.environments) == 1:
         return [_container(run, about.worse, "python repro.py", bases)]
     return [_container(run, side, f"python repro.py --only {place}", bases) for place, side in enumerate(about.sides)]
@@ -134,7 +156,7 @@ def _is_in_containers(run: Run) -> bool:
 
 
 def _bases(run: Run) -> dict[str, str]:
-    """By environment, the public image that its container starts from, by digest, where this engine has it."""
+    """Return the digest of each environment's public base image, if this engine knows it."""
     if not _is_in_containers(run) or not run.images:
         return {}
     from harness.backends.docker.engine import connect  # noqa: PLC0415 - a run of virtual environments needs no engine
@@ -155,7 +177,6 @@ def _fields(results: Results, about: Subject) -> dict[str, str]:
     kernel, cpu = run.host.get("kernel", ""), run.host.get("cpu", "")
     memory = run.host.get("memory_bytes")
     cuda = [f"CUDA {each.cuda}, cuDNN {each.cudnn} ({each.name})" for each in environments if each.cuda and gpus]
-    commands = how_to_run(about)
     return {
         "type": "Performance",
         "nightly": _nightly(results, about),
@@ -170,8 +191,8 @@ def _fields(results: Results, about: Subject) -> dict[str, str]:
         "not here": _NONE,
         "current": _current(results, about),
         "expected": _expected(about),
-        "command": fenced(commands, "shell"),
-        "run": _again(run, about, commands),
+        "command": fenced("\n".join(_virtual_environments(about)), "shell"),
+        "run": _packages(run, about),
     }
 
 
@@ -190,7 +211,7 @@ def _versions(run: Run, environments: Sequence[Environment], packages: Sequence[
 
 
 def _nightly(results: Results, about: Subject) -> str:
-    """Whether the newest nightly of the run shows it too."""
+    """Return whether the newest nightly of the run has the problem too."""
     for name in reversed(nightlies(results)):
         there = moved(results, about, name)
         if there is not None:
@@ -205,6 +226,8 @@ def _current(results: Results, about: Subject) -> str:
     what = "time per step" if about.of == STEP else about.of
     lines += [f"| | {what} | rounds |", "| --- | --- | --- |"]
     for side in about.sides:
+        if side.centre is None:
+            continue
         interval = side.centre.interval
         between = (
             f" ({format.level(LEVEL)}: {about.amount(interval.low)} to {about.amount(interval.high)})"
@@ -226,7 +249,7 @@ def _current(results: Results, about: Subject) -> str:
 
 
 def _claimed(about: Subject) -> list[str]:
-    """What the issue says, and what of it was found in which environment."""
+    """Return the claim of the issue, and its outcome in each environment."""
     told = about.claim
     assert told
     claim = told.claim
@@ -253,17 +276,11 @@ def _expected(about: Subject) -> str:
     return f"{about.label(about.worse)} takes no longer than {about.label(about.better)}."
 
 
-def _again(run: Run, about: Subject, commands: str) -> str:
-    """How repro.py is run: in virtual environments, and in containers."""
-    bases = _bases(run)
+def _packages(run: Run, about: Subject) -> str:
+    """Return what repro.py needs: the packages of each environment, and a setting that it doesn't have."""
     parts = [
-        "`repro.py` is the code above; the packages of each environment are below, as `requirements-NAME.txt`, and "
-        "with their hashes in bundle.zip.",
-        fenced(commands, "shell"),
-        "In containers:"
-        if all(each.name in bases for each in about.environments)
-        else "In containers, by tag: the image that was measured was made here, on a base without a public digest.",
-        fenced("\n".join(_docker(run, about, bases)), "shell"),
+        "The code above is `repro.py`. Its first lines have the commands that run it. The packages of each environment "
+        "are below, as `requirements-NAME.txt`, and with hashes in bundle.zip.",
     ]
     settings = [f"{axis}={about.worse.cell.axes[axis]}" for axis in about.worse.scenario.settings]
     if settings:
@@ -275,7 +292,7 @@ def _again(run: Run, about: Subject, commands: str) -> str:
 
 
 def _log(about: Subject) -> str:
-    """What each round gave."""
+    """Return the values of each round."""
     numbers = sorted({number for side in about.sides for number in side.values})
     return "\n".join(
         f"round {number}: "

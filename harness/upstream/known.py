@@ -1,4 +1,4 @@
-"""The issues of which some scenario has a claim: what they claim, and what it takes to measure that again."""
+"""Index of the upstream issues whose claims scenarios check, with the time that it takes to measure them."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,13 +23,13 @@ from harness.plan.claims import UPSTREAM
 from harness.plan.selection import unknown
 from harness.session.forecast import START
 
-#: How many rounds a claim takes where it is large, as most are.
+#: Rounds of a claim if its effect is large, as most are.
 USUAL_ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class KnownIssue:
-    """An issue, with every claim of it and the scenario that has that.
+    """An issue, with all of its claims and their scenarios.
 
     `took` is the duration of its launches in seconds, from docs/upstream.json, or 0 without a result there.
     """
@@ -40,17 +40,17 @@ class KnownIssue:
 
     @property
     def families(self) -> list[str]:
-        """What its scenarios are tagged with beside UPSTREAM."""
+        """Return the tags of its scenarios without UPSTREAM."""
         return list(dict.fromkeys(tag for scenario, _ in self.claims for tag in scenario.tags if tag != UPSTREAM))
 
     @property
     def environments(self) -> list[str]:
-        """The environments in which it was claimed."""
+        """Return the environments of its claims."""
         sides = (side for _, claim in self.claims for side in (claim.worse, claim.better) if side)
         return list(dict.fromkeys(side.environment for side in sides))
 
     def seconds(self, newest: str) -> float:
-        """About how long it takes: its cells, and those of the newest release, in a pilot and some rounds."""
+        """Return the estimated time of its cells, also in the newest release, in seconds."""
         if self.took:
             return self.took
         cells = {cell for each in self.claims for cell in claims.cells(each, [newest], Device.CPU)}
@@ -59,18 +59,18 @@ class KnownIssue:
 
 @dataclass(frozen=True)
 class Library:
-    """Everything that is known, by issue, in the order of their names; `newest` is the newest release's environment."""
+    """The known issues, sorted by name; `newest` is the environment of the newest release."""
 
     issues: Mapping[Issue, KnownIssue]
     newest: str
 
     @cached_property
     def families(self) -> list[str]:
-        """The families that there are."""
+        """Return the names of all families."""
         return sorted({family for each in self.issues.values() for family in each.families})
 
     def chosen(self, typed: Iterable[str], family: str = "", *, every: bool = False) -> list[KnownIssue]:
-        """The issues that were typed; of a family, or all of them. Raises UsageError for what there is not."""
+        """Return the issues with the given names, of a family, or all. Raises UsageError for an unknown name."""
         typed = list(typed)
         if typed and (family or every):
             raise UsageError(
@@ -79,13 +79,15 @@ class Library:
         if family and family not in self.families:
             raise unknown(family, self.families, "family")
         if not (typed or family or every):
-            raise UsageError("No issue is named.", "For example: harness repro T#40261. All: harness repro list")
+            raise UsageError(
+                "No issue is named.", "For example: harness repro T#40261 (all issues: harness repro list)"
+            )
         if typed:
             return [self.issues[each] for each in dict.fromkeys(claims.issue(text, self.issues) for text in typed)]
         return [each for each in self.issues.values() if not family or family in each.families]
 
     def document(self, found: Iterable[KnownIssue]) -> str:
-        """Those issues as JSON."""
+        """Return issues as JSON."""
         return json.dumps([self._values(each) for each in found], indent=2) + "\n"
 
     def _values(self, each: KnownIssue) -> dict[str, Any]:
@@ -113,7 +115,7 @@ class Library:
 
 
 def library() -> Library:
-    """What the project's scenarios claim. Those whose files are wrong are left out."""
+    """Return the claims of the project's scenarios. Scenarios with an invalid file are left out."""
     project = Project.find()
     found: dict[Issue, list[tuple[Scenario, Claim]]] = {}
     for scenario in find_scenarios(project).scenarios.values():

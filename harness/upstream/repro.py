@@ -1,4 +1,4 @@
-"""Issues measured again: what a run of them is asked for, and what came of it."""
+"""Runs that check upstream issues: their request, and their outcome."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from harness.upstream.known import KnownIssue
 
 
 def request(asked: Request, found: Sequence[KnownIssue], nightly: str) -> Request:
-    """What measures the issues `found`: as was `asked`, in the environment `nightly` too, where that is not empty."""
+    """Return the request that measures the issues `found`: as `asked`, and also in `nightly` unless that is empty."""
     return replace(
         asked,
         claims=[each.issue.short for each in found],
@@ -30,18 +30,18 @@ def request(asked: Request, found: Sequence[KnownIssue], nightly: str) -> Reques
 
 
 def asked_for(results: Results) -> list[ClaimResult]:
-    """The claims of the run's issues."""
+    """Return the claims of the run's issues."""
     return [each for each in results.claims if str(each.claim.issue) in results.run.plan.claims]
 
 
 def unfinished(results: Results) -> list[str]:
-    """The run's issues of which no claim is told to hold or not to, where it was made."""
+    """Return the run's issues without an outcome: no claim holds or is gone in its own environment."""
     told = {str(each.claim.issue) for each in asked_for(results) if each.at.outcome.holds or each.at.outcome.is_gone}
     return [issue for issue in results.run.plan.claims if issue not in told]
 
 
 def gate(results: Results, wanted: str) -> Gate:
-    """Whether some claim is `confirmed` where it was made, of whatever size, or found to be `fixed`."""
+    """Return the gate: whether a claim is confirmed in its own environment, or, if `wanted` is `fixed`, fixed later."""
     claims = asked_for(results)
     if not any(each.at.outcome.holds or each.at.outcome.is_gone for each in claims):
         return Gate.NOTHING_JUDGED
@@ -50,7 +50,7 @@ def gate(results: Results, wanted: str) -> Gate:
 
 
 def bundled(folder: Path, results: Results) -> Path | None:
-    """Write what to paste into the issue, if the run is of one and has numbers; returns that file, else None."""
+    """Write the bundle of a run of one issue. Returns the text for the issue, or None if there is no result."""
     if len(results.run.plan.claims) != 1:
         return None
     issue = asked_for(results)[0].claim.issue if asked_for(results) else None
@@ -63,7 +63,7 @@ def bundled(folder: Path, results: Results) -> Path | None:
 
 
 def nightly(asked: Request, say: Callable[[str], None]) -> str:
-    """The newest nightly's environment; empty, and said why, where there is none to be had."""
+    """Return the environment of the newest nightly wheel, or report why there is none and return an empty text."""
     package = "tf-nightly" if asked.gpu or asked.gpus or asked.gpu_via else "tf-nightly-cpu"
     try:
         _, (name,) = with_asked(load_environments(Project.find()), [package])

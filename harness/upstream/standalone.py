@@ -1,4 +1,4 @@
-"""A scenario as one file that needs nothing of this project: what it takes of the kit is written into it."""
+"""Script of a scenario that runs without harness: one file, which includes the parts of the kit that it uses."""
 
 import ast
 import json
@@ -11,7 +11,7 @@ from harness import shipped
 from harness.model.errors import UsageError
 from harness.model.scenario import Scenario
 
-#: What the file has of its own.
+#: Names of the kit that the template defines itself.
 _OWN = ("main", "NotAvailable")
 
 _TEMPLATE = shipped.FOLDER / "templates" / "repro.py"
@@ -20,7 +20,7 @@ _TEMPLATE = shipped.FOLDER / "templates" / "repro.py"
 def standalone(
     scenario: Scenario, text: str, kit: Path, sides: Sequence[Mapping[str, Any]], *, of: str, about: str
 ) -> str:
-    """A Python file that runs the sides in turn and prints their numbers and the ratio.
+    """Return a Python file that runs the sides alternately, and prints their numbers and the ratio.
 
     `text` is the scenario's file, `kit` the folder of the kit. Each side has a `label`,
     the function's `arguments`, and `environ`, the environment variables of its process. `of` names what is compared,
@@ -41,19 +41,19 @@ def standalone(
 
 
 def _parsed(text: str) -> ast.Module:
-    """A scenario's file, which may be another's. Raises UsageError where it is no Python."""
+    """Parse a scenario's file, which may be from another user. Raises UsageError if it isn't valid Python."""
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else "it is nested too deep"
         raise UsageError(
-            f"The scenario's text in run.json is no Python ({line}), so that no script can be made of it.",
-            "What the run measured is in its report.md.",
+            f"The scenario's text in run.json isn't valid Python ({line}), so there is no script of it.",
+            "For the results of the run, see its report.md.",
         ) from None
 
 
 def _script(scenario: Scenario, text: str) -> str:
-    """A plain script as the work: it is executed once, whole."""
+    """Return the work of a plain script: the whole script runs once."""
     tree = _parsed(text)
     found = next(
         (
@@ -73,7 +73,7 @@ def _script(scenario: Scenario, text: str) -> str:
 
 
 def _work(text: str, kit: Path) -> str:
-    """The scenario without its header and what runs it, after what it takes of the kit."""
+    """Return the scenario without its header and its main block, after the parts of the kit that it uses."""
     tree = _parsed(text)
     kept, taken = [], []
     for node in tree.body:
@@ -98,12 +98,12 @@ def _work(text: str, kit: Path) -> str:
 
 
 def _template_names() -> set[str]:
-    """What repro.py has of its own, and must not be defined again."""
+    """Return the names that the template defines, and that a scenario may not define again."""
     return {name for node in ast.parse(_TEMPLATE.read_text(encoding="utf-8")).body for name in _defines(node)}
 
 
 def _folded(names: Sequence[str], kit: Path) -> dict[str, str]:
-    """The source of what is taken of the kit, by name, with all that it needs before it."""
+    """Return the source of each name from the kit. Names that it needs come before it."""
     exported = {
         alias.name: f"{node.module}"
         for node in ast.parse((kit / "__init__.py").read_text(encoding="utf-8")).body
@@ -128,7 +128,7 @@ def _take(name: str, module: str, kit: Path, found: dict[str, str]) -> None:
         _take(name, f"{node.module}", kit, found)
         return
     used = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} - {name}
-    # what it needs stands above it, and a circle ends here
+    # its needs come first; this entry ends a cycle
     found[name] = ""
     for each in sorted(used):
         if any(each in _defines(other) for other in body):
@@ -152,7 +152,7 @@ def _docstring(tree: ast.Module) -> ast.stmt | None:
 
 
 def _runs(node: ast.stmt) -> bool:
-    """Whether this is `if __name__ == "__main__":`."""
+    """Return whether a statement is `if __name__ == "__main__":`."""
     return isinstance(node, ast.If) and "__name__" in ast.dump(node.test)
 
 

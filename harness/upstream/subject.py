@@ -1,7 +1,8 @@
-"""What of a run is told upstream: two cells, or one, with what was measured of them."""
+"""Subject of a bundle: one or two cells of a run, with their results."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from harness.analysis.claims import ClaimResult, Outcome
 from harness.analysis.environments import pins
@@ -12,33 +13,38 @@ from harness.analysis.shape import Quantity
 from harness.analysis.statistics import Difference, Estimate, combine, exp, log_ratios
 from harness.model.defaults import LEVEL
 from harness.model.environment import Environment
-from harness.model.errors import NothingSelectedError
+from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.scenario import GROWTH, STEP, Cell, Scenario
+from harness.plan.selection import resolve
 from harness.report import format
+
+#: Values or globs by axis.
+Axes = Mapping[str, Sequence[str]]
 
 #: A nightly's packages, of which a form asks.
 _NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
 
-#: Of a claim with one of these there is nothing to tell.
+#: Outcomes of claims that can't be the subject.
 _NOTHING = (Outcome.CANNOT_RUN, Outcome.NOT_MEASURED)
 
 
 @dataclass(frozen=True)
 class IssueSide:
-    """A cell, its scenario and environment, by round its value of what is compared, and their centre."""
+    """A cell, its scenario and environment, the values of its rounds, and their mean (None without a value)."""
 
     cell: Cell
     scenario: Scenario
     environment: Environment
     values: Mapping[int, float]
-    centre: Estimate
+    centre: Estimate | None
 
 
 @dataclass(frozen=True)
 class Subject:
-    """`worse` takes so many times as long as `better`, or that much more: `of` is what is compared.
+    """A comparison of `worse` with `better` by the quantity `of`.
 
-    `ratio`, whose interval is `level` wide, is None where there is no `better`. `claim` is what an issue says of them.
+    `ratio`, with an interval of the confidence `level`, is None if there is no `better`, or no result. `claim` is the
+    result of an issue's claim about the two.
     """
 
     of: str
@@ -50,37 +56,42 @@ class Subject:
 
     @property
     def sides(self) -> list[IssueSide]:
-        """Those that there are, the worse first."""
+        """Return the one or two sides, the worse first."""
         return [self.worse, *([self.better] if self.better else [])]
 
     @property
+    def has_results(self) -> bool:
+        """Return whether each side has a value."""
+        return all(side.centre for side in self.sides)
+
+    @property
     def is_shown(self) -> bool:
-        """Whether the worse side is shown to take longer, or more."""
+        """Return whether the worse side is shown to take longer, or more."""
         if self.ratio is None or self.ratio.interval is None:
             return False
         return self.ratio.interval.low > (0.0 if isinstance(self.ratio, Difference) else 1.0)
 
     @property
     def is_turned(self) -> bool:
-        """Whether the better side takes longer."""
+        """Return whether the better side takes longer."""
         equal = 0.0 if isinstance(self.ratio, Difference) else 1.0
         return self.ratio is not None and self.ratio.value < equal
 
     @property
     def turned(self) -> "Subject":
-        """The same from the other side."""
+        """Return the comparison with the sides swapped."""
         assert self.better
         return replace(self, worse=self.better, better=self.worse, ratio=self.ratio and self.ratio.inverse)
 
     def label(self, side: IssueSide) -> str:
-        """What a side is called, by what the sides differ in: `predict`, `tf2.2`, `tf2.2, predict`."""
+        """Return the name of a side, from the differences of the sides: `predict`, `tf2.2`, `tf2.2, predict`."""
         axes = [side.cell.axes[axis] for axis in side.cell.axes if not self._is_shared(axis)]
         is_named = len(self.environments) > 1 or not axes
         return ", ".join([*([side.environment.name] if is_named else []), *axes])
 
     @property
     def shared(self) -> list[str]:
-        """What the sides have in common: the environment where it is one, and axes' values."""
+        """Return the common values of the sides: the environment if it is the same, and values of axes."""
         alone = [self.worse.environment.name] if len(self.environments) == 1 else []
         return [*alone, *(f"{axis} {value}" for axis, value in self.worse.cell.axes.items() if self._is_shared(axis))]
 
@@ -89,11 +100,11 @@ class Subject:
 
     @property
     def environments(self) -> list[Environment]:
-        """The sides' environments, each once."""
+        """Return the environments of the sides, without duplicates."""
         return list({side.environment.name: side.environment for side in self.sides}.values())
 
     def amount(self, value: float) -> str:
-        """A value of what is compared, with its unit."""
+        """Format a value of the quantity with its unit."""
         match kind(self.of):
             case Quantity.BYTES:
                 return f"{'' if value >= 0 else '-'}{format.bytes_(abs(value))}{' a call' if self.of == GROWTH else ''}"
@@ -104,10 +115,12 @@ class Subject:
 
     @property
     def sentence(self) -> str:
-        """The two set side by side: `predict takes 4.10 times as long as model(x) (95 %: 3.90 to 4.30)`."""
+        """Return the result in a clause: `predict takes 4.10 times as long as model(x) (95 %: 3.90 to 4.30)`."""
         worse, ratio = self.label(self.worse), self.ratio
         takes = "takes" if kind(self.of) in (Quantity.STEP, Quantity.SECONDS) else "has"
         what = "" if self.of == STEP else f" {self.of}:"
+        if self.worse.centre is None:
+            return f"{worse} has no result"
         if self.better is None or ratio is None:
             return f"{worse}{what} {self.amount(self.worse.centre.value)}"
         better = self.label(self.better)
@@ -123,11 +136,11 @@ class Subject:
 
 
 def subject(results: Results) -> Subject:
-    """What an upstream issue says of the run's cells, one that holds first; else the run's first answer, or a cell.
+    """Return the main comparison of a run: a claim of an upstream issue, otherwise the first answer, otherwise a cell.
 
-    A claim counts that was measured where it was made, or holds elsewhere. Of one, `worse` is what was said to take
-    longer; else what does. Raises NothingSelectedError where nothing was
-    measured.
+    Claims that hold come first. A claim must be measured in its own environment, or hold in another one. `worse` is the
+    side that the claim calls worse; in an answer, it is the slower side. Raises NothingSelectedError if the run has no
+    result.
     """
     for told in sorted(results.claims, key=lambda each: not any(place.outcome.holds for place in each.places)):
         for place in told.places:
@@ -147,11 +160,41 @@ def subject(results: Results) -> Subject:
         found = _subject(results, STEP, cell, None)
         if found is not None:
             return found
-    raise NothingSelectedError("The run has no number to tell upstream.", "Why is in its report.md.")
+    raise NothingSelectedError("The run has no number to report upstream.", "For the reasons, see its report.md.")
+
+
+def select(results: Results, scenarios: Sequence[str], environments: Sequence[str], axes: Axes) -> Subject:
+    """Return the subject of one or two cells of the run, selected by names and globs, also without a result.
+
+    Raises UsageError for a name that the run doesn't have, and if no cell or more than two cells are selected.
+    """
+    cells = list(dict.fromkeys(results.run.plan.cells))
+    filters: list[tuple[Sequence[str], str, Callable[[Cell], str]]] = [
+        (scenarios, "scenario", lambda cell: cell.scenario),
+        (environments, "environment", lambda cell: cell.environment),
+        *((values, f"value of {axis}", partial(_value, axis)) for axis, values in axes.items()),
+    ]
+    for patterns, noun, name in filters:
+        if patterns:
+            selected = resolve(patterns, list(dict.fromkeys(map(name, cells))), noun)
+            cells = [cell for cell in cells if name(cell) in selected]
+    if len(cells) not in (1, 2):
+        raise UsageError(
+            f"{len(cells)} cells are selected, and a script runs 1 or 2.",
+            "Select with -s, -e and -a. The first two are:\n    " + "\n    ".join(map(str, cells[:2])),
+        )
+    sides = [side for cell in cells if (side := _side(results, STEP, cell))]
+    logs = log_ratios(sides[0].values, sides[-1].values) if len(sides) == 2 else []
+    about = Subject(STEP, sides[0], sides[1] if len(sides) == 2 else None, combine([*map(exp, logs)]) if logs else None)
+    return about.turned if about.is_turned else about
+
+
+def _value(axis: str, cell: Cell) -> str:
+    return cell.axes.get(axis, "")
 
 
 def moved(results: Results, about: Subject, name: str) -> Subject | None:
-    """The same in another environment: both sides there, or the worse where the sides' environments differ."""
+    """Return the comparison in another environment: of both sides, or of the worse one if their environments differ."""
     there = replace(about.worse.cell, environment=name)
     if about.better is None:
         return _subject(results, about.of, there, None)
@@ -162,7 +205,7 @@ def moved(results: Results, about: Subject, name: str) -> Subject | None:
 
 
 def nightlies(results: Results) -> list[str]:
-    """The run's environments that are nightlies."""
+    """Return the names of the run's nightly environments."""
     return [
         each.name
         for each in results.run.environments
@@ -171,11 +214,11 @@ def nightlies(results: Results) -> list[str]:
 
 
 def _subject(results: Results, of: str, one: Cell, other: Cell | None) -> Subject | None:
-    """Two cells as they are given; None where one of them has no number."""
-    sides = [_side(results, of, cell) for cell in (one, other) if cell is not None]
-    if None in sides:
+    """Return the subject of one or two cells; None if one of them has no result."""
+    cells = [cell for cell in (one, other) if cell is not None]
+    known = [side for cell in cells if (side := _side(results, of, cell)) and side.centre]
+    if len(known) < len(cells):
         return None
-    known = [side for side in sides if side]
     if len(known) == 1:
         return Subject(of, known[0], None, None)
     worse, better = known
@@ -197,4 +240,4 @@ def _side(results: Results, of: str, cell: Cell) -> IssueSide | None:
     else:
         values = series(launches_of(of, launches, results.run.plan.clock)).get(cell, {})
         centre = combine(list(values.values())) if values else None
-    return IssueSide(cell, scenario, environment, values, centre) if centre else None
+    return IssueSide(cell, scenario, environment, values, centre)

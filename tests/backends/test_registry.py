@@ -8,10 +8,8 @@ import pytest
 from harness.backends import registry
 from harness.backends.protocol import ImageBackend, RegisteredBackend
 from harness.backends.registry import ENTRIES, BackendEntry
-from harness.model.backend import BackendFacts, GpuWay
+from harness.model.backend import GpuWay
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.run import ByHand
-from tests.factories import cell, run
 
 
 class Fake:
@@ -136,10 +134,3 @@ def test_the_choices_are_the_names_and_auto() -> None:
     assert registry.known("local") == "local"
     with pytest.raises(UsageError, match="--backend takes auto, docker, "):
         registry.known("dokcer")
-
-
-def test_by_hand_is_as_the_runs_backend_says() -> None:
-    chosen = {"tf1.14": cell(environment="tf1.14")}
-    assert len(registry.by_hand(run(), chosen).cells) == 1
-    assert registry.by_hand(run(backend=BackendFacts("local")), chosen) == ByHand()
-    assert registry.by_hand(run(backend=BackendFacts("one of long ago")), chosen) == ByHand()

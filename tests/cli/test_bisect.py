@@ -15,8 +15,8 @@ from tests.cli.conftest import Harness
         (["-s", "ways", "--good", "tf9", "--bad", "new"], "There is no environment 'tf9'"),
         (["-s", "ways", "--good", "new", "--bad", "new"], "Both ends are new"),
         (["-s", "ways", "--good", "new", "--package", "numpy"], "--bad is not given"),
-        (["--resume", "elsewhere"], "elsewhere is not a search's folder"),
-        (["T#7", "--resume", "elsewhere"], "--resume continues the search with its original request"),
+        (["--resume", "elsewhere"], "elsewhere is not the folder of a search"),
+        (["T#7", "--resume", "elsewhere"], "--resume continues the search with its own options"),
     ],
 )
 def test_what_cannot_be_searched_is_told_and_leaves_no_folder(

@@ -23,3 +23,14 @@ def test_no_run_is_no_bundle(harness: Harness) -> None:
     done = harness("bundle", str(harness.root))
     assert done.returncode == 2
     assert "is not a run's folder" in done.stderr
+
+
+def test_a_cell_can_be_selected(harness: Harness) -> None:
+    harness.matrix("-s", "ways", "-a", "way=fine", "-a", "speed=fast,slow", "--rounds", "1")
+    refused = harness("bundle", str(harness.run), "-e", "old,new")
+    assert refused.returncode == 2
+    assert "cells are selected, and a script runs 1 or 2" in refused.stderr
+    done = harness("bundle", str(harness.run), "-e", "old", "-a", "speed=fast")
+    assert done.returncode == 0, done.stderr
+    script = (harness.run / "bundle" / "repro.py").read_text()
+    assert ('"speed": "fast"' in script, '"speed": "slow"' in script) == (True, False)

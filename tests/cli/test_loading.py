@@ -26,8 +26,6 @@ main()
 
 FLEET, ENGINE = ("harness.fleet.", "ray."), ("harness.backends.docker.", "docker.")
 NUMBERS = ("harness.analysis.", "harness.runner.", "numpy.")
-#: What says without an engine how a run in containers is done by hand.
-LIGHT = {"harness.backends.docker.by_hand", "harness.backends.docker.recipe"}
 
 
 def loaded(folder: Path, *arguments: str) -> set[str]:
@@ -37,7 +35,7 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
     command = [sys.executable, "-c", LOADED, str(at), *arguments]
     done = subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return set(at.read_text().splitlines()) - LIGHT
+    return set(at.read_text().splitlines())
 
 
 def of(packages: tuple[str, ...], names: set[str]) -> list[str]:
@@ -59,7 +57,7 @@ def test_a_dry_run_loads_no_numbers_and_of_backends_its_own(harness: Harness) ->
 def test_a_report_of_a_run_in_containers_loads_no_engine(harness: Harness, tmp_path: Path) -> None:
     run = stored(tmp_path / "results", *example())
     found = loaded(harness.root, "report", str(run))
-    assert "docker buildx bake" in (run / "report.md").read_text() + (run / "details.md").read_text()
+    assert "harness bundle" in (run / "report.md").read_text() + (run / "details.md").read_text()
     assert not of((*FLEET, *ENGINE, "harness.runner."), found)
     assert len(of(("harness.",), found)) <= 110
 

@@ -3,8 +3,10 @@
 import contextlib
 import json
 import os
+import shlex
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from dataclasses import replace
@@ -450,11 +452,14 @@ def test_what_a_scenario_raised_is_shown_with_its_place_and_a_command_that_shows
     told = rf"scenarios/ways.py:{line}: in scenario: ValueError: a | pipe and \x1b[31mcolour"
     lines = done.stderr.splitlines()
     at = lines.index(told)
-    assert lines[at + 1] == "To run it by hand, in this folder:"
-    again = subprocess.run(
-        lines[at + 2].strip(), shell=True, cwd=harness.root, capture_output=True, text=True, check=False
-    )
-    assert again.stderr.splitlines()[-1].startswith("ValueError: a | pipe and")
+    assert lines[at + 1] == "To write a script that runs it without harness:"
+    # the scenario's cells differ in a setting only, which the script doesn't have
+    written = harness(*shlex.split(lines[at + 2])[1:])
+    assert written.returncode == 0, written.stderr
+    script = harness.root / written.stdout.strip()
+    assert script.name == "repro.py"
+    again = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert "ValueError: a | pipe and" in again.stderr
 
 
 def test_a_module_that_is_missing_is_to_be_added_to_its_environment(harness: Harness) -> None:

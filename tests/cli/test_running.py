@@ -9,7 +9,6 @@ import pytest
 
 from harness import session
 from harness.analysis.results import Results
-from harness.backends import registry
 from harness.cli.options import FailOn
 from harness.cli.running import Heard, exit_code, show
 from harness.model.errors import Exit
@@ -76,7 +75,7 @@ def test_a_run_without_a_number_an_observation_or_a_profile_has_failed(
     assert exit_code(found, fail_on) is wanted
 
 
-def test_in_a_container_the_frame_is_the_scenarios_own_and_the_command_the_containers(
+def test_an_error_is_shown_with_the_scenarios_own_frame_and_the_command_that_writes_a_script(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     named = replace(factories.scenario(), path=Path("scenarios/step.py"))
@@ -93,12 +92,12 @@ Traceback (most recent call last):
 ValueError: boom
 """
     lost = factories.broken(cell, Status.FAILED, error="ValueError: boom", stderr=f"noise{trace}")
-    results = Results(made, [lost], registry.by_hand)
+    results = Results(made, [lost])
     show(session.Ended(Path("results", "run"), results, WRITTEN, False, {}), json=False, fail_on=None)
     told = capsys.readouterr().err.splitlines()
     at = told.index("scenarios/step.py:31: in step: ValueError: boom")
-    assert told[at + 2].startswith('    docker run --rm --network none -v "$PWD/scenarios:/scenarios:ro" ')
-    assert "/scenarios/step.py --call fit" in told[at + 2]
+    assert told[at + 1] == "To write a script that runs it without harness:"
+    assert told[at + 2].startswith(f"    harness bundle {made.shown_folder} -s step -e tf1.14 -a call=fit ")
 
 
 @pytest.mark.parametrize("launch_", [launch(), launch(status=Status.OOM, samples=[], stderr="Killed")])

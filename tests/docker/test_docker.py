@@ -10,8 +10,9 @@ import pytest
 
 from harness.backends.docker import container
 from harness.backends.docker.backend import DockerBackend
-from harness.backends.docker.container import CELL_LABEL, RUN_LABEL, Specification, created
+from harness.backends.docker.container import created
 from harness.backends.docker.priority import find_priority
+from harness.backends.docker.specification import CELL_LABEL, RUN_LABEL, Specification
 from harness.machine.cpus import running_on
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Limits, Status

@@ -111,7 +111,8 @@ def copied(builder):
 
 
 def output(engine, image, *command):
-    from harness.backends.docker.container import Specification, created
+    from harness.backends.docker.container import created
+    from harness.backends.docker.specification import Specification
     from harness.backends.text import Tail
     from harness.model.launch import Limits
 

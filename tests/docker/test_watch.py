@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from harness.backends.docker.container import RUN_LABEL
+from harness.backends.docker.specification import RUN_LABEL
 from harness.machine.gpu.watch import Watch, container_of
 from harness.model.gpu import Card
 from tests.backends.workers import job

@@ -13,7 +13,6 @@ from typing import BinaryIO
 import pytest
 
 from harness.analysis.results import Results
-from harness.backends import registry
 from harness.cli.report import save
 from harness.history import summary
 from harness.history.index import History
@@ -140,7 +139,7 @@ def notes(disk: Path) -> None:
 
 
 def summaries(disk: Path) -> None:
-    summary.write(replace(summarise(Results(run(), [], registry.by_hand)), commit=LONG), disk / "kept")
+    summary.write(replace(summarise(Results(run(), [])), commit=LONG), disk / "kept")
 
 
 #: What writes, by what it writes: a folder, a file, and what was there before, or nothing.
@@ -200,7 +199,7 @@ def test_a_write_that_fails_leaves_every_file_as_it_was(
 
 def test_an_index_of_the_history_outlives_a_full_disk(disk: Path) -> None:
     where = str(disk / "history" / "runs.duckdb")
-    made = summarise(Results(run(), [launch()], registry.by_hand))
+    made = summarise(Results(run(), [launch()]))
     with History.open(where, writing=True) as history:
         assert history.add(made)
     full.fill(disk)

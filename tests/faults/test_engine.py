@@ -13,6 +13,7 @@ import pytest
 from harness.backends.docker import container
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.engine import connect
+from harness.backends.docker.specification import RUN_LABEL
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Status
 from tests.backends.workers import job
@@ -56,7 +57,7 @@ def behind(made, docker, proxy, monkeypatch):
 
 
 def left(engine, run):
-    return engine.api.containers(all=True, quiet=True, filters={"label": f"{container.RUN_LABEL}={run}"})
+    return engine.api.containers(all=True, quiet=True, filters={"label": f"{RUN_LABEL}={run}"})
 
 
 def eventually(holds):
@@ -70,7 +71,7 @@ def frozen_when(proxy, engine, run):
     """Freeze the engine once a container of the run is there that runs."""
 
     def freeze():
-        running = {"label": f"{container.RUN_LABEL}={run}", "status": "running"}
+        running = {"label": f"{RUN_LABEL}={run}", "status": "running"}
         eventually(lambda: engine.api.containers(quiet=True, filters=running))
         proxy.freeze()
 
@@ -107,7 +108,7 @@ def test_artifacts_that_do_not_come_take_nothing_from_the_launch(behind, proxy, 
 
 def test_an_engine_that_goes_away_is_a_sentence(behind, proxy, engine, docker, requirement):
     def drop():
-        running = {"label": f"{container.RUN_LABEL}={docker._run}", "status": "running"}
+        running = {"label": f"{RUN_LABEL}={docker._run}", "status": "running"}
         eventually(lambda: engine.api.containers(quiet=True, filters=running))
         proxy.drop()
 

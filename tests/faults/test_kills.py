@@ -80,7 +80,7 @@ IN_CONTAINERS = [
     ("harness.backends.docker.container:Container.put", 1, "before"),
     ("harness.backends.docker.container:Container.start", 2, "after"),
     ("harness.store.folder:append", 2, "before"),
-    ("harness.backends.docker.container:removed", 2, "before"),
+    ("harness.backends.docker.container:remove", 2, "before"),
 ]
 
 #: Where what removes what a killed one left is killed, ...

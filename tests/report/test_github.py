@@ -10,7 +10,6 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from harness.analysis.results import Results
-from harness.backends import registry
 from harness.report import sections
 from harness.report.blocks import Section, pictures
 from harness.report.markdown import full
@@ -19,7 +18,7 @@ from tests.report.formats.examples import example
 
 @pytest.fixture(scope="module")
 def told() -> list[Section]:
-    return sections.build(Results(*example(), registry.by_hand))
+    return sections.build(Results(*example()))
 
 
 @pytest.fixture(scope="module")
@@ -77,4 +76,4 @@ def test_headings_go_down_one_level_at_a_time(tokens: list[Token]) -> None:
 def test_commands_are_code(tokens: list[Token]) -> None:
     code = [token for token in tokens if token.type == "fence"]
     assert all(token.info in {"sh", "text"} for token in code)
-    assert any(token.content.startswith("docker buildx bake") for token in code)
+    assert any(token.content.startswith("harness bundle") for token in code)

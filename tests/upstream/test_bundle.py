@@ -12,14 +12,15 @@ from harness.analysis.results import Results
 from harness.model.environment import Environment
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.issues import parse
+from harness.model.launch import Status
 from harness.model.run import Run
 from harness.model.scenario import GROWTH, Claim, ClaimSide, Comparison, Scenario
 from harness.store.folder import RunFolder
 from harness.upstream import bundle
 from harness.upstream.bundle import files, write
 from harness.upstream.issue import MOST
-from harness.upstream.subject import subject
-from tests.factories import cell, launch, rounds, run, scenario
+from harness.upstream.subject import select, subject
+from tests.factories import broken, cell, launch, rounds, run, scenario
 from tests.packageindex import PackageIndex, serving
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -81,7 +82,7 @@ def asked(members=tuple(TIMES), *, about: Scenario | None = None, environments=(
 
 
 def made(results: Results, tracker: str = "tensorflow") -> dict[str, str]:
-    return files(results, tracker, Path("results/run"))
+    return files(results, tracker, Path("results/run"), subject(results))
 
 
 def issue(results: Results, tracker: str = "tensorflow") -> dict[str, str]:
@@ -287,6 +288,39 @@ def test_the_notebooks_cells_run_as_they_are(tmp_path: Path, measured: Path, ind
     assert (there / "tf2.0" / "bin" / "python").exists()
 
 
+def test_two_cells_are_compared_if_they_are_selected() -> None:
+    about = select(Results(asked(), rounds(TIMES)), ["step"], ["tf2.*"], {})
+    assert [side.cell for side in about.sides] == [EAGER, GRAPH]
+    assert about.sentence.startswith("eager takes 3.0")
+
+
+def test_a_cell_without_a_result_has_a_script_and_no_text_for_an_issue() -> None:
+    results = Results(asked(), [broken(EAGER, Status.FAILED), *rounds({GRAPH: 0.01})])
+    about = select(results, [], [], {"mode": ["eager"]})
+    assert [side.cell for side in about.sides] == [EAGER]
+    found = files(results, "tensorflow", Path("results/run"), about)
+    assert next(iter(found)) == "repro.py"
+    assert "issue.md" not in found
+    assert "has no result" in found["repro.py"]
+    for way in ("tf2.0/bin/python repro.py", "docker run --rm"):
+        assert way in found["repro.py"]
+
+
+@pytest.mark.parametrize(
+    ("environments", "axes", "message"),
+    [
+        ([], {"mode": ["lazy"]}, "There is no value 'lazy' of mode"),
+        (["tf9"], {}, "There is no environment 'tf9'"),
+        (["tf2.*"], {}, "4 cells are selected, and a script runs 1 or 2"),
+    ],
+)
+def test_a_selection_is_one_or_two_cells_of_the_run(environments, axes, message) -> None:
+    members = [cell(name, mode=mode) for name in ("tf2.0", "tf2.1") for mode in ("graph", "eager")]
+    results = Results(asked(members, environments=(OLD, NEW)), [])
+    with pytest.raises(UsageError, match=message):
+        select(results, [], environments, axes)
+
+
 def test_what_cannot_be_told_is_a_sentence(measured: Path) -> None:
     with pytest.raises(UsageError, match="There is no form for 'jax'"):
         write(measured, "jax")
@@ -296,5 +330,5 @@ def test_what_cannot_be_told_is_a_sentence(measured: Path) -> None:
         made(Results(asked(scripts={}), rounds(TIMES)))
     stored = RunFolder.open(measured)
     stored.write_run(asked(asked={"profile_calls": 50}))
-    with pytest.raises(UsageError, match="holds profiles"):
+    with pytest.raises(UsageError, match="has profiles instead of times"):
         write(measured, "tensorflow")

@@ -11,20 +11,12 @@ from pathlib import Path
 from harness.backends import worker
 from harness.backends.artifacts import Artifacts
 from harness.backends.docker import bake, gpu_refusals, gpus, recipe
-from harness.backends.docker.container import (
-    CELL_LABEL,
-    OWNER_LABEL,
-    REMOVAL_SECONDS,
-    RUN_LABEL,
-    Specification,
-    created,
-    owner,
-    printed,
-    removed,
-)
+from harness.backends.docker.container import REMOVAL_SECONDS, created, printed
 from harness.backends.docker.engine import NAME, Engine, answer_seconds, connect, sentences
 from harness.backends.docker.images import Images, check_registry
 from harness.backends.docker.priority import SHARES, Priority, find_priority
+from harness.backends.docker.removal import remove
+from harness.backends.docker.specification import CELL_LABEL, OWNER_LABEL, RUN_LABEL, Specification, owner
 from harness.backends.events import Events
 from harness.backends.protocol import ImageBackend
 from harness.backends.text import Tail
@@ -293,7 +285,7 @@ class DockerBackend(ImageBackend):
         if not run:
             left = [each for each in left if _is_ours_and_ended(each["Labels"])]
         until = time.monotonic() + min(REMOVAL_SECONDS, answer_seconds())
-        stay = [each for each in left if not removed(self.engine.api, each["Id"], max(0.0, until - time.monotonic()))]
+        stay = [each for each in left if not remove(self.engine.api, each["Id"], max(0.0, until - time.monotonic()))]
         if stay:
             raise CannotRunHereError(
                 f"{counted(len(stay), 'container', 'is')} being removed, which takes long.",

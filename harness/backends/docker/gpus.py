@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.backends.docker.container import CELL_LABEL, RUN_LABEL, Specification, created
+from harness.backends.docker.container import created
 from harness.backends.docker.engine import Engine, address, is_of_this_machine, sentences
 from harness.backends.docker.gpu_refusals import (
     CONFIGURE,
@@ -26,6 +26,7 @@ from harness.backends.docker.gpu_refusals import (
     GpuRefusedError,
     refusals,
 )
+from harness.backends.docker.specification import CELL_LABEL, RUN_LABEL, Specification
 from harness.backends.text import Tail, one_line
 from harness.model.backend import GpuWay
 from harness.model.gpu import ALL, CAPABILITIES, FIRST, KIND, GpuHost

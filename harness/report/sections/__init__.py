@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from harness.analysis.results import Results
 from harness.report.blocks import Section
 from harness.report.sections import (
-    again,
     answer,
     attribution,
     cells,
@@ -21,6 +20,7 @@ from harness.report.sections import (
     missing,
     observed,
     on_device,
+    reproduce,
     scenarios,
     statements,
     sweeps,
@@ -42,7 +42,7 @@ SECTIONS: Sequence[Callable[[Results], Iterator[Section]]] = (
     course.sections,
     missing.sections,
     kept.sections,
-    again.sections,
+    reproduce.sections,
 )
 
 

@@ -13,11 +13,11 @@ from docker.errors import APIError
 from harness.backends.docker import backend as code
 from harness.backends.docker import gpus
 from harness.backends.docker.backend import DockerBackend, _is_ours_and_ended
-from harness.backends.docker.container import OWNER_LABEL, RUN_LABEL, Specification, owner
 from harness.backends.docker.engine import sentences
 from harness.backends.docker.gpu_refusals import GpuRefusedError
 from harness.backends.docker.gpus import GpuAccess
 from harness.backends.docker.priority import Priority
+from harness.backends.docker.specification import OWNER_LABEL, RUN_LABEL, Specification, owner
 from harness.machine.lock import run_to_itself
 from harness.model.backend import BackendFacts, GpuWay
 from harness.model.environment import Device

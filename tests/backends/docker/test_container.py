@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.backends.artifacts import from_archive
-from harness.backends.docker.container import Frames, pack
+from harness.backends.docker.container import pack
+from harness.backends.docker.frames import Frames
 
 
 def test_what_is_packed_belongs_to_the_images_user():

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from harness.backends.docker import gpus
-from harness.backends.docker.container import Specification
 from harness.backends.docker.gpu_refusals import GpuRefusedError
 from harness.backends.docker.gpus import (
     CODE_ENVIRON,
@@ -27,6 +26,7 @@ from harness.backends.docker.gpus import (
     ways,
     working,
 )
+from harness.backends.docker.specification import Specification
 from harness.model.backend import BackendFacts, GpuWay
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Limits

@@ -7,9 +7,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bench.simulation.bisection import BUDGET, End, Searched, search
-from harness.upstream.bisection import Round, posterior
+from harness.bisect.posterior import Round
+from harness.bisect.posterior import posterior as posterior_of
 
 TWICE = math.log(2.0)
+
+
+def posterior(count, rounds, unknown=(), **options):
+    return posterior_of([each for each in range(count) if each not in unknown], rounds, **options)
 
 
 def of_ends(count, step=TWICE):
@@ -99,10 +104,26 @@ def test_a_pair_side_by_side_tells_whether_the_step_is_there():
     assert without.shares[3] == without.shares.min()
 
 
-@pytest.mark.parametrize(("count", "unknown"), [(1, ()), (5, {0}), (5, {4})])
-def test_a_search_has_two_ends_that_can_be_measured(count, unknown):
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_search_has_two_ends(count):
     with pytest.raises(ValueError, match="ends"):
-        posterior(count, of_ends(max(count, 2)), unknown)
+        posterior(count, of_ends(2))
+
+
+def test_the_likely_range_is_the_shortest_with_95_percent():
+    unclear = posterior(10, [*of_ends(10), *[Round(0, 4, 0.35)] * 3, *[Round(0, 3, 0.0), Round(0, 5, TWICE)] * 9])
+    assert not unclear.is_found
+    assert unclear.likely_range == (3, 5)
+    found = posterior(10, [*of_ends(10), *[Round(3, 4, TWICE)] * 3])
+    assert found.likely_range == found.likeliest
+
+
+def test_numbers_of_candidates_need_not_start_at_0():
+    rounds = [*of_ends(6), Round(0, 3, 0.0)]
+    moved = [Round(each.fixed + 20, each.probe + 20, each.value) for each in rounds]
+    found, other = posterior(6, rounds), posterior_of(range(20, 26), [*moved, Round(0, 22, 9.0)])
+    assert np.allclose(found.shares, other.shares)
+    assert other.next_probes() == [each + 20 for each in found.next_probes()]
 
 
 @given(count=st.integers(3, 20), data=st.data())

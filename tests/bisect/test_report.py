@@ -1,13 +1,16 @@
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from harness.upstream.bisect_request import BisectRequest
-from harness.upstream.candidates import Candidate
-from harness.upstream.search import EndsError, SearchEnd, WrongWayError, narrow, scan
-from harness.upstream.telling import report
-from tests.upstream.machine import Machine
+from harness.bisect.candidates import Candidate
+from harness.bisect.report import sections
+from harness.bisect.request import BisectRequest
+from harness.bisect.search import EqualEndpointsError, ReversedEndpointsError, SearchEnd, narrow, scan
+from harness.report import markdown, terminal
+from tests.bisect.machine import Machine
 
 REQUEST = BisectRequest(issue="T#7", scenario="step", axes={"call": "fit"}, command=["harness", "bisect", "T#7"])
 
@@ -23,7 +26,7 @@ class Runs:
     def __init__(self, **builds):
         self._builds = builds
 
-    def builds(self):
+    def commits(self):
         return self._builds
 
 
@@ -35,20 +38,31 @@ def searched(seconds, *, budget=1e9, first=scan, dated=True, **changes):
             Candidate(each.text, f"2024-05-{at + 1:02}", f"2.{at}.0") for at, each in enumerate(search.candidates)
         ]
     if first:
-        first(search, machine, lambda _: None)
-    narrow(search, budget, machine, lambda _: None)
+        first(search, machine)
+    narrow(search, budget, machine)
     return search
 
 
 def told(search, package="", runs=None, request=REQUEST):
-    return report(request, search, runs or Runs(), package)
+    return Shown(sections(request, search, runs or Runs(), package))
+
+
+class Shown:
+    """A report as Markdown, and its lines in a wide terminal."""
+
+    def __init__(self, sections):
+        console = Console(width=400, file=StringIO())
+        terminal.show(sections, console)
+        self.lines = [each.strip().removeprefix("- ") for each in console.file.getvalue().splitlines() if each.strip()]
+        self.markdown = markdown.full(sections)
 
 
 def test_the_answer_stands_first_with_dates_numbers_and_what_was_spent():
     found = told(searched([1.0, 1.0, 1.0, 3.0, 3.0]))
     shown = "c3 takes ×3 (2.97 to 3.03, 3 rounds: slower)"
-    assert found.lines[0] == f"T#7: the time per step rose between c2 and c3 (2024-05-03 to 2024-05-04): {shown}."
-    assert found.lines[1].startswith("Narrowed to c2 .. c3, which has")
+    assert found.lines[0] == "Bisect: T#7"
+    assert found.lines[1] == f"T#7: the time per step rose between c2 and c3 (2024-05-03 to 2024-05-04): {shown}."
+    assert found.lines[2].startswith("c2 .. c3 has")
     assert any(each.startswith("Spent: ") and "12 launches, 90 s of launches" in each for each in found.lines)
     assert found.lines[-1].endswith("harness bisect 'T#7' --good c2 --bad c3 --package tensorflow")
 
@@ -63,9 +77,9 @@ def test_the_builds_and_the_commits_between_them():
     lines = told(searched([1.0, 2.0], first=None), runs=runs).lines
     assert "GIT_VERSION: v2.15.0-11-g63f5a65c7cd and v2.16.1-19-g810f233968c" in lines
     compare = "https://github.com/tensorflow/tensorflow/compare/"
-    assert f"Commits between: {compare}63f5a65c7cd...810f233968c" in lines
+    assert f"Commits between them ({compare}63f5a65c7cd...810f233968c)" in lines
     # without these, the tags
-    assert f"Commits between: {compare}v2.0.0...v2.1.0" in told(searched([1.0, 2.0], first=None)).lines
+    assert f"Commits between them ({compare}v2.0.0...v2.1.0)" in told(searched([1.0, 2.0], first=None)).lines
 
 
 @pytest.mark.parametrize(
@@ -78,8 +92,8 @@ def test_the_builds_and_the_commits_between_them():
 )
 def test_the_commits_of_a_package_that_moved(package, link):
     lines = told(searched([1.0, 2.0], first=None), package).lines
-    assert f"Commits between: https://github.com/{link}" in lines
-    assert lines[-1].startswith("These are neighbours in the index")
+    assert f"Commits between them (https://github.com/{link})" in lines
+    assert lines[-1].startswith("They are adjacent in the index")
 
 
 def test_of_a_package_whose_repository_is_not_known_there_is_no_link():
@@ -99,53 +113,57 @@ def test_a_search_that_the_budget_ended_says_how_to_go_on():
     search = searched([1.0] * 50 + [2.0] * 50, budget=130.0, first=None)
     assert search.ended is SearchEnd.BUDGET
     lines = told(search, request=replace(REQUEST, budget=900.0)).lines
-    assert lines[0].endswith("The budget ended the search.")
-    assert lines[-1] == "To go on: harness bisect --resume results/bisect-1 --budget 30m"
+    assert lines[1].endswith("The budget ended the search.")
+    assert lines[-1] == "harness bisect --resume results/bisect-1 --budget 30m"
 
 
 @pytest.mark.parametrize(
     ("seconds", "error", "words"),
-    [([1.0, 1.0], EndsError, "the ends do not differ"), ([2.0, 1.0], WrongWayError, "the wrong way round")],
+    [
+        ([1.0, 1.0], EqualEndpointsError, "the ends do not differ"),
+        ([2.0, 1.0], ReversedEndpointsError, "the wrong way round"),
+    ],
 )
 def test_ends_without_a_search_between_are_told_in_the_report_too(seconds, error, words):
     machine = Machine(seconds)
     search = machine.search()
     with pytest.raises(error):
-        narrow(search, 1e9, machine, lambda _: None)
-    assert words in told(search).lines[0]
+        narrow(search, 1e9, machine)
+    assert words in told(search).lines[1]
     assert not any("--resume" in each for each in told(search).lines)
 
 
 def test_ends_that_are_not_shown_to_differ_are_told_with_how_to_go_on():
     machine = Machine([1.0, 1.05], off=0.06)
     search = machine.search()
-    with pytest.raises(EndsError):
-        narrow(search, 200.0, machine, lambda _: None)
+    with pytest.raises(EqualEndpointsError):
+        narrow(search, 200.0, machine)
     lines = told(search).lines
-    assert lines[0] == "T#7: the ends are not shown to differ: c1 takes ×1.05 (0.989 to 1.11, 3 rounds: unclear)."
-    assert lines[-1] == "To go on: harness bisect --resume results/bisect-1 --budget 30m"
+    assert lines[1] == "T#7: the ends are not shown to differ: c1 takes ×1.05 (0.989 to 1.11, 3 rounds: unclear)."
+    assert lines[-1] == "harness bisect --resume results/bisect-1 --budget 30m"
 
 
 def test_a_likely_pair_is_told_as_likely_until_it_is_confirmed():
     search = searched([1.0, 1.0, 3.0, 3.0])
     search.ended = SearchEnd.FOUND
-    first, second, *_ = told(search).lines
+    _, first, second, *_ = told(search).lines
     assert "rose most likely between c1 and c2" in first
     assert "Side by side they do not confirm it: c2 takes ×3" in first
     assert second.startswith("There may be several changes")
 
 
 def test_a_search_without_verified_ends_says_so():
-    assert told(Machine([1.0, 2.0]).search()).lines[0] == "T#7: the search ended before both ends were verified."
+    assert told(Machine([1.0, 2.0]).search()).lines[1] == "T#7: the search ended before both ends were verified."
 
 
 def test_the_report_has_a_row_for_each_candidate_that_matters():
     markdown = told(searched([1.0, 1.0, 1.0, 3.0, 3.0])).markdown
-    assert markdown.startswith("# Since when: T#7\n")
-    assert "| c0 | 2024-05-01 | the first end | ×1 |  |" in markdown
-    assert "| c4 | 2024-05-05 | ×3 (4 rounds) | ×3 |" in markdown
-    assert "- [2026-1](2026-1/report.md)" in markdown
-    assert "Made by: `harness bisect 'T#7'`" in markdown
+    assert markdown.startswith("# Bisect: T#7\n")
+    rows = [" ".join(each.split()) for each in markdown.splitlines()]
+    assert "| c0 | 2024-05-01 | first end | ×1 | |" in rows
+    assert "| c4 | 2024-05-05 | ×3 (4 rounds) | ×3 | 0 % |" in rows
+    assert "- 2026-1/report.md" in markdown
+    assert "harness bisect 'T#7'" in markdown
 
 
 def test_a_reason_from_outside_breaks_no_table():

@@ -1,8 +1,8 @@
-"""What a search chooses from, in order: releases of the catalogue, or versions of one package with all else held."""
+"""Candidates of a search, in order: releases of the catalog, or versions of one package with all others unchanged."""
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -16,16 +16,17 @@ from harness.model.errors import CannotRunHereError, UsageError
 if TYPE_CHECKING:
     from packaging.version import Version
 
-#: Packages whose versions are days, and those that bring one module and so cannot be told apart by it.
+#: Packages of daily wheels.
 NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
+
+_PIN = re.compile(r"([A-Za-z0-9][\w.-]*)==([\w.!+]+?)(?=$|,|\+[A-Za-z])")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An environment to be measured: `text` is what -e takes, `date` (ISO 8601) when its wheel appeared, if known.
+    """An environment of a search: `text` is its value of -e, `date` (ISO 8601) the upload date of its wheel, if known.
 
-    `version` is of the package that moves. `unknown` is why it cannot be measured, empty where nothing is known
-    against it.
+    `version` is the version of the package that changes. `unknown` is the reason if it can't be measured.
     """
 
     text: str
@@ -36,30 +37,30 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Moving:
-    """One package that moves: of an end, its `version` and what is held (`base`: what -e takes without the package)."""
+    """The package that changes, in one end: its `version`, and `base`, the value of -e without the package."""
 
     package: str
     base: str
     version: str
 
     def text(self, version: str) -> str:
-        """What -e takes with this version of the package."""
+        """Return the value of -e with this version of the package."""
         if self.package in TENSORFLOW:
             return f"{self.package}=={version}{self.base}"
         return f"{self.base}+{self.package}=={version}"
 
 
 def releases(known: Mapping[str, Environment], *ends: str) -> list[Candidate]:
-    """The catalogue's releases between the outermost of some, and these, by version; of a release one environment.
+    """Return the catalog's releases between the outermost `ends`, with the ends, by version. One per release.
 
-    `ends` are names in `known`, which has what was typed too. A bridge, and an image with a TensorFlow of
-    its own, are there only where they are an end.
+    `ends` are names in `known`. Environments with a requirement of the user, or with an image that has its own
+    TensorFlow, are included only if they are an end.
     """
     chosen: dict[str, Environment] = {}
     for environment in known.values():
         if not environment.asked and not environment.gpu_image:
             chosen.setdefault(environment.tensorflow, environment)
-    # one that was typed goes before another of its release
+    # an end replaces another environment of its release
     chosen |= {known[name].tensorflow: known[name] for name in reversed(ends)}
     bounds = sorted(_version(known[name]) for name in ends)
     inside = [each for each in chosen.values() if bounds[0] <= _version(each) <= bounds[-1]]
@@ -73,7 +74,7 @@ def _version(environment: Environment) -> "Version":
 
 
 def moved_package(good: str, bad: str) -> str:
-    """The package in whose version alone two typed environments differ; empty where that is none, or several."""
+    """Return the package whose version is the only difference of two values of -e; empty if there is none."""
     parts = [dict(_PIN.findall(text)) for text in (good, bad)]
     if parts[0].keys() != parts[1].keys() or _PIN.sub("", good) != _PIN.sub("", bad):
         return ""
@@ -81,22 +82,18 @@ def moved_package(good: str, bad: str) -> str:
     return differ[0] if len(differ) == 1 else ""
 
 
-_PIN = re.compile(r"([A-Za-z0-9][\w.-]*)==([\w.!+]+?)(?=$|,|\+[A-Za-z])")
-
-
 def moving(text: str, package: str, pins: Mapping[str, str], held: str = "") -> Moving:
-    """How a package moves in the environment that was typed as `text`, whose lock has `pins`.
+    """Return how a package changes in the environment `text`, whose lock file has `pins`.
 
-    A nightly TensorFlow moves with its keras-nightly held, at the version `held` where that is given. Raises UsageError
-    where the environment does not have the package.
+    A nightly TensorFlow keeps its keras-nightly, at the version `held` if that is given. Raises UsageError if the
+    environment doesn't have the package.
     """
-    version = pins.get(package) or (pins.get("tensorflow-cpu") if package == "tensorflow" else None)
-    if version is None and package == "tf-nightly":
-        version = pins.get("tf-nightly-cpu")
+    version = pins.get(package) or (pins.get(f"{package}-cpu") if package in ("tensorflow", "tf-nightly") else None)
     if version is None:
-        there = ", ".join(f"{name} {pins[name]}" for name in (*TENSORFLOW, "keras", "keras-nightly") if name in pins)
+        names = (*TENSORFLOW, "keras", "keras-nightly")
         raise UsageError(
-            f"{text} does not have the package {package}: it has {there}.",
+            f"{text} does not have the package {package}: it has "
+            f"{', '.join(f'{name} {pins[name]}' for name in names if name in pins)}.",
             f"Name an end that has it: {text}+{package}==VERSION",
         )
     if package not in TENSORFLOW:
@@ -108,11 +105,30 @@ def moving(text: str, package: str, pins: Mapping[str, str], held: str = "") -> 
     return Moving(package, base, version)
 
 
-def versions(first: Moving, last: Moving, python: str) -> tuple[list[Candidate], str]:
-    """Every version of a package between two, these included, with all else as `last` has it; and a sentence.
+def between(
+    good: str, bad: str, package: str, pins: Mapping[str, Mapping[str, str]], python: str
+) -> tuple[list[Candidate], str]:
+    """Return the versions of a package from one end to the other, and a notice if the index doesn't answer.
 
-    The sentence says what the list rests on where the index did not answer, and is empty where it did. A version that
-    was withdrawn, or has no wheel for Python X.Y, is there with the reason. Raises UsageError where it is one version.
+    `pins` are the versions in the lock files of the ends. All other packages are as in the bad end.
+    """
+    held = pins[bad].get("keras-nightly", "") if package in NIGHTLIES else ""
+    first, last = (moving(text, package, pins[text], held) for text in (good, bad))
+    if package not in TENSORFLOW:
+        return versions(replace(first, base=last.base), last, python)
+    found, notice = versions(first, last, python)
+    # an end that is a release of the catalog stays one: it has an image
+    ends = {first.version: good, last.version: bad}
+    named = {version: text for version, text in ends.items() if "==" not in text}
+    return [replace(each, text=named.get(each.version, each.text)) for each in found], notice
+
+
+def versions(first: Moving, last: Moving, python: str) -> tuple[list[Candidate], str]:
+    """Return every version of a package between two, with both, and all other packages as in `last`.
+
+    A version that was yanked, or has no wheel for Python X.Y, has a reason in `unknown`. The second result is a
+    sentence about the source of the list if the index doesn't answer, otherwise empty. Raises UsageError if both
+    versions are the same.
     """
     from packaging.version import Version
 
@@ -122,41 +138,40 @@ def versions(first: Moving, last: Moving, python: str) -> tuple[list[Candidate],
             "Name ends with different versions: --good and --bad.",
         )
     low, high = sorted(map(Version, (first.version, last.version)))
-    listed, told = _listed(first.package)
+    listed, notice = _listed(first.package)
     inside = {Version(each.version): each for each in listed if low <= Version(each.version) <= high}
     for end in (low, high):
         inside.setdefault(end, index.Listed(str(end), None, "", ()))
-    found = []
-    for version in sorted(inside):
-        each = inside[version]
-        why = ""
+    candidates = []
+    for version, each in sorted(inside.items(), key=lambda item: item[0]):
+        reason = ""
         if version not in (low, high):
             if each.yanked:
-                why = f"it was yanked: {each.yanked}"
+                reason = f"it was yanked: {each.yanked}"
             elif not each.fits(python):
-                why = f"it has no wheel for Python {python}"
+                reason = f"it has no wheel for Python {python}"
         date = each.uploaded.date().isoformat() if each.uploaded else ""
-        found.append(Candidate(last.text(each.version), date, each.version, why))
-    return found, told
+        candidates.append(Candidate(last.text(each.version), date, each.version, reason))
+    return candidates, notice
 
 
-def _listed(package: str) -> tuple[list[index.Listed], str]:
-    """What the index lists of a package; where it does not answer, what it listed here before."""
-    kept = cache_dir() / "versions" / f"{package}.json"
+def _listed(package: str) -> tuple[Sequence[index.Listed], str]:
+    """Return the versions that the index lists, or, if it doesn't answer, those that it listed earlier."""
+    cache = cache_dir() / "versions" / f"{package}.json"
     try:
         found = index.listed(package)
     except CannotRunHereError as error:
         with suppress(OSError, ValueError, TypeError, LookupError, RecursionError):
-            return [_read(each) for each in json.loads(read_text(kept))], (
+            return [_read(each) for each in json.loads(read_text(cache))], (
                 f"The package index does not answer, so {package} is searched as it was listed here before."
             )
         raise CannotRunHereError(
             error.message,
             f"The versions of {package} were not listed here before: search releases instead.",
         ) from None
-    with suppress(OSError):  # it is asked again
+    with suppress(OSError):
         rows = [{**asdict(each), "uploaded": each.uploaded.isoformat() if each.uploaded else None} for each in found]
-        write_atomically(kept, json.dumps(rows))
+        write_atomically(cache, json.dumps(rows))
     return found, ""
 
 

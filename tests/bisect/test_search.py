@@ -1,18 +1,18 @@
 import pytest
 
+from harness.bisect.candidates import Candidate
+from harness.bisect.comparison import LOOKS
+from harness.bisect.search import EqualEndpointsError, ReversedEndpointsError, SearchEnd, narrow, scan
 from harness.model.errors import CannotRunHereError
-from harness.upstream.candidates import Candidate
-from harness.upstream.looks import LOOKS
-from harness.upstream.search import EndsError, SearchEnd, WrongWayError, _Builder, narrow, scan
-from tests.upstream.machine import Machine, MeasuredEnvironments
+from tests.bisect.machine import Machine, MachineRun
 
 
 def narrowed(machine, budget=1e9, *, first=None, **changes):
-    search, said = machine.search(**changes), []
+    search = machine.search(**changes)
     if first:
-        first(search, machine, said.append)
-    narrow(search, budget, machine, said.append)
-    return search, said
+        first(search, machine)
+    narrow(search, budget, machine)
+    return search, machine.said
 
 
 @pytest.mark.parametrize("place", [0, 7, 18])
@@ -46,15 +46,15 @@ def test_what_is_known_to_be_unknown_is_never_made():
     machine = Machine([1.0, 1.0, 1.0, 2.0, 2.0])
     search = machine.search()
     search.candidates = [Candidate(f"c{at}", unknown="yanked" if at == 2 else "") for at in range(5)]
-    narrow(search, 1e9, machine, lambda _: None)
+    narrow(search, 1e9, machine)
     assert search.found == (1, 3)
     assert search.unknown == {2: "yanked"}
-    assert "c2" not in [text for text, _ in machine.made]
+    assert "c2" not in machine.made
 
 
 def test_ends_that_do_not_differ_are_told_before_any_probe():
     machine = Machine([1.0, 1.0, 5.0, 1.0])
-    with pytest.raises(EndsError) as raised:
+    with pytest.raises(EqualEndpointsError) as raised:
         narrowed(machine, first=scan)
     assert "c0 and c3 do not differ: c3 takes ×1 (0.99 to 1.01, 3 rounds: same)." in str(raised.value)
     # the scan saw what lies between
@@ -65,7 +65,7 @@ def test_ends_that_do_not_differ_are_told_before_any_probe():
 @pytest.mark.parametrize(("budget", "looks"), [(1.0, [3]), (450.0, [3, 2]), (1e9, [3, 2, 3, 5, 8, 13])])
 def test_unclear_ends_get_more_rounds_within_half_of_the_budget_and_are_not_said_to_be_alike(budget, looks):
     machine = Machine([1.0, 1.05], off=0.06)
-    with pytest.raises(EndsError) as raised:
+    with pytest.raises(EqualEndpointsError) as raised:
         narrowed(machine, budget)
     assert [rounds for _, _, rounds in machine.asked] == looks
     shown = f"c1 takes ×1.05 (0.989 to 1.11, {sum(looks)} rounds: unclear)"
@@ -75,16 +75,16 @@ def test_unclear_ends_get_more_rounds_within_half_of_the_budget_and_are_not_said
 
 
 def test_ends_within_half_a_margin_are_no_step_however_sure_they_differ():
-    with pytest.raises(EndsError, match="c0 and c1 do not differ"):
+    with pytest.raises(EqualEndpointsError, match="c0 and c1 do not differ"):
         narrowed(Machine([1.0, 1.015], off=0.005))
 
 
 class Vague(Machine):
     """Tells the ends apart, and of no other two how much they differ by."""
 
-    def measure(self, kind, texts, rounds, *, verdict=False):
-        taken = super().measure(kind, texts, rounds, verdict=verdict)
-        return MeasuredEnvironments(self.values, rounds, {}, off=1.0) if kind == "pair" else taken
+    def measure(self, kind, texts, rounds, *, with_control=False):
+        taken = super().measure(kind, texts, rounds, with_control=with_control)
+        return MachineRun(self.values, rounds, {}, off=1.0) if kind == "pair" else taken
 
 
 def test_a_pair_that_is_not_confirmed_side_by_side_is_found_and_no_more():
@@ -111,7 +111,7 @@ def test_a_candidate_of_the_likeliest_pair_that_cannot_be_made_is_skipped():
 @pytest.mark.parametrize(("seconds", "is_fix"), [([2.0, 1.5, 1.0], False), ([1.0, 1.5, 2.0], True)])
 def test_ends_the_wrong_way_round_are_told_with_the_numbers_and_what_to_type(seconds, is_fix):
     machine = Machine(seconds)
-    with pytest.raises(WrongWayError) as raised:
+    with pytest.raises(ReversedEndpointsError) as raised:
         narrowed(machine, is_fix=is_fix)
     good, bad = ("c2", "c0") if is_fix else ("c0", "c2")
     assert f"{bad} is not worse than {good}: c2 takes" in str(raised.value)
@@ -143,7 +143,7 @@ def test_a_scan_of_a_large_step_leaves_little_to_probe():
 
 
 def test_a_scan_of_releases_of_which_none_gives_a_number():
-    with pytest.raises(CannotRunHereError, match="No release gave a number"):
+    with pytest.raises(CannotRunHereError, match="No release has a result"):
         narrowed(Machine([1.0, 1.0, 2.0], broken=[0, 1, 2]), first=scan)
 
 
@@ -156,20 +156,10 @@ def test_a_budget_ends_the_search_with_what_is_likely_until_then(budget):
     assert not search.posterior.is_found
 
 
-def test_with_few_cpus_nothing_is_built_while_something_is_measured():
-    machine = Machine([1.0] * 3 + [2.0] * 3)
-    with _Builder(machine, cpus=2) as builder:
-        builder.begin(["c1"])
-        assert machine.made == []
-        assert builder.why_not("c1") == ""
-        assert machine.made == [("c1", True)]
-
-
-def test_with_more_cpus_the_next_candidates_are_made_beside_and_once():
-    machine = Machine([1.0] * 3 + [2.0] * 3, absent=[2])
-    with _Builder(machine, cpus=8) as builder:
-        builder.begin(["c1", "c2"])
-        builder.begin(["c1"])
-        assert builder.why_not("c1") == ""
-        assert builder.why_not("c2") == "it was yanked"
-    assert machine.made == [("c1", False), ("c2", False)]
+def test_on_a_parallel_machine_both_possible_next_candidates_are_built_ahead():
+    machine = Machine([1.0] * 20 + [2.0] * 20)
+    machine.is_parallel, ahead = True, []
+    machine.build_ahead = ahead.extend
+    narrowed(machine)
+    probed = [texts[1] for kind, texts, _ in machine.asked if kind == "probe"]
+    assert set(probed[1:]) <= set(ahead)

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.bisect.candidates import Candidate, Moving, moved_package, moving, releases, versions
 from harness.catalog import index
 from harness.catalog.index import Listed
 from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.upstream.candidates import Candidate, Moving, moved_package, moving, releases, versions
 
 AS_OF = "2024-01-01T00:00:00Z"
 KNOWN = {
@@ -153,6 +153,6 @@ def test_versions_are_ordered_as_versions_not_as_texts(minors):
     low, high = f"1.{min(minors)}", f"1.{max(minors)}"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(index, "listed", lambda _: listed(*(f"1.{each}" for each in minors)))
-        patch.setattr("harness.upstream.candidates.write_atomically", lambda *_: None)
+        patch.setattr("harness.bisect.candidates.write_atomically", lambda *_: None)
         candidates, _ = versions(*ends(low, high), "3.11")
     assert [each.version for each in candidates] == [f"1.{each}" for each in sorted(minors)]

@@ -3,11 +3,13 @@ from pathlib import Path
 
 import pytest
 
+from harness.bisect import run
+from harness.bisect.claims import complete
+from harness.bisect.folder import create_folder, read_request
+from harness.bisect.request import BisectRequest
 from harness.model.errors import UsageError
+from harness.session import Listener
 from harness.store.signature import sign
-from harness.upstream import bisecting
-from harness.upstream.bisect_request import BisectRequest
-from harness.upstream.bisecting import begin, meant, reopened
 
 SCENARIO = """# /// script
 # requires-python = ">=3.6"
@@ -54,7 +56,7 @@ def project(tmp_path, monkeypatch):
 
 
 def asked(**changes):
-    return meant(BisectRequest(**changes))
+    return complete(BisectRequest(**changes))
 
 
 def test_an_issue_gives_the_cell_and_the_ends_of_the_claim_between_releases(project):
@@ -93,36 +95,36 @@ def test_what_names_no_cell_is_refused_with_what_to_type(project, changes, told)
 
 def test_a_search_is_taken_up_as_it_was_asked_for(tmp_path):
     request = BisectRequest(scenario="step", axes={"call": "fit"}, good="tf2.0", results=tmp_path, command=["harness"])
-    folder = begin(request)
+    folder = create_folder(request)
     assert folder.parent == tmp_path
-    assert reopened(folder) == request
-    assert reopened(folder, 60.0).budget == 60.0
+    assert read_request(folder) == request
+    assert read_request(folder, 60.0).budget == 60.0
 
 
 def test_a_search_of_another_version_is_told(tmp_path):
     document = json.dumps({"schema": 1, "scenario": "x", "other": 2}, indent=2) + "\n"
     (tmp_path / "bisect.json").write_bytes(sign(document.encode()))
     with pytest.raises(UsageError, match="is damaged"):
-        reopened(tmp_path)
+        read_request(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"schema": 1, "scenario": "x", "backend": "local"}'])
 def test_a_search_that_someone_else_began_is_not_gone_on_with(tmp_path, text):
     (tmp_path / "bisect.json").write_text(text)
-    with pytest.raises(UsageError, match="was not begun by this user on this machine"):
-        reopened(tmp_path)
+    with pytest.raises(UsageError, match="was not started by this user on this machine"):
+        read_request(tmp_path)
 
 
 def test_a_folder_that_is_no_searchs(tmp_path):
     with pytest.raises(UsageError, match=r"it has no bisect\.json"):
-        reopened(tmp_path)
+        read_request(tmp_path)
 
 
 def test_the_request_is_json(tmp_path):
-    folder = begin(BisectRequest(scenario="step", results=tmp_path))
+    folder = create_folder(BisectRequest(scenario="step", results=tmp_path))
     assert json.loads((folder / "bisect.json").read_text())["scenario"] == "step"
 
 
 def test_a_package_is_searched_between_two_ends(project):
     with pytest.raises(UsageError, match="--good is not given"):
-        bisecting._prepared(BisectRequest(scenario="one_call", bad="tf2.2", package="numpy"), None, None)
+        run.bisect(BisectRequest(scenario="one_call", bad="tf2.2", package="numpy"), project / "search", Listener())

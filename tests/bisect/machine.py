@@ -2,12 +2,13 @@
 
 import math
 
-from harness.upstream.candidates import Candidate
-from harness.upstream.search import LookResult, Search
+from harness.bisect.candidates import Candidate
+from harness.bisect.comparison import LookResult
+from harness.bisect.search import Search
 
 
-class MeasuredEnvironments:
-    """What a machine without noise tells of environments; `missing` says why some have no number."""
+class MachineRun:
+    """A run without noise; `missing` has the reasons of environments without a value."""
 
     def __init__(self, values, rounds, missing, off=0.01):
         self._values, self._rounds, self._missing, self._off = values, rounds, missing, off
@@ -22,7 +23,7 @@ class MeasuredEnvironments:
     def why_not(self, text):
         return self._missing.get(text, "")
 
-    def judged(self, text, fixed):
+    def compare(self, text, fixed):
         value = self._values[text] / self._values[fixed]
         return LookResult(
             value=value,
@@ -34,7 +35,7 @@ class MeasuredEnvironments:
         )
 
     def after(self, earlier):
-        return MeasuredEnvironments(self._values, earlier._rounds + self._rounds, self._missing, self._off)
+        return MachineRun(self._values, earlier._rounds + self._rounds, self._missing, self._off)
 
 
 class Machine:
@@ -50,19 +51,22 @@ class Machine:
         self.absent = {f"c{at}": "it was yanked" for at in absent}
         self.asked = []
         self.made = []
+        self.said = []
+        self.say = self.said.append
+        self.is_parallel = False
         self.spent = 0.0
 
-    def measure(self, kind, texts, rounds, *, verdict=False):
+    def measure(self, kind, texts, rounds, *, with_control=False):
         self.asked.append((kind, list(texts), rounds))
-        self.spent += self.estimated(len(texts), rounds, verdict=verdict)
-        return MeasuredEnvironments(self.values, rounds, self.broken, self.off)
+        self.spent += self.estimated(len(texts), rounds, with_control=with_control)
+        return MachineRun(self.values, rounds, self.broken, self.off)
 
-    def why_not(self, text, *, alone=True):
-        self.made.append((text, alone))
+    def why_not(self, text):
+        self.made.append(text)
         return self.absent.get(text, "")
 
-    def estimated(self, environments, rounds, *, verdict=False):
-        return 10.0 * rounds * (environments + verdict)
+    def estimated(self, environments, rounds, *, with_control=False):
+        return 10.0 * rounds * (environments + with_control)
 
     def search(self, **changes):
         candidates = [Candidate(text) for text in self.values]

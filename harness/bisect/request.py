@@ -1,4 +1,4 @@
-"""What a search is asked for. Light to import: `harness bisect` makes its options of it."""
+"""Request of a search. Light to import, because `harness bisect` makes its options from it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,25 +12,25 @@ from harness.plan.selection import parse_axes
 from harness.session.request import Option, Panel, length_text, read_seconds, shared
 
 
-def read_cell_axes(typed: Sequence[str], option: str) -> dict[str, str]:
-    """`mode=eager`: one value by axis. Raises UsageError."""
-    found = parse_axes(typed)
-    for axis, values in found.items():
+def read_cell_axes(texts: Sequence[str], option: str) -> dict[str, str]:
+    """Return the value of each axis, from texts such as `mode=eager`. Raises UsageError for several values."""
+    axes = parse_axes(texts)
+    for axis, values in axes.items():
         if len(values) > 1:
             raise UsageError(
                 f"A search measures one cell, and the axis {axis} has {len(values)} values.", f"-a {axis}={values[0]}"
             )
-    return {axis: values[0] for axis, values in found.items()}
+    return {axis: values[0] for axis, values in axes.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BisectRequest:
-    """What is searched for: a cell, between two ends, in releases or in the versions of one package.
+    """A cell, and two ends between which releases, or the versions of one package, are searched.
 
-    `good` and `bad` are what -e takes, empty where the claim or the catalogue has them. `fix`: the step back to good is
-    searched, not the one to bad. `package` moves, and all else is held; empty: releases. `of` is the quantity, as
-    comparisons name it; `through` is up to where a scan looks for more changes; `budget` is in seconds of launches.
-    The fields without an `Option` are options of `Request`, or none.
+    `good` and `bad` are values of -e; if empty, they come from the claim of the issue, or from the catalog. With `fix`,
+    the search is for the step back to good. `of` is the name of the quantity. A scan continues up to the environment
+    `through`, to find further changes. `budget` is in seconds of launches. Fields without an `Option` share the option
+    of `Request`, or have none.
     """
 
     scenario: Annotated[str, Option("A scenario, without an issue.", ("-s", "--scenario"))] = ""
@@ -46,7 +46,7 @@ class BisectRequest:
     package: Annotated[
         str,
         Option(
-            "Search in the versions of this package, all else held: tensorflow (patch releases and release "
+            "Search the versions of this package, and keep the others: tensorflow (patch releases and release "
             "candidates), tf-nightly, tf-nightly-cpu, keras, keras-nightly, numpy or another.",
             metavar="NAME",
         ),
@@ -54,7 +54,7 @@ class BisectRequest:
     budget: Annotated[
         float,
         Option(
-            "Start nothing that would pass so much time of launches.",
+            "Start nothing that would exceed this time of launches.",
             read=read_seconds,
             shown=length_text(BISECT_BUDGET),
             panel=Panel.PRECISION,

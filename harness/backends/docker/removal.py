@@ -1,0 +1,49 @@
+"""Removal of a container, also if the engine is silent, or is still creating the container."""
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from harness.backends.docker.engine import is_late
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+#: How long a removal is repeated, in seconds, as long as this process lives.
+_RETRY_SECONDS = 900.0
+
+
+def remove(api: "APIClient", name: str, seconds: float, *, patience: float = 0.0) -> bool:
+    """Remove a container and its processes. Returns whether the container is gone after at most `seconds`.
+
+    If the removal takes longer, or the engine is silent, it continues in the background. `patience` is how long the
+    engine may still be creating the container, in seconds.
+    """
+    tried, gone = threading.Event(), threading.Event()
+    threading.Thread(target=_repeat, args=(api, name, patience, tried, gone), daemon=True).start()
+    tried.wait(seconds)
+    return gone.is_set()
+
+
+def _repeat(api: "APIClient", name: str, patience: float, tried: threading.Event, gone: threading.Event) -> None:
+    """Request the removal until the container is gone. Set `tried` then, and also if no engine is reachable."""
+    from docker.errors import APIError, NotFound
+    from requests.exceptions import RequestException
+
+    started = time.monotonic()
+    while (passed := time.monotonic() - started) < _RETRY_SECONDS:
+        try:
+            api.remove_container(name, force=True, v=True)
+            break
+        except NotFound:
+            if passed >= patience:
+                break
+            time.sleep(0.05)
+        except (APIError, RequestException) as error:  # for example, the container is already being removed
+            if isinstance(error, RequestException) and not isinstance(error, APIError) and not is_late(error):
+                tried.set()
+            time.sleep(min(1.0, 0.05 + passed / 10))
+    else:
+        return
+    gone.set()
+    tried.set()

@@ -1,0 +1,94 @@
+"""Specification of a container, and the options that the engine gets for it."""
+
+import os
+import platform
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness.backends.docker.engine import Engine
+from harness.backends.docker.priority import Priority
+from harness.model.launch import Limits
+
+if TYPE_CHECKING:
+    from docker.types import DeviceRequest
+
+#: Labels by which containers of a killed harness are found.
+RUN_LABEL = "harness.run"
+CELL_LABEL = "harness.cell"
+#: The owner: several users and machines can use one engine.
+OWNER_LABEL = "harness.owner"
+
+#: The folder in the images with a launch's files, in which the process starts.
+FOLDER = "/harness"
+USER = "harness"
+UID = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Specification:
+    """A container to run: the id of its image, its command line, and its limits.
+
+    `devices` are the SDK's device requests. `runtime` is a runtime of the engine, if it isn't the default one. `groups`
+    are additional groups of the process. `volumes` maps names of volumes to mount points. If `takes_words` is set, the
+    process reads words from its standard input. Without a `priority`, it shares its CPUs with other work.
+    """
+
+    image: str
+    command: Sequence[str]
+    environ: Mapping[str, str]
+    labels: Mapping[str, str]
+    limits: Limits
+    devices: "Sequence[DeviceRequest]" = ()
+    runtime: str = ""
+    groups: Sequence[int] = ()
+    volumes: Mapping[str, str] = field(default_factory=dict)
+    takes_words: bool = False
+    priority: Priority | None = None
+
+
+def options(engine: Engine, specification: Specification) -> dict[str, Any]:
+    """Return the SDK's options of a container: no network, no capabilities, and the limits of the specification."""
+    from docker.types import LogConfig, Mount
+
+    limits, priority = specification.limits, specification.priority
+    host = engine.api.create_host_config(
+        init=True,
+        network_mode="none",
+        cap_drop=["ALL"],
+        security_opt=["no-new-privileges"],
+        # TensorFlow's thread pools grow with the CPUs
+        pids_limit=512 + 16 * int(engine.info.get("NCPU", 1)),
+        mem_limit=limits.memory_bytes,
+        memswap_limit=limits.memory_bytes,
+        cpuset_cpus=None if limits.cpus is None else format_cpus(limits.cpus),
+        cgroup_parent=priority.parent if priority else None,
+        cpu_shares=priority.get_shares(limits.cpus) if priority else None,
+        # 100 MB of stderr would leave 258 MB of log on the engine's disk
+        log_config=LogConfig(type="none"),
+        device_requests=list(specification.devices) or None,
+        runtime=specification.runtime or None,
+        group_add=list(specification.groups) or None,
+        mounts=[Mount(folder, volume) for volume, folder in specification.volumes.items()],
+    )
+    return {
+        "image": specification.image,
+        "command": list(specification.command),
+        "environment": dict(specification.environ),
+        "labels": {OWNER_LABEL: owner(), **specification.labels},
+        "user": USER,
+        "working_dir": FOLDER,
+        "host_config": host,
+        # the SDK closes the input with the connection, so a killed harness leaves no process that waits for a word
+        "stdin_open": specification.takes_words,
+    }
+
+
+def format_cpus(cpus: Collection[int]) -> str:
+    """Format CPUs as the engine takes them: `0,2`."""
+    return ",".join(map(str, cpus))
+
+
+def owner() -> str:
+    """Return the user and machine that a container's owner label records."""
+    return f"{platform.node()}:{os.getuid()}"

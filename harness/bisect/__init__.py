@@ -1,0 +1,1 @@
+"""Finding since which release, or wheel of one package, something takes longer."""

@@ -1,0 +1,70 @@
+"""Cell and ends of a search, from the claim of an upstream issue."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from harness.bisect.request import BisectRequest
+from harness.catalog.environments import load_environments
+from harness.catalog.project import Project
+from harness.catalog.scenarios import find_scenarios
+from harness.model.errors import UsageError
+from harness.model.issues import parse, unknown
+from harness.model.scenario import Claim, Scenario
+
+
+def complete(request: BisectRequest) -> BisectRequest:
+    """Return the request with the scenario, axes, quantity and ends that the claim of its issue defines.
+
+    A claim between two releases is preferred, and defines both ends. If both sides of the claim are in one environment,
+    the search follows the worse side over the releases. Raises UsageError for an issue without a claim, and for a
+    request that names no cell.
+    """
+    if not request.issue:
+        if not request.scenario:
+            raise UsageError(
+                "Nothing to search for was named.",
+                "Name an issue, or a cell: -s SCENARIO -a AXIS=VALUE (harness repro list has the issues)",
+            )
+        return request
+    project, issue = Project.find(), parse(request.issue)
+    environments = load_environments(project)
+    pairs = [(each, claim) for each in find_scenarios(project).scenarios.values() for claim in each.claims]
+    of_issue = [(scenario, claim) for scenario, claim in pairs if claim.issue == issue]
+    if not of_issue:
+        raise unknown(issue, [claim.issue for _, claim in pairs])
+    matching = [
+        (scenario, claim)
+        for scenario, claim in of_issue
+        if request.scenario in ("", scenario.name) and _has_axes(scenario, claim, request.axes)
+    ]
+    if not matching:
+        raise UsageError(f"No claim of {issue} is about that scenario and these axes.", "Leave -s and -a out.")
+    scenario, claim = max(matching, key=lambda pair: bool(_better_release(pair[1])))
+    good, through = _better_release(claim), ""
+    if not request.package:
+        if request.fix:
+            name = f"tf{'.'.join(claim.fixed.split('.')[:2])}"
+            good = name if claim.fixed and name in environments else ""
+        elif not request.bad:
+            through = [each.name for each in environments.values() if not each.gpu_image][-1]
+    return replace(
+        request,
+        issue=issue.short,
+        scenario=scenario.name,
+        axes=scenario.claimed_axes(claim, claim.worse),
+        of=claim.of,
+        good=request.good or good,
+        bad=request.bad or claim.worse.environment,
+        through=through or request.through,
+    )
+
+
+def _better_release(claim: Claim) -> str:
+    """Return the environment of the claim's better side; empty if the worse side has the same."""
+    better = claim.better.environment if claim.better else ""
+    return better if better != claim.worse.environment else ""
+
+
+def _has_axes(scenario: Scenario, claim: Claim, axes: Mapping[str, str]) -> bool:
+    claimed = scenario.claimed_axes(claim, claim.worse)
+    return all(claimed.get(axis) == value for axis, value in axes.items())

@@ -1,0 +1,197 @@
+"""Comparison of two environments, from the rounds of one run or several."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from harness.analysis.comparisons import compare, ratios
+from harness.analysis.observations import GIT_VERSION
+from harness.analysis.quantities import PIECE, calls_looked_at, growth_difference, growths, launches_of
+from harness.analysis.results import Results
+from harness.analysis.verdicts import Verdict, Withheld, shown_alpha
+from harness.model.launch import Launch
+from harness.model.scenario import GROWTH, STEP, Cell
+from harness.model.texts import counted
+
+#: Total rounds of two environments after which a search compares them. It measures more only while the answer is open.
+#: Each interval has the level 1 - `LOOK_ALPHA`, so all of them together contain the truth with 95 % (Bonferroni).
+LOOKS = (3, 5, 8, 13, 21, 34)
+LOOK_ALPHA = shown_alpha(len(LOOKS))
+
+
+@dataclass(frozen=True, slots=True)
+class LookResult:
+    """Comparison of two environments, the newer with the older.
+
+    `value`, `low` and `high` are the ratio with its interval, or, if not `is_ratio`, the difference in bytes per call.
+    `what` is a clause with the value. `floor` is the largest difference that counts as none, on the scale of the
+    search. `remark` replaces the verdict, for example if the work differs. `pythons` are the Python versions if they
+    differ.
+    """
+
+    value: float
+    low: float
+    high: float
+    rounds: int
+    floor: float
+    what: str
+    remark: str = ""
+    is_ratio: bool = True
+    pythons: tuple[str, str] | None = None
+
+    @property
+    def step(self) -> float:
+        """Return the step on the scale of the search: the log of the ratio, or the difference."""
+        return self._scaled(self.value)
+
+    @property
+    def is_step(self) -> bool:
+        """Return whether the two are shown to differ: the interval excludes 0, and the value is beyond `floor`."""
+        excludes_none = self._scaled(self.low) > 0.0 or self._scaled(self.high) < 0.0
+        return excludes_none and abs(self.step) > self.floor
+
+    @property
+    def is_same(self) -> bool:
+        """Return whether the two are shown to be the same: the whole interval is within `floor`."""
+        return -self.floor < self._scaled(self.low) and self._scaled(self.high) < self.floor
+
+    @property
+    def is_clear(self) -> bool:
+        """Return whether more rounds would not change the answer."""
+        return self.is_step or self.is_same
+
+    @property
+    def relation(self) -> str:
+        """Return `differ`, `do not differ`, or `are not shown to differ`."""
+        return "differ" if self.is_step else "do not differ" if self.is_same else "are not shown to differ"
+
+    @property
+    def clause(self) -> str:
+        """Return all of it: `tf2.1 takes ×17.6 the time of tf2.0 (16.3 to 18.9, 3 rounds: slower)`."""
+        number = "{:.3g}" if self.is_ratio else "{:+,.0f}"
+        low, high = number.format(self.low), number.format(self.high)
+        less, more = ("faster", "slower") if self.is_ratio else ("less", "more")
+        direction = more if self.step > 0.0 else less
+        verdict = direction if self.is_step else "same" if self.is_same else "unclear"
+        return f"{self.what} ({low} to {high}, {counted(self.rounds, 'round')}: {self.remark or verdict})"
+
+    def _scaled(self, value: float) -> float:
+        if not self.is_ratio:
+            return value
+        return math.log(value) if value > 0.0 else -math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRun:
+    """A stored run of one cell in several environments, and the quantity `of` that is compared.
+
+    `names` are the environments' names by their texts, the values of -e.
+    """
+
+    results: Results
+    names: Mapping[str, str]
+    of: str = STEP
+
+    @classmethod
+    def of_quantity(cls, results: Results, names: Mapping[str, str], of: str) -> "ProbeRun":
+        """Return the run. Unless the quantity is the step or memory growth, its values replace the samples."""
+        if of not in (STEP, GROWTH):
+            results = Results(results.run, launches_of(of, results.launches, results.run.plan.clock))
+        return cls(results, names, of)
+
+    @property
+    def launches(self) -> Sequence[Launch]:
+        """Return all launches, including pilots."""
+        return self.results.launches
+
+    def values(self, text: str) -> Mapping[int, float]:
+        """Return the quantity's value in each round of an environment, in the quantity's unit."""
+        cell, found = self._cell(text), self.results.found
+        if cell is None:
+            return {}
+        return growths(found.numbers.get(cell, ())) if self.of == GROWTH else found.series.get(cell, {})
+
+    def differences(self, text: str, fixed: str) -> list[float]:
+        """Return the log of value(text) / value(fixed), of growth the difference, for each round that has both."""
+        probes, others = self.values(text), self.values(fixed)
+        both = sorted(probes.keys() & others.keys())
+        if self.of == GROWTH:
+            return [probes[number] - others[number] for number in both]
+        return [math.log(probes[number] / others[number]) for number in both]
+
+    def why_not(self, text: str) -> str:
+        """Return why an environment has no value; empty if it has one."""
+        if self.values(text):
+            return ""
+        cell, found = self._cell(text), self.results.found
+        if cell is None:
+            return "it was not measured"
+        if cell in found.unavailable:
+            return found.unavailable[cell].reason.rstrip(".")
+        launch = found.culprit(cell)
+        return (launch.error or launch.status.value).rstrip(".") if launch else f"it has no {self.of}"
+
+    def compare(self, text: str, fixed: str) -> LookResult | None:
+        """Compare an environment with another. Returns None if no round has both.
+
+        The interval of a ratio has the level 1 - `LOOK_ALPHA`. If the A/A control is biased, the interval is widened by
+        the bias.
+        """
+        cell, other, found = self._cell(text), self._cell(fixed), self.results.found
+        if cell is None or other is None or not self.differences(text, fixed):
+            return None
+        margin = self.results.run.plan.margin
+        if self.of == GROWTH:
+            return self._compare_growth(text, fixed, found.pythons(cell.environment, other.environment))
+        (compared,) = compare([(cell, other)], found, margin)
+        (estimate,) = ratios([(cell, other)], found, LOOK_ALPHA)
+        if compared is None:
+            return None
+        ratio = estimate or compared.ratio
+        bias = math.exp(compared.bias.distance if compared.bias else 0.0)
+        # different work, or a biased control, withholds the verdict of a table; a search uses the interval
+        remark = "the control differs from itself" if compared.withheld is Withheld.CONTROL else ""
+        verb, what = ("takes", "time") if self.of == STEP else ("has", self.of)
+        return LookResult(
+            value=ratio.value,
+            low=ratio.interval.low / bias if ratio.interval else 0.0,
+            high=ratio.interval.high * bias if ratio.interval else math.inf,
+            rounds=ratio.rounds,
+            floor=math.log1p(margin),
+            what=f"{text} {verb} ×{ratio.value:.3g} the {what} of {fixed}",
+            remark=compared.verdict if compared.verdict is Verdict.DIFFERENT_WORK else remark,
+            pythons=compared.pythons,
+        )
+
+    def after(self, earlier: "ProbeRun") -> "ProbeRun":
+        """Return the rounds of both runs as one run, the earlier rounds first."""
+        done = max((launch.round for launch in earlier.launches), default=0)
+        later = [replace(launch, round=launch.round + done) if launch.round else launch for launch in self.launches]
+        return replace(self, results=Results(self.results.run, [*earlier.launches, *later]))
+
+    def build(self, text: str) -> str:
+        """Return the commit of an environment's TensorFlow, in the format of `git describe`; empty if unknown."""
+        cell = self._cell(text)
+        values = (launch.observations.get(GIT_VERSION) for launch in self.launches if launch.cell == cell)
+        return next((str(value) for value in values if value), "")
+
+    def _cell(self, text: str) -> Cell | None:
+        name = self.names.get(text)
+        return next((cell for cell in self.results.found.cells if cell.environment == name), None)
+
+    def _compare_growth(self, text: str, fixed: str, pythons: tuple[str, str] | None) -> LookResult | None:
+        difference = growth_difference(self.values(text), self.values(fixed), 1.0 - LOOK_ALPHA)
+        if difference is None or difference.interval is None:
+            return None
+        calls = min((calls_looked_at(launch) for launch in self.launches if launch.memory), default=1.0)
+        return LookResult(
+            value=difference.value,
+            low=difference.interval.low,
+            high=difference.interval.high,
+            rounds=difference.rounds,
+            # the allocator takes memory in pieces: a difference of one piece counts as none
+            floor=PIECE / max(calls, 1.0),
+            what=f"{text} keeps {difference.value:+,.0f} bytes per call beside {fixed}",
+            is_ratio=False,
+            pythons=pythons,
+        )

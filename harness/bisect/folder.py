@@ -1,0 +1,88 @@
+"""Folder of a search: bisect.json is its request, steps.jsonl the list of its runs in order.
+
+A resumed search takes the same steps, and reads the results of its earlier steps from the stored runs.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from harness.bisect.request import BisectRequest
+from harness.files import read, write_atomically
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.session.running import new_id
+from harness.store.signature import is_from_here, sign
+
+
+def create_folder(request: BisectRequest) -> Path:
+    """Create the folder of a new search, with its request. Raises CannotRunHereError if it can't be written."""
+    folder = request.results / f"bisect-{new_id(datetime.now(UTC))}"
+    try:
+        document = json.dumps({"schema": 1, **asdict(request)}, indent=2, default=str) + "\n"
+        write_atomically(folder / "bisect.json", sign(document.encode()))
+    except OSError as error:
+        raise _not_written(folder, error) from None
+    return folder
+
+
+def read_request(folder: Path, budget: float | None = None) -> BisectRequest:
+    """Return the request of a stored search, with another budget (seconds) if one is given. Raises UsageError."""
+    path = folder / "bisect.json"
+    try:
+        data = read(Path(path.name), within=folder)
+    except OSError:
+        raise UsageError(
+            f"{folder} is not the folder of a search: it has no bisect.json.",
+            "Pass one of the folders results/bisect-…",
+        ) from None
+    if not is_from_here(data):
+        raise UsageError(
+            f"{folder} was not started by this user on this machine, or its bisect.json was changed later: to resume "
+            "it would run another user's request.",
+            "Start a new search of your own: harness bisect",
+        )
+    try:
+        stored = {key: value for key, value in json.loads(data).items() if key not in ("schema", "signature")}
+        request = BisectRequest(**{**stored, "results": Path(stored["results"])})
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UsageError(f"{path} is damaged: {error}.") from None
+    return replace(request, budget=budget) if budget else request
+
+
+class StepLog:
+    """The stored steps of a search, by key, each a JSON object. Reading a step again starts with the first."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "steps.jsonl"
+        self._steps: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        text = self._path.read_text(encoding="utf-8") if self._path.is_file() else ""
+        for line in text.splitlines():
+            try:
+                step = json.loads(line)
+            except ValueError:  # incomplete last line, if the search was killed
+                continue
+            self._steps[step["key"]].append(step)
+
+    def next(self, key: Sequence[Any]) -> dict[str, Any] | None:
+        """Take the next stored step with this key out of the log; None if there is none."""
+        steps = self._steps[json.dumps(key)]
+        return steps.pop(0) if steps else None
+
+    def append(self, key: Sequence[Any], **fields: Any) -> None:
+        """Store a step. Raises CannotRunHereError if the folder can't be written."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"key": json.dumps(key), **fields}) + "\n")
+        except OSError as error:
+            raise _not_written(self._path.parent, error) from None
+
+
+def _not_written(folder: Path, error: OSError) -> CannotRunHereError:
+    return CannotRunHereError(
+        f"The results folder {folder} cannot be written: {error.strerror}.", "Choose another folder with --results."
+    )

@@ -1,0 +1,185 @@
+"""Posterior of the position of a step among ordered candidates, from noisy paired rounds: a Bayesian search.
+
+Candidates have numbers, and one step is between two of them. A paired round measures the difference of two candidates:
+the log of their ratio, or their plain difference if a ratio makes no sense. If the step has size d and is between the
+candidates k and k + 1, a round is
+
+    y = x d + u(probe) - u(fixed) + noise
+
+x is 1 if only the probe is after the step, -1 if only the fixed candidate is, and 0 otherwise. u is the own difference
+of a candidate, because two releases never take exactly the same time. All rounds of a candidate have the same u, so
+more rounds don't remove it. It is normal with a standard deviation from `OWNS`. Each value is half as likely as the one
+before.
+
+d and the variance of the noise are unknown, and are integrated out in closed form. d has a flat prior. The variance has
+a scaled inverse chi-squared prior that counts as `PRIOR` rounds (A. Gelman et al., "Bayesian Data Analysis", 3rd
+edition, 2013, sections 3.2, 14.2 and 14.7). In units of the noise variance, the n rounds have the covariance matrix
+W = N + (own / noise)^2 Z Z'. Z maps rounds to candidates. N is 1 on the diagonal, and 1/2 between rounds of a scan,
+which share a launch. The noise in W is an estimate, from the prior and from rounds of the same two candidates. With
+S = x' W^-1 y, X = x' W^-1 x and R = y' W^-1 y - S^2 / X, the posterior is
+
+    p(k, own | rounds) ~ p(k) p(own) |W|^(-1/2) X^(-1/2) (PRIOR spread^2 + R)^(-(PRIOR + n - 1) / 2)
+
+The next probe: measuring a candidate shows whether it is after the step. With equal noise, the best candidate is the
+median of the posterior, whose probability b of that is nearest to 1/2 (R. Waeber, P. I. Frazier and S. G. Henderson,
+"Bisection search with noisy responses", SIAM Journal on Control and Optimization 51, 2013). It has the largest
+b (1 - b). With r = (own / noise)^2, n rounds of a candidate are worth 1/(r + 1/n). So b (1 - b) is multiplied by the
+gain of one more round. Of two candidates that are about as likely, the one with fewer rounds is next.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+
+import numpy as np
+
+from harness.analysis.statistics import Floats
+from harness.model.defaults import LEVEL
+
+#: Prior standard deviation of a round on the log scale, and the number of rounds that the prior counts as.
+SPREAD, PRIOR = 0.03, 3.0
+
+#: Standard deviations of the own differences of candidates, on the log scale. See docs/dev/validation/simulation.md.
+OWNS = (0.0, 0.01, 0.02, 0.04)
+
+#: A probe gets rounds until the step is `CLEAR` times the standard error of their mean, but at most `MOST_ROUNDS`.
+CLEAR, MOST_ROUNDS = 3.0, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One paired round: `value` is candidate `probe` minus candidate `fixed`, on the scale of the search.
+
+    The rounds of a scan (`is_scan`) share one launch of `fixed`.
+    """
+
+    fixed: int
+    probe: int
+    value: float
+    is_scan: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """Posterior of the step: `shares` are the probabilities of `pairs` of adjacent `candidates`, and add up to 1.
+
+    `step` is the mean size of the step, and `spread` the mean standard deviation of a round. `gains` is the gain of one
+    more round, for each candidate.
+    """
+
+    candidates: Sequence[int]
+    pairs: Sequence[tuple[int, int]]
+    shares: Floats
+    step: float
+    spread: float
+    gains: Floats
+
+    @property
+    def likeliest(self) -> tuple[int, int]:
+        """Return the pair with the largest share."""
+        return self.pairs[int(self.shares.argmax())]
+
+    @property
+    def share(self) -> float:
+        """Return the largest share of a pair."""
+        return float(self.shares.max())
+
+    @property
+    def is_found(self) -> bool:
+        """Return whether one pair has a share of at least `LEVEL`."""
+        return self.share >= LEVEL
+
+    @property
+    def likely_range(self) -> tuple[int, int]:
+        """Return the first and last candidate of the shortest range that contains the step with probability `LEVEL`."""
+        beyond = dict(zip(self.candidates, self.beyond().tolist(), strict=True))
+        ranges = combinations(self.candidates, 2)
+        likely = [pair for pair in ranges if beyond[pair[1]] - beyond[pair[0]] >= LEVEL]
+        return min(likely, key=lambda pair: pair[1] - pair[0])
+
+    def beyond(self) -> Floats:
+        """Return the probability that a candidate is after the step, for each candidate."""
+        return np.concatenate([[0.0], np.cumsum(self.shares)])
+
+    def next_probes(self, count: int = 1) -> list[int]:
+        """Return the candidates that are worth most to measure next, the best first, without the ends."""
+        beyond = self.beyond()[1:-1]
+        worth = beyond * (1.0 - beyond) * self.gains[1:-1]
+        # a stable sort: of equals the one in the middle, and then the earlier
+        middle = np.abs(np.arange(beyond.size) - (beyond.size - 1) / 2.0)
+        order = np.lexsort((middle, -worth.round(9)))
+        return [self.candidates[1 + int(at)] for at in order[:count]]
+
+    def rounds(self) -> int:
+        """Return the number of rounds for the next probe, see `CLEAR` and `MOST_ROUNDS`."""
+        if self.step == 0.0:
+            return MOST_ROUNDS
+        wanted = (CLEAR * self.spread / abs(self.step)) ** 2
+        return max(1, min(MOST_ROUNDS, math.ceil(wanted)))
+
+
+def posterior(
+    candidates: Sequence[int], rounds: Sequence[Round], *, spread: float = SPREAD, unit: float = 1.0
+) -> Posterior:
+    """Return the posterior of the step among `candidates`: ascending numbers, the first and the last are the ends.
+
+    `spread` is the prior standard deviation of a round, and `unit` the scale of `OWNS`, both on the scale of the
+    search. Rounds of other candidates are left out. Every position has the same prior probability. If numbers are
+    missing between two candidates, the pair has the probability of all their positions. Raises ValueError if there are
+    fewer than two candidates, or if no rounds connect the ends.
+    """
+    if len(candidates) < 2:
+        raise ValueError("a search has two ends")
+    pairs = list(pairwise(candidates))
+    index = {number: at for at, number in enumerate(candidates)}
+    values: dict[tuple[int, int, bool], list[float]] = defaultdict(list)
+    for each in rounds:
+        if each.probe in index and each.fixed in index:
+            values[index[each.fixed], index[each.probe], each.is_scan].append(each.value)
+    # rounds of the same two candidates have one row of W, for their mean; `within` is the rest of their variance
+    fixed, probes, scanned = np.array(list(values), np.int64).reshape(-1, 3).T
+    counts = np.array([len(each) for each in values.values()], np.float64)
+    means = np.array([math.fsum(each) / len(each) for each in values.values()])
+    within = math.fsum((value - mean) ** 2 for mean, each in zip(means, values.values(), strict=True) for value in each)
+    after = np.arange(1, len(candidates))[:, None]
+    # shape: (pairs, means)
+    x = (probes >= after).astype(np.float64) - (fixed >= after)
+    if not counts.size or not x.any(axis=1).all():
+        raise ValueError("the ends were not measured")
+    noise = (PRIOR * spread**2 + within) / (PRIOR + counts.sum() - counts.size)
+    ratios = (np.array(OWNS) * unit) ** 2 / noise
+    apart = np.eye(len(candidates))[probes] - np.eye(len(candidates))[fixed]
+    # shape from here on: (owns, …)
+    noises = np.where(np.eye(counts.size, dtype=bool), 1.0 / counts, 0.5 * np.outer(scanned, scanned))
+    covariances = noises + ratios[:, None, None] * (apart @ apart.T)
+    inverses = np.linalg.inv(covariances)
+    weighted = x @ inverses
+    squares = (weighted * x).sum(axis=2)
+    steps = weighted @ means / squares
+    left = means - x * steps[:, :, None]
+    rest = within + ((left @ inverses) * left).sum(axis=2)
+    freedom = PRIOR + counts.sum() - 1.0
+    variances = PRIOR * spread**2 + rest
+    lengths = np.array([last - first for first, last in pairs], np.float64)
+    priors = np.log(lengths) - math.log(2.0) * np.arange(len(OWNS))[:, None]
+    determinants = np.linalg.slogdet(covariances)[1][:, None]
+    logs = priors - 0.5 * (determinants + np.log(squares) + freedom * np.log(variances))
+    shares = np.exp(logs - logs.max())
+    shares /= shares.sum()
+    ratio = float(shares.sum(axis=1) @ ratios)
+    measured = np.bincount(probes, counts, len(candidates)).astype(np.float64)
+    return Posterior(
+        candidates=candidates,
+        pairs=pairs,
+        shares=shares.sum(axis=0),
+        step=float((shares * steps).sum()),
+        spread=math.sqrt(float((shares * variances).sum()) / freedom),
+        gains=_worth(measured + 1.0, ratio) - _worth(measured, ratio),
+    )
+
+
+def _worth(rounds: Floats, ratio: float) -> Floats:
+    """Return the worth of each candidate's rounds, in rounds of a candidate without an own difference."""
+    return np.asarray(rounds / (1.0 + ratio * rounds))

@@ -1,0 +1,198 @@
+"""Measurement of environments for a search, as small runs in the folder of the search.
+
+The runs are the state of the search. A search that is resumed gets its earlier results from the stored runs.
+"""
+
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+from harness import session
+from harness.analysis.results import Results
+from harness.backends import registry
+from harness.bisect.comparison import ProbeRun
+from harness.bisect.folder import StepLog
+from harness.bisect.request import BisectRequest
+from harness.catalog.adhoc import with_asked
+from harness.catalog.environments import load_environments
+from harness.catalog.locks import load_lock
+from harness.catalog.project import Project
+from harness.machine.lock import machine_to_itself
+from harness.model.defaults import SEARCH_MEASURE, SEARCH_WARMUP
+from harness.model.environment import Device, Requirement
+from harness.model.errors import CannotRunHereError, HarnessError, UsageError
+from harness.model.launch import Interleave
+from harness.model.scenario import STEP, Cell
+from harness.plan.selection import resolve
+from harness.session.planning import UNPILOTED
+from harness.session.request import Request
+
+#: With at least this many CPUs, environments are built during a measurement: a build uses two, a launch one.
+CPUS_TO_BUILD = 4
+
+
+class Probe:
+    """Builds and measures the environments of a search, each once. A text is the value of -e for an environment.
+
+    `spent` is the time of all launches in seconds, `launched` their number, and `runs` the ids of the runs. The
+    listener follows the runs.
+    """
+
+    def __init__(
+        self, folder: Path, request: BisectRequest, listener: session.Listener, *, wait: bool = False, cpus: int = 0
+    ) -> None:
+        self.folder = folder
+        self.log = StepLog(folder)
+        self.spent = 0.0
+        self.launched = 0
+        self.runs: list[str] = []
+        self.say = listener.say
+        self._request = request
+        self._measured: list[ProbeRun] = []
+        self._listener = listener
+        self._wait = wait
+        self._project = Project.find()
+        is_parallel = (cpus or len(os.sched_getaffinity(0))) >= CPUS_TO_BUILD
+        self._pool = ThreadPoolExecutor(1) if is_parallel else None
+        self._builds: dict[str, Future[str]] = {}
+        self._reasons: dict[str, str] = {}
+
+    def __enter__(self) -> "Probe":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def measure(self, kind: str, texts: Sequence[str], rounds: int, *, with_control: bool = False) -> ProbeRun:
+        """Measure rounds of environments, the first of which is the baseline; `kind` is the kind of step.
+
+        Raises what session.plan and session.run raise, and KeyboardInterrupt if the run was interrupted.
+        """
+        key = (kind, list(texts), rounds)
+        if stored := self.log.next(key):
+            return self._add(session.read(self.folder / stored["run"]), stored["names"])
+        names = {text: self._requirement(text).environment.name for text in texts}
+        request = self._request
+        planned = session.plan(
+            Request(
+                scenarios=[request.scenario],
+                axes={axis: [value] for axis, value in request.axes.items()},
+                environments=texts,
+                rounds=rounds,
+                backend=request.backend,
+                cpus=request.cpus,
+                timeout=request.timeout,
+                margin=request.margin,
+                warmup=SEARCH_WARMUP,
+                measure=SEARCH_MEASURE,
+                interleave=None if request.of == STEP else Interleave.LAUNCHES,
+                results=self.folder,
+            )
+        )
+        _check_axes(planned.cells)
+        plan = replace(planned.plan, piloted=request.of not in UNPILOTED)
+        if not with_control:
+            plan = replace(plan, groups=[replace(group, control=None) for group in plan.groups])
+        ended = session.run(replace(planned, plan=plan), self._listener, wait=self._wait)
+        if ended.broken_off:
+            raise ended.broken_off
+        if ended.interrupted:
+            raise KeyboardInterrupt
+        self.log.append(key, run=ended.folder.name, names=names)
+        return self._add(ended.results, names)
+
+    @property
+    def is_parallel(self) -> bool:
+        """Return whether environments are built during a measurement."""
+        return self._pool is not None
+
+    def build_ahead(self, texts: Sequence[str]) -> None:
+        """Start to build environments during a measurement. Does nothing on a machine with too few CPUs."""
+        for text in texts if self._pool else ():
+            if self._pool and text not in self._builds:
+                self._builds[text] = self._pool.submit(self._build, text, nullcontext())
+
+    def why_not(self, text: str) -> str:
+        """Build an environment unless it was built before. Returns why that isn't possible, or an empty text."""
+        if text in self._builds:
+            return self._builds[text].result()
+        return self._build(text, machine_to_itself(self._listener.say if self._wait else None))
+
+    def estimated(self, environments: int, rounds: int, *, with_control: bool = False) -> float:
+        """Return the estimated time of a measurement in seconds, from the earlier launches."""
+        mean = self.spent / self.launched if self.launched else 0.0
+        return mean * rounds * (environments + with_control)
+
+    def pins(self, text: str) -> Mapping[str, str]:
+        """Return the versions of an environment's packages, from its lock file."""
+        return self._requirement(text).lock.pins
+
+    def python(self, text: str) -> str:
+        """Return the Python version of an environment, X.Y."""
+        return self._requirement(text).environment.python
+
+    def commits(self) -> dict[str, str]:
+        """Return the commit of TensorFlow in each measured environment that reports one."""
+        return {text: commit for run in self._measured for text in run.names if (commit := run.build(text))}
+
+    def _requirement(self, text: str) -> Requirement:
+        environments, (name,) = with_asked(load_environments(self._project), [text])
+        resolve([name], list(environments), "environment")
+        return load_lock(self._project, environments[name], Device.CPU)
+
+    def _build(self, text: str, lock: AbstractContextManager[None]) -> str:
+        if text not in self._reasons:
+            key = ("why not", text)
+            stored = self.log.next(key)
+            reason = stored["why"] if stored else self._build_now(text, lock)
+            self._reasons[text] = reason
+            if reason and not stored and "does not answer" not in reason:
+                self.log.append(key, why=reason)
+        return self._reasons[text]
+
+    def _build_now(self, text: str, lock: AbstractContextManager[None]) -> str:
+        try:
+            requirement = self._requirement(text)
+        except HarnessError as error:
+            return _shortened(error)
+        backend, _ = registry.choose(self._request.backend, self._project.root, f"bisect-{secrets.token_hex(2)}")
+        if not backend.unprepared([requirement]):
+            return ""
+        with lock:
+            backend.check_room([requirement])
+            try:
+                with self._listener.preparing() as progress:
+                    prepared = backend.prepare([requirement], progress)
+            except CannotRunHereError as error:
+                return _shortened(error)
+        missing = prepared.unavailable.get(requirement.environment.name)
+        return _shortened(missing) if missing else ""
+
+    def _add(self, results: Results, names: Mapping[str, str]) -> ProbeRun:
+        run = ProbeRun.of_quantity(results, names, self._request.of)
+        self.runs.append(results.run.id)
+        self._measured.append(run)
+        self.launched += len(run.launches)
+        self.spent += sum(launch.seconds for launch in run.launches)
+        return run
+
+
+def _check_axes(cells: Sequence[Cell]) -> None:
+    """Raise UsageError if the cells differ in more than the environment."""
+    count = len({tuple(cell.axes.items()) for cell in cells})
+    if count > 1:
+        open_axes = [axis for axis in cells[0].axes if len({cell.axes[axis] for cell in cells}) > 1]
+        raise UsageError(
+            f"A search measures one cell, and these are {count}: {', '.join(open_axes)} is open.",
+            f"Choose one value of each: {' '.join(f'-a {axis}={cells[0].axes[axis]}' for axis in open_axes)}",
+        )
+
+
+def _shortened(error: HarnessError) -> str:
+    """Return the message of an error as a reason, in one line."""
+    return " ".join(error.message.split()).rstrip(".")[:300]

@@ -1,0 +1,191 @@
+"""Report of a search, as sections."""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from harness.bisect.candidates import NIGHTLIES
+from harness.bisect.probe import Probe
+from harness.bisect.request import BisectRequest
+from harness.bisect.search import Search, SearchEnd
+from harness.model.defaults import LEVEL
+from harness.model.environment import TENSORFLOW
+from harness.model.scenario import STEP
+from harness.model.texts import counted
+from harness.report.blocks import FILES, REPORT, Block, Code, Column, Items, Link, Section, Text, Words, tabulate
+from harness.report.format import duration, level
+
+#: The repository of each package, and the prefix of its version tags.
+_REPOSITORIES = {
+    "keras": ("keras-team/keras", "v"),
+    "keras-nightly": ("keras-team/keras", ""),
+    "numpy": ("numpy/numpy", "v"),
+    **dict.fromkeys(TENSORFLOW, ("tensorflow/tensorflow", "v")),
+}
+
+_HASH = re.compile(r"-g([0-9a-f]{7,40})(?:-dirty)?$")
+
+#: The table has at most this many candidates, and a sentence names at most this many skipped ones.
+_ROWS, _SKIPPED = 60, 5
+
+
+def sections(request: BisectRequest, search: Search, probe: Probe, package: str) -> list[Section]:
+    """Return the report of a search in its current state. `package` is the one that changes; empty for releases."""
+    cell = ", ".join([request.scenario, *(f"{axis}={value}" for axis, value in request.axes.items())])
+    candidates = f"versions of {package}, all other packages unchanged" if package else "releases"
+    details = [*_commits(search, package, probe.commits()), *_changes(search), _cost(search, probe)]
+    blocks: list[Block] = [
+        *(Text(sentence, where=REPORT) for sentence in _answer(request, search)),
+        Items(details, where=REPORT),
+        *_next(request, search, package, probe),
+        Text(f"Measured: the {_quantity(request)} of {cell}, in {candidates}.", where=FILES),
+    ]
+    if search.ends:
+        blocks.append(Text(f"Comparison of the ends before the search: {search.ends.clause}.", where=FILES))
+    if request.command:
+        blocks += [Text("Command:", where=FILES), Code(shlex.join(request.command), where=FILES)]
+    runs = Items([f"{run}/report.md" for run in dict.fromkeys(probe.runs)], where=FILES)
+    return [
+        Section(f"Bisect: {request.issue or request.scenario}", "bisect", blocks),
+        Section("Candidates", "candidates", list(_table(search))),
+        Section("Runs", "runs", [runs]),
+    ]
+
+
+def resume_command(request: BisectRequest, folder: Path) -> str:
+    """Return the command that resumes a search with twice its budget."""
+    return f"harness bisect --resume {shlex.quote(str(folder))} --budget {request.budget / 30.0:g}m"
+
+
+def _quantity(request: BisectRequest) -> str:
+    return "time per step" if request.of == STEP else request.of
+
+
+def _answer(request: BisectRequest, search: Search) -> list[str]:
+    subject = f"{request.issue}: " if request.issue else ""
+    known = search.posterior
+    if search.ends is None or known is None:
+        return [f"{subject}the search ended before both ends were verified."]
+    if not search.ends.is_step:
+        return [f"{subject}the ends {search.ends.relation}: {search.ends.clause}."]
+    if search.is_reversed:
+        return [f"{subject}the ends are the wrong way round: {search.ends.clause}."]
+    first, last = (search.candidates[at] for at in known.likeliest)
+    dates = f" ({first.date} to {last.date})" if first.date and last.date else ""
+    change = f"{subject}the {_quantity(request)} {'fell' if search.is_fix else 'rose'}"
+    place = f"between {first.text} and {last.text}{dates}"
+    if search.ended is SearchEnd.CONFIRMED and search.pair:
+        return [
+            f"{change} {place}: {search.pair.clause}.",
+            f"{first.text} .. {last.text} has {100.0 * known.share:.1f} % of the posterior, and was confirmed side by "
+            "side.",
+        ]
+    if search.ended is SearchEnd.FOUND and search.pair:
+        return [
+            f"{change} most likely {place}, which has {100.0 * known.share:.1f} % of the posterior. Side by side they "
+            f"do not confirm it: {search.pair.clause}.",
+            "There may be several changes, or a change that is too small to be shown between two adjacent candidates.",
+        ]
+    low, high = map(search.text, known.likely_range)
+    likeliest = "not confirmed"
+    if known.likely_range != known.likeliest:
+        likeliest = f"{first.text} to {last.text} has {100.0 * known.share:.0f} %"
+    reason = "The budget ended the search." if search.ended is SearchEnd.BUDGET else "The search was interrupted."
+    return [f"{subject}narrowed to {low} .. {high}, which has {level(LEVEL)} of the posterior; {likeliest}. {reason}"]
+
+
+def _commits(search: Search, package: str, commits: Mapping[str, str]) -> Iterator[Words]:
+    """Yield the commits of the two builds, and a link to the commits between them."""
+    if search.found is None or search.ends is None:
+        return
+    first, last = (search.candidates[at] for at in search.found)
+    repository, tag = _REPOSITORIES.get(package or "tensorflow", ("", ""))
+    ends = [f"{tag}{first.version}", f"{tag}{last.version}"]
+    if package in TENSORFLOW or not package:
+        builds = [commits.get(each.text, "") for each in (first, last)]
+        if any(builds):
+            yield f"GIT_VERSION: {builds[0] or 'unknown'} and {builds[1] or 'unknown'}"
+        hashes = [match[1] for build in builds if (match := _HASH.search(build))]
+        ends = hashes if len(hashes) == 2 else [] if package in NIGHTLIES else ends
+    path = f"compare/{ends[0]}...{ends[1]}" if ends else ""
+    if package == "keras-nightly":
+        path = f"commits/master?since={first.date}&until={last.date}" if first.date and last.date else ""
+    if repository and path:
+        yield [Link("Commits between them", f"https://github.com/{repository}/{path}")]
+
+
+def _changes(search: Search) -> Iterator[str]:
+    """Yield other changes of the scan, different Python versions, and skipped candidates."""
+    others = [change for change in search.changes if change.pair != search.found]
+    if others:
+        yield f"Not the only change, by one round of each: {search.format_changes(others)}."
+    if search.pair and search.pair.pythons:
+        yield f"Their Pythons differ: {' and '.join(search.pair.pythons)}, which is a change of speed by itself."
+    skipped = [f"{search.text(at)} ({reason})" for at, reason in sorted(search.unknown.items())]
+    if skipped:
+        more = f"; and {len(skipped) - _SKIPPED} more" if len(skipped) > _SKIPPED else ""
+        yield f"Skipped: {'; '.join(skipped[:_SKIPPED])}{more}."
+
+
+def _cost(search: Search, probe: Probe) -> str:
+    paired = counted(sum(not each.is_scan for each in search.rounds), "paired round")
+    runs, launches = counted(len(probe.runs), "run"), counted(probe.launched, "launch")
+    return f"Spent: {paired} in {runs}, {launches}, {duration(probe.spent)} of launches."
+
+
+def _next(request: BisectRequest, search: Search, package: str, probe: Probe) -> Iterator[Block]:
+    """Yield what the user can do to get a better answer."""
+    if search.found is None or search.ends is None:
+        return
+    if search.ends.is_same or search.is_reversed:
+        yield Text("Name other ends with --good and --bad.", where=REPORT)
+    elif search.ended not in (SearchEnd.CONFIRMED, SearchEnd.FOUND):
+        yield Text("To resume the search:", where=REPORT)
+        yield Code(resume_command(request, probe.folder), where=REPORT)
+    elif skipped := sum(search.found[0] < at < search.found[1] for at in search.unknown):
+        sentence = f"{counted(skipped, 'version')} between them cannot be measured here."
+        yield Text(f"{sentence} No search narrows this further.", where=REPORT)
+    elif package:
+        yield Text("They are adjacent in the index: only the commits between them are left.", where=REPORT)
+    else:
+        good, bad = (search.text(at) for at in (reversed(search.found) if search.is_fix else search.found))
+        axes = [word for axis, value in request.axes.items() for word in ("-a", f"{axis}={value}")]
+        cell = [request.issue] if request.issue else ["-s", request.scenario, *axes]
+        words = ["harness", "bisect", *cell, "--good", good, "--bad", bad, "--package", "tensorflow"]
+        yield Text("To search the patch releases and release candidates between them:", where=REPORT)
+        yield Code(shlex.join(words), where=REPORT)
+
+
+def _table(search: Search) -> Iterator[Block]:
+    """Yield the table of the candidates that were measured, skipped, or may have the step."""
+    known = search.posterior
+    pairs = zip(known.pairs, known.shares.tolist(), strict=True) if known else ()
+    shares = {last: part for (_, last), part in pairs}
+    origin = search.scanned.get(search.low)
+
+    def compared(at: int) -> str:
+        measured = search.measured(at)
+        if at == search.low or measured is None:
+            return "first end" if at == search.low else ""
+        return f"{search.format_value(measured[0])} ({counted(measured[1], 'round')})"
+
+    def scanned(at: int) -> str:
+        value = search.scanned.get(at)
+        return "" if value is None or origin is None else search.format_value(value - origin)
+
+    def probability(at: int) -> str:
+        return search.unknown.get(at) or (f"{round(100.0 * shares[at], 1):g} %" if at in shares else "")
+
+    columns: list[Column[int]] = [
+        Column("candidate", search.text, is_label=True),
+        Column("date", lambda at: search.candidates[at].date),
+        Column("compared with the first end", compared),
+        Column("scan, one round", scanned),
+        Column("change right before it", probability),
+    ]
+    numbers = range(len(search.candidates))
+    rows = [at for at in numbers if compared(at) or scanned(at) or at in search.unknown or shares.get(at, 0.0) >= 0.005]
+    yield tabulate("Candidates", columns, rows[:_ROWS], where=FILES, noun="candidate")
+    if left := len(numbers) - len(rows[:_ROWS]):
+        yield Text(f"{left} more were not measured, or the change is not there.", where=FILES)

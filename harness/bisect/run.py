@@ -1,0 +1,120 @@
+"""Run of a search, from its request to its report."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from harness import session
+from harness.bisect import report
+from harness.bisect.candidates import Candidate, between, moved_package, moving, releases
+from harness.bisect.probe import Probe
+from harness.bisect.request import BisectRequest
+from harness.bisect.search import EqualEndpointsError, Search, SearchEnd, narrow, scan
+from harness.catalog.adhoc import with_asked
+from harness.catalog.environments import load_environments
+from harness.catalog.project import Project
+from harness.files import write_atomically
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.scenario import GROWTH
+from harness.plan.selection import resolve
+from harness.report import markdown
+from harness.report.blocks import Section
+
+
+@dataclass(frozen=True, slots=True)
+class BisectResult:
+    """A search that ended, and the sections of its report."""
+
+    search: Search
+    sections: Sequence[Section]
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Return whether the search ended with one pair that was confirmed side by side."""
+        return self.search.ended is SearchEnd.CONFIRMED
+
+
+def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, wait: bool = False) -> BisectResult:
+    """Search, after the steps that the folder has, and write report.md there, also if the search is interrupted.
+
+    Raises EqualEndpointsError and ReversedEndpointsError if a search between the ends makes no sense, and UsageError
+    for an invalid request.
+    """
+    # environments that differ in one package share their other files
+    os.environ.setdefault("UV_LINK_MODE", "hardlink")
+    try:
+        with Probe(folder, request, listener, wait=wait) as probe:
+            package = _package(request)
+            search = _package_search(request, package, probe) if package else _release_search(request)
+            try:
+                if not package and len(search.candidates) > 2:
+                    scan(search, probe)
+                    _move_ends(search, request)
+                narrow(search, request.budget, probe)
+            except EqualEndpointsError as error:
+                advice = error.advice or f"To resume: {report.resume_command(request, folder)}"
+                raise EqualEndpointsError(error.message, advice) from None
+            finally:
+                sections = report.sections(request, search, probe, package)
+                if probe.runs:
+                    write_atomically(folder / "report.md", markdown.full(sections))
+    except BaseException:
+        if not any(folder.glob("*/run.json")):  # nothing was measured
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return BisectResult(search, sections)
+
+
+def _package(request: BisectRequest) -> str:
+    """Return the package whose versions are searched; empty for releases. Raises UsageError if an end is missing."""
+    good, bad = request.good, request.bad
+    if request.package and not (good and bad):
+        raise UsageError(
+            f"--package {request.package} searches between two ends, and --{'bad' if good else 'good'} is not given.",
+            "Name both with --good and --bad.",
+        )
+    return request.package or (moved_package(good, bad) if good and bad else "")
+
+
+def _release_search(request: BisectRequest) -> Search:
+    known = load_environments(Project.find())
+    names = [each.name for each in known.values() if not each.asked and not each.gpu_image]
+    first, last = (names[-1], names[0]) if request.fix else (names[0], names[-1])
+    known, ends = with_asked(known, [request.good or first, request.bad or last])
+    resolve(ends, list(known), "environment")
+    candidates = releases(known, *ends, *([request.through] if request.through else []))
+    texts = [each.text for each in candidates]
+    good, bad = (texts.index(known[name].asked or name) for name in ends)
+    if good == bad:
+        raise UsageError(f"Both ends are {texts[good]}.", "Name two environments with --good and --bad.")
+    return Search(candidates, min(good, bad), max(good, bad), is_fix=bad < good, is_ratio=request.of != GROWTH)
+
+
+def _package_search(request: BisectRequest, package: str, probe: Probe) -> Search:
+    good, bad = request.good, request.bad
+    pins = {text: probe.pins(text) for text in (good, bad)}
+    key = ("kept", "candidates")
+    if stored := probe.log.next(key):
+        candidates = [Candidate(**each) for each in stored["value"]]
+    else:
+        candidates, notice = between(good, bad, package, pins, probe.python(bad))
+        if notice:
+            probe.say(notice)
+        probe.log.append(key, value=[asdict(each) for each in candidates])
+    probe.say(f"{package}: {len(candidates)} versions from {candidates[0].version} to {candidates[-1].version}.")
+    is_fix = candidates[0].version == moving(bad, package, pins[bad]).version
+    return Search(candidates, 0, len(candidates) - 1, is_fix=is_fix, is_ratio=request.of != GROWTH)
+
+
+def _move_ends(search: Search, request: BisectRequest) -> None:
+    """Move each end that the request doesn't name to the outermost release with a result."""
+    known = sorted(search.scanned)
+    if len(known) < 2:
+        raise CannotRunHereError("Fewer than two releases have a result, so there is nothing to search between.")
+    named = {request.good, request.bad}
+    if search.text(search.low) not in named:
+        search.low = max(known[0], search.low)
+    if search.text(search.high) not in named:
+        search.high = min(known[-1], search.high)

@@ -1,0 +1,334 @@
+"""Search for the pair of candidates between which a quantity steps: scan, verified ends, probes, and a confirmed pair.
+
+See docs/how-to/bisect-a-regression.md.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import pairwise
+
+from harness.bisect.candidates import Candidate
+from harness.bisect.comparison import LOOKS, LookResult, ProbeRun
+from harness.bisect.posterior import SPREAD, Posterior, Round, posterior
+from harness.bisect.probe import Probe
+from harness.model.errors import CannotRunHereError, Exit, HarnessError, UsageError
+from harness.model.texts import counted
+
+#: A look at the ends may not take more than this share of the budget that is left after the scan.
+OF_ENDS = 0.5
+
+#: From this share of the posterior on, the likeliest pair is measured side by side instead of another probe.
+LIKELY = 0.75
+
+#: A change between two releases of a scan (one round of each) is reported from this log ratio on. A change against the
+#: direction of the step splits the search if it also has this share of the step.
+LEAST_CHANGE, SPLITS = math.log(1.25), 0.25
+
+
+class SearchEnd(StrEnum):
+    """How a search ended."""
+
+    CONFIRMED = "confirmed"
+    #: One pair has 95 % of the posterior, but was not confirmed side by side.
+    FOUND = "found"
+    BUDGET = "budget"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundChange:
+    """A change between two adjacent candidates of a scan, from one round, on the scale of the search."""
+
+    pair: tuple[int, int]
+    step: float
+
+
+@dataclass(slots=True)
+class Search:
+    """State of a search: `low` and `high` are the numbers of the ends among the `candidates`.
+
+    With `is_fix`, the older end is the bad one. With `is_ratio`, the scale of the search is the log of the ratio,
+    otherwise the difference. `unknown` has the reasons of candidates that can't be measured. `scanned` has the values
+    of a scan, relative to its first candidate, and `changes` its large changes. `ends` and `pair` compare the ends and
+    the likeliest pair, the newer with the older.
+    """
+
+    candidates: Sequence[Candidate]
+    low: int
+    high: int
+    is_fix: bool = False
+    is_ratio: bool = True
+    rounds: list[Round] = field(default_factory=list)
+    unknown: dict[int, str] = field(default_factory=dict)
+    scanned: dict[int, float] = field(default_factory=dict)
+    changes: list[FoundChange] = field(default_factory=list)
+    ends: LookResult | None = None
+    pair: LookResult | None = None
+    ended: SearchEnd | None = None
+
+    @property
+    def is_reversed(self) -> bool:
+        """Return whether the good end is shown to be the worse one."""
+        return self.ends is not None and self.ends.is_step and (self.ends.step > 0.0) == self.is_fix
+
+    def text(self, at: int) -> str:
+        """Return the value of -e for a candidate."""
+        return self.candidates[at].text
+
+    def is_end(self, at: int) -> bool:
+        """Return whether a candidate is one of the ends."""
+        return at in (self.low, self.high)
+
+    @property
+    def posterior(self) -> Posterior | None:
+        """Return the posterior of the step; None before both ends were measured."""
+        known = [at for at in range(self.low, self.high + 1) if at not in self.unknown]
+        # a difference has no natural scale: use its size
+        unit = 1.0 if self.is_ratio or not self.ends else max(abs(self.ends.value), 1e-9)
+        try:
+            return posterior(known, self.rounds, spread=SPREAD * unit, unit=unit)
+        except ValueError:
+            return None
+
+    @property
+    def found(self) -> tuple[int, int] | None:
+        """Return the pair that is most likely to have the step; None without a posterior."""
+        known = self.posterior
+        return known.likeliest if known else None
+
+    def measured(self, at: int) -> tuple[float, int] | None:
+        """Return the mean difference of a candidate from the lower end, and its number of rounds."""
+        values = [each.value for each in self.rounds if (each.fixed, each.probe) == (self.low, at)]
+        return (sum(values) / len(values), len(values)) if values else None
+
+    @property
+    def least_change(self) -> float:
+        """Return the smallest change of a scan that is reported, on the scale of the search."""
+        values = self.scanned.values()
+        return LEAST_CHANGE if self.is_ratio or not values else SPLITS * (max(values) - min(values))
+
+    def format_value(self, value: float) -> str:
+        """Format a difference on the scale of the search: `×17.2`, or `+1,200 bytes per call`."""
+        return f"×{math.exp(value):.3g}" if self.is_ratio else f"{value:+,.0f} bytes per call"
+
+    def format_changes(self, changes: Sequence[FoundChange]) -> str:
+        """Format changes of a scan: `×17.2 from tf2.15 to tf2.16; ×0.1 from tf2.17 to tf2.18`."""
+        return "; ".join(
+            f"{self.format_value(each.step)} from {self.text(each.pair[0])} to {self.text(each.pair[1])}"
+            for each in changes
+        )
+
+
+class EqualEndpointsError(HarnessError):
+    """The ends are the same, or not shown to differ. Without advice, more rounds may show a difference."""
+
+    exit = Exit.NOTHING_SELECTED
+
+
+class ReversedEndpointsError(UsageError):
+    """The good end takes longer than the bad one."""
+
+
+class Looks:
+    """Two environments, the older first, that are measured until the answer is clear, at most `LOOKS` times.
+
+    `result` compares them over all rounds; None before the first look.
+    """
+
+    def __init__(self, kind: str, texts: tuple[str, str]) -> None:
+        self.result: LookResult | None = None
+        self._kind, self._texts = kind, texts
+        self._left = [last - first for first, last in pairwise((0, *LOOKS))]
+        self._run: ProbeRun | None = None
+
+    @property
+    def more(self) -> int:
+        """Return the number of rounds for the next look; 0 if the answer is clear, or no look is left."""
+        is_clear = self.result is not None and self.result.is_clear
+        return self._left[0] if self._left and not is_clear else 0
+
+    def seconds(self, probe: Probe) -> float:
+        """Return the estimated time of the next look in seconds."""
+        return probe.estimated(len(self._texts), self.more, with_control=True)
+
+    def look(self, probe: Probe) -> ProbeRun:
+        """Measure the rounds of the next look, and compare all rounds. Returns the new rounds."""
+        new = probe.measure(self._kind, self._texts, self._left.pop(0), with_control=True)
+        self._run = new.after(self._run) if self._run else new
+        self.result = self._run.compare(self._texts[1], self._texts[0])
+        return new
+
+
+def scan(search: Search, probe: Probe) -> None:
+    """Measure one round of every candidate, and find the changes between them."""
+    texts = [each.text for each in search.candidates]
+    probe.say(f"Scan: one round of {len(texts)} releases.")
+    run = probe.measure("scan", texts, 1)
+    for at, text in enumerate(texts):
+        if reason := run.why_not(text):
+            _skip(search, at, reason, probe)
+    known = [at for at in range(len(texts)) if at not in search.unknown]
+    if not known:
+        raise CannotRunHereError("No release has a result.", "For the reasons, see the report.md of the run.")
+    for at in known:
+        if values := run.differences(texts[at], texts[known[0]]):
+            search.scanned[at] = values[0]
+    steps = {(a, b): search.scanned[b] - search.scanned[a] for a, b in pairwise(search.scanned)}
+    search.changes = [
+        FoundChange(pair, step) for pair, step in steps.items() if step and abs(step) >= search.least_change
+    ]
+
+
+def narrow(search: Search, budget: float, probe: Probe) -> None:
+    """Verify the ends, and probe until one pair has 95 % of the posterior and was measured side by side.
+
+    `budget` is in seconds of launches. Before any probe, raises EqualEndpointsError and ReversedEndpointsError with the
+    numbers. Raises CannotRunHereError if an end can't be measured.
+    """
+    for at, candidate in enumerate(search.candidates):
+        if candidate.unknown and at not in search.unknown and not search.is_end(at):
+            _skip(search, at, candidate.unknown, probe)
+    ends = _verify(search, budget, probe)
+    if _split(search, probe):
+        ends = _verify(search, budget, probe)
+    _use_scan(search)
+    looks = {(search.low, search.high): ends}
+    while search.ended is None:
+        known = search.posterior
+        if known is None:
+            raise CannotRunHereError("The ends have no rounds in common.", "For the reasons, see the runs' reports.")
+        pair = known.likeliest
+        look = looks.setdefault(pair, Looks("pair", (search.text(pair[0]), search.text(pair[1]))))
+        search.pair = look.result
+        if known.share >= LIKELY and look.more:
+            _look(search, pair, look, budget, probe)
+        elif known.is_found:
+            search.ended = SearchEnd.CONFIRMED if _agrees(search.pair, search.ends) else SearchEnd.FOUND
+        else:
+            _probe(search, known, budget, probe)
+
+
+def _look(search: Search, pair: tuple[int, int], looks: Looks, budget: float, probe: Probe) -> None:
+    """Measure a pair side by side until its next look, unless a candidate can't be built."""
+    if _is_over(search, budget, looks.seconds(probe), probe) or not all(_is_built(search, at, probe) for at in pair):
+        return
+    probe.say(f"Side by side: {search.text(pair[0])} and {search.text(pair[1])}, {counted(looks.more, 'round')}.")
+    _add_rounds(search, pair, looks.look(probe), probe)
+
+
+def _probe(search: Search, known: Posterior, budget: float, probe: Probe) -> None:
+    """Measure the candidate that is worth most, unless it can't be built."""
+    (at,), rounds = known.next_probes(), known.rounds()
+    if _is_over(search, budget, probe.estimated(2, rounds), probe) or not _is_built(search, at, probe):
+        return
+    left = sum(share > 0.01 for share in known.shares)
+    probe.say(f"Probe: {search.text(at)}, {counted(rounds, 'round')}. The step is at one of {left} places.")
+    for value in (0.0, known.step) if probe.is_parallel else ():
+        guess = replace(search, rounds=[*search.rounds, Round(search.low, at, value)]).posterior
+        if guess and not guess.is_found:
+            probe.build_ahead([search.text(each) for each in guess.next_probes()])
+    texts = [search.text(search.low), search.text(at)]
+    _add_rounds(search, (search.low, at), probe.measure("probe", texts, rounds), probe)
+
+
+def _is_built(search: Search, at: int, probe: Probe) -> bool:
+    """Build a candidate. If that isn't possible, skip it and return False."""
+    reason = "" if search.is_end(at) else probe.why_not(search.text(at))
+    if reason:
+        _skip(search, at, reason, probe)
+    return not reason
+
+
+def _add_rounds(search: Search, pair: tuple[int, int], run: ProbeRun, probe: Probe) -> None:
+    """Add the rounds of two candidates. A candidate without a value is skipped, unless it is an end."""
+    for at in pair:
+        if reason := run.why_not(search.text(at)):
+            if search.is_end(at):
+                raise CannotRunHereError(
+                    f"{search.text(at)} cannot be measured: {reason}.", "Name another with --good or --bad."
+                )
+            _skip(search, at, reason, probe)
+            return
+    search.rounds += [Round(*pair, value) for value in run.differences(search.text(pair[1]), search.text(pair[0]))]
+
+
+def _skip(search: Search, at: int, reason: str, probe: Probe) -> None:
+    search.unknown[at] = reason
+    probe.say(f"{search.text(at)} is skipped: {reason}.")
+
+
+def _is_over(search: Search, budget: float, seconds: float, probe: Probe) -> bool:
+    if probe.spent + seconds <= budget:
+        return False
+    search.ended = SearchEnd.BUDGET
+    return True
+
+
+def _verify(search: Search, budget: float, probe: Probe) -> Looks:
+    """Measure the ends until they are shown to differ. Raises EqualEndpointsError and ReversedEndpointsError."""
+    first, last = search.text(search.low), search.text(search.high)
+    for text in (first, last):
+        if reason := probe.why_not(text):
+            raise CannotRunHereError(
+                f"The end {text} cannot be measured: {reason}.", "Name another with --good or --bad."
+            )
+    looks = Looks("ends", (first, last))
+    most = probe.spent + OF_ENDS * (budget - probe.spent)
+    while looks.more and not (looks.result and probe.spent + looks.seconds(probe) > most):
+        probe.say(f"Verifying the ends: {first} and {last}, {counted(looks.more, 'round')}.")
+        _add_rounds(search, (search.low, search.high), looks.look(probe), probe)
+    ends = looks.result
+    if ends is None:
+        raise CannotRunHereError(f"{first} and {last} have no round in common.", "See the report.md of the run.")
+    search.ends = ends
+    good, bad = (last, first) if search.is_fix else (first, last)
+    scanned = f" Changes between them in the scan, from one round: {search.format_changes(search.changes)}."
+    numbers = f"{ends.clause}.{scanned if search.changes else ''}"
+    if not ends.is_step:
+        raise EqualEndpointsError(
+            f"{good} and {bad} {ends.relation}: {numbers}",
+            "" if looks.more else "Name other ends with --good and --bad.",
+        )
+    if search.is_reversed:
+        raise ReversedEndpointsError(
+            f"{bad} is not worse than {good}: {numbers}",
+            f"If the ends were swapped: --good {bad} --bad {good}",
+        )
+    return looks
+
+
+def _agrees(pair: LookResult | None, ends: LookResult | None) -> bool:
+    """Return whether a pair is shown to differ in the same direction as the ends."""
+    return bool(pair and ends and pair.is_step and (pair.step > 0.0) == (ends.step > 0.0))
+
+
+def _split(search: Search, probe: Probe) -> bool:
+    """Move the ends to the part with the largest change, if the scan has a large opposite change. Returns if it has."""
+    inside = [at for at in sorted(search.scanned) if search.low <= at <= search.high]
+    if len(inside) < 3:
+        return False
+    step = search.scanned[inside[-1]] - search.scanned[inside[0]]
+    sign, enough = (1.0 if step > 0.0 else -1.0), max(search.least_change, SPLITS * abs(step))
+    changes = {at: sign * (search.scanned[at] - search.scanned[before]) for before, at in pairwise(inside)}
+    parts = [[inside[0]]]
+    for at, change in changes.items():
+        if change < -enough:
+            parts.append([])
+        parts[-1].append(at)
+    if len(parts) == 1:
+        return False
+    best = max(parts, key=lambda part: max((changes[at] for at in part[1:]), default=0.0))
+    search.low, search.high = best[0], best[-1]
+    probe.say(
+        f"The releases are not monotone, so only {search.text(search.low)} to {search.text(search.high)} is searched, "
+        "which has the largest change."
+    )
+    return True
+
+
+def _use_scan(search: Search) -> None:
+    """Use the rounds of the scan for the posterior."""
+    values = search.scanned
+    inside = [at for at in values if search.low < at <= search.high] if search.low in values else []
+    search.rounds += [Round(search.low, at, values[at] - values[search.low], is_scan=True) for at in inside]

@@ -1,0 +1,42 @@
+"""How to reproduce a run, with harness and without it."""
+
+import shlex
+from collections.abc import Iterator
+
+from harness.analysis.results import Results
+from harness.model.run import Run
+from harness.model.texts import joined
+from harness.report.blocks import FILES, Block, Code, Section, Text
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """Yield the last section of a report."""
+    yield Section("Reproduce", "reproduce", list(_blocks(results)))
+
+
+def _blocks(results: Results) -> Iterator[Block]:
+    run = results.run
+    own = [scenario.path.name for scenario in run.scenarios if scenario.name in run.scripts]
+    if own:
+        verb, them = ("isn't", "it") if len(own) == 1 else ("aren't", "them")
+        yield Text(
+            f"{joined(own)} {verb} part of the project. First, save {them} from “Run details” to the path in the "
+            "command.",
+            where=FILES,
+        )
+    yield Code(command(run), where=FILES)
+    yield Text("To write this report again from the stored launches:", where=FILES)
+    yield Code(shlex.join(["harness", "report", run.shown_folder]), where=FILES)
+    if results.found.series:
+        yield Text(
+            "To run the main comparison without harness, write bundle/repro.py: a script that needs only Python and "
+            "TensorFlow, or Docker. Its first lines have the commands. For other cells, add -s, -e and -a.",
+            where=FILES,
+        )
+        yield Code(shlex.join(["harness", "bundle", run.shown_folder]), where=FILES)
+
+
+def command(run: Run) -> str:
+    """Return the command of the run, with the seed."""
+    seeded = any(word == "--seed" or word.startswith("--seed=") for word in run.command)
+    return shlex.join([*run.command, *([] if seeded else ["--seed", str(run.plan.seed)])])

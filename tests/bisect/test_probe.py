@@ -1,0 +1,181 @@
+"""Real launches of a scenario without TensorFlow: what a search measures, keeps, and takes up again."""
+
+import json
+from contextlib import nullcontext
+
+import pytest
+
+from harness import session
+from harness.bisect import probe, run
+from harness.bisect.folder import StepLog, create_folder, read_request
+from harness.bisect.probe import Probe
+from harness.bisect.request import BisectRequest
+from harness.bisect.search import EqualEndpointsError, SearchEnd
+from harness.model.errors import UsageError
+from harness.report import markdown
+
+HEADER = """\
+# /// script
+# requires-python = ">=3.6"
+# dependencies = []
+#
+# [tool.harness]
+# title = "Slower in the new one"
+# source = "https://example.org/question"
+#
+# [tool.harness.axes]
+# work = ["changed", "same"]
+# ///
+"""
+
+SLOWER = (
+    HEADER
+    + """
+def scenario(bench, work):
+    count = 20000 if bench.environment == "new" and work == "changed" else 1000
+    bench.measure(lambda: sum(range(count)))
+"""
+)
+
+
+class Said(session.Listener):
+    def __init__(self):
+        self.lines = []
+        self.launched = 0
+
+    def say(self, sentence):
+        self.lines.append(sentence)
+
+    def end(self, launch):
+        self.launched += 1
+
+
+@pytest.fixture
+def asked(harness, write_scenario, monkeypatch):
+    """Asks for a search in launches as short as can be."""
+    write_scenario("slower", SLOWER)
+    monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
+    monkeypatch.setenv("HARNESS_MACHINE_LOCK", str(harness.root / "lock"))
+    monkeypatch.chdir(harness.root)
+    monkeypatch.setattr(probe, "SEARCH_WARMUP", 0.01)
+    monkeypatch.setattr(probe, "SEARCH_MEASURE", 0.05)
+
+    def ask(work="changed", **changes):
+        return BisectRequest(scenario="slower", axes={"work": work}, backend="local", **changes)
+
+    return ask
+
+
+def test_a_search_is_measured_kept_reported_and_taken_up_without_a_launch(asked):
+    request = asked(good="old", bad="new")
+    folder = create_folder(request)
+    first = Said()
+    found = run.bisect(request, folder, first)
+    assert found.search.ended is SearchEnd.CONFIRMED
+    assert found.sections[0].blocks[0].words.startswith("the time per step rose between old and new: new takes ×")
+    # three rounds and a control, and no pilot; a round that others disturbed is made again
+    assert (first.launched >= 9, first.launched % 3) == (True, 0)
+    assert "# Bisect: slower" in (folder / "report.md").read_text()
+    again = Said()
+    taken_up = run.bisect(read_request(folder), folder, again)
+    assert again.launched == 0
+    assert markdown.full(taken_up.sections) == markdown.full(found.sections)
+
+
+def test_ends_that_do_not_differ_leave_a_report_with_the_numbers(asked):
+    request = asked("same", good="old", bad="new", margin=0.9)
+    folder = create_folder(request)
+    with pytest.raises(EqualEndpointsError, match="old and new do not differ: new takes ×") as raised:
+        run.bisect(request, folder, Said())
+    assert raised.value.exit == 3
+    assert "the ends do not differ" in (folder / "report.md").read_text()
+
+
+def test_ends_that_more_rounds_may_tell_apart_are_told_with_the_command_that_measures_them(asked, monkeypatch):
+    def unclear(*_):
+        raise EqualEndpointsError("old and new are not shown to differ.")
+
+    monkeypatch.setattr(run, "narrow", unclear)
+    request = asked(good="old", bad="new", budget=120.0)
+    folder = create_folder(request)
+    with pytest.raises(EqualEndpointsError) as raised:
+        run.bisect(request, folder, Said())
+    assert raised.value.advice == f"To resume: harness bisect --resume {folder} --budget 4m"
+
+
+def test_a_cell_is_one_value_of_each_axis_and_nothing_is_left_of_what_is_refused(asked):
+    request = BisectRequest(scenario="slower", good="old", bad="new", backend="local")
+    folder = create_folder(request)
+    with pytest.raises(UsageError, match="these are 2: work is open") as raised:
+        run.bisect(request, folder, Said())
+    assert "-a work=changed" in raised.value.advice
+    assert not folder.exists()
+
+
+def test_an_environment_that_cannot_be_had_is_told_why_and_kept(asked, tmp_path):
+    said = Said()
+    made = Probe(tmp_path / "search", BisectRequest(scenario="slower", backend="local"), said)
+    why = made.why_not("tf9")
+    assert "There is no environment 'tf9'" in why
+    (step,) = [json.loads(line) for line in (tmp_path / "search" / "steps.jsonl").read_text().splitlines()]
+    assert step["why"] == why
+    again = Probe(tmp_path / "search", BisectRequest(scenario="slower", backend="local"), said)
+    assert again.why_not("tf9") == why
+    assert again.why_not("old") == ""
+
+
+def test_a_torn_line_of_the_steps_is_passed_over(asked, tmp_path):
+    (tmp_path / "steps.jsonl").write_text('{"key": "[\\"kept\\", \\"a\\"]", "value": 3}\n{"key": "torn')
+    log = StepLog(tmp_path)
+    assert log.next(["kept", "a"])["value"] == 3
+    assert log.next(["kept", "a"]) is None
+
+
+def test_steps_are_read_again_in_order_by_key(tmp_path):
+    log = StepLog(tmp_path / "search")
+    for number in range(3):
+        log.append(("probe", number % 2), run=str(number))
+    again = StepLog(tmp_path / "search")
+    assert [again.next(["probe", 0])["run"] for _ in range(2)] == ["0", "2"]
+    assert again.next(["probe", 1])["run"] == "1"
+
+
+@pytest.fixture
+def built(monkeypatch):
+    """Record the environments that are built, each with whether the machine is locked for it."""
+    built = []
+
+    def build(self, text, lock):
+        built.append((text, not isinstance(lock, nullcontext)))
+        return "it was yanked" if text == "c2" else ""
+
+    monkeypatch.setattr(Probe, "_build_now", build)
+    return built
+
+
+def test_with_few_cpus_nothing_is_built_during_a_measurement(asked, tmp_path, built):
+    with Probe(tmp_path, asked(), Said(), cpus=2) as made:
+        made.build_ahead(["c1"])
+        assert built == []
+        assert made.why_not("c1") == ""
+    assert built == [("c1", True)]
+
+
+def test_with_more_cpus_environments_are_built_ahead_and_once(asked, tmp_path, built):
+    with Probe(tmp_path, asked(), Said(), cpus=8) as made:
+        made.build_ahead(["c1", "c2"])
+        made.build_ahead(["c1"])
+        assert made.why_not("c1") == ""
+        assert made.why_not("c2") == "it was yanked"
+    assert built == [("c1", False), ("c2", False)]
+
+
+def test_rounds_of_several_runs_are_compared_together(asked, tmp_path):
+    cell = BisectRequest(scenario="slower", axes={"work": "changed"}, backend="local")
+    made = Probe(tmp_path / "search", cell, Said())
+    first, second = (made.measure("ends", ["old", "new"], rounds, with_control=True) for rounds in (1, 2))
+    both = second.after(first)
+    assert both.differences("new", "old") == first.differences("new", "old") + second.differences("new", "old")
+    compared = both.compare("new", "old")
+    assert compared.rounds == 3
+    assert compared.what.startswith("new takes ×")
