@@ -19,6 +19,12 @@ PATIENCE = 60.0
 
 _POLL = 0.2
 
+#: The start of a URL or of a keyword with its value. A DSN with a mistake isn't taken for a path, which is printed.
+_DSN = re.compile(r"\s*([A-Za-z][\w.+-]*:/|[A-Za-z]\w*\s*=)")
+
+#: The parts of a DSN that are printed, if their values are plain. Another value may contain a password.
+_SHOWN = {"host": r"@?[\w.,:/-]+", "port": r"[\d,]+", "dbname": r"[\w.-]+"}
+
 _ANOTHER = "Name another file with HARNESS_HISTORY."
 
 #: The advisory lock of PostgreSQL that a writer holds: any number that others hardly take.
@@ -30,7 +36,7 @@ Row = tuple[Any, ...]
 class Database(Protocol):
     """Statements have `%s` for each value."""
 
-    #: As sentences name it; of a DSN without its password.
+    #: The name for messages: a path, or the host, the port and the database of a DSN.
     name: str
 
     #: Whether tables can be made in it now.
@@ -73,10 +79,9 @@ def connect(place: str, *, writing: bool, fresh: bool, told: Callable[[str], obj
     CannotRunHereError where it is not let go, and where the database cannot be reached; DamagedError for a file that is
     no database, which is moved aside where all is to be made `fresh`.
     """
-    is_dsn = re.match(r"postgres(ql)?://", place) or re.search(r"\b(dbname|host|service)\s*=", place)
     return (
         _Postgres(place, told, writing=writing or fresh)
-        if is_dsn
+        if _DSN.match(place)
         else _DuckDB(Path(place), told, writing=writing, fresh=fresh)
     )
 
@@ -218,21 +223,25 @@ class _Postgres:
             ) from None
         from psycopg import conninfo
 
+        # libpq knows only the lower case of the scheme
+        dsn = re.sub(r"^\s*postgres(ql)?(?=://)", "postgresql", dsn, flags=re.IGNORECASE)
         try:
-            named = conninfo.conninfo_to_dict(dsn)
-            self.name = conninfo.make_conninfo("", **{key: value for key, value in named.items() if key != "password"})
+            named = {key: str(value) for key, value in conninfo.conninfo_to_dict(dsn).items()}
         except psycopg.ProgrammingError:
             raise UsageError(
                 "HARNESS_HISTORY looks like a DSN of PostgreSQL, and cannot be read as one.",
-                "For example: postgresql://me@host/history",
+                "For example: postgresql://me@host/history. The path of a file can start with ./",
             ) from None
+        shown = {key: named[key] for key in _SHOWN if key in named}
+        is_plain = all(re.fullmatch(_SHOWN[key], value) for key, value in shown.items())
+        self.name = (conninfo.make_conninfo("", **shown) if is_plain else "") or "a DSN"
+        secrets = [value for key, value in named.items() if value and not (is_plain and key in shown)]
+        self._secrets = sorted(secrets, key=len, reverse=True)
         try:
             self._connection = psycopg.connect(dsn, connect_timeout=10)
-        except psycopg.OperationalError as error:
-            secret = str(named.get("password") or "")
-            said = _first(error).replace(secret, "***") if secret else _first(error)
+        except psycopg.Error as error:
             raise CannotRunHereError(
-                f"The history in PostgreSQL ({self.name}) cannot be reached: {said}",
+                f"The history in PostgreSQL ({self.name}) cannot be reached: {self._without_secrets(error)}",
                 "Start the server, or name another history with HARNESS_HISTORY.",
             ) from None
         if not writing:
@@ -249,6 +258,13 @@ class _Postgres:
         except BaseException:
             self._connection.close()
             raise
+
+    def _without_secrets(self, error: Exception) -> str:
+        """Return what libpq or the server says, without the parts of the DSN that are not printed."""
+        said = _first(error)
+        for secret in self._secrets:
+            said = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", said)
+        return said
 
     def _holder(self) -> str:
         """Become the one writer; empty if that went well, else who is it."""
@@ -277,7 +293,8 @@ class _Postgres:
         try:
             yield
         except psycopg.Error as error:
-            raise CannotRunHereError(f"The history in PostgreSQL ({self.name}) says: {_first(error)}") from None
+            said = self._without_secrets(error)
+            raise CannotRunHereError(f"The history in PostgreSQL ({self.name}) says: {said}") from None
 
     def append(self, kind: str, document: object) -> None:
         self.do(
