@@ -1,10 +1,12 @@
 """Where an index is kept: a DuckDB file or a PostgreSQL database. One schema and the same statements for both."""
 
 import atexit
+import errno
 import gc
 import json
 import os
 import re
+import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -129,6 +131,8 @@ class _DuckDB:
             """Open the file; empty if that went well, else by whom it is held."""
             try:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
+                if self.may_create and not self._path.exists():
+                    _make(self._path)
                 found.append(duckdb.connect(str(self._path), read_only=not self.may_create))
             except duckdb.IOException as error:
                 held = re.search(r"lock is held in (\S+) \(PID (\d+)", str(error))
@@ -136,9 +140,8 @@ class _DuckDB:
                     return f"process {held[2]} ({Path(held[1]).name})" if held else "another process"
                 if "valid DuckDB database" in str(error):
                     raise _damaged(self._path, "it is no DuckDB database") from None
-                raise CannotRunHereError(
-                    f"The history {self._path} cannot be opened: {_first(error)}", _ANOTHER
-                ) from None
+                told = f"The history {self._path} cannot be opened: {_first(error)}"
+                raise CannotRunHereError(told, _advice(error) or _ANOTHER) from None
             except OSError as error:
                 raise CannotRunHereError(
                     f"The history {self._path} cannot be written: {error.strerror}.", _ANOTHER
@@ -166,7 +169,8 @@ class _DuckDB:
         try:
             yield
         except duckdb.Error as error:
-            raise CannotRunHereError(f"The history {self.name} cannot be used: DuckDB says {_first(error)}") from None
+            told = f"The history {self.name} cannot be used: DuckDB says {_first(error)}"
+            raise CannotRunHereError(told, _advice(error)) from None
 
     def _beside(self, kind: str) -> Path:
         return self._path.with_name(f"{self._path.stem}.{kind}.jsonl")
@@ -201,9 +205,9 @@ class _DuckDB:
         if not self._is_open:  # the process is ending
             return
         try:
-            if self.may_create:
+            if self.may_create and done:
                 with self._telling():
-                    self._connection.execute("COMMIT" if done else "ROLLBACK")
+                    self._connection.execute("COMMIT")
         finally:
             self._leave()
 
@@ -235,8 +239,8 @@ class _Postgres:
         shown = {key: named[key] for key in _SHOWN if key in named}
         is_plain = all(re.fullmatch(_SHOWN[key], value) for key, value in shown.items())
         self.name = (conninfo.make_conninfo("", **shown) if is_plain else "") or "a DSN"
-        secrets = [value for key, value in named.items() if value and not (is_plain and key in shown)]
-        self._secrets = sorted(secrets, key=len, reverse=True)
+        hidden = [value for key, value in named.items() if value and not (is_plain and key in shown)]
+        self._secrets = sorted(hidden, key=len, reverse=True)
         try:
             self._connection = psycopg.connect(dsn, connect_timeout=10)
         except psycopg.Error as error:
@@ -318,6 +322,26 @@ class _Postgres:
             self._connection.close()
 
 
+def _make(path: Path) -> None:
+    """Create an empty database with all its bytes or not at all, even if the disk is full or the process is killed.
+
+    If another process has created the file meanwhile, its file stays. Raises OSError and duckdb.IOException.
+    """
+    import duckdb
+
+    part = path.with_name(f".{path.name[:60]}.{secrets.token_hex(4)}.part")
+    try:
+        duckdb.connect(str(part)).close()
+        try:
+            os.link(part, path)
+        except FileExistsError:
+            pass
+        except OSError:  # the file system has no hard links
+            part.rename(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def _wait(name: str, holder: Callable[[], str], told: Callable[[str], object]) -> None:
     """Until nobody holds the history. Raises CannotRunHereError after PATIENCE seconds, with who does."""
     until, waiting = time.monotonic() + PATIENCE, False
@@ -346,6 +370,10 @@ def _lines(lines: Iterable[str], path: Path) -> Iterable[Any]:
                 yield json.loads(line)
             except (ValueError, RecursionError):
                 raise DamagedError(f"{path}, line {number},", "it is no JSON") from None
+
+
+def _advice(error: Exception) -> str:
+    return "Make room, then use the command again." if os.strerror(errno.ENOSPC) in str(error) else ""
 
 
 def _first(error: Exception) -> str:
