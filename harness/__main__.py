@@ -5,6 +5,14 @@ import sys
 
 def main() -> None:
     """Run the command line. On Windows, whose Python has not all that it imports, say what works there."""
+    try:
+        import signal  # noqa: PLC0415 - takes long enough to be interrupted
+
+        # until `interruptible` handles signals, Ctrl-C ends the process as `kill` does: without a traceback
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+    except KeyboardInterrupt:
+        sys.exit(130)  # Exit.INTERRUPTED
     if sys.platform == "win32":
         print(
             "harness: The harness needs Linux, and this computer runs Windows.\n"

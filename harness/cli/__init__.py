@@ -112,13 +112,15 @@ def main() -> None:
             os.write(sys.stdout.fileno(), f"{answer(app, line)}\n".encode())
         return
     try:
-        # typer itself ends what is interrupted with 130, and says nothing
+        # typer itself ends what is interrupted with 130, and says nothing, once it has begun
         with interruptible(lambda count: "harness: interrupted." if count == 1 else ""):
             try:
                 app()
             finally:
                 with suppress(BrokenPipeError):  # the reader has gone
                     sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.exit(Exit.INTERRUPTED)
     except FileError as error:
         say_problems(error.problems)
         sys.exit(error.exit)

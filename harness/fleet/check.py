@@ -7,6 +7,7 @@ whole interval of the ratio of their times is below the margin.
 import json
 import math
 import os
+import signal
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -231,12 +232,21 @@ def _launched(
     pool: ProcessPoolExecutor, planned: Planned, slots: Sequence[Slot], places: Iterable[int]
 ) -> dict[int, Sequence[Launch]]:
     """Make the launches in some of the slots at the same time; return those of each slot."""
-    going = {at: pool.submit(_launches, planned, slots, at) for at in places}
+    # a process prints a traceback if Ctrl-C comes while it starts or waits for work
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        going = {at: pool.submit(_launches, planned, slots, at) for at in places}
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     return {at: each.result() for at, each in going.items()}
 
 
 def _launches(planned: Planned, slots: Sequence[Slot], at: int) -> Sequence[Launch]:
     """Make the launches of a run in one slot, in a separate process that is pinned to the slot's CPUs."""
-    with tempfile.TemporaryDirectory() as folder:
-        request = replace(planned.request, results=Path(folder))
-        return run(replace(planned, request=request), slots=slots, at=at, wait=True).results.launches
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        with tempfile.TemporaryDirectory() as folder:
+            request = replace(planned.request, results=Path(folder))
+            return run(replace(planned, request=request), slots=slots, at=at, wait=True).results.launches
+    finally:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

@@ -25,7 +25,7 @@ from harness.fleet import check, ssh
 from harness.fleet.merge import Merged, merge
 from harness.fleet.parcel import Parcel, packed
 from harness.fleet.shell import ShellCommand, script
-from harness.machine.lock import machine_to_itself
+from harness.machine.lock import is_held, machine_to_itself
 from harness.machine.slots import Slot
 from harness.model.errors import CannotRunHereError, Exit, FileError, UsageError
 from harness.model.run import StopReason
@@ -211,7 +211,9 @@ def resume(
     count = int(slots) if slots.isdecimal() and not asked.on else asked.slots
     with _places(asked.on, count, given, listener.say) as places:
         if not asked.on:
-            _wait_for_machine(listener, wait=wait)
+            # if the command was killed a moment ago, its shards are still stopping
+            is_stopping = any(is_held(lock) for lock in (path / SHARDS).glob("*/*/.lock"))
+            _wait_for_machine(listener, wait=wait or is_stopping)
         return _Fleet(RunFolder(path), asked, listener.say, longer).run(places)
 
 

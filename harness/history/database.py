@@ -1,10 +1,12 @@
 """Where an index is kept: a DuckDB file or a PostgreSQL database. One schema and the same statements for both."""
 
 import atexit
+import errno
 import gc
 import json
 import os
 import re
+import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +21,12 @@ PATIENCE = 60.0
 
 _POLL = 0.2
 
+#: The start of a URL or of a keyword with its value. A DSN with a mistake isn't taken for a path, which is printed.
+_DSN = re.compile(r"\s*([A-Za-z][\w.+-]*:/|[A-Za-z]\w*\s*=)")
+
+#: The parts of a DSN that are printed, if their values are plain. Another value may contain a password.
+_SHOWN = {"host": r"@?[\w.,:/-]+", "port": r"[\d,]+", "dbname": r"[\w.-]+"}
+
 _ANOTHER = "Name another file with HARNESS_HISTORY."
 
 #: The advisory lock of PostgreSQL that a writer holds: any number that others hardly take.
@@ -30,7 +38,7 @@ Row = tuple[Any, ...]
 class Database(Protocol):
     """Statements have `%s` for each value."""
 
-    #: As sentences name it; of a DSN without its password.
+    #: The name for messages: a path, or the host, the port and the database of a DSN.
     name: str
 
     #: Whether tables can be made in it now.
@@ -73,10 +81,9 @@ def connect(place: str, *, writing: bool, fresh: bool, told: Callable[[str], obj
     CannotRunHereError where it is not let go, and where the database cannot be reached; DamagedError for a file that is
     no database, which is moved aside where all is to be made `fresh`.
     """
-    is_dsn = re.match(r"postgres(ql)?://", place) or re.search(r"\b(dbname|host|service)\s*=", place)
     return (
         _Postgres(place, told, writing=writing or fresh)
-        if is_dsn
+        if _DSN.match(place)
         else _DuckDB(Path(place), told, writing=writing, fresh=fresh)
     )
 
@@ -124,6 +131,8 @@ class _DuckDB:
             """Open the file; empty if that went well, else by whom it is held."""
             try:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
+                if self.may_create and not self._path.exists():
+                    _make(self._path)
                 found.append(duckdb.connect(str(self._path), read_only=not self.may_create))
             except duckdb.IOException as error:
                 held = re.search(r"lock is held in (\S+) \(PID (\d+)", str(error))
@@ -131,9 +140,8 @@ class _DuckDB:
                     return f"process {held[2]} ({Path(held[1]).name})" if held else "another process"
                 if "valid DuckDB database" in str(error):
                     raise _damaged(self._path, "it is no DuckDB database") from None
-                raise CannotRunHereError(
-                    f"The history {self._path} cannot be opened: {_first(error)}", _ANOTHER
-                ) from None
+                told = f"The history {self._path} cannot be opened: {_first(error)}"
+                raise CannotRunHereError(told, _advice(error) or _ANOTHER) from None
             except OSError as error:
                 raise CannotRunHereError(
                     f"The history {self._path} cannot be written: {error.strerror}.", _ANOTHER
@@ -161,7 +169,8 @@ class _DuckDB:
         try:
             yield
         except duckdb.Error as error:
-            raise CannotRunHereError(f"The history {self.name} cannot be used: DuckDB says {_first(error)}") from None
+            told = f"The history {self.name} cannot be used: DuckDB says {_first(error)}"
+            raise CannotRunHereError(told, _advice(error)) from None
 
     def _beside(self, kind: str) -> Path:
         return self._path.with_name(f"{self._path.stem}.{kind}.jsonl")
@@ -196,9 +205,9 @@ class _DuckDB:
         if not self._is_open:  # the process is ending
             return
         try:
-            if self.may_create:
+            if self.may_create and done:
                 with self._telling():
-                    self._connection.execute("COMMIT" if done else "ROLLBACK")
+                    self._connection.execute("COMMIT")
         finally:
             self._leave()
 
@@ -218,21 +227,25 @@ class _Postgres:
             ) from None
         from psycopg import conninfo
 
+        # libpq knows only the lower case of the scheme
+        dsn = re.sub(r"^\s*postgres(ql)?(?=://)", "postgresql", dsn, flags=re.IGNORECASE)
         try:
-            named = conninfo.conninfo_to_dict(dsn)
-            self.name = conninfo.make_conninfo("", **{key: value for key, value in named.items() if key != "password"})
+            named = {key: str(value) for key, value in conninfo.conninfo_to_dict(dsn).items()}
         except psycopg.ProgrammingError:
             raise UsageError(
                 "HARNESS_HISTORY looks like a DSN of PostgreSQL, and cannot be read as one.",
-                "For example: postgresql://me@host/history",
+                "For example: postgresql://me@host/history. The path of a file can start with ./",
             ) from None
+        shown = {key: named[key] for key in _SHOWN if key in named}
+        is_plain = all(re.fullmatch(_SHOWN[key], value) for key, value in shown.items())
+        self.name = (conninfo.make_conninfo("", **shown) if is_plain else "") or "a DSN"
+        hidden = [value for key, value in named.items() if value and not (is_plain and key in shown)]
+        self._secrets = sorted(hidden, key=len, reverse=True)
         try:
             self._connection = psycopg.connect(dsn, connect_timeout=10)
-        except psycopg.OperationalError as error:
-            secret = str(named.get("password") or "")
-            said = _first(error).replace(secret, "***") if secret else _first(error)
+        except psycopg.Error as error:
             raise CannotRunHereError(
-                f"The history in PostgreSQL ({self.name}) cannot be reached: {said}",
+                f"The history in PostgreSQL ({self.name}) cannot be reached: {self._without_secrets(error)}",
                 "Start the server, or name another history with HARNESS_HISTORY.",
             ) from None
         if not writing:
@@ -249,6 +262,13 @@ class _Postgres:
         except BaseException:
             self._connection.close()
             raise
+
+    def _without_secrets(self, error: Exception) -> str:
+        """Return what libpq or the server says, without the parts of the DSN that are not printed."""
+        said = _first(error)
+        for secret in self._secrets:
+            said = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", said)
+        return said
 
     def _holder(self) -> str:
         """Become the one writer; empty if that went well, else who is it."""
@@ -277,7 +297,8 @@ class _Postgres:
         try:
             yield
         except psycopg.Error as error:
-            raise CannotRunHereError(f"The history in PostgreSQL ({self.name}) says: {_first(error)}") from None
+            said = self._without_secrets(error)
+            raise CannotRunHereError(f"The history in PostgreSQL ({self.name}) says: {said}") from None
 
     def append(self, kind: str, document: object) -> None:
         self.do(
@@ -299,6 +320,26 @@ class _Postgres:
                 self.keep()
         finally:
             self._connection.close()
+
+
+def _make(path: Path) -> None:
+    """Create an empty database with all its bytes or not at all, even if the disk is full or the process is killed.
+
+    If another process has created the file meanwhile, its file stays. Raises OSError and duckdb.IOException.
+    """
+    import duckdb
+
+    part = path.with_name(f".{path.name[:60]}.{secrets.token_hex(4)}.part")
+    try:
+        duckdb.connect(str(part)).close()
+        try:
+            os.link(part, path)
+        except FileExistsError:
+            pass
+        except OSError:  # the file system has no hard links
+            part.rename(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _wait(name: str, holder: Callable[[], str], told: Callable[[str], object]) -> None:
@@ -329,6 +370,10 @@ def _lines(lines: Iterable[str], path: Path) -> Iterable[Any]:
                 yield json.loads(line)
             except (ValueError, RecursionError):
                 raise DamagedError(f"{path}, line {number},", "it is no JSON") from None
+
+
+def _advice(error: Exception) -> str:
+    return "Make room, then use the command again." if os.strerror(errno.ENOSPC) in str(error) else ""
 
 
 def _first(error: Exception) -> str:

@@ -114,7 +114,7 @@ class History:
 
     @property
     def name(self) -> str:
-        """Where it is: a path, or a DSN without its password."""
+        """Where it is: a path, or the host, the port and the database of a DSN."""
         return self._database.name
 
     def add(self, summary: Summary) -> bool:

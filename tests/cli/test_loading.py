@@ -1,6 +1,7 @@
 """What a command loads: nothing of fleets, of an engine or of GPUs unless it needs that."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -68,3 +69,40 @@ def test_a_run_loads_fleets_for_slots_alone(harness: Harness, more: list[str], i
     found = loaded(harness.root, *asked, "--warmup", "1ms", "--measure", "5ms", *more)
     assert bool(of(FLEET, found)) is is_loaded
     assert not of(ENGINE, found)
+
+
+#: Sends this process SIGINT when a module is first imported, and runs the command.
+INTERRUPTED = """
+import os, signal, sys
+from harness.__main__ import main
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            sys.meta_path.remove(finder)
+            os.kill(os.getpid(), signal.SIGINT)
+
+module, finder = sys.argv.pop(1), Finder()
+sys.meta_path.insert(0, finder)
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["typing", "typer", "harness.cli.messages", "harness.cli.scenarios", "tomllib"])
+def test_an_interruption_while_modules_load_prints_no_traceback(module: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", INTERRUPTED, module, "scenarios", "list"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert done.returncode in (-signal.SIGINT, 130), done.stderr
+    assert done.stderr.strip() in ("", "harness: interrupted.")
+
+
+def test_an_ignored_interruption_stays_ignored_while_modules_load() -> None:
+    ignoring = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN){INTERRUPTED}"
+    command = [sys.executable, "-c", ignoring, "typer", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,6 +1,7 @@
 """A disk that is full at each write: nothing that was finished is lost, and the run goes on once there is room."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -210,6 +211,27 @@ def test_an_index_of_the_history_outlives_a_full_disk(disk: Path) -> None:
     with History.open(where, writing=True) as history:
         assert history.add(replace(made, run="later"))
         assert {made.run, "later"} <= {each.run for each in history.runs()}
+
+
+@pytest.mark.parametrize("left", range(0, 20_000, 4096))
+def test_a_new_history_on_a_full_disk_is_whole_or_absent(disk: Path, left: int) -> None:
+    """The files of DuckDB have three pages of 4 KiB when they are new."""
+    where = str(disk / "history" / "runs.duckdb")
+    made = summarise(Results(run(), [launch()], registry.by_hand))
+    full.fill(disk)
+    os.truncate(disk / full.FILLER, (disk / full.FILLER).stat().st_size - left)
+
+    def add() -> None:
+        with History.open(where, writing=True) as history:
+            history.add_all([replace(made, run=str(number), commit=LONG) for number in range(100)])
+
+    with pytest.raises(CannotRunHereError, match="Make room"):
+        add()
+    (disk / full.FILLER).unlink()
+    add()
+    with History.open(where) as history:
+        assert len(history.runs()) == 100
+    assert [each.name for each in (disk / "history").iterdir()] == ["runs.duckdb"]
 
 
 def test_a_secret_that_cannot_be_kept_signs_nothing(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,6 +101,8 @@ MERGING = [
 
 #: ... and what adds them to a history.
 ADDING = [
+    ("os:link", 1, "before"),
+    ("os:link", 1, "after"),
     ("harness.history.index:_prepare", 1, "after"),
     ("harness.history.index:History._insert", 1, "after"),
     ("harness.history.index:History._insert", 3, "after"),

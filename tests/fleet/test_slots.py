@@ -19,7 +19,7 @@ from harness.files import data_dir
 from harness.fleet import check
 from harness.fleet.check import Checked
 from harness.fleet.shell import ShellCommand, script
-from harness.machine.lock import machine_to_itself
+from harness.machine.lock import exclusive, machine_to_itself
 from harness.machine.slots import Slot
 from harness.session.resuming import slot_of
 from harness.store.folder import RunFolder
@@ -108,6 +108,37 @@ def test_an_interruption_ends_all_slots_and_what_is_missing_is_measured_later(ha
     again = harness("matrix", "--resume", str(harness.run))
     assert again.returncode == 0, again.stderr
     assert is_whole(harness.run)
+
+
+def test_a_run_whose_command_was_killed_is_resumed_at_once(harness: Harness) -> None:
+    process = harness.start(
+        "matrix", *PLAN, "--backend", "local", "--warmup", "1ms", "--measure", "50ms", "--seed", "1"
+    )
+    assert process.stderr
+    assert process.stdout
+    read_until(process.stderr, "round 1")
+    with process:
+        process.kill()
+    resumed = harness("matrix", "--resume", str(harness.run))
+    assert resumed.returncode == 0, resumed.stderr
+    assert is_whole(harness.run)
+
+
+def test_a_resumed_run_waits_for_its_own_shards_only(harness: Harness) -> None:
+    done = harness.matrix(*PLAN, "--warmup", "1ms", "--measure", "5ms")
+    assert done.returncode == 0, done.stderr
+    shard = next((harness.run / "shards").glob("*/*/.lock"))
+    with machine_to_itself():
+        refused = harness("matrix", "--resume", str(harness.run))
+    assert refused.returncode == 4
+    assert "Another run is measuring on this machine" in refused.stderr
+    with machine_to_itself(), exclusive(shard, ""):
+        process = harness.start("matrix", "--resume", str(harness.run))
+        assert process.stderr
+        read_until(process.stderr, "Waiting for it.")
+    with process:
+        process.communicate(timeout=120)
+    assert process.returncode == 0
 
 
 def test_slots_of_a_machine_that_is_held_are_not_used(harness: Harness) -> None:
