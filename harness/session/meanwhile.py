@@ -87,7 +87,7 @@ class _Told(WalkListener):
         self._progress(Step(cell.environment, f"pilot: {cell}"))
 
     def skip(self, launches: int) -> None:
-        """Launches aren't needed."""
+        """Do nothing: launches that are skipped have no pilot."""
 
     def turn(self, number: int, turns: int) -> None:
         """Pilots take no turns."""
@@ -99,7 +99,7 @@ class _Told(WalkListener):
         """How long the run takes is not known yet."""
 
     def end(self, launch: Launch) -> None:
-        """A launch has ended. Success isn't reported."""
+        """Report a failed pilot. Success isn't reported."""
         if launch.status is not Status.OK:
             told = f"pilot: {launch.cell}: {launch.status.value}"
             self._progress(Step(launch.cell.environment, f"{told}: {launch.error}" if launch.error else told))

@@ -217,7 +217,7 @@ def test_an_index_of_the_history_outlives_a_full_disk(disk: Path) -> None:
 def test_a_new_history_on_a_full_disk_is_whole_or_absent(disk: Path, left: int) -> None:
     """The files of DuckDB have three pages of 4 KiB when they are new."""
     where = str(disk / "history" / "runs.duckdb")
-    made = summarise(Results(run(), [launch()], registry.by_hand))
+    made = summarise(Results(run(), [launch()]))
     full.fill(disk)
     os.truncate(disk / full.FILLER, (disk / full.FILLER).stat().st_size - left)
 
