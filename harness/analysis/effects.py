@@ -8,7 +8,7 @@ edition, 2005, chapter 5. Over a complete factorial of cells, on the log scale, 
                               remaining axes
 
 A round is a block: the effects are computed in each one, so what slows a whole round cancels, and their mean and t
-interval are over rounds, as those of a ratio are. docs/explanation/how-it-measures.md has an example, and what this
+interval are over rounds, as those of a ratio are. docs/explanation/other-analyses.md has an example, and what this
 cannot tell.
 """
 

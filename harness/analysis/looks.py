@@ -10,7 +10,7 @@ Such looks share a level of their own, as large as that of a run as planned, or 
 DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983. Every look judges all rounds until
 then, so the chance of a wrong verdict at any look is at most the sum of their levels (Bonferroni). A verdict is wrong
 on one side only, and a level of 5 % is 2.5 % on each side: so the plan's own end and all other looks together show a
-wrong verdict in at most 5 % of runs. docs/dev/validation/simulation.md has what comes of it.
+wrong verdict in at most 5 % of runs. docs/dev/validation/simulation-stopping.md has what comes of it.
 """
 
 import math
@@ -28,8 +28,8 @@ LOOKS = (3, 4, 5, 6, 8, 10, 13, 17, 22, 29, 38, 50, 65, 85)
 #: ... and what these looks share, of the level: intervals that stop by width are wrong a little more often than 5 %.
 SETTLING = 0.5
 
-#: ... and the one from which on an interval may be narrow enough (docs/dev/validation/simulation.md has what earlier
-#: looks do to coverage).
+#: ... and the one from which on an interval may be narrow enough (docs/dev/validation/simulation-stopping.md has
+#: what earlier looks do to coverage).
 FIRST_LOOK = 6
 
 #: With fewer rounds no verdict is shown.

@@ -15,8 +15,8 @@ is worth less or more, by Smyth's estimate of d0:
 A group's residual is that of cells whose samples scatter within launches as those of the comparison's louder cell do:
 if samples of a cell scatter more, so do its launches. So the prior depends on what is known of a variance from another
 source, as in M. A. Sartor et al., "Intensity-based hierarchical Bayes method improves testing for differentially
-expressed genes in microarray experiments", BMC Bioinformatics 7:538, 2006. docs/dev/validation/simulation.md has the
-error rates.
+expressed genes in microarray experiments", BMC Bioinformatics 7:538, 2006.
+docs/dev/validation/simulation-variability.md has the error rates.
 """
 
 import math

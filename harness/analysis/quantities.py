@@ -8,7 +8,7 @@ A launch's growth is the slope of the process's memory over the later half of it
 method of linear and polynomial regression analysis", Proceedings of the KNAW 53, 1950, and P. K. Sen, "Estimates of the
 regression coefficient based on Kendall's tau", JASA 63, 1968: the median of the slopes between all pairs of points.
 Memory that is allocated once (a thread's arena) changes a least squares slope by up to 1.5 times its size over the
-calls, and the median hardly; pools fill in the first half. docs/dev/validation/simulation.md compares the two.
+calls, and the median hardly; pools fill in the first half. docs/dev/validation/simulation-trends.md compares the two.
 """
 
 import itertools

@@ -125,7 +125,7 @@ STATISTICS: tuple[Statistic[Times], ...] = (
 
 
 #: What the statistic of page faults is called, and what one takes, in seconds: 2.3 µs was measured on a virtual machine
-#: (docs/dev/validation/performance.md), and a machine of its own takes less.
+#: (docs/dev/validation/performance-accuracy.md), and a machine of its own takes less.
 FAULTS, FAULT_SECONDS = "page faults a step", 1e-6
 
 

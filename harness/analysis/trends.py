@@ -21,7 +21,7 @@ With too few launches for that, a cell has a trend if it changes by ×2, nearly 
 chance does that in one of a million cases (from three launches on: at the level of the tests above); or if samples are
 shown to be slower by ×1.5 than the warm-up's steps.
 
-docs/dev/validation/simulation.md has the rate of false trends.
+docs/dev/validation/simulation-trends.md has the rate of false trends.
 """
 
 import math
@@ -42,7 +42,7 @@ from harness.model.launch import Launch, Sample
 from harness.model.scenario import Cell
 
 #: The level of both tests. A step that does not change is then said to in less than 1 % of cells, whatever the machine
-#: does (docs/dev/validation/simulation.md).
+#: does (docs/dev/validation/simulation-trends.md).
 ALPHA = 0.005
 
 #: Samples are looked at in so many parts; a launch with fewer samples than these is not looked at, and one with fewer

@@ -41,7 +41,7 @@ from harness.model.defaults import LEVEL
 #: Prior standard deviation of a round on the log scale, and the number of rounds that the prior counts as.
 SPREAD, PRIOR = 0.03, 3.0
 
-#: Standard deviations of the own differences of candidates, on the log scale. See docs/dev/validation/simulation.md.
+#: Standard deviations of the own differences of candidates, on the log scale: docs/dev/validation/simulation-bisect.md.
 OWNS = (0.0, 0.01, 0.02, 0.04)
 
 #: A probe gets rounds until the step is `CLEAR` times the standard error of their mean, but at most `MOST_ROUNDS`.

@@ -9,7 +9,7 @@ functional pruning, of which the grid is a simple form).
 
 What is found is then tested, as in M. Fleming et al., "Hunter: using change point detection to hunt for performance
 regressions", ICPE 2023: the weakest change is taken away, and its neighbours tested anew, until each that is left is
-significant and large enough. docs/dev/validation/simulation.md says how often that is right.
+significant and large enough. docs/dev/validation/simulation-nightly.md says how often that is right.
 
 The ratios of neighboring nights can be correlated: something moves the machine for some days. Levels then differ from
 one another by more than independent nights explain. The errors of levels are inflated by as much as the residuals'

@@ -15,7 +15,7 @@ from harness.model.texts import joined
 
 SCHEMA = 1
 
-#: The version of the rules for verdicts in docs/explanation/how-it-measures.md. Runs without a version have the first.
+#: The version of the rules for verdicts in docs/explanation/statistics.md. Runs without a version have the first.
 #:
 #: 1. Four rounds, no residual as a prior, nothing subtracted from the time.
 #: 2. CPU contention was subtracted only if ticks showed it.
