@@ -59,7 +59,7 @@ def parse(text: str) -> Issue:
 
 
 def unknown(issue: Issue, known: Iterable[Issue]) -> UsageError:
-    """The error for an issue that no scenario claims anything of; `known` are those that some does."""
+    """Return the error for an issue without a claim in any scenario. `known` are the issues with claims."""
     found = sorted(set(known), key=lambda each: (each.repository, each.number))
     shorts = [each.short for each in found]
     there = f"There are: {', '.join(shorts) or 'none'}."

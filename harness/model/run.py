@@ -91,22 +91,19 @@ def stood_in(stand_ins: Sequence[StandIn]) -> str:
         places.setdefault((each.card, each.reason), {}).setdefault(each.environment, []).append(each.role)
     told = []
     for (card, reason), of in places.items():
-        (first, roles), *others = of.items()
-        taken = [f"{first} stands in for {joined(roles)}", *(f"{name} for {joined(them)}" for name, them in others)]
+        taken = [f"{name} replaces {joined(them)}" for name, them in of.items()]
         places_taken = ", and ".join(filter(None, [", ".join(taken[:-1]), taken[-1]]))
-        told.append(f"{places_taken}, which the {card} does not run ({reason}).")
+        told.append(f"{places_taken}, which the {card} cannot run ({reason}).")
     passed = {name: (each, why) for each in stand_ins for name, why in each.passed_over.items()}
     told += [
-        f"{name} would stand in for {each.role} before {each.environment}, and is not available here: {why}"
+        f"The suite prefers {name} as a substitute for {each.role}, but it is not available here: {why}"
         for name, (each, why) in passed.items()
     ]
     roles_of: dict[str, list[str]] = {}
     for each in stand_ins:
         own = [each.environment] if each.is_itself_too else []
         roles_of[each.environment] = [*roles_of.get(each.environment, own), each.role]
-    told += [
-        f"So no releases are compared in place of {joined(roles)}." for roles in roles_of.values() if len(roles) > 1
-    ]
+    told += [f"So this run does not compare {joined(roles)}." for roles in roles_of.values() if len(roles) > 1]
     return " ".join(told)
 
 

@@ -113,10 +113,8 @@ def test_one_that_stands_in_for_two_is_told() -> None:
     """With a driver too old for NVIDIA's TensorFlow 1, the modes of one release are what is left to compare."""
     found = taken("quick", host(RTX3090, "470.223.02", (11, 4)))
     assert {each.role: each.environment for each in found} == {"tf1.14": "tf2.4", "tf2.0": "tf2.4"}
-    assert stood_in(found).startswith(
-        "tf2.4 stands in for tf1.14 and tf2.0, which the NVIDIA GeForce RTX 3090 does not"
-    )
-    assert "So no releases are compared in place of tf1.14 and tf2.0." in stood_in(found)
+    assert stood_in(found).startswith("tf2.4 replaces tf1.14 and tf2.0, which the NVIDIA GeForce RTX 3090 cannot run")
+    assert "So this run does not compare tf1.14 and tf2.0." in stood_in(found)
 
 
 def test_what_the_driver_compiles_comes_last() -> None:
@@ -136,7 +134,7 @@ def test_where_nothing_is_known_of_the_cards_nothing_stands_in() -> None:
 def test_it_is_said_what_stands_in_for_what_and_why() -> None:
     assert stood_in(()) == ""
     assert stood_in(taken("quick", host(RTX3090))) == (
-        "tf1.15-ngc stands in for tf1.14, and tf2.4 for tf2.0, which the NVIDIA GeForce RTX 3090 does not run (CUDA "
+        "tf1.15-ngc replaces tf1.14, and tf2.4 replaces tf2.0, which the NVIDIA GeForce RTX 3090 cannot run (CUDA "
         "10.0 is older than GPUs of compute capability 8.6: there it took half an hour to start, hung, or computed "
         "wrong results)."
     )

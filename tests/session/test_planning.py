@@ -263,7 +263,7 @@ def test_a_dry_run_says_what_stands_in_first_and_fails_where_nothing_runs(
     asked = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "gpu": True}
     assert show_plan(Request(**asked)) is Exit.OK
     first, *_ = capsys.readouterr().out.splitlines()
-    assert first.startswith("nvidias stands in for old, which the NVIDIA H100 does not run (CUDA 10.0 is older ")
+    assert first.startswith("nvidias replaces old, which the NVIDIA H100 cannot run (CUDA 10.0 is older ")
     assert show_plan(Request(**asked), json=True) is Exit.OK
     (told,) = json.loads(capsys.readouterr().out)["stand_ins"]
     assert (told["environment"], told["for"]) == ("nvidias", "old")

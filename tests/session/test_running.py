@@ -242,7 +242,7 @@ def test_what_stands_in_is_said_stored_reported_and_kept(
     monkeypatch.setattr(registry, "image_backend", lambda root: SimpleNamespace(gpu_host=host))
     monkeypatch.setattr(LocalBackend, "check_gpus", lambda *_: "nothing")
     monkeypatch.setattr(gpus, "watch", lambda cards: None)
-    told = "there stands in for gone, which the NVIDIA GeForce RTX 3090 does not run (CUDA 10.0 is older than GPUs of"
+    told = "there replaces gone, which the NVIDIA GeForce RTX 3090 cannot run (CUDA 10.0 is older than GPUs of"
     ears = Ears()
     ended = session.run(session.plan(session.Request(**request_, gpu=True)), ears)
     _as_killed(ended.folder)
@@ -287,8 +287,8 @@ def test_what_comes_next_stands_in_for_what_this_machine_cannot_have(
     assert [(each.environment, each.role) for each in found.plan.stand_ins] == [("next", "gone")]
     assert {launch.cell.environment for launch in session.read(ended.folder).launches} == {"next"}
     told = (
-        "there would stand in for gone before next, and is not available here: The image harness/there:gpu could not "
-        "be built."
+        "The suite prefers there as a substitute for gone, but it is not available here: The image harness/there:gpu "
+        "could not be built."
     )
     assert [sentence for sentence in ears.said if sentence.startswith("there is not available here: ")]
     assert told in ears.said[-1]

@@ -45,7 +45,7 @@ def test_what_stands_in_for_what_is_said_before_anything_is_believed():
     taken = StandIn("tf2.0", "tf2.9", "A card", "it has no code", pins={"tensorflow": "2.9.0"})
     told.run = replace(told.run, plan=replace(told.run.plan, stand_ins=[taken]))
     (alert,) = [block for block in next(answer.sections(told)).blocks if isinstance(block, Alert)]
-    assert alert.blocks[0].words == "tf2.0 stands in for tf2.9, which the A card does not run (it has no code)."
+    assert alert.blocks[0].words == "tf2.0 replaces tf2.9, which the A card cannot run (it has no code)."
     assert alert.where == REPORT
     assert json.loads(render("json", told))["run"]["plan"]["stand_ins"][0]["environment"] == "tf2.0"
 
