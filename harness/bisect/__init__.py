@@ -1,1 +1,1 @@
-"""Finding since which release, or wheel of one package, something takes longer."""
+"""Search for the release, or the wheel of one package, in which something became slower."""

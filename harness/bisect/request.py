@@ -33,16 +33,17 @@ class BisectRequest:
     of `Request`, or have none.
     """
 
-    scenario: Annotated[str, Option("A scenario, without an issue.", ("-s", "--scenario"))] = ""
-    axes: Annotated[Mapping[str, str], Option("AXIS=VALUE: which of its cells.", ("-a", "--axis"), read_cell_axes)] = (
-        field(default_factory=dict)
-    )
+    scenario: Annotated[str, Option("The scenario to measure, if no issue is passed.", ("-s", "--scenario"))] = ""
+    axes: Annotated[
+        Mapping[str, str],
+        Option("The value of an axis, for each axis that has several.", ("-a", "--axis"), read_cell_axes),
+    ] = field(default_factory=dict)
     of: str = STEP
     issue: str = ""
     through: str = ""
     good: Annotated[str, Option("An environment before the change.", metavar="ENVIRONMENT")] = ""
     bad: Annotated[str, Option("An environment after the change.", metavar="ENVIRONMENT")] = ""
-    fix: Annotated[bool, Option("Search where it became good again.", ("--find-fix",))] = False
+    fix: Annotated[bool, Option("Search for the release that fixed it.", ("--find-fix",))] = False
     package: Annotated[
         str,
         Option(
@@ -54,7 +55,7 @@ class BisectRequest:
     budget: Annotated[
         float,
         Option(
-            "Start nothing that would exceed this time of launches.",
+            "Stop before the launches exceed this time.",
             read=read_seconds,
             shown=length_text(BISECT_BUDGET),
             panel=Panel.PRECISION,

@@ -25,7 +25,7 @@ def bisect(
     resume: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Continue the search in this folder.")] = None,
     wait: options.Wait = False,
 ) -> None:
-    """Find since which release or wheel something takes longer."""
+    """Find the release or the wheel in which something became slower."""
     from harness.bisect import run  # noqa: PLC0415 - `harness bisect --help` needs none of it
     from harness.bisect.claims import complete  # noqa: PLC0415
     from harness.bisect.folder import create_folder, read_request  # noqa: PLC0415

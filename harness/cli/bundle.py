@@ -14,7 +14,7 @@ from harness.session.request import names
 def bundle(
     run: Annotated[Path, typer.Argument(help="A run's folder, under results/.", autocompletion=completion.runs)],
     tracker: Annotated[
-        str, typer.Option("--for", metavar="[tensorflow|keras]", help="Whose issue form gives the order.")
+        str, typer.Option("--for", metavar="[tensorflow|keras]", help="The project whose issue form sets the order.")
     ] = "tensorflow",
     scenarios: Annotated[
         list[str] | None, options.option("scenarios", help="The scenario of one or two cells of the run.")

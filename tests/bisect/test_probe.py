@@ -1,4 +1,4 @@
-"""Real launches of a scenario without TensorFlow: what a search measures, keeps, and takes up again."""
+"""Searches with real launches of a scenario without TensorFlow: measured, stored, and resumed."""
 
 import json
 from contextlib import nullcontext

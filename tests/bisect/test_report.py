@@ -16,7 +16,7 @@ REQUEST = BisectRequest(issue="T#7", scenario="step", axes={"call": "fit"}, comm
 
 
 class Runs:
-    """What a search knows of its runs."""
+    """The runs of a search, without a folder."""
 
     folder = Path("results/bisect-1")
     runs = ("2026-1", "2026-2")

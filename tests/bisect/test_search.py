@@ -80,7 +80,7 @@ def test_ends_within_half_a_margin_are_no_step_however_sure_they_differ():
 
 
 class Vague(Machine):
-    """Tells the ends apart, and of no other two how much they differ by."""
+    """A machine that measures the ends exactly, and all other pairs with wide intervals."""
 
     def measure(self, kind, texts, rounds, *, with_control=False):
         taken = super().measure(kind, texts, rounds, with_control=with_control)

@@ -2,6 +2,8 @@
 
 Measured: tf2.16 takes 19.8 times as long as tf2.15 (95 %: 11.7 to 33.3) (network lstm, mode default).
 
+Run it in virtual environments:
+
     uv venv --seed --python 3.11 tf2.16
     uv pip install --python tf2.16 $(grep -oE '^(setuptools|wheel)==[^ ]+' requirements-tf2.16.txt)
     uv pip install --python tf2.16 --no-deps --no-build-isolation -r requirements-tf2.16.txt
@@ -9,6 +11,11 @@ Measured: tf2.16 takes 19.8 times as long as tf2.15 (95 %: 11.7 to 33.3) (networ
     uv pip install --python tf2.15 $(grep -oE '^(setuptools|wheel)==[^ ]+' requirements-tf2.15.txt)
     uv pip install --python tf2.15 --no-deps --no-build-isolation -r requirements-tf2.15.txt
     tf2.16/bin/python repro.py tf2.16/bin/python tf2.15/bin/python
+
+In containers, by tag: the measured image was built on a base without a public digest.
+
+    docker run --rm -v "$PWD":/bundle -w /bundle python:3.11-slim-bookworm sh -c 'pip install -q $(grep -oE "^(setuptools|wheel)==[^ ]+" requirements-tf2.16.txt) && pip install -q --no-deps --no-build-isolation -r requirements-tf2.16.txt && python repro.py --only 0'
+    docker run --rm -v "$PWD":/bundle -w /bundle python:3.11-slim-bookworm sh -c 'pip install -q $(grep -oE "^(setuptools|wheel)==[^ ]+" requirements-tf2.15.txt) && pip install -q --no-deps --no-build-isolation -r requirements-tf2.15.txt && python repro.py --only 1'
 
 One `train_on_batch` of a NumPy batch, each release in its own mode, or in graph mode.
 
@@ -124,7 +131,10 @@ def resident_bytes():
 
 # ---------------------------------------------------------------- the work
 def fixed_batch(shape, dtype):
-    """Normal noise; each row's channels have a level of their own, since an average over noise alone is always 0."""
+    """Return normal noise in which the channels of each row have their own level.
+
+    An average over noise alone would always be 0.
+    """
     import numpy as np
 
     noise = np.random.RandomState(7)
@@ -153,10 +163,10 @@ def fixed_weights(shapes):
 
 
 def fixed_outputs(model, shape, dtype):
-    """The model's predictions, one float after another, to the 7 digits that a float32 has.
+    """Return the model's predictions as floats, to the 7 digits of a float32.
 
-    shape: the batch's; dtype: what the batch is cast to. It sets the model's weights, so it is the last thing to do.
-    Raises whatever the release raises where weights cannot be set, or nothing can be predicted.
+    shape: the batch's; dtype: the type to which the batch is cast. It sets the model's weights, so call it last. Raises
+    the release's errors if weights can't be set, or nothing can be predicted.
     """
     model.set_weights(fixed_weights([weight.shape for weight in model.get_weights()]))
     return digits(model.predict_on_batch(fixed_batch(shape, dtype)))
