@@ -27,11 +27,11 @@ def opened(path: Path, flags: int = os.O_RDONLY, *, within: Path | None = None) 
     """
     flags |= os.O_NONBLOCK | os.O_CLOEXEC
     if within is None:
-        handle = os.open(path, flags, 0o666)
+        handle = os.open(path, flags, mode_of(path))
     else:
         folder, name = _below(within, path)
         try:
-            handle = os.open(name, flags | os.O_NOFOLLOW, 0o666, dir_fd=folder)
+            handle = os.open(name, flags | os.O_NOFOLLOW, mode_of(within / path), dir_fd=folder)
         except OSError as error:
             raise _told(error, within / path) from None
         finally:
@@ -98,10 +98,9 @@ def replacing(path: Path) -> Iterator[Path]:
     A reader of `path` sees the old file or the new one, never a part; where `path` is a link, what it points to stays
     as it is. The folder is made. Raises OSError.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # a name that nobody can have put a link at, nor does: O_EXCL follows none; names have 255 bytes at most
-    part = path.with_name(f".{path.name[:60]}.{secrets.token_hex(4)}.part")
-    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+    make_folder(path.parent)
+    part = _part(path)
+    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode_of(path)))
     try:
         yield part
         part.replace(path)
@@ -111,6 +110,32 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def creating(path: Path) -> Iterator[Path]:
+    """Yield a path beside `path`, whose file becomes `path` when the block ends. The folder is made.
+
+    If another process has created `path` meanwhile, its file stays. Raises OSError.
+    """
+    make_folder(path.parent)
+    part = _part(path)
+    try:
+        yield part
+        part.chmod(part.stat().st_mode & mode_of(path))
+        try:
+            os.link(part, path)
+        except FileExistsError:
+            pass
+        except OSError:  # the file system has no hard links
+            part.rename(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _part(path: Path) -> Path:
+    # a name that nobody can have put a link at, nor does: O_EXCL follows none; names have 255 bytes at most
+    return path.with_name(f".{path.name[:60]}.{secrets.token_hex(4)}.part")
 
 
 def is_unfinished(path: Path) -> bool:
@@ -160,6 +185,23 @@ def append(path: Path, line: bytes, *, within: Path | None = None) -> None:
 def remedy(error: OSError) -> str:
     """What to do about a write that failed: the beginning of a sentence."""
     return "Make room" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "Make it writable"
+
+
+def mode_of(path: Path) -> int:
+    """Return the mode of a new file: only the user can access files in the data folder."""
+    return 0o600 if path.is_relative_to(data_dir()) else 0o666
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and its parents; only the user can access the data folder and folders in it. Raises OSError."""
+    private = data_dir()
+    for each in [*reversed(path.parents), path]:
+        if each.is_relative_to(private):
+            each.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.mkdir(parents=True, exist_ok=True)
+    # harness made the folder of earlier versions; a folder that the user named may be for others too
+    if path == private and "HARNESS_DATA_DIR" not in os.environ and stat.S_IMODE(path.stat().st_mode) & 0o077:
+        path.chmod(0o700)
 
 
 def cache_dir() -> Path:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.files import data_dir
+from harness.files import data_dir, make_folder
 from harness.fleet import parcel
 from harness.fleet.parcel import Parcel
 from harness.fleet.shell import ShellCommand, script
@@ -100,7 +100,7 @@ def _unpacked(archive: bytes, name: str) -> Path:
     """The folder of a parcel on this node, whole: tasks in other slots may want it at the same time."""
     there = data_dir() / "fleet" / name
     if not there.exists():
-        there.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(there.parent)
         part = Path(tempfile.mkdtemp(dir=there.parent))
         parcel.unpack(archive, part)
         (part / "runs").mkdir()

@@ -6,14 +6,13 @@ import gc
 import json
 import os
 import re
-import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.files import append, data_dir, read_text, remedy
+from harness.files import append, creating, data_dir, make_folder, read_text, remedy
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 
 #: For so many seconds another writer is waited for.
@@ -130,9 +129,11 @@ class _DuckDB:
         def holder() -> str:
             """Open the file; empty if that went well, else by whom it is held."""
             try:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(self._path.parent)
                 if self.may_create and not self._path.exists():
-                    _make(self._path)
+                    # its first pages alone are no database: a full disk, or `kill -9`, would leave them
+                    with creating(self._path) as part:
+                        duckdb.connect(str(part)).close()
                 found.append(duckdb.connect(str(self._path), read_only=not self.may_create))
             except duckdb.IOException as error:
                 held = re.search(r"lock is held in (\S+) \(PID (\d+)", str(error))
@@ -180,7 +181,7 @@ class _DuckDB:
             return
         path = self._beside(kind)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             append(path, json.dumps(document).encode())
         except OSError as error:
             raise CannotRunHereError(
@@ -320,26 +321,6 @@ class _Postgres:
                 self.keep()
         finally:
             self._connection.close()
-
-
-def _make(path: Path) -> None:
-    """Create an empty database with all its bytes or not at all, even if the disk is full or the process is killed.
-
-    If another process has created the file meanwhile, its file stays. Raises OSError and duckdb.IOException.
-    """
-    import duckdb
-
-    part = path.with_name(f".{path.name[:60]}.{secrets.token_hex(4)}.part")
-    try:
-        duckdb.connect(str(part)).close()
-        try:
-            os.link(part, path)
-        except FileExistsError:
-            pass
-        except OSError:  # the file system has no hard links
-            part.rename(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _wait(name: str, holder: Callable[[], str], told: Callable[[str], object]) -> None:

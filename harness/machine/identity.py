@@ -4,10 +4,9 @@ import json
 import os
 import re
 import secrets
-from contextlib import suppress
 from pathlib import Path
 
-from harness.files import data_dir, read, write_atomically
+from harness.files import creating, data_dir, read, write_atomically
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from harness.model.run import Machine
 
@@ -72,14 +71,8 @@ def _kept(path: Path) -> Machine:
 
 def _make(path: Path) -> None:
     """Write a new id. If several processes do this at once, the first one wins."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
+    with creating(path) as part:
         part.write_text(_text(Machine(f"m-{secrets.token_hex(4)}")), encoding="utf-8")
-        with suppress(FileExistsError):
-            path.hardlink_to(part)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _unkept(path: Path, error: OSError) -> CannotRunHereError:

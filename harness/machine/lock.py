@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from harness.files import data_dir, opened, remedy
+from harness.files import data_dir, make_folder, mode_of, opened, remedy
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import escaped
 
@@ -77,8 +77,10 @@ def _opened(path: Path) -> int:
             handle = opened(Path(path.name), os.O_RDWR, within=path.parent)
         except FileNotFoundError:
             with contextlib.suppress(FileExistsError):  # another process made it meanwhile
-                made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-                os.fchmod(made, 0o666)  # other users may share the lock
+                made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode_of(path))
+                shared = os.environ.get("HARNESS_MACHINE_LOCK")
+                if shared and str(path).startswith(shared):
+                    os.fchmod(made, 0o666)  # other users may share the lock
                 return made
             continue
         if os.fstat(handle).st_nlink != 1:
@@ -113,7 +115,7 @@ def lock_file() -> Path:
         return Path(named)
     folder = data_dir()
     with contextlib.suppress(OSError):  # opening the lock then fails with the reason
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(folder)
     # a home folder may be on several machines
     return folder / f"{platform.node() or 'machine'}.lock"
 
@@ -128,7 +130,7 @@ def run_to_itself(run: str) -> Iterator[None]:
     """Hold a run's lock. Raises CannotRunHereError if another process measures or cleans up the run."""
     path = run_lock(run)
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(path.parent)
     except OSError as error:
         raise CannotRunHereError(
             f"The folder {path.parent} cannot be written: {error.strerror}.",

@@ -8,10 +8,9 @@ import hmac
 import os
 import re
 import secrets
-from contextlib import suppress
 from pathlib import Path
 
-from harness.files import data_dir, read
+from harness.files import creating, data_dir, read
 
 #: Bytes of the secret, as many as the hash has.
 _LENGTH = 32
@@ -59,16 +58,10 @@ def _secret() -> bytes:
     """The secret. Of several processes that make one at once, the first is believed. Raises OSError."""
     path = _path()
     if not path.exists():
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-        try:
+        with creating(path) as part:
             handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(handle, "wb") as file:
                 file.write(secrets.token_bytes(_LENGTH))
                 file.flush()
                 os.fsync(file.fileno())
-            with suppress(FileExistsError):
-                path.hardlink_to(part)
-        finally:
-            part.unlink(missing_ok=True)
     return read(path)

@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 from harness.files import data_dir
-from harness.machine.lock import exclusive, lock_file, machine_to_itself, slot_to_itself
+from harness.history.index import History
+from harness.machine.identity import name_machine
+from harness.machine.lock import exclusive, lock_file, machine_to_itself, run_to_itself, slot_to_itself
 from harness.model.errors import CannotRunHereError
+from harness.store.signature import sign
 
 
 def test_a_lock_is_held_by_one_and_names_its_holder(tmp_path: Path) -> None:
@@ -81,3 +84,34 @@ def test_the_machines_lock_lies_in_a_folder_of_the_users_own(monkeypatch: pytest
         assert lock_file().parent == data_dir()
         assert lock_file().is_file()
         assert data_dir().stat().st_mode & 0o777 == 0o700
+
+
+def test_only_the_user_can_access_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_DATA_DIR", str(tmp_path / "new" / "data"))
+    monkeypatch.delenv("HARNESS_MACHINE_LOCK")
+    before = os.umask(0o022)
+    try:
+        with run_to_itself("run"), slot_to_itself([["cpu0"]]):
+            name_machine("lab")
+            sign(b"{\n}\n")
+            with History.open(writing=True) as history:
+                history.note("2026-11-22", "x")
+            modes = {each.name: each.stat().st_mode & 0o777 for each in (data_dir(), *data_dir().rglob("*"))}
+    finally:
+        os.umask(before)
+    folders = {"data", "runs"}
+    assert {name for name, mode in modes.items() if mode != (0o700 if name in folders else 0o600)} == set()
+    assert {"secret", "machine.json", "history.duckdb", "history.notes.jsonl", "run.lock"} <= set(modes)
+
+
+def test_a_lock_that_users_share_is_open_to_them_and_no_other_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HARNESS_MACHINE_LOCK", str(tmp_path / "shared"))
+    before = os.umask(0o022)
+    try:
+        with slot_to_itself([["cpu0"]]), exclusive(tmp_path / ".lock", "Busy."):
+            modes = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes == {"shared": 0o666, "shared.cpu0": 0o666, ".lock": 0o644}
