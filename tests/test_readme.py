@@ -145,6 +145,15 @@ def test_the_table_is_a_real_reports() -> None:
         assert line in report
 
 
+@pytest.mark.parametrize("name", ["how-to/reproduce-an-issue.md", "explanation/small-steps.md"])
+def test_quoted_ratios_are_in_a_stored_report(name: str) -> None:
+    found = re.findall(r"[\d.]+× \([\d.]+ to [\d.]+\)", " ".join((ROOT / "docs" / name).read_text().split()))
+    assert found
+    reports = [path.read_text() for path in (ROOT / "docs" / "examples").glob("*/report.md")]
+    for ratio in found:
+        assert any(ratio in report.replace("\u00a0", " ") for report in reports), f"{ratio} is in no report"
+
+
 def test_every_link_to_a_file_finds_it() -> None:
     for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text()):

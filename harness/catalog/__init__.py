@@ -1,1 +1,1 @@
-"""What exists: environments (docker-bake.hcl and their locks), scenarios (their headers) and suites."""
+"""The available environments (docker-bake.hcl and locks), scenarios (their headers) and suites."""

@@ -1,10 +1,10 @@
-"""Ad-hoc environments: made of what was typed (`-e tensorflow==2.7.1`), and kept in the user's cache with their locks.
+"""Ad-hoc environments from requirements (`-e tensorflow==2.7.1`), saved in the user's cache with their locks.
 
-What is not typed is the catalogue's: Python and CUDA are those of the same minor release. Packages are taken as of the
-end of the day after the youngest of those appeared of which a version was typed. The estimator of 2.4.0 was uploaded
-six hours after its TensorFlow, past midnight.
+Python and CUDA come from the catalogue's environment of the same minor release. Other packages are resolved as of the
+end of the day after the most recent requested version appeared. (The estimator of 2.4.0 was uploaded 6 hours after its
+TensorFlow, past midnight.)
 
-Of `-e tf2.0+numpy==1.21.6` everything is the base's but the packages that were typed; it is as of the younger of both.
+`-e tf2.0+numpy==1.21.6` changes only the requested packages of the base. The date is the later one of both.
 """
 
 import contextlib
@@ -28,16 +28,15 @@ from harness.model.environment import KERAS, TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.texts import joined, nearest, there_are
 
-#: The Pythons that images can have beside the catalogue's own.
+#: Python versions that images can have, in addition to those in the catalogue.
 _PYTHONS = tuple(f"3.{minor}" for minor in range(7, 15))
 
 
 def with_asked(known: Mapping[str, Environment], typed: Sequence[str]) -> tuple[dict[str, Environment], list[str]]:
-    """The catalogue and the environments that were typed as requirements; and what was typed, as names and globs.
+    """Return the catalogue with the environments of requested requirements, and the request as names and globs.
 
-    An environment that was made before is found by its name too, without a look at the index. Raises UsageError for
-    requirements that no environment can be made of, CannotRunHereError where the index has to be asked and does not
-    answer.
+    An environment that exists already is also found by its name, without using the index. Raises UsageError for
+    requirements without a valid environment, and CannotRunHereError if the index is needed and doesn't answer.
     """
     environments, names = dict(known), []
     for text in typed:
@@ -51,7 +50,7 @@ def with_asked(known: Mapping[str, Environment], typed: Sequence[str]) -> tuple[
 
 
 def make(text: str, known: Mapping[str, Environment]) -> Environment:
-    """The environment that was typed: the one that is kept, else a new one, which is kept then."""
+    """Return the saved environment of requirements, or create and save a new one."""
     if is_move(text):
         move, base = _based(parse_move(text), known)
         before = kept(move.name)
@@ -62,26 +61,26 @@ def make(text: str, known: Mapping[str, Environment]) -> Environment:
     if (before := _kept_for(asked)) is not None:
         return before
     environment = _new(asked, list(known.values()))
-    # of a nightly the day is known only now; the lock that it has is as of that instant, not as of this one
+    # a nightly's date is known only now: an existing lock of that nightly has its earlier instant
     if (before := _kept_for(parse(environment.asked))) is not None:
         return before
     return _keep(environment)
 
 
 def _keep(environment: Environment) -> Environment:
-    # what cannot be kept is asked of the index again
+    # without a saved file, the index is used again
     with contextlib.suppress(OSError):
         write_atomically(file(environment.name), json.dumps(asdict(environment), indent=2))
     return environment
 
 
 def base_of(environment: Environment, known: Mapping[str, Environment]) -> Environment:
-    """The environment in which packages move to make this one. Raises what `make` raises."""
+    """Return the base in which packages are replaced to get this environment. Raises the errors of `make`."""
     return _based(parse_move(environment.asked), known)[1]
 
 
 def _based(move: Move, known: Mapping[str, Environment]) -> tuple[Move, Environment]:
-    """The move in the environment that it begins from, and that: what moved before moves in the same one."""
+    """Return the move with its original base, and the base. Moves in an environment of moves are joined."""
     base = known.get(move.base) or (make(move.base, known) if is_asked(move.base) else kept(move.base))
     if base is None:
         near = nearest(move.base, known)
@@ -98,13 +97,13 @@ def _based(move: Move, known: Mapping[str, Environment]) -> tuple[Move, Environm
 
 
 def _fits(environment: Environment, move: Move, base: Environment) -> bool:
-    """Whether an environment that was made before was made of this base, not of another of the same name."""
+    """Return whether a saved environment is from this base, and not from another one of the same name."""
     same_release = environment.tensorflow == base.tensorflow or any(name in TENSORFLOW for name in move.by_name)
     return same_release and (environment.python, environment.cuda) == (base.python, base.cuda)
 
 
 def kept(name: str) -> Environment | None:
-    """The environment of this name that was made before; None where there is none."""
+    """Return the saved environment of this name, or None."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
         return None
     try:
@@ -120,12 +119,12 @@ def _kept_for(asked: Asked) -> Environment | None:
 
 
 def folder() -> Path:
-    """Where ad-hoc environments and their locks are kept."""
+    """Return the folder of ad-hoc environments and their locks."""
     return cache_dir() / "locks"
 
 
 def file(name: str) -> Path:
-    """What is kept of the environment of this name."""
+    """Return the path of the saved environment of this name."""
     return folder() / f"{name}.json"
 
 
@@ -145,7 +144,7 @@ def _new(asked: Asked, known: Sequence[Environment]) -> Environment:
     )
     if asked.package.endswith("-cpu") or _minor(asked.version) < _minor(neighbour.tensorflow):
         return environment
-    # NVIDIA's packages are no older than those of the neighbour
+    # NVIDIA's packages are at least as recent as the neighbour's
     instant = neighbour.cuda_as_of or neighbour.as_of
     return replace(
         environment,
@@ -153,7 +152,7 @@ def _new(asked: Asked, known: Sequence[Environment]) -> Environment:
         cudnn=neighbour.cudnn,
         gpu_code=neighbour.gpu_code,
         ptx_alone=neighbour.ptx_alone,
-        # of a cuDNN that was typed nothing is known
+        # the GPU code of a requested cuDNN isn't known
         cudnn_code="" if any(name.startswith("nvidia-cudnn-") for name in asked.pins) else neighbour.cudnn_code,
         cuda_image=neighbour.cuda_image,
         cuda_as_of=instant if datetime.fromisoformat(instant) > as_of and not neighbour.cuda_image else "",
@@ -161,7 +160,7 @@ def _new(asked: Asked, known: Sequence[Environment]) -> Environment:
 
 
 def _moved(move: Move, base: Environment) -> Environment:
-    """The base with other packages, as of the younger of both. Raises UsageError for what cannot be had for it."""
+    """Return the base with other packages, as of the later date of both. Raises UsageError for unavailable packages."""
     found = {name: _wanted(text, base) for name, text in move.by_name.items()}
     pins = move.pins
     releases = [name for name in found if name in TENSORFLOW]
@@ -187,7 +186,7 @@ def _moved(move: Move, base: Environment) -> Environment:
 
 
 def _wanted(text: str, base: Environment) -> Package:
-    """The package of a requirement for the base's Python: a wheel, or the source where it has no wheels at all."""
+    """Return the package of a requirement for the base's Python: a wheel, or the source if there are no wheels."""
     requirement = Requirement(text)
     version = exact(requirement)
     package = index.find(text, base.python)
@@ -207,18 +206,18 @@ def _wanted(text: str, base: Environment) -> Package:
 
 
 def _as_of(packages: Sequence[Package]) -> datetime:
-    """The end of the day (UTC) after the youngest of the packages, or now where that is to come."""
+    """Return the end of the day (UTC) after the most recent of the packages appeared, but not after now."""
     return min(max(map(_day, packages)) + timedelta(days=2), datetime.now(UTC).replace(microsecond=0))
 
 
 def _day(package: Package) -> datetime:
-    """The start of the day (UTC) on which a package appeared."""
+    """Return the start of the day (UTC) on which a package appeared."""
     uploaded = index.uploaded(package)
     if uploaded is None:
         raise CannotRunHereError(
-            f"The package index does not tell when {package.name} {package.version} appeared, so what users had then "
-            "is not known.",
-            "Use an index that tells upload times (PEP 700), or add a line to docker-bake.hcl.",
+            f"The package index has no upload time of {package.name} {package.version}, so the packages of that date "
+            "are not known.",
+            "Use an index with upload times (PEP 700), or add a line to docker-bake.hcl.",
         )
     return uploaded.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
@@ -228,20 +227,20 @@ def _minor(version: str) -> tuple[int, ...]:
 
 
 def _neighbour(version: str, known: Sequence[Environment]) -> Environment:
-    """The catalogue's environment of the same minor release, else of the nearest below, else the oldest."""
+    """Return the catalogue's environment of the same minor release, or of the nearest lower one, or the oldest."""
 
     def minor(environment: Environment) -> tuple[int, ...]:
         return _minor(environment.tensorflow)
 
-    ours = [environment for environment in known if not environment.asked and not environment.gpu_image]
-    if not ours:
+    listed = [environment for environment in known if not environment.asked and not environment.gpu_image]
+    if not listed:
         raise UsageError("The catalogue has no environment to take Python and CUDA from.")
-    below = [environment for environment in ours if not version or minor(environment) <= _minor(version)]
-    return max(below, key=minor) if below else min(ours, key=minor)
+    below = [environment for environment in listed if not version or minor(environment) <= _minor(version)]
+    return max(below, key=minor) if below else min(listed, key=minor)
 
 
 def _tensorflow(asked: Asked, python: str, known: Sequence[Environment]) -> tuple[Package, str]:
-    """The package and its Python: `python`, else the nearest that it has a wheel for."""
+    """Return the package and its Python: `python`, or otherwise the nearest one with a wheel."""
     wanted = f"{asked.package}=={asked.version}" if asked.version else asked.package
     if (package := index.find(wanted, python)) is not None and package.wheels:
         return package, python
@@ -263,7 +262,7 @@ def _pinned(name: str, version: str, python: str) -> Package:
 
 
 def _unknown(name: str, version: str, pythons: Sequence[str], why: str = "") -> UsageError:
-    """The error for a version that is not there, or cannot be used, with the nearest that can."""
+    """Return the error for a version that doesn't exist or can't be used, with the nearest usable versions."""
 
     def versions(bound: str, *, lowest: bool = False) -> list[Version]:
         found = _find_each(f"{name}{bound}{version}", pythons, lowest=lowest)
@@ -278,11 +277,11 @@ def _unknown(name: str, version: str, pythons: Sequence[str], why: str = "") -> 
 
 
 def _find_each(requirement: str, pythons: Sequence[str], *, lowest: bool = False) -> list[Package | None]:
-    """The answers for several Pythons, asked all at once."""
+    """Return the packages for several Pythons, requested in parallel."""
     with ThreadPoolExecutor() as pool:
         return list(pool.map(partial(index.find, requirement, lowest=lowest), pythons))
 
 
 def _number(python: str) -> int:
-    """A Python's minor version."""
+    """Return the minor version of a Python."""
     return int(python.partition(".")[2])

@@ -1,4 +1,4 @@
-"""Environments as they are typed in place of a name: requirements, and packages that move in another environment."""
+"""Requested environments: requirements, and packages that are replaced in another environment."""
 
 import hashlib
 import re
@@ -13,7 +13,7 @@ from packaging.version import Version
 from harness.model.environment import TENSORFLOW
 from harness.model.errors import UsageError
 
-#: Those of TENSORFLOW whose versions are days: the newest is meant where none is typed.
+#: TensorFlow packages whose versions are dates. Without a version, the newest one is used.
 NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
 
 _EXAMPLE = "For example: -e tensorflow==2.7.1, -e tf-nightly, -e 'tensorflow==2.0.0,keras==2.3.1'"
@@ -29,7 +29,7 @@ _PLUS = re.compile(rf"\+(?=\s*[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\]\s*)?(?:{_OPERAT
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One TensorFlow package and version, and what is wanted with it.
+    """A TensorFlow package and its version, and other requirements.
 
     `version` is empty for the newest nightly; `others` are PEP 508 requirements, an exact Keras first.
     """
@@ -43,19 +43,19 @@ class Asked:
 
     @property
     def pins(self) -> dict[str, str]:
-        """The other packages of which one version was typed, and that."""
+        """The other packages with one requested version, and this version."""
         return {each.name: version for each in map(Requirement, self.others) if (version := exact(each))}
 
     @property
     def name(self) -> str:
-        """What its environment is called: `tensorflow-2.0.0-keras-2.3.1`. Different texts have different names."""
+        """The name of its environment: `tensorflow-2.0.0-keras-2.3.1`. Different texts have different names."""
         parts = str(self).split(",")
         return _name(parts, str(self), f"{self.package}-{self.version}")
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """An environment, and the packages that it is to have in other versions than its own.
+    """An environment, and packages that replace the ones in it.
 
     `base` is a name of the catalogue, or an `Asked` as text; `packages` are PEP 508 requirements, by name.
     """
@@ -73,19 +73,19 @@ class Move:
 
     @property
     def pins(self) -> dict[str, str]:
-        """The packages of which one version was typed, and that."""
+        """The packages with one requested version, and this version."""
         return {each.name: version for each in map(Requirement, self.packages) if (version := exact(each))}
 
     @property
     def name(self) -> str:
-        """What its environment is called: `tf2.0-numpy-1.21.6`. Different texts have different names."""
+        """The name of its environment: `tf2.0-numpy-1.21.6`. Different texts have different names."""
         # no name of a package has two dashes: `tensorflow==2.0.0,numpy==1.16.4` is another environment
         base = f"{parse(self.base).name}-" if is_asked(self.base) else self.base
         return _name([base, *self.packages], str(self), base)
 
 
 def _name(parts: Sequence[str], text: str, start: str) -> str:
-    """The parts joined where all versions are exact and that makes a short name, else a start and a hash."""
+    """Join the parts if all versions are exact and the name is short. Otherwise, join the start and a hash."""
     plain = "-".join(parts).replace("==", "-")
     if not re.search(r"[<>~!,]", plain) and re.fullmatch(r"[a-z0-9][a-z0-9.-]*", plain) and len(plain) <= _LONGEST:
         return plain
@@ -93,17 +93,17 @@ def _name(parts: Sequence[str], text: str, start: str) -> str:
 
 
 def is_asked(text: str) -> bool:
-    """Whether a text is meant as requirements, not as a name or a glob."""
+    """Return whether a text has requirements, rather than a name or a glob."""
     return bool(re.search(_OPERATOR, text)) or "+" in text or text.strip() in NIGHTLIES
 
 
 def is_move(text: str) -> bool:
-    """Whether these are packages that move in an environment, not requirements alone."""
+    """Return whether a text has packages to replace in an environment, rather than only requirements."""
     return bool(_PLUS.search(text)) or "+" in re.split(_OPERATOR, text)[0]
 
 
 def parse_move(text: str) -> Move:
-    """What is to move in what. Raises UsageError, with an example, for what is no environment and requirements."""
+    """Parse an environment and packages to replace. Raises UsageError, with an example, for other text."""
     base, *parts = (part.strip() for part in _PLUS.split(text))
     if not base or (not is_asked(base) and "+" in base) or not parts:
         raise _wrong(text, "a package that moves needs a version", _MOVE)
@@ -111,12 +111,12 @@ def parse_move(text: str) -> Move:
     names = [canonicalize_name(each.name) for each in found]
     twice = next((name for name in names if names.count(name) > 1), "")
     if twice:
-        raise _wrong(text, f"{twice} is there twice", _MOVE)
+        raise _wrong(text, f"{twice} is listed twice", _MOVE)
     return Move(str(parse(base)) if is_asked(base) else base, sorted(map(_normal, found)))
 
 
 def parse(text: str) -> Asked:
-    """What was asked. Raises UsageError, with examples, for what is no TensorFlow, pinned, and requirements."""
+    """Parse a pinned TensorFlow with requirements. Raises UsageError, with examples, for other text."""
     first, *others = [_requirement(part.strip(), text) for part in _COMMA.split(text)]
     package = canonicalize_name(first.name)
     if package not in TENSORFLOW:
@@ -131,14 +131,14 @@ def _requirement(part: str, text: str, example: str = _EXAMPLE) -> Requirement:
     try:
         found = Requirement(part)
     except InvalidRequirement:
-        raise _wrong(text, f"{part!r} is no requirement", example) from None
+        raise _wrong(text, f"{part!r} is not a valid requirement", example) from None
     if found.url or found.marker:
         raise _wrong(text, f"{part!r} is not a package with versions", example)
     return found
 
 
 def exact(requirement: Requirement) -> str:
-    """The one version that a requirement allows, as it is normally written; empty where it allows others."""
+    """Return the normalised version of an exact requirement, or an empty text if it allows others."""
     match list(requirement.specifier):
         case [Specifier(operator="==", version=version)] if not version.endswith(".*"):
             return str(Version(version))

@@ -23,7 +23,7 @@ _MOST = 128 * 1024
 
 _FIELDS = {field.name for field in fields(Environment)} - {"asked", "base"}
 _REQUIRED = ("name", "tensorflow", "python", "as_of")
-#: Where one of these is given, all are.
+#: If one of these is given, all are required.
 _OF_GPU = ("cuda", "cudnn", "gpu_code")
 
 
@@ -49,7 +49,7 @@ _FORMATS: Mapping[str, tuple[Callable[[str], object], str]] = {
 
 
 def load_environments(project: Project) -> dict[str, Environment]:
-    """Every environment by name, in the catalogue's order. Raises UsageError for a file that is not a catalogue."""
+    """Return every environment by name, in the catalogue's order. Raises UsageError for an invalid catalogue file."""
     try:
         text = read_text(project.bake_file, most=_MOST)
     except OSError as error:
@@ -74,7 +74,7 @@ def _cached(text: str, path: Path) -> list[dict[str, str]]:
 
 
 def _is_catalogue(kept: Any) -> bool:
-    """Whether it is what is kept of a catalogue by this version of the harness."""
+    """Return whether a cache entry was written by this version of harness."""
     names = {field.name for field in fields(Environment)}
     return isinstance(kept, list) and all(
         isinstance(entry, dict) and entry.keys() == names and all(isinstance(value, str) for value in entry.values())
@@ -83,7 +83,7 @@ def _is_catalogue(kept: Any) -> bool:
 
 
 def parse(text: str, where: str) -> list[Environment]:
-    """The environments of a bake file's text. Raises UsageError, which names `where`."""
+    """Parse the environments of a bake file's text. Raises UsageError, which names `where`."""
     import hcl2
     from lark.exceptions import LarkError
 

@@ -1,6 +1,6 @@
-"""Asks the package index, through uv: which version a requirement gives, its files, and when they appeared.
+"""Queries of the package index through uv: the version of a requirement, its files, and their upload times.
 
-The index is the one that uv is set up for, so no host is named here.
+The index comes from uv's configuration, so this module names no host.
 """
 
 import json
@@ -31,29 +31,29 @@ File = PackageWheel | PackageSdist
 #: The images' base is Debian 12 on x86-64; the newest wheels ask for a C library of 2.28.
 PLATFORM = "x86_64-manylinux_2_28"
 
-#: What uv exits with where the index answered, and nothing fits.
+#: uv's exit code if the index answered, and nothing matches.
 NO_SOLUTION = 1
 
 
 def files(package: Package) -> Sequence[File]:
-    """What an installer takes: one of the wheels that fit the Python and the platform, the source where none does."""
+    """Return the files for an installer: the wheels for the Python and the platform, or otherwise the source."""
     return package.wheels or ([package.sdist] if package.sdist else [])
 
 
 def address(file: File) -> str:
-    """Where a file is: on a server, or in a folder as a `file:` address."""
+    """Return the address of a file on a server, or its `file:` address in a folder."""
     return file.url or Path(file.path or "").absolute().as_uri()
 
 
 def uploaded(package: Package) -> datetime | None:
-    """When the last of its files appeared; None where the index does not say."""
+    """Return the upload time of the package's last file, or None if the index doesn't have it."""
     return max((file.upload_time for file in files(package) if file.upload_time), default=None)
 
 
 def find(requirement: str, python: str, *, lowest: bool = False) -> Package | None:
-    """The newest version (the oldest, if `lowest`) that has a file for Python X.Y; None where there is none.
+    """Return the newest version (the oldest, if `lowest`) with a file for Python X.Y, or None.
 
-    Raises CannotRunHereError, with uv's words, where the index does not answer.
+    Raises CannotRunHereError with uv's message if the index doesn't answer.
     """
     with tempfile.TemporaryDirectory() as folder:
         asked = Path(folder) / "asked.txt"
@@ -63,7 +63,7 @@ def find(requirement: str, python: str, *, lowest: bool = False) -> Package | No
 
 
 def yanked(requirement: str, python: str) -> str | None:
-    """Why the one version that a requirement allows was withdrawn (PEP 592); None where it was not."""
+    """Return why the version of an exact requirement was yanked (PEP 592), or None if it wasn't."""
     with tempfile.TemporaryDirectory() as folder:
         asked = Path(folder) / "asked.txt"
         asked.write_text(f"{requirement}\n", encoding="utf-8")
@@ -75,9 +75,9 @@ def yanked(requirement: str, python: str) -> str | None:
 
 
 def locked(requirements: Path, python: str) -> Sequence[Package]:
-    """The packages of a requirements file, exactly those that it names, for Python X.Y.
+    """Return exactly the packages that a requirements file names, for Python X.Y.
 
-    Raises CannotRunHereError, with uv's words, where the index does not answer or does not have one of them.
+    Raises CannotRunHereError with uv's message if the index doesn't answer, or if a package is missing.
     """
     words, found = _look_up(requirements, python)
     if words:
@@ -86,12 +86,12 @@ def locked(requirements: Path, python: str) -> Sequence[Package]:
 
 
 def compiled(requirements: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """What `uv pip compile` says for the images' platform: the lock is its stdout."""
+    """Run `uv pip compile` for the images' platform. The lock is its stdout."""
     return run_uv(["pip", "compile", str(requirements), f"--python-platform={PLATFORM}", "--quiet", *options])
 
 
 def _look_up(requirements: Path, python: str, *options: str) -> tuple[str, Sequence[Package]]:
-    """uv's words where nothing fits, and the packages where something does."""
+    """Return uv's message if nothing matches, and the packages that match."""
     # any interpreter does, as nothing is built; a search for one can take longer than the question
     interpreter = [f"--python={sys.executable}", f"--python-version={python}"]
     done = compiled(requirements, *interpreter, "--format=pylock.toml", "--no-deps", *options)
@@ -107,7 +107,7 @@ def _look_up(requirements: Path, python: str, *options: str) -> tuple[str, Seque
 
 
 def _packages(pylock: str) -> Sequence[Package]:
-    """The packages of a pylock.toml's text (PEP 751)."""
+    """Return the packages of a pylock.toml's text (PEP 751)."""
     try:
         return Pylock.from_dict(tomllib.loads(pylock)).packages
     except PylockValidationError as error:
@@ -116,10 +116,10 @@ def _packages(pylock: str) -> Sequence[Package]:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One version of a package, as the index lists it: when its first file appeared, and for which Pythons it has one.
+    """A version of a package in the index, with the upload time of its first file.
 
-    `uploaded` is None where the index does not tell; `yanked` is why it was withdrawn (PEP 592), empty where it was
-    not. `files` are the names of its wheels.
+    `uploaded` is None if the index doesn't have it. `yanked` is the reason of a withdrawal (PEP 592), or empty. `files`
+    are the names of its wheels.
     """
 
     version: str
@@ -128,14 +128,14 @@ class Listed:
     files: Sequence[str]
 
     def fits(self, python: str) -> bool:
-        """Whether it has a wheel for CPython X.Y on 64-bit x86 Linux."""
+        """Return whether it has a wheel for CPython X.Y on 64-bit x86 Linux."""
         return any(_fits(name, python) for name in self.files)
 
 
 def listed(package: str) -> list[Listed]:
-    """Every version of a package that has wheels, in order, by the index's JSON (PEP 691 and 700).
+    """Return every version of a package with wheels, in order, from the index's JSON (PEP 691 and 700).
 
-    The index's address is what uv would write into a lock. Raises CannotRunHereError where it does not answer.
+    The index's address is the one that uv writes to a lock. Raises CannotRunHereError if it doesn't answer.
     """
     name = canonicalize_name(package)
     found: dict[Version, list[dict[str, Any]]] = {}
@@ -172,22 +172,22 @@ def _fits(wheel: str, python: str) -> bool:
 
 
 def _number(interpreter: str) -> int:
-    """A CPython's minor version, of `cp311`."""
+    """Return the minor version of a CPython tag such as `cp311`."""
     digits = interpreter.removeprefix("cp3")
     return int(digits) if digits.isdecimal() else 0
 
 
 def _addresses() -> list[str]:
-    """The addresses of the indexes that uv asks, as it writes them into a lock."""
+    """Return the addresses of the indexes that uv uses, as it writes them to a lock."""
     done = run_uv(["pip", "compile", os.devnull, "--emit-index-url", "--quiet", f"--python={sys.executable}"])
     found = re.findall(r"(?m)^--(?:extra-)?index-url (\S+)", done.stdout)
     if not found:
-        raise CannotRunHereError(f"uv does not tell which package index it asks:\n{last_words(done.stderr)}")
+        raise CannotRunHereError(f"uv does not report its package index:\n{last_words(done.stderr)}")
     return found
 
 
 def _project(address: str) -> list[dict[str, Any]]:
-    """The files of a package. None of a package that the index does not have."""
+    """Return the files of a package, or an empty list if the index doesn't have it."""
     asked = urllib.request.Request(address, headers={"Accept": "application/vnd.pypi.simple.v1+json"})
     try:
         with urllib.request.urlopen(asked, timeout=60) as answer:

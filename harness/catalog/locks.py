@@ -1,6 +1,6 @@
-"""Locks, hashed requirements files, one for each environment and device: reads them, and makes them.
+"""Locks: requirements files with hashes, one per environment and device. Read, resolve and write them.
 
-A lock has the packages that users had when a release was new.
+A lock has the package versions of the release's date.
 """
 
 import hashlib
@@ -23,37 +23,37 @@ from harness.model.environment import TENSORFLOW, Device, Environment, Lock, Req
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.texts import joined
 
-#: The lines of a lock: an exact version, with a marker perhaps, and its hashes. Nothing else that pip takes from a
-#: file, such as the address of an index, may come in with one.
+#: The lines of a lock: an exact version, with an optional marker, and its hashes. Other lines that pip accepts, such as
+#: the address of an index, are invalid.
 _PIN = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9][A-Za-z0-9.!+_-]*( ; [^\\]+)?", re.ASCII
 )
 _HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 
-#: From here on there is a package without the GPU's code, of the same day and a third of the size; before it,
-#: `tensorflow` has none, and the GPU's code is a package of its own.
+#: The first release with a package without GPU code, which has the same date and a third of the size. Before it,
+#: `tensorflow` has no GPU code, and another package has it.
 _FIRST_CPU_PACKAGE = Version("2.1")
 
-#: From here on CUDA can be had as packages: CUDA 11 is compatible within itself from 11.2 on.
+#: The first release for which CUDA packages work: CUDA 11 is compatible with its minor versions from 11.2 on.
 _FIRST_CUDA_PACKAGES = Version("2.5")
-#: From here on a release names its CUDA packages itself. 2.14 does too, with a TensorRT that no Python 3.11 has.
+#: The first release that names its CUDA packages. 2.14 also does, but with a TensorRT without a Python 3.11 wheel.
 _FIRST_CUDA_EXTRA = Version("2.15")
 
-#: What TensorFlow loads of CUDA; CUPTI is its profiler's, nvcc has the assembler and the device library of XLA.
+#: The parts of CUDA that TensorFlow loads. Its profiler needs CUPTI. XLA needs nvcc's assembler and device library.
 _CUDA = ("cuda-runtime", "cublas", "cufft", "curand", "cusolver", "cusparse", "cudnn", "cuda-cupti", "cuda-nvcc")
-#: ... and what those need, or newer releases beside them.
+#: Their dependencies, and packages that newer releases also load.
 _CUDA_MORE = ("cuda-nvrtc", "nccl", "nvjitlink", "nvtx")
 
 
 def lock_file(project: Project, environment: Environment, device: Device) -> Path:
-    """Where the lock of an environment for a device lies: in the project; of what was typed, in the user's cache."""
+    """Return the path of an environment's lock: in the project, or in the user's cache if it is ad hoc."""
     return (adhoc.folder() if environment.asked else project.locks) / f"{environment.name}-{device.value}.txt"
 
 
 def load_lock(project: Project, environment: Environment, device: Device) -> Requirement:
-    """The environment with its lock, which is made first where the environment was typed and has none.
+    """Return the environment with its lock. An ad-hoc environment without a lock is resolved first.
 
-    Raises UsageError where there is none, or where what was typed does not resolve.
+    Raises UsageError if there is no lock, or if the requirements can't be resolved.
     """
     path = lock_file(project, environment, device)
     if environment.asked and (not path.is_file() or _is_outdated(project, environment, device)):
@@ -67,14 +67,14 @@ def load_lock(project: Project, environment: Environment, device: Device) -> Req
         ) from None
     found = _checked(data, path, environment)
     if environment.gpu_image:
-        # its image has a TensorFlow that no lock names
+        # the lock doesn't have the TensorFlow of its image
         found = {"tensorflow": environment.tensorflow, **found}
     lock = Lock(path=path, sha256=hashlib.sha256(data).hexdigest(), pins=found)
     return Requirement(environment=environment, device=device, lock=lock)
 
 
 def _checked(data: bytes, path: Path, environment: Environment) -> dict[str, str]:
-    """The pins of a lock. Raises UsageError for a line that is no exact version or hash, which pip would follow."""
+    """Return the pins of a lock. Raises UsageError for a line that isn't an exact version or a hash."""
     found: dict[str, str] = {}
     for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
         part = line.strip().removesuffix("\\").rstrip()
@@ -92,9 +92,9 @@ def _checked(data: bytes, path: Path, environment: Environment) -> dict[str, str
 
 
 def write_lock(project: Project, environment: Environment, device: Device) -> bool:
-    """Resolve an environment and write its lock; returns whether that changed it.
+    """Resolve an environment and write its lock. Return whether the lock changed.
 
-    Raises what `resolve` and `resolve_moved` raise, and CannotRunHereError where the lock cannot be written.
+    Raises the errors of `resolve` and `resolve_moved`, and CannotRunHereError if the lock can't be written.
     """
     path = lock_file(project, environment, device)
     text = resolve_moved(project, environment, device) if environment.base else resolve(environment, device)
@@ -113,22 +113,22 @@ def write_lock(project: Project, environment: Environment, device: Device) -> bo
 
 
 def inputs(environment: Environment, device: Device) -> list[str]:
-    """What is asked of the resolver: the release, its Keras, its CUDA, and the tools that build old source packages.
+    """Return the requirements for the resolver: the release, Keras, CUDA, and build tools of old source packages.
 
-    For what was typed, with all else that was typed. Of a nightly, the index is asked whether there is a package for
-    the CPU; raises CannotRunHereError where it does not answer.
+    An ad-hoc environment also has its other requirements. For a nightly, the index is queried for a CPU package. Raises
+    CannotRunHereError if the index doesn't answer.
     """
     asked = parse(environment.asked) if environment.asked else None
     keras = [f"keras=={environment.keras}"] if environment.keras else []
     if environment.gpu_image:
-        # TensorFlow and what it needs are in the image, and are to stay as they are
+        # the image has TensorFlow and its dependencies, which must not change
         return [*keras, "keras-applications", "keras-preprocessing"]
     release = _asked(asked, environment, device) if asked else _tensorflow(environment, device)
     return [*release, *(asked.others if asked else keras), "setuptools", "wheel"]
 
 
 def _asked(asked: Asked, environment: Environment, device: Device) -> list[str]:
-    """The packages of a release that was typed: the catalogue's for the device, unless one of them was typed itself."""
+    """Return the packages of a requested release: the requested package, or the usual ones for the device."""
     exact = f"{asked.package}=={asked.version}"
     if asked.package == "tf-nightly":
         if device is Device.GPU:
@@ -157,11 +157,11 @@ def _tensorflow(environment: Environment, device: Device) -> list[str]:
 
 
 def resolve(environment: Environment, device: Device) -> str:
-    """The text of the lock as of `environment.as_of`: the same whenever and wherever it is made.
+    """Return the text of the lock as of `environment.as_of`, which is the same at any time and on any machine.
 
-    Raises UnavailableError without an interpreter of that Python (old source packages are built to read their
-    dependencies), CannotRunHereError, with the resolver's own words, for what does not resolve: a UsageError where it
-    was typed.
+    Raises UnavailableError without an interpreter of that Python, because old source packages are built to read their
+    dependencies. If the requirements can't be resolved, raises CannotRunHereError with the resolver's message, or
+    UsageError for an ad-hoc environment.
     """
     python = find_python(environment.python)
     with tempfile.TemporaryDirectory() as folder:
@@ -178,9 +178,9 @@ def resolve(environment: Environment, device: Device) -> str:
 
 
 def resolve_moved(project: Project, environment: Environment, device: Device) -> str:
-    """The text of the lock of an environment in which packages were moved: its base's, and what they changed.
+    """Return the text of the lock of an environment with replaced packages: its base's lock, and the changes.
 
-    Raises what `resolve` and `moves.resolve` raise.
+    Raises the errors of `resolve` and `moves.resolve`.
     """
     base = adhoc.base_of(environment, load_environments(project))
     lock = load_lock(project, base, device).lock
@@ -192,7 +192,7 @@ def resolve_moved(project: Project, environment: Environment, device: Device) ->
 
 
 def moved(project: Project, requirement: Requirement) -> str:
-    """What an environment in which packages were moved is: `tf2.0 with NumPy 1.21.6 instead of 1.17.3`; else empty."""
+    """Describe replaced packages: `tf2.0 with NumPy 1.21.6 instead of 1.17.3`. Empty for other environments."""
     environment = requirement.environment
     if not environment.base:
         return ""
@@ -205,7 +205,7 @@ def _made_of(base: str, sha256: str) -> str:
 
 
 def _is_outdated(project: Project, environment: Environment, device: Device) -> bool:
-    """Whether the base in which packages were moved has another lock by now."""
+    """Return whether the lock of the base changed after packages were replaced in it."""
     name = f"{environment.base}-{device.value}.txt"
     bases = [folder / name for folder in (project.locks, adhoc.folder()) if (folder / name).is_file()]
     if not environment.base or not bases:
@@ -215,7 +215,7 @@ def _is_outdated(project: Project, environment: Environment, device: Device) -> 
 
 
 def _to_move(environment: Environment, device: Device) -> list[str]:
-    """What was typed to move; of a TensorFlow, the package for the device."""
+    """Return the requirements to replace, using the device's TensorFlow package name."""
     move = parse_move(environment.asked)
     pins = move.pins
     return [
@@ -225,7 +225,7 @@ def _to_move(environment: Environment, device: Device) -> list[str]:
 
 
 def _instants(environment: Environment) -> Sequence[str]:
-    """Until when packages are taken: NVIDIA's have an instant of their own where they are younger than the release."""
+    """Return uv's options for the latest upload times. NVIDIA's packages can have a later one than the release."""
     packages = [f"nvidia-{name}-{cuda}" for cuda in ("cu11", "cu12") for name in (*_CUDA, *_CUDA_MORE)]
     younger = environment.cuda_as_of
     apart = [f"--exclude-newer-package={package}={younger}" for package in packages] if younger else []

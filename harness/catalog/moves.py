@@ -1,4 +1,4 @@
-"""Locks in which packages were moved: of all that did not have to move, the lines are the base's as they are."""
+"""Locks with replaced packages. All other lines are identical to the base's lock."""
 
 import re
 import shlex
@@ -21,21 +21,23 @@ _OPTIONS = ("--generate-hashes", "--no-emit-index-url", "--no-header", "--no-ann
 
 
 def resolve(name: str, text: str, asked: Sequence[str], moved: Sequence[str], options: Sequence[str]) -> str:
-    """The lines of a lock whose packages `moved` (PEP 508) stand in place of those of the lock `text` of `name`.
+    """Return the lines of the lock `text` of `name` after the packages `moved` (PEP 508) are replaced.
 
-    `asked` is what the resolver was asked for the lock; `options` are uv's Python and instants. All other packages are
-    held at their versions, with their hashes; where that cannot be, what the moved packages need may move too. Raises
-    UsageError, with the resolver's words, where another package is in the way, and where all that was typed is so
-    already; CannotRunHereError where the index does not answer.
+    `asked` are the requirements of the lock, and `options` are uv's Python and upload times. All other packages keep
+    their versions and hashes. If that isn't possible, dependencies of the moved packages may change too. Raises
+    UsageError with the resolver's message if another package prevents it, or if nothing would change. Raises
+    CannotRunHereError if the index doesn't answer.
     """
     had = pins(text)
     if not unmet(moved, had):
         has = joined([f"{each} {had[each]}" for each in map(_name, moved) if each in had])
-        raise UsageError(f"{name} has {has or joined(moved)} already, so nothing would move.", f"Type -e {name} alone.")
+        raise UsageError(
+            f"{name} has {has or joined(moved)} already, so nothing would move.", f"Use -e {name} instead."
+        )
     gone = {each for package in map(_name, moved) for each in (package, *rivals(package))}
     wanted = [*(text for text in asked if _name(text) not in gone), *moved]
     held = {package: version for package, version in had.items() if package not in gone}
-    # a release that is there needs the package that is replaced
+    # the installed release depends on the replaced package
     away = sorted(gone & set(KERAS) - set(map(_name, moved)))
     done = _compiled(wanted, options, held=held, away=away)
     if done.returncode == index.NO_SOLUTION:
@@ -64,7 +66,7 @@ def _compiled(
     away: Collection[str] = (),
     preferred: str = "",
 ) -> subprocess.CompletedProcess[str]:
-    """What uv resolves with these versions held, these packages left out, and those of a lock preferred."""
+    """Run uv with fixed versions (`held`), without some packages (`away`), and with a preferred lock."""
     with tempfile.TemporaryDirectory() as folder:
         texts = {
             "asked": asked,
@@ -85,7 +87,7 @@ def _compiled(
 
 
 def _blocks(text: str) -> dict[str, str]:
-    """The lines of each package of a requirements file, by its normalised name."""
+    """Return the lines of each package of a requirements file, by its normalised name."""
     blocks = (block for block in _BLOCK.split(text) if not block.startswith("#"))
     return {name: block.rstrip() + "\n" for block in blocks for name in pins(block)}
 
@@ -100,7 +102,7 @@ def _refused(
     release = next((each for each in TENSORFLOW if each in had), "")
     if release and not any(_name(each) in TENSORFLOW for each in moved):
         anew = ",".join([f"{'tensorflow' if release == 'tensorflow-cpu' else release}=={had[release]}", *moved])
-        ways.append(f"Or choose all packages anew, as of the day of these: -e {shlex.quote(anew)}.")
+        ways.append(f"Or resolve all packages again, as of the date of these: -e {shlex.quote(anew)}.")
     if any("==" not in each for each in moved):
         ways.append(f"Or type one version: in a range only what there was at the instant of {name} counts.")
     return UsageError(

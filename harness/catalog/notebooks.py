@@ -9,13 +9,13 @@ from typing import Any
 
 from harness.model.errors import FileError, Problem
 
-#: Magics of a line that show or set something about the notebook, and leave nothing that later lines need.
+#: Line magics that show or change something in the notebook only. Later lines don't need them.
 _SHOWN = {"matplotlib", "config", "load_ext", "reload_ext", "autoreload", "tensorboard", "tensorflow_version", "pylab"}
 
-#: Those of a line and of a cell that time what follows them, which is run without them.
+#: Line and cell magics that time the code after them. The code is run without them.
 _TIMED, _PLAIN_CELLS = {"time"}, {"time", "capture"}
 
-#: Modules that are there in a notebook's page alone.
+#: Modules that work in a notebook only.
 _PAGE = {"ipywidgets", "IPython", "google.colab"}
 
 _SHELL = re.compile(r"(?P<indent>\s*)(?:[\w, ]+=\s*)?(?P<what>!!?|%)\s*(?P<rest>.*)")
@@ -24,15 +24,15 @@ _PIP = re.compile(r"(?:python3? -m )?pip3? install\s+(?P<what>.*)")
 
 
 def is_notebook(path: Path) -> bool:
-    """Whether a file is meant as one, by its name."""
+    """Return whether a file has the name of a notebook."""
     return path.suffix.lower() == ".ipynb"
 
 
 def script(text: str, path: Path) -> tuple[str, list[str]]:
-    """The script that a notebook's code cells are, and sentences on lines of it that are left out.
+    """Return a notebook's code cells as a script, and a sentence about each line that is left out.
 
-    Cells are counted from 1, those of text too, as its page shows them. Raises FileError with every line that cannot be
-    run outside of a notebook, and what to write instead.
+    Cell numbers start at 1 and include text cells, as in the notebook. Raises FileError with every line that can't run
+    outside of a notebook, and the replacement.
     """
     cells = _cells(text, path)
     parts, told, problems = [], [], []
@@ -51,7 +51,7 @@ def script(text: str, path: Path) -> tuple[str, list[str]]:
 
 
 def _cells(text: str, path: Path) -> list[str | None]:
-    """The text of each code cell, None of the others. Raises FileError for what is no notebook."""
+    """Return the text of each code cell, and None for other cells. Raises FileError for an invalid notebook."""
     try:
         document: Any = json.loads(text)
         # format 3 had sheets of cells, with their text in `input`
@@ -59,7 +59,7 @@ def _cells(text: str, path: Path) -> list[str | None]:
         return [_source(cell) if cell["cell_type"] == "code" else None for cell in listed]
     except (ValueError, TypeError, KeyError, IndexError, RecursionError):
         raise FileError(
-            [Problem(path, 0, "This is no Jupyter notebook.", "Give a notebook, or a Python file.")]
+            [Problem(path, 0, "This is not a Jupyter notebook.", "Give a notebook, or a Python file.")]
         ) from None
 
 
@@ -69,15 +69,15 @@ def _source(cell: dict[str, Any]) -> str:
 
 
 def _plain(source: str) -> tuple[list[str], list[str], list[tuple[str, str]]]:
-    """A cell's lines as Python, those that are left out, and what is wrong with others: what, and what to write.
+    """Return a cell's lines as Python, the lines that are left out, and the problems of others with a fix.
 
-    Only a line at which Python stops can be IPython's: so no text that looks like one is taken for it.
+    Only a line with a syntax error can be a magic. So a text that looks like a magic is never replaced.
     """
     lines, left, wrong = source.split("\n"), [], []
     magic = re.match(r"%%(\w+)", source)
     if magic:
         if magic[1] not in _PLAIN_CELLS:
-            return [], [], [(f"`{lines[0]}` makes it no Python.", "Remove the cell, or write it in Python.")]
+            return [], [], [(f"`{lines[0]}` is not Python.", "Remove the cell, or write it in Python.")]
         left.append(lines[0])
         lines[0] = ""
     for _ in range(len(lines)):
@@ -86,7 +86,7 @@ def _plain(source: str) -> tuple[list[str], list[str], list[tuple[str, str]]]:
             break
         line, shell = lines[at], _SHELL.fullmatch(lines[at])
         if shell is None and not _HELP.fullmatch(line):
-            break  # the script's own error, which is told when it runs
+            break  # an error of the script itself, which appears when it runs
         name, _, rest = (shell["rest"] if shell else "").partition(" ")
         indent = shell["indent"] if shell else ""
         if shell and shell["what"] == "%" and name in _TIMED and rest:
@@ -101,7 +101,7 @@ def _plain(source: str) -> tuple[list[str], list[str], list[tuple[str, str]]]:
 
 
 def _stops_at(lines: list[str]) -> int | None:
-    """At which line Python stops to understand these, counted from 0; None where it understands them."""
+    """Return the 0-based line of the first syntax error, or None."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -120,7 +120,7 @@ def _instead(what: str, rest: str) -> str:
         listed = ",".join(word.strip("'\"") for word in packages)
         first = re.match(r"(tensorflow|tf-nightly)\b", listed)
         typed = f"-e '{listed}'" if first else f"-e 'tensorflow==2.15.0,{listed}'" if listed else "-e tf2.15"
-        return f"Remove it, and type the packages as an environment: {typed}"
+        return f"Remove it, and pass the packages as an environment: {typed}"
     if what == "%" and rest.startswith("timeit"):
         return "Remove it, write `# harness: step` above the statement, and repeat it in a loop."
     if rest.startswith(("wget ", "curl ", "git ", "gdown ")):
@@ -129,7 +129,7 @@ def _instead(what: str, rest: str) -> str:
 
 
 def _of_page(lines: list[str]) -> list[tuple[str, str]]:
-    """What of a cell needs the notebook's page: widgets, and what IPython alone has."""
+    """Return the problems of a cell that uses widgets or functions of IPython, with fixes."""
     try:
         tree = ast.parse("\n".join(lines))
     except (SyntaxError, ValueError):
@@ -148,9 +148,9 @@ def _of_page(lines: list[str]) -> list[tuple[str, str]]:
     page = [name for name in imported if any(f"{name}.".startswith(f"{known}.") for known in _PAGE)]
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     return [
-        *((f"`{name}` is there in a notebook's page only.", "Remove what uses it.") for name in page),
+        *((f"`{name}` works in a notebook only.", "Remove what uses it.") for name in page),
         *(
-            (f"`{name}()` is there in a notebook only.", "Remove it, or print what it shows.")
+            (f"`{name}()` works in a notebook only.", "Remove it, or print what it shows.")
             for name in sorted(called & {"display", "get_ipython"})
             if not page
         ),

@@ -1,4 +1,4 @@
-"""A pack: a folder with all that a machine without a network needs, checked against hashes; filled, and used."""
+"""A pack: a folder with everything that a machine without a network needs, checked against hashes."""
 
 import hashlib
 import json
@@ -27,16 +27,16 @@ from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 FILE = "MANIFEST.json"
 SCHEMA = 1
 
-#: One connection seldom fills the line, and more than these seldom more.
+#: One connection rarely uses the whole bandwidth. More connections than these rarely help.
 _AT_A_TIME = 4
 
-#: Seconds without a byte.
+#: Timeout in seconds without data.
 _PATIENCE = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a pack holds.
+    """The contents of a pack.
 
     `harness` is the version that wrote it; `environments` maps name to devices; `images` maps a file to the image in
     it, as `reference` and `id`; `files` maps each file, relative to the pack's folder, to its sha256.
@@ -58,7 +58,7 @@ class Manifest:
 
 
 def read(folder: Path) -> Manifest:
-    """The manifest of a pack. Raises UsageError where the folder is none, or is damaged."""
+    """Read the manifest of a pack. Raises UsageError if the folder isn't a pack, or is corrupt."""
     path = folder / FILE
     try:
         found = json.loads(file_bytes(Path(FILE), within=folder))
@@ -68,7 +68,7 @@ def read(folder: Path) -> Manifest:
         texts = [manifest.harness, *manifest.files.values()]
         texts += [each[key] for each in manifest.images.values() for key in ("reference", "id")]
         if not all(isinstance(text, str) for text in texts):
-            raise TypeError("a hash or a reference is no text")
+            raise TypeError("a hash or a reference is not text")
         return manifest
     except OSError as error:
         raise UsageError(
@@ -87,7 +87,7 @@ def write(folder: Path, manifest: Manifest) -> None:
 
 
 def check(folder: Path, manifest: Manifest) -> None:
-    """Compare every file with the manifest. Raises UsageError, which names those that are missing or were changed."""
+    """Compare every file with the manifest. Raises UsageError with the missing and changed files."""
     faults = {name: _fault_within(folder, name, wanted) for name, wanted in sorted(manifest.files.items())}
     problems = [f"{name} {fault}" for name, fault in faults.items() if fault]
     if problems:
@@ -102,17 +102,17 @@ def fill(
     images: ImageStore | None,
     say: Callable[[str], object],
 ) -> list[Path]:
-    """Fetch all that builds of these environments need into a folder; what is there already is not fetched again.
+    """Fetch everything that builds of these environments need into a folder, and return the files.
 
-    `images` gives base images, None leaves them out; `say` is told, in a line, of each thing that was fetched. Returns
-    the files. Raises CannotRunHereError where something cannot be had or written.
+    Existing files aren't fetched again. `images` provides base images; None leaves them out. `say` gets a line for each
+    file. Raises CannotRunHereError if something is unavailable or can't be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CannotRunHereError(f"The folder {folder} cannot be made: {error.strerror}.") from None
     before = read(folder) if (folder / FILE).is_file() else Manifest(__version__)
-    # the images first: where one cannot be had, that is known before gigabytes are fetched
+    # images come first: if one is unavailable, the error appears before gigabytes are fetched
     saved = {} if images is None else _save_images(images, requirements, folder, before.images, say)
     files = {name: sha256(folder / name) for name in saved}
     wheels = _wheels(project, requirements, folder / "wheels", say)
@@ -123,9 +123,9 @@ def fill(
 
 
 def use(folder: Path, images: Callable[[], ImageStore], say: Callable[[str], object]) -> Path:
-    """Check a pack, give its base images to the engine, and keep its locks; returns the folder of its packages.
+    """Check a pack, load its base images, and save its locks. Return the folder of its packages.
 
-    `images` is called where the pack has some. Raises UsageError for what is not as it was packed, CannotRunHereError.
+    `images` is called if the pack has images. Raises UsageError for a changed pack, and CannotRunHereError.
     """
     manifest = read(folder)
     check(folder, manifest)
@@ -137,7 +137,7 @@ def use(folder: Path, images: Callable[[], ImageStore], say: Callable[[str], obj
         for name, image in manifest.images.items():
             engine.load(folder / name, image["reference"])
             say(f"loaded {image['reference']}")
-    for name in sorted(each for each in manifest.files if each.startswith("locks/")):  # what else is there is unchecked
+    for name in sorted(each for each in manifest.files if each.startswith("locks/")):  # other files aren't checked
         adhoc.folder().mkdir(parents=True, exist_ok=True)
         shutil.copy(folder / name, adhoc.folder())
     return (folder / "wheels").resolve()
@@ -150,7 +150,7 @@ def _save_images(
     had: Mapping[str, Mapping[str, str]],
     say: Callable[[str], object],
 ) -> dict[str, dict[str, str]]:
-    """Save the base images that a pack that `had` some lacks; returns file to `reference` and `id`, of all."""
+    """Save the base images that aren't in `had`. Return `reference` and `id` of all images by file."""
     images = {}
     for reference in store.bases(requirements):
         identity = store.obtain(reference)
@@ -165,7 +165,7 @@ def _save_images(
 def _wheels(
     project: Project, requirements: Sequence[Requirement], folder: Path, say: Callable[[str], object]
 ) -> dict[str, str]:
-    """Fetch the packages of the locks, of images/uv.txt and of the harness itself; returns name to sha256."""
+    """Fetch the packages of the locks, of images/uv.txt and of harness. Return the sha256 by name."""
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     sources = [(project.root / "images" / "uv.txt", own), (project.root / "requirements.txt", own)]
     sources += [(requirement.lock.path, requirement.environment.python) for requirement in requirements]
@@ -174,7 +174,7 @@ def _wheels(
 
 
 def _copy_locks(requirements: Sequence[Requirement], folder: Path) -> dict[str, str]:
-    """Copy the locks that are not in the project, those of ad-hoc environments; returns file to sha256."""
+    """Copy the locks of ad-hoc environments, which aren't in the project. Return the sha256 by file."""
     files = {}
     for requirement in requirements:
         if not requirement.environment.asked:
@@ -188,10 +188,10 @@ def _copy_locks(requirements: Sequence[Requirement], folder: Path) -> dict[str, 
 
 
 def download(files: Iterable[File], folder: Path, progress: Callable[[str], object]) -> dict[str, str]:
-    """Bring the files into a folder, several at a time; what is there and right is left. Returns name to sha256.
+    """Download files into a folder in parallel, except those that are valid already. Return the sha256 by name.
 
-    `progress` is called with a line for each file that was fetched. Raises CannotRunHereError where a file cannot be
-    had, or is not the one that the lock names.
+    `progress` gets a line for each fetched file. Raises CannotRunHereError if a file is unavailable, or has another
+    hash than in the lock.
     """
     wanted = {file.filename: file for file in files}
     hashes = {name: file.hashes["sha256"] for name, file in wanted.items()}
@@ -215,20 +215,20 @@ def download(files: Iterable[File], folder: Path, progress: Callable[[str], obje
 
 
 def sha256(path: Path) -> str:
-    """The hash of a file. Raises OSError."""
+    """Return the hash of a file. Raises OSError."""
     with path.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def _fault(path: Path, wanted: str) -> str:
-    """What is wrong with a file whose hash should be `wanted`; empty where it is right."""
+    """Return the problem of a file whose hash must be `wanted`, or an empty text."""
     if not path.is_file():
         return "is missing"
     return "" if sha256(path) == wanted else "was changed"
 
 
 def _fault_within(folder: Path, name: str, wanted: str) -> str:
-    """What is wrong with a file of a pack, which may be someone else's: it lies in it, and is no link."""
+    """Return the problem of a file of an untrusted pack, or an empty text. Links and outside files are refused."""
     try:
         with os.fdopen(opened(Path(name), within=folder), "rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
@@ -240,7 +240,7 @@ def _fault_within(folder: Path, name: str, wanted: str) -> str:
 
 
 def _fetch(url: str, path: Path, wanted: str, stop: threading.Event) -> int:
-    """Bring one file; returns its bytes. Nothing of it is left where it cannot be had."""
+    """Download a file, and return its size in bytes. After an error, no part of the file remains."""
     try:
         with replacing(path) as part:
             _copy(url, part, stop)
@@ -252,14 +252,14 @@ def _fetch(url: str, path: Path, wanted: str, stop: threading.Event) -> int:
 
 
 def _copy(url: str, path: Path, stop: threading.Event) -> None:
-    """Raises OSError; requests' errors are some, too."""
+    """Copy or download a file. Raises OSError, also for errors of requests."""
     import requests
 
     parts = urlsplit(url)
     if parts.scheme == "file":
         shutil.copyfile(url2pathname(parts.path), path)
         return
-    # a session of its own follows the proxies and certificates that the environment names
+    # a session uses the proxies and certificates in the environment variables
     with requests.Session() as session:
         session.mount(f"{parts.scheme}://", requests.adapters.HTTPAdapter(max_retries=3))
         with session.get(url, stream=True, timeout=_PATIENCE) as answer, path.open("wb") as out:

@@ -1,4 +1,4 @@
-"""The project folder: where the catalogue's files lie."""
+"""The project folder, which contains the catalogue's files."""
 
 import os
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ BAKE_FILE = "docker-bake.hcl"
 class Project:
     """The folder that holds docker-bake.hcl, images/ and scenarios/.
 
-    `own` is a second folder of scenarios, the user's, where the first is the harness's own; it need not exist.
+    If the project is the one of harness, `own` is the user's folder of scenarios, which may not exist.
     """
 
     root: Path
@@ -33,7 +33,7 @@ class Project:
 
     @property
     def scenario_folders(self) -> list[Path]:
-        """The folders that the project's scenarios lie in, `scenarios` and below it those of upstream issues."""
+        """The folders of the project's scenarios: `scenarios` and `scenarios/upstream`."""
         return [self.root / folder for folder in FOLDERS]
 
     @property
@@ -43,7 +43,7 @@ class Project:
 
     @property
     def is_installed(self) -> bool:
-        """Whether its files are those of an installed wheel, which nothing may write to."""
+        """Whether its files belong to an installed wheel, which must not be changed."""
         return shipped.IS_INSTALLED and self.root == shipped.FOLDER
 
     @property
@@ -53,9 +53,9 @@ class Project:
 
     @classmethod
     def find(cls) -> "Project":
-        """`HARNESS_PROJECT`, else the nearest folder upwards that has a catalogue, else what comes with the harness.
+        """Return `HARNESS_PROJECT`, or the nearest parent folder with a catalogue, or the project of harness.
 
-        To the last the scenarios in `./scenarios` are added. Raises UsageError where HARNESS_PROJECT has no catalogue.
+        The last one also has the scenarios in `./scenarios`. Raises UsageError if HARNESS_PROJECT has no catalogue.
         """
         named = os.environ.get("HARNESS_PROJECT")
         if named:

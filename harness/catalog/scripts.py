@@ -1,7 +1,6 @@
-"""Plain scripts and notebooks as scenarios: a file with a header is written around one, which then runs like others.
+"""Plain scripts and notebooks as scenarios: a generated file with a header contains the script.
 
-What a comment `# harness: step` marks, and which functions there are, the kit itself says: it is asked for both before
-anything is launched.
+The kit finds the code that a comment `# harness: step` marks, and the functions, before anything is launched.
 """
 
 import ast
@@ -22,20 +21,20 @@ from harness.files import read as read_bytes
 from harness.model.errors import CannotRunHereError, FileError, Problem, UsageError
 from harness.model.scenario import OWN, PEAK, PRINTED, STEP, WHOLE
 
-#: Names whose file would hide a module that scripts import.
+#: Names of scenario files that would hide a module that scripts import.
 _TAKEN = {"kit", "numpy", "tensorflow", "keras", "tf_keras"}
 
-#: What a file of the user's Keras cache lies below, here and in a launch.
+#: The folder of the Keras cache, here and in a launch.
 _KERAS = ".keras"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """A plain script: its name as a file, its text, and what is asked of it.
+    """A plain script: its file name, its text, and the options of `harness run`.
 
-    `arguments` are its own; `grep` are regular expressions of numbers that it prints; `functions` are those whose calls
-    are steps; `files` are brought beside it, and `stdin` is one that it reads as standard input. `told` are sentences
-    on what of a notebook is left out.
+    `arguments` are passed to the script. `grep` are regular expressions of numbers that it prints. Calls of `functions`
+    are steps. `files` are copied next to it, and `stdin` is its standard input. `told` are sentences about parts of a
+    notebook that are left out.
     """
 
     path: Path
@@ -50,13 +49,13 @@ class Script:
 
     @property
     def scenario(self) -> str:
-        """What its scenario is called: `my-script.py` is `my_script`."""
+        """The name of its scenario: `my-script.py` is `my_script`."""
         stem = re.sub(r"\W+", "_", Path(self.name).stem, flags=re.ASCII).strip("_").lower() or "script"
         return f"script_{stem}" if stem in _TAKEN or not stem[0].isalpha() else stem
 
     @property
     def numbers(self) -> dict[str, list[str]]:
-        """By regular expression what the numbers of its groups are called. Raises UsageError."""
+        """The names of the numbers in the groups, by regular expression. Raises UsageError."""
         called: dict[str, list[str]] = {}
         for pattern in self.grep:
             called[pattern] = labels(pattern)
@@ -68,7 +67,10 @@ class Script:
 
 
 def read(path: Path) -> tuple[str, str, Sequence[str]]:
-    """A script's name as a Python file, its text, and what of a notebook is left out. Raises UsageError, FileError."""
+    """Return a script's name as a Python file, its text, and sentences about parts that are left out.
+
+    Raises UsageError and FileError.
+    """
     try:
         text = read_bytes(path).decode("utf-8-sig", "surrogateescape")
     except OSError as error:
@@ -81,7 +83,7 @@ def read(path: Path) -> tuple[str, str, Sequence[str]]:
 
 
 def has_header(path: Path) -> bool:
-    """Whether a file is a scenario already, with a header of ours."""
+    """Return whether a file is a scenario already, with a header."""
     try:
         text = read_bytes(path).decode("utf-8", "replace")
     except OSError:
@@ -90,15 +92,15 @@ def has_header(path: Path) -> bool:
 
 
 def labels(pattern: str) -> list[str]:
-    """What the numbers of a regular expression's groups are called, at least one. Raises UsageError.
+    """Return the names of the numbers in a regular expression's groups, at least one. Raises UsageError.
 
-    A group that has no name has that of the text around it: `predict: … ms`.
+    A group without a name gets the text around it: `predict: … ms`.
     """
     try:
         groups, named = re.compile(pattern).groups, re.compile(pattern).groupindex
     except re.error as error:
         raise UsageError(
-            f"--grep {pattern!r} is no regular expression: {error}.", "A number is, say, (\\S+)."
+            f"--grep {pattern!r} is not a valid regular expression: {error}.", "A number is, say, (\\S+)."
         ) from None
     around = _around(pattern)
     names = {number: name for name, number in named.items()}
@@ -109,7 +111,7 @@ def labels(pattern: str) -> list[str]:
 
 
 def _around(pattern: str) -> str:
-    """The text of a regular expression, with `…` for its groups."""
+    """Return the text of a regular expression, with `…` for its groups."""
     text, depth, at = "", 0, 0
     while at < len(pattern):
         char = pattern[at]
@@ -129,7 +131,7 @@ def _around(pattern: str) -> str:
 
 
 def check(script: Script, project: Project) -> bool:
-    """Whether the script has steps. Raises FileError for what is no Python, or marks and functions that are none."""
+    """Return whether the script has steps. Raises FileError for syntax errors, and for invalid marks and functions."""
     marks = _marks(project)
     try:
         with warnings.catch_warnings():
@@ -154,11 +156,11 @@ def _syntax(script: Script, error: SyntaxError) -> str:
         cells = [(at, line) for at, line in enumerate(above) if re.fullmatch(r"# cell \d+", line)]
         at, cell = cells[-1] if cells else (0, "# cell 1")
         place = f"{cell[2:]}, line {(error.lineno or 1) - at - 1}: "
-    return f"{place}This is no Python: {error.msg}."
+    return f"{place}This is not valid Python: {error.msg}."
 
 
 def _marks(project: Project) -> ModuleType:
-    """The kit's module that knows marks: it imports nothing of the kit."""
+    """Load the kit's module for marks, which imports nothing else of the kit."""
     spec = importlib.util.spec_from_file_location("harness_kit_marks", project.scenarios / "kit" / "marks.py")
     assert spec is not None
     assert spec.loader is not None
@@ -195,7 +197,7 @@ def write(script: Script, project: Project, taken: Sequence[str] = ()) -> Path:
 
 
 def _beside(path: Path) -> str:
-    """Where a file lies that is brought: beside the script, or where Keras looks for what it has downloaded."""
+    """Return the path of a copied file: next to the script, or in the Keras cache if it comes from there."""
     parts = path.expanduser().absolute().parts
     return "/".join(parts[parts.index(_KERAS) :]) if _KERAS in parts else path.name
 
@@ -208,7 +210,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _scenario(script: Script, name: str, *, has_steps: bool, files: Sequence[str], stdin: str | None) -> str:
-    """The scenario's text: a header, the script's text as data, and what is asked of it."""
+    """Return the scenario's text: a header, the script's text as data, and its options."""
     header = [
         "# /// script",
         '# requires-python = ">=3.6"',
@@ -251,7 +253,7 @@ def _scenario(script: Script, name: str, *, has_steps: bool, files: Sequence[str
 
 
 def _compared(script: Script, *, has_steps: bool) -> list[list[str]]:
-    """The header's entries of what is compared along the environments: the step first, then what else is known."""
+    """Return the header's comparisons along the environments: the step first, then the other quantities."""
     about = {"step": STEP, "first call": "first call", WHOLE: WHOLE} if has_steps else {WHOLE: STEP}
     about |= {name: name for name in (OWN, PEAK)}
     about |= {PRINTED + name: PRINTED + name for names in script.numbers.values() for name in names}
@@ -263,14 +265,14 @@ def _compared(script: Script, *, has_steps: bool) -> list[list[str]]:
 
 
 def _toml(value: object) -> str:
-    # a text or a list of JSON is one of TOML
+    # a JSON text or list is valid TOML
     return json.dumps(value, ensure_ascii=True)
 
 
 def literal(text: str) -> str:
-    r"""A text as Python's literal for it over several lines, that any Python reads as the same text.
+    r"""Return a text as a Python literal of several lines, with the same value in every Python version.
 
-    No line of it begins a header, or looks like any other's end.
+    No line of the literal can start or end a header.
     """
     made = re.sub(r"'{3,}|'+\Z", lambda match: "\\'" * len(match[0]), text.replace("\\", "\\\\"))
     made = re.sub(r"[^\n\t -~]", lambda match: _escaped(match[0]), made)
@@ -284,7 +286,7 @@ def _escaped(char: str) -> str:
 
 
 def imports(text: str) -> list[str]:
-    """The first names of the modules that a script imports, in order, each once; none where it is no Python."""
+    """Return the top-level modules that a script imports, in order, without duplicates. Empty after a syntax error."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):

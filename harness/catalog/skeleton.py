@@ -1,7 +1,7 @@
-"""The skeleton of a scenario from a plain script: a header, and its statements where a launch has them.
+"""The skeleton of a scenario from a plain script: a header, and the script's statements in phases and steps.
 
-Imports become the phase `import`, what stands above the step the phase `build`; what `# harness: step` marks at the
-script's top level is the step, and without such a mark all that is left is one, timed once.
+Imports become the phase `import`, and statements above the step become the phase `build`. The step is the code that
+`# harness: step` marks at the top level. Without a mark, the remaining code is one step, timed once.
 """
 
 import ast
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 from harness.catalog.scripts import imports
 
-#: Modules of packages that are called otherwise.
+#: Modules whose package has another name.
 _PACKAGES = {"cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", "tf_keras": "tf-keras"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """A script's lines: those that a function cannot hold, its imports, what stands above the step, it, and below."""
+    """A script's lines: lines that can't be in a function, imports, and lines above, in and below the step."""
 
     outside: Sequence[str]
     imports: Sequence[str]
@@ -32,7 +32,7 @@ class _Parts:
 
 
 def scenario(name: str, text: str, title: str) -> str:
-    """The scenario's text, of a script's text that is Python."""
+    """Return the scenario's text for a script's text, which must be valid Python."""
     tree = ast.parse(text)
     parts = _parts(text, tree)
     dependencies = json.dumps(
@@ -77,7 +77,7 @@ def scenario(name: str, text: str, title: str) -> str:
 
 
 def _parts(text: str, tree: ast.Module) -> _Parts:
-    """Every line of the script in its part: a statement's with the comments and the empty lines above it."""
+    """Assign every line of the script to its part. A statement includes comments and empty lines above it."""
     lines = text.split("\n")
     marks = {number: line for number, line in _comments(text) if line.startswith("# harness:")}
     outside: list[str] = []
@@ -108,31 +108,31 @@ def _parts(text: str, tree: ast.Module) -> _Parts:
 
 
 def _comments(text: str) -> Iterable[tuple[int, str]]:
-    """The comments that stand alone at the top level, by their lines, from 0."""
+    """Yield the 0-based line and the text of each separate comment at the top level."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT and token.start[1] == 0:
             yield token.start[0] - 1, " ".join(token.string.split())
 
 
 def _starts(statement: ast.stmt) -> list[int]:
-    """The lines, from 0, in which a statement and its decorators begin."""
+    """Return the 0-based lines in which a statement and its decorators start."""
     return [each.lineno - 1 for each in [statement, *getattr(statement, "decorator_list", ())]]
 
 
 def _is_leading(statement: ast.stmt) -> bool:
-    """Whether it belongs to the imports that a script begins with: one of these, or a process variable for them."""
+    """Return whether a statement is an import, or sets a process variable before the imports."""
     if isinstance(statement, ast.Assign):
         return ast.unparse(statement.targets[0]).startswith("os.environ[")
     return isinstance(statement, ast.Import | ast.ImportFrom)
 
 
 def _is_outside(statement: ast.ImportFrom) -> bool:
-    """Whether a function cannot hold it."""
+    """Return whether an import can't be in a function."""
     return statement.module == "__future__" or any(alias.name == "*" for alias in statement.names)
 
 
 def _step(parts: _Parts) -> list[str]:
-    """The function `step`, and what measures it."""
+    """Return the function `step`, and the lines that measure it."""
     if not parts.has_mark:
         # all in one: names stay in one function, as they were in one module
         return ["    def step():", *(_indented(parts.step, 8) or ["        pass"]), "", "    bench.once(step)"]
@@ -157,9 +157,9 @@ def _phase(name: str, lines: Sequence[str]) -> list[str]:
 
 
 def _indented(lines: Sequence[str], by: int) -> list[str]:
-    """Lines of Python deeper in it: those within a text of several lines stay as they are, or it would be another.
+    """Indent lines of Python, but not the lines within multi-line strings, whose value would change.
 
-    What was global is the function's now, and the file is no longer what is started.
+    Global names become names of the function, and the check of `__main__` becomes true.
     """
     text = "\n".join(lines)
     kept = set(_within_texts(text))
@@ -178,19 +178,19 @@ def _indented(lines: Sequence[str], by: int) -> list[str]:
 
 
 def _within_texts(text: str) -> Iterable[int]:
-    """The lines, from 0, that begin within a text of several lines."""
+    """Yield the 0-based lines that start within a multi-line string."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.STRING or tokenize.tok_name[token.type].startswith("FSTRING"):
             yield from range(token.start[0], token.end[0])
 
 
 def _last(statement: ast.stmt) -> int:
-    assert statement.end_lineno is not None, "what was parsed has places"
+    assert statement.end_lineno is not None, "parsed statements have positions"
     return statement.end_lineno
 
 
 def _bound(body: Sequence[ast.stmt]) -> Iterable[str]:
-    """The names that statements bind, not those of functions and classes in them."""
+    """Yield the names that statements bind, without names inside functions and classes."""
     for statement in body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield statement.name

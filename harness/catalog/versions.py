@@ -1,4 +1,4 @@
-"""Two versions of one scenario's file side by side: a generated scenario that runs either, by an axis of its own."""
+"""Two versions of a scenario's file side by side: a generated scenario with an axis for the version."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from harness.files import cache_dir, write_atomically
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.scenario import BEFORE_AND_AFTER, SIDE, STEP, Scenario
 
-#: What of a header is about the scenario alone, whichever way it is measured.
+#: Keys of a header that describe the scenario, and not how it is compared.
 _KEPT = ("title", "source", "tags", "axes", "env", "default", "exclude", "profile")
 
 
@@ -48,20 +48,20 @@ def side_by_side(name: str, before: Mapping[str, bytes], after: Mapping[str, byt
 
 
 def _text(data: bytes) -> str:
-    # as toml.read_file reads a file: what is no UTF-8 is told as what is wrong in a line
+    # as in toml.read_file: invalid UTF-8 is reported as a problem of a line
     return data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
 
 
 def _header(
     name: str, parsed: Mapping[str, Scenario], documents: Mapping[str, Mapping[str, Any]], files: Sequence[str]
 ) -> dict[str, Any]:
-    """The generated scenario's header: the newer version's, less what is about other comparisons."""
+    """Return the generated scenario's header: the newer version's, without its comparisons."""
     before, after = parsed.values()
     old, new = (document["tool"]["harness"] for document in documents.values())
     axes = {table: _axes(name, old.get(table, {}), new.get(table, {})) for table in ("axes", "env")}
     if SIDE in after.axes:
-        raise UsageError(f"{name} has an axis {SIDE!r} of its own.", "Give it another name to set versions against it.")
-    # settings are axes that one header may name and the other not: here they are what both say
+        raise UsageError(f"{name} already has an axis {SIDE!r}.", "Give it another name to set versions against it.")
+    # only one header may name a setting as an axis: use the values of both
     values = {axis: found for table in axes.values() for axis, found in table.items()}
     of = dict.fromkeys([STEP, *(each.of for each in after.compare if each.of in _compared(before))])
     base, head = BEFORE_AND_AFTER
@@ -94,7 +94,7 @@ def _compared(scenario: Scenario) -> set[str]:
 
 
 def _axes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """The axes of a table with the values that both versions have. Raises UsageError where that is none."""
+    """Return the axes of a table with the values that both versions have. Raises UsageError if there are none."""
     if old.keys() != new.keys():
         differing = ", ".join(sorted(old.keys() ^ new.keys()))
         raise UsageError(
@@ -117,7 +117,7 @@ def _axes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str
 
 
 def _has(values: Mapping[str, Any], named: Mapping[str, Any]) -> bool:
-    """Whether each axis's value, or one of several, is among the values; a setting's always is."""
+    """Return whether each axis's value, or one of several, is among the values. A setting's value always is."""
     for axis, wanted in named.items():
         given = values.get(axis)
         if isinstance(given, list) and not set(wanted if isinstance(wanted, list) else [wanted]) <= set(given):
@@ -145,7 +145,7 @@ def _scenario(name: str, parsed: Mapping[str, Scenario], document: Mapping[str, 
         "",
         "from kit import main",
         "",
-        # what the harness asks of a scenario's file is whether it names Keras
+        # harness looks for the name of Keras in a scenario's file
         *(["keras = None", ""] if uses_keras else []),
         # phases that a comparison is about are known by their lines
         *(f"# bench.phase({_json(each['of'])})" for each in document["tool"]["harness"]["compare"]),
@@ -168,7 +168,7 @@ def _scenario(name: str, parsed: Mapping[str, Scenario], document: Mapping[str, 
 
 
 def _toml(value: Any) -> str:
-    """A value of TOML on one line."""
+    """Return a value as TOML on one line."""
     match value:
         case dict():
             return "{ " + ", ".join(f"{_toml(str(key))} = {_toml(each)}" for key, each in value.items()) + " }"

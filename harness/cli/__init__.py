@@ -112,7 +112,7 @@ def main() -> None:
             os.write(sys.stdout.fileno(), f"{answer(app, line)}\n".encode())
         return
     try:
-        # typer itself ends what is interrupted with 130, and says nothing, once it has begun
+        # after the start, typer ends an interrupted command with 130 and without a message
         with interruptible(lambda count: "harness: interrupted." if count == 1 else ""):
             try:
                 app()

@@ -126,7 +126,7 @@ def _say_raised(ended: session.Ended) -> None:
     raised = session.raised(ended.results)
     for each in raised[:RAISED]:
         say_problems([Problem(each.path, each.line, f"in {each.function}: {each.error}")])
-        # a line break in a value would start a line of its own
+        # a line break in a value would start another line
         if each.command.isprintable():
             say(f"To write a script that runs it without harness:\n    {each.command}")
     if raised[RAISED:]:

@@ -25,13 +25,13 @@ def split(
     cards: Sequence[Card] = (),
     host: GpuHost = CPU_ALONE,
 ) -> tuple[list[Cell], list[Unavailable]]:
-    """The cells that can run, and those that cannot, with the reason and what to do.
+    """Return the cells that can run, and those that can't, with the reason and the advice.
 
-    A cell needs work that is done on its device, an image for it, GPU code that runs on the cards, the packages that
-    its scenario asks for, and what its settings need; the cells are told in this order of the reasons. `environments`
-    by name are the catalogue's and those of the cells; `requirements` by environment are those that exist for the
-    cells' device. `cards` are the ones that every launch is given; without any, or where `host` knows nothing of the
-    machine's GPUs, nothing is judged by them.
+    The checks run in this order: the scenario's work runs on the device, the environment has an image for the device,
+    its GPU code runs on the GPUs, its packages are what the scenario needs, and its release has the settings.
+    `environments` has the catalogue's environments and the cells' by name. `requirements` maps environments
+    to the requirements for the cells' device. Every launch gets all of `cards`. Without them, or if `host` has no
+    information about the GPUs, the GPU check is skipped.
     """
 
     def work(cell: Cell) -> Reason | None:
@@ -83,7 +83,7 @@ def _no_packages(cell: Cell, scenario: Scenario, requirement: Requirement) -> Re
         )
     for need in (Need(requires=scenario.dependencies), *scenario.needs):
         missing = unmet(need.requires, pins) if matches(need.when, cell.axes) else []
-        if environment.gpu_image:  # what its image has besides is in no lock: the launch shows it
+        if environment.gpu_image:  # the lock doesn't list what the image adds: the launch shows it
             missing = [each for each in missing if installed(normalise(Wanted(each).name), pins)]
         if missing:
             wanted = " and ".join(missing)
@@ -102,7 +102,7 @@ def _no_device(environment: Environment, device: Device, catalog: Iterable[Envir
 
 
 def nearest_with(device: Device, to: Environment, catalog: Iterable[Environment]) -> Environment | None:
-    """The environment of the nearest release that has the device, of two as near the older one; None without any."""
+    """Return the environment of the nearest release that has the device, or None. The older one of two wins."""
     own = to.release
 
     def distance(each: Environment) -> list[int]:
@@ -113,7 +113,7 @@ def nearest_with(device: Device, to: Environment, catalog: Iterable[Environment]
 
 
 def on_cards(environment: Environment, catalog: Iterable[Environment], cards: Sequence[Card], host: GpuHost) -> Fit:
-    """How an environment runs on the cards; where it cannot, the advice names one that does."""
+    """Return how an environment runs on the GPUs. If it can't, the advice names one that can."""
     found = fit(environment, cards, host)
     if not found.is_impossible:
         return found
@@ -129,16 +129,16 @@ def on_cards(environment: Environment, catalog: Iterable[Environment], cards: Se
 def nearest_on(
     cards: Sequence[Card], host: GpuHost, to: Environment, catalog: Iterable[Environment]
 ) -> Environment | None:
-    """The environment to use on these cards in place of one that cannot run there, None where none runs.
+    """Return the environment to use on these GPUs instead of one that can't run there, or None.
 
-    One that runs natively, if only in most of its kernels, comes before one that is compiled, the same major version of
-    TensorFlow before another, and then the nearest release, of two as near the newer one.
+    Environments that run natively (at least most kernels) come before those that the driver compiles. Then the same
+    major version of TensorFlow comes before another, and the nearest release first. The newer one of two wins.
     """
     major, minor, _ = to.release
 
     def rank(each: Environment) -> tuple[bool, bool, int, int, str]:
         its_major, its_minor, _ = each.release
-        # a later major version begins where the earlier one ended
+        # a later major version starts where the earlier one ended
         far = abs(its_minor - minor) if its_major == major else (its_minor if its_major > major else -its_minor)
         return not fit(each, cards, host).is_native, its_major != major, far, -its_minor, each.name
 
@@ -147,7 +147,7 @@ def nearest_on(
 
 
 def names_on(cards: Sequence[Card], host: GpuHost, catalog: Iterable[Environment]) -> list[str]:
-    """The environments that run on the cards, those that the driver compiles at the first start last, and told so."""
+    """Return the environments that run on the GPUs. Those that the driver compiles come last, and are marked."""
     fits = [(each.name, fit(each, cards, host)) for each in catalog if Device.GPU in each.devices]
     able = sorted(
         ((name, found) for name, found in fits if not found.is_impossible), key=lambda each: not each[1].is_native
@@ -156,7 +156,7 @@ def names_on(cards: Sequence[Card], host: GpuHost, catalog: Iterable[Environment
 
 
 def compiled(environments: Iterable[Environment], cards: Sequence[Card], host: GpuHost) -> dict[str, str]:
-    """How each environment runs on the cards of whose GPU code the driver compiles some or all, by name."""
+    """Return the support of each environment whose GPU code the driver compiles in part or completely, by name."""
     fits = {each.name: fit(each, cards, host) for each in environments}
     return {
         name: found.support.value for name, found in fits.items() if found.support in {Support.PARTLY, Support.COMPILED}
@@ -166,7 +166,7 @@ def compiled(environments: Iterable[Environment], cards: Sequence[Card], host: G
 def gpu_rows(
     chosen: Iterable[Environment], catalog: Mapping[str, Environment], cards: Sequence[Card], host: GpuHost
 ) -> list[dict[str, Any]]:
-    """How each environment with GPU code runs on the cards: its name, the way, the reason and what to do."""
+    """Return a row for each environment with GPU code: name, support on the GPUs, reason and advice."""
     with_gpu = [environment for environment in chosen if Device.GPU in environment.devices]
     fits = [(each, on_cards(each, catalog.values(), cards, host)) for each in with_gpu]
     return [

@@ -1,4 +1,4 @@
-"""What claims of upstream issues need measured: both sides where it was claimed, and elsewhere in place of that."""
+"""The cells that claims of upstream issues need: both sides in the claimed environments, and in others instead."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -19,10 +19,10 @@ Asked = tuple[Scenario, Claim]
 
 
 def asked(typed: Iterable[str], scenarios: Iterable[Scenario]) -> list[Asked]:
-    """The claims of the issues that were typed, each once, in the order typed.
+    """Return the claims of the requested issues, without duplicates, in the order of the request.
 
-    An issue is typed as T#40261, as its URL, or as its number alone where only one repository has it here. Raises
-    UsageError for what is no issue, with how to write it, and for one of which no scenario has a claim.
+    An issue is T#40261, its URL, or only its number if no other repository here has that number. Raises UsageError
+    for invalid text, and for an issue that no scenario has a claim of.
     """
     known: dict[Issue, list[Asked]] = {}
     for scenario in scenarios:
@@ -32,7 +32,7 @@ def asked(typed: Iterable[str], scenarios: Iterable[Scenario]) -> list[Asked]:
 
 
 def issue(typed: str, known: Collection[Issue]) -> Issue:
-    """The one of the `known` issues that was typed. Raises UsageError where there is none."""
+    """Return the requested one of the `known` issues. Raises UsageError if it is unknown."""
     alone = typed.strip().lstrip("#")
     found = [each for each in known if alone == str(each.number)]
     if len(found) > 1:
@@ -45,7 +45,7 @@ def issue(typed: str, known: Collection[Issue]) -> Issue:
 
 
 def renamed(wanted: Iterable[Asked], names: Mapping[str, str]) -> list[Asked]:
-    """The claims, in their scenarios too, with the names of their environments, by what headers call these."""
+    """Return the claims with renamed environments, also in their scenarios. `names` maps old to new names."""
 
     def of(claim: Claim) -> Claim:
         worse = replace(claim.worse, environment=names.get(claim.worse.environment, claim.worse.environment))
@@ -58,7 +58,7 @@ def renamed(wanted: Iterable[Asked], names: Mapping[str, str]) -> list[Asked]:
 
 
 def cells(each: Asked, others: Iterable[str], device: Device) -> list[Cell]:
-    """The cells of a claim: where it was claimed, and in each of the `others` in place of that environment."""
+    """Return the cells of a claim: in the claimed environment, and in each of the `others` instead."""
     scenario, claim = each
     places = (scenario.claimed(claim, device, environment) for environment in ["", *others])
     return list(dict.fromkeys(cell for place in places for cell in place if cell))
@@ -71,10 +71,10 @@ def suite(
     missing: Mapping[str, HarnessError],
     device: Device,
 ) -> tuple[Suite, list[Unavailable]]:
-    """Exactly the cells that the claims need, as a suite; and those that cannot be measured, with the reason.
+    """Return a suite of exactly the cells that the claims need, and the cells that can't be measured, with reasons.
 
-    They are where each claim was made and in the `others`. The suite's environments come in the order of the known
-    `environments`; those that could not be made are `missing`.
+    The cells are in the claimed environments and in the `others`. The suite's environments have the order of
+    `environments`. `missing` maps environments that can't be created to their errors.
     """
     found: dict[Cell, None] = {}
     absent: dict[Cell, Unavailable] = {}
@@ -82,7 +82,7 @@ def suite(
         for cell in cells(each, others, device):
             visible, error = each[1].visible, missing.get(cell.environment)
             if device not in visible:
-                reason = f"{each[1].issue} is said to be visible on a {' or '.join(visible).upper()}"
+                reason = f"{each[1].issue} is claimed for a {' or '.join(visible).upper()}"
                 advice = "Give --gpu." if device is Device.CPU else "Leave out --gpu and --gpus."
                 absent[cell] = Unavailable(cell, reason, advice)
             elif error:
@@ -104,6 +104,6 @@ def suite(
 
 
 def newest(environments: Mapping[str, Environment]) -> str:
-    """The catalogue's environment of the newest release, the first of several."""
+    """Return the name of the catalogue's environment of the newest release, the first one of several."""
     known = [each for each in environments.values() if not each.asked and not each.gpu_image]
     return max(known, key=lambda each: each.release).name

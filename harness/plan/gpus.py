@@ -1,7 +1,7 @@
 """Which GPUs an environment can run on: the GPU code in its wheel and its cuDNN against a GPU and its driver.
 
-Sources: NVIDIA's "CUDA Compatibility" and its compatibility guides by architecture for what runs where; TensorFlow's
-release notes and issues for what was seen.
+Sources: NVIDIA's "CUDA Compatibility" and its compatibility guides by architecture; TensorFlow's release notes and
+issues for observed failures.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ AMPERE: Capability = (8, 0)
 BLACKWELL: Capability = (10, 0)
 
 #: The oldest driver that runs a CUDA (CUDA Toolkit release notes, "minimum required driver version", Linux). Up to
-#: 11.0 each release has its own; from 11.1 on any release of a major version runs on that version's first driver.
+#: CUDA 11.0, each release has a driver. From 11.1 on, a release runs on the first driver of its major version.
 _DRIVERS: Mapping[tuple[int, ...], str] = {
     (10, 0): "410.48",
     (10, 1): "418.39",
@@ -52,9 +52,9 @@ class Support(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How an environment runs on a GPU; where that is not natively, why, in a clause, and what to do, in a sentence.
+    """How an environment runs on a GPU. If it isn't native, the reason (a clause) and the advice (a sentence).
 
-    `advice` may be empty: then only another environment or another GPU helps.
+    If `advice` is empty, only another environment or another GPU helps.
     """
 
     support: Support
@@ -80,16 +80,16 @@ class Fit:
 def judge(
     environment: Environment, capability: Capability, driver_cuda: tuple[int, int] | None = None, driver: str = ""
 ) -> Fit:
-    """How the environment runs on a GPU of this compute capability.
+    """Return how the environment runs on a GPU of this compute capability.
 
-    `driver` is the driver's version (`535.104.05`) and `driver_cuda` the newest CUDA that it knows; where they are
-    empty or None, nothing is said of the driver. A newer driver never makes it worse.
+    `driver` is the driver's version (`535.104.05`), and `driver_cuda` is the newest CUDA version that it supports. If
+    they are empty or None, the driver isn't checked. A newer driver never makes the result worse.
     """
     reason = _no_code(environment, capability) or _no_cudnn(environment, capability)
     if reason:
         return Fit(Support.CANNOT, reason)
     oldest, numbers = minimum_driver(environment), _version(driver)
-    # a version that is no numbers is not known to be older
+    # a version without numbers may not be older
     if oldest and numbers and numbers < _version(oldest):
         cuda = f"CUDA {environment.cuda} needs the driver {oldest} or newer, this machine has {driver}"
         return Fit(Support.CANNOT, cuda, f"Update the driver to {oldest} or newer.")
@@ -99,16 +99,16 @@ def judge(
 
 
 def fit(environment: Environment, cards: Sequence[Card], host: GpuHost) -> Fit:
-    """How it runs where every launch is given all of these cards: as on the one that it runs worst on.
+    """Return how an environment runs if every launch gets all of these GPUs: as on the worst of them.
 
-    Where nothing is known of the machine's GPUs, nothing is judged.
+    If nothing is known about the machine's GPUs, the result is native.
     """
     fits = [] if host.absent else [judge(environment, card.capability, host.cuda, host.driver) for card in cards]
     return max(fits, key=lambda each: each.rank, default=Fit(Support.NATIVE))
 
 
 def _no_code(environment: Environment, capability: Capability) -> str:
-    """Why no driver helps, in a clause; empty where one may."""
+    """Return why no driver helps, as a clause, or an empty text if one may help."""
     code, where = code_of(environment), f"compute capability {shown(capability)}"
     if not code.machine:
         return "the catalogue lists no GPU code for it"
@@ -129,9 +129,9 @@ def _no_code(environment: Environment, capability: Capability) -> str:
 
 
 def _no_cudnn(environment: Environment, capability: Capability) -> str:
-    """Why its cuDNN does not run there, in a clause; empty where it does or is not known.
+    """Return why its cuDNN doesn't run there, as a clause, or an empty text if it does or isn't known.
 
-    PTX does not count: what cuDNN has of it is of its newest capability, for GPUs that no release had code for.
+    PTX doesn't count: cuDNN has PTX of its newest capability only, for GPUs that are newer than all of its code.
     """
     code = GpuCode.parse(environment.cudnn_code)
     if not code.machine or code.runs_on(capability):
@@ -144,7 +144,7 @@ def _listed(code: GpuCode) -> str:
 
 
 def code_of(environment: Environment) -> GpuCode:
-    """The GPU code in its wheel."""
+    """Return the GPU code in the environment's wheel."""
     return GpuCode.parse(environment.gpu_code, environment.ptx_alone)
 
 
@@ -174,32 +174,32 @@ def _compiled(environment: Environment, capability: Capability, driver_cuda: tup
         return Fit(
             Support.PARTLY,
             f"{missing}: the driver compiles each when it is first needed",
-            "Nothing is to be done: what was compiled is kept.",
+            "You don't have to do anything: the compiled code is saved.",
         )
     return Fit(
         Support.COMPILED,
         f"{missing}: the driver compiles all of it at the first start, for 30 minutes or longer",
-        "Let the first launch run to its end: what it compiled is kept, and later ones start as fast as any.",
+        "Let the first launch finish. The compiled code is saved, so later launches start fast.",
     )
 
 
 def _cuda_of_ptx(ptx_alone: str) -> tuple[int, ...]:
-    """The CUDA whose drivers first knew the PTX of the catalogue's `ptx_alone`; nothing where it tells no version."""
+    """Return the CUDA whose drivers first supported the PTX in `ptx_alone`, or () without a version there."""
     version = _version(ptx_alone.rpartition(" ")[2])
     major, minor = version or (0, 0)
     return _PTX.get(version, (major + 4, minor) if version else ())
 
 
 def minimum_driver(environment: Environment) -> str:
-    """The oldest driver that runs the environment's CUDA; empty where that is not known."""
+    """Return the oldest driver that runs the environment's CUDA, or an empty text if it isn't known."""
     cuda = _version(environment.cuda)
     return _DRIVERS.get(cuda[:2]) or _DRIVERS.get(cuda[:1], "")
 
 
 def describe(environment: Environment) -> str:
-    """Which GPUs run it, by compute capability, for a table: `3.5-8.9, compiled 9.0`. Empty without GPU code.
+    """Return the compute capabilities that run it, for a table: `3.5-8.9, compiled 9.0`. Empty without GPU code.
 
-    Where single kernels are compiled at first use it counts as native.
+    A GPU for which the driver compiles single kernels at first use counts as native.
     """
 
     def way(capability: Capability) -> Support:
@@ -215,5 +215,5 @@ def describe(environment: Environment) -> str:
 
 
 def _version(text: str) -> tuple[int, ...]:
-    """Its leading numbers: `2.22.0.dev2026` is (2, 22, 0)."""
+    """Return the leading numbers of a version: `2.22.0.dev2026` is (2, 22, 0)."""
     return tuple(int(part) for part in takewhile(str.isdecimal, text.split(".")))

@@ -13,7 +13,7 @@ Slot = TypeVar("Slot")
 
 
 def group(cells: Sequence[Cell], scenarios: Mapping[str, Scenario], reference: str) -> list[Group]:
-    """The cells in the groups that will be compared: those that differ only in environment and compared axes.
+    """Return the groups of cells that are compared: they differ only in environment and compared axes.
 
     Each group's control is its first cell in the environment `reference`.
     """
@@ -40,7 +40,7 @@ def is_of_launches(quantity: str) -> bool:
 
 
 def name_of(cell: Cell, scenario: Scenario) -> str:
-    """The name of the group that the cell is in: `step cpu model=small`."""
+    """Return the name of the cell's group: `step cpu model=small`."""
     shared = [f"{axis}={cell.axes[axis]}" for axis in scenario.row_axes]
     return " ".join([cell.scenario, cell.device.value, *shared])
 
@@ -48,7 +48,7 @@ def name_of(cell: Cell, scenario: Scenario) -> str:
 def control(cells: Sequence[Cell], reference: str) -> Cell | None:
     """Return the cell that the group's others are compared with, which the A/A control launches twice per round.
 
-    It is the first one of the environment `reference`, otherwise the first of all; None of a single cell.
+    It is the first one of the environment `reference`, otherwise the first of all. It is None for a single cell.
     """
     if len(cells) < 2:
         return None
@@ -58,8 +58,8 @@ def control(cells: Sequence[Cell], reference: str) -> Cell | None:
 def with_one_control(groups: Sequence[Group], scenarios: Mapping[str, Scenario]) -> list[Group]:
     """Return the groups with the A/A control in the smallest one alone, and in those that look at memory growth.
 
-    What the control shows is how the machine and the harness treat two identical cells. One group is enough for that,
-    and the launches that it saves are worth more in further rounds. Memory growth is judged against its own group's.
+    The control shows how the machine and harness treat two identical cells. One group is enough for that, and the
+    saved launches are worth more in further rounds. Memory growth needs a control in the same group.
     """
 
     def looks_at_growth(each: Group) -> bool:
@@ -72,10 +72,10 @@ def with_one_control(groups: Sequence[Group], scenarios: Mapping[str, Scenario])
 
 
 def order(seed: int, group: str, number: int, slots: Sequence[Slot]) -> list[Slot]:
-    """The order in which round `number` makes the launches of a group: a shuffle drawn from the seed.
+    """Return the order of a group's launches in round `number`: a shuffle drawn from the seed.
 
-    A fixed order mistakes drift for a difference. Each round of each group draws by itself, so that a round done again
-    after an interruption, or by itself, has the same order.
+    With a fixed order, drift would look like a difference. Each round of each group draws separately, so a repeated
+    round has the same order.
     """
     shuffled = list(slots)
     random.Random(f"{seed}/{group}/{number}").shuffle(shuffled)
@@ -83,10 +83,10 @@ def order(seed: int, group: str, number: int, slots: Sequence[Slot]) -> list[Slo
 
 
 def balanced(seed: int, group: str, number: int, members: int, turns: int) -> list[list[int]]:
-    """The order of so many members, counted from 0, in each turn of round `number`.
+    """Return the order of the members (0-based) in each turn of round `number`.
 
-    In as many turns as there are members (twice as many where their number is odd), each has each place, and follows
-    each other one, equally often: the rows of E. J. Williams, "Experimental designs balanced for the estimation of
+    In as many turns as members (twice as many if their number is odd), each member has each position, and follows each
+    other member, equally often: the rows of E. J. Williams, "Experimental designs balanced for the estimation of
     residual effects of treatments", Australian Journal of Scientific Research A 2, 1949. Which member is which, and
     the order of the rows, are drawn from the seed.
     """
@@ -103,9 +103,9 @@ def balanced(seed: int, group: str, number: int, members: int, turns: int) -> li
 
 
 def split(items: Sequence[Slot], sizes: Sequence[float], room: float) -> list[list[Slot]]:
-    """The items in the fewest parts, about equally many in each, of which none is larger than `room`.
+    """Split items into the fewest parts of about equal length, each with a total size of at most `room`.
 
-    One item alone may be.
+    A part of a single item may be larger.
     """
     for parts in range(1, max(1, len(items))):
         ends = [round(len(items) * part / parts) for part in range(parts + 1)]

@@ -1,4 +1,4 @@
-"""From what was typed, and what suites name, to cells: names and globs resolved, axes to their combinations."""
+"""Selections and suites to cells: names and globs are resolved, and axes combined."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ Point = tuple[str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What was typed: patterns of environments and scenarios, and of values by axis. Empty means no filter."""
+    """Requested patterns of environments and scenarios, and of values by axis. Empty means no filter."""
 
     suite: str = ""
     environments: Sequence[str] = ()
@@ -39,7 +39,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """What can be selected, by name."""
+    """Everything that can be selected, by name."""
 
     environments: Sequence[str]
     scenarios: Mapping[str, Scenario]
@@ -47,10 +47,10 @@ class Catalog:
 
 
 def resolve(patterns: Iterable[str], names: Sequence[str], kind: str) -> list[str]:
-    """The `names` that each pattern matches, in the order typed, each once.
+    """Return the `names` that each pattern matches, in the order of the patterns, without duplicates.
 
-    Case, and `-`, `_` and spaces for one another, make no difference: `op-by-op` finds `op_by_op`. Raises UsageError
-    for a pattern that matches nothing, with the nearest names.
+    Case is ignored, and `-`, `_` and spaces are equal: `op-by-op` finds `op_by_op`. Raises UsageError with the nearest
+    names for a pattern that matches nothing.
     """
     chosen: dict[str, None] = {}
     for pattern in patterns:
@@ -64,7 +64,7 @@ def resolve(patterns: Iterable[str], names: Sequence[str], kind: str) -> list[st
 
 
 def unknown(typed: str, names: Sequence[str], kind: str) -> UsageError:
-    """The error for a name that does not exist; `kind` is what it would be, such as `value of the axis mode`."""
+    """Return the error for an unknown name. `kind` is its kind, such as `value of the axis mode`."""
     near, newest = nearest(typed, names), _newest(typed, names)
     hint = f" The newest is {newest}." if newest else f" Did you mean {near}?" if near else ""
     what, of, whose = kind.partition(" of ")
@@ -73,19 +73,19 @@ def unknown(typed: str, names: Sequence[str], kind: str) -> UsageError:
 
 
 def _newest(typed: str, names: Sequence[str]) -> str | None:
-    """The newest release of the `names`, where what was typed is a newer one: `tf2.21` for `tf2.99`."""
+    """Return the newest release of the `names` if the requested one is newer: `tf2.21` for `tf2.99`."""
     newest = max(names, key=_release, default="")
     return newest if _release(typed) > _release(newest) > (0, 0) else None
 
 
 def _release(name: str) -> tuple[int, int]:
-    """The release that an environment's name is, `tf2.21`; (0, 0) for another name."""
+    """Return the release in an environment's name, such as `tf2.21`, or (0, 0)."""
     match = re.fullmatch(r"tf(\d+)\.(\d+)", name)
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def parse_axes(texts: Sequence[str]) -> dict[str, list[str]]:
-    """`AXIS=VALUE[,VALUE…]`, several of one axis joined. Raises UsageError for a text without `=`."""
+    """Parse `AXIS=VALUE[,VALUE…]`, and join the values of each axis. Raises UsageError for a text without `=`."""
     axes: dict[str, list[str]] = {}
     for text in texts:
         axis, equals, values = text.partition("=")
@@ -96,10 +96,10 @@ def parse_axes(texts: Sequence[str]) -> dict[str, list[str]]:
 
 
 def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list[Cell], list[str]]:
-    """The cells that the selection means, and the environments it means, the reference first.
+    """Return the selected cells, and the selected environments with the reference first.
 
-    Cells come in the order of suites, scenarios and axes, and the environments innermost. Raises UsageError for a name
-    that does not exist, and NothingSelectedError, which says which filter emptied the selection.
+    Cells have the order of suites, scenarios and axes, and the environment varies fastest. Raises UsageError for an
+    unknown name, and NothingSelectedError with the filter that left no cell.
     """
     suite = _suite(selection, catalog)
     scenarios = resolve(selection.scenarios or ["*"], list(catalog.scenarios), "scenario")
@@ -152,9 +152,9 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
 def without_broken(
     selection: Selection, catalog: Catalog, broken: Collection[str]
 ) -> tuple[Selection, Catalog, list[str]]:
-    """The selection and the catalogue less what is `broken`, and every scenario that was selected, broken or not.
+    """Return the selection and the catalogue without the `broken` scenarios, and all selected scenarios.
 
-    `catalog` has the scenarios that can be read. Raises UsageError for a name that is neither.
+    `catalog` has the scenarios that can be read. Raises UsageError for a name that is in neither.
     """
     chosen = resolve(selection.scenarios or ["*"], [*catalog.scenarios, *broken], "scenario")
     suite = catalog.suites.get(selection.suite)
@@ -182,7 +182,7 @@ def _suite(selection: Selection, catalog: Catalog) -> Suite | None:
 def _filters(
     axes: Mapping[str, Sequence[str]], scenarios: Sequence[Scenario], everything: Sequence[Scenario]
 ) -> dict[str, list[str]]:
-    """Axis to the real values that the patterns mean, over the selected scenarios that have the axis, or else all."""
+    """Return the values that the patterns match, by axis, in the selected scenarios with the axis, otherwise in all."""
     filters = {}
     for axis, patterns in axes.items():
         having = [scenario for scenario in scenarios if axis in scenario.axes] or everything
@@ -195,7 +195,7 @@ def _filters(
 
 
 def _points(scenario: Scenario, part: SuitePart, selected: set[str]) -> list[dict[str, str]]:
-    """The combinations of a suite's part; an axis with a default has that value alone, unless it is `selected`."""
+    """Return the combinations of a suite's part. An axis with a default has only that value unless it is `selected`."""
     values = {}
     for axis, known in scenario.axes.items():
         if axis in part.axes:
@@ -217,7 +217,11 @@ def _nonempty(kept: list[Point], name: str, before: list[Point], axis: str, suit
     known = list(dict.fromkeys(value for value in values if value is not None))
     lacking = ", or no such axis" if None in values else ""
     had = f"Those have {axis} {', '.join(known)}{lacking}." if known else f"None of those has the axis {axis}."
-    whole = f" They are those of the suite {suite.name}; -s without --suite takes all of a scenario." if suite else ""
+    whole = (
+        f" They come from the suite {suite.name}. To use all values of a scenario, pass -s without --suite."
+        if suite
+        else ""
+    )
     raise NothingSelectedError(
         f"Nothing is selected: {name} leaves none of the {len(before)} combinations of axes before it.",
         f"{had}{whole}",
@@ -227,9 +231,9 @@ def _nonempty(kept: list[Point], name: str, before: list[Point], axis: str, suit
 def check_suites(
     catalog: Catalog, broken: Collection[str], findings: Findings, only: Collection[str] | None = None
 ) -> None:
-    """Note each name in the catalogue's suites that matches nothing; of the parts of the scenarios `only` alone.
+    """Note each name in the catalogue's suites that matches nothing, or only in the parts of the scenarios `only`.
 
-    What is said of a `broken` scenario cannot be judged.
+    Parts of `broken` scenarios can't be checked.
     """
     for suite in catalog.suites.values():
         if only is None:
@@ -243,9 +247,9 @@ def check_suites(
 
 
 def check_stand_ins(suite: Suite, named: Collection[str], environments: Sequence[str], findings: Findings) -> None:
-    """Note what cannot be of the suite's stand-ins; it has the environments `named` of the catalogue's.
+    """Note invalid fallbacks of a suite. `named` are the suite's environments in the catalogue.
 
-    There are no circles: an environment is only replaced where it cannot run, and by one that can.
+    There are no cycles: an environment is replaced only if it can't run, and by one that can.
     """
     for role, patterns in suite.instead.items():
         key = (suite.name, "instead", role)
@@ -256,7 +260,7 @@ def check_stand_ins(suite: Suite, named: Collection[str], environments: Sequence
             fix = "Remove the line, or name it in the suite's `environments`."
             findings.add(key, f"The suite {suite.name} has no environment {role}.", fix)
         if role in patterns:
-            findings.add(key, f"{role} cannot stand in for itself.", "Remove it from the list.")
+            findings.add(key, f"{role} can't replace itself.", "Remove it from the list.")
         _check(key, patterns, environments, ENVIRONMENT, findings)
 
 
@@ -283,7 +287,7 @@ def _check_part(key: Key, part: SuitePart, catalog: Catalog, findings: Findings)
 
 
 def _check(key: Key, patterns: Sequence[str], names: Sequence[str], kind: str, findings: Findings) -> list[str]:
-    """The names that the patterns match; each pattern that matches nothing is noted."""
+    """Return the names that the patterns match, and note each pattern that matches nothing."""
     matched = []
     for pattern in patterns:
         try:

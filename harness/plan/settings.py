@@ -1,6 +1,6 @@
-"""Settings: which scenarios get an axis of them, and in which cells one cannot be, known before any image is built.
+"""Settings: the scenarios that get an axis for them, and the cells that can't have one, before any image is built.
 
-What a release has is read in its sources; scenarios/kit/settings.py applies it, and looks at whether that worked.
+The releases' sources show which settings they have. scenarios/kit/settings.py applies settings and checks the effect.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,17 +13,17 @@ from harness.model.settings import AS_IT_COMES, SETTINGS, in_order, open_to, val
 from harness.plan.gpus import AMPERE
 from harness.plan.selection import Catalog, Selection, resolve
 
-#: From which release on TensorFlow has what a setting needs: the switch of TF32, Keras's policies, and a switch that
-#: makes the operations of a CPU deterministic too.
+#: The first TensorFlow release with the switch of TF32, with Keras's policies, and with a switch that also makes the
+#: operations of a CPU deterministic.
 _TF32, _POLICIES, _CPU_DETERMINISM = (2, 4), (2, 1), (2, 8)
 
 
 def with_asked(selection: Selection, catalog: Catalog) -> Catalog:
-    """The catalogue in which scenarios have the settings that were typed, or that the suite asks for, as axes.
+    """Return the catalogue with the settings of the selection and of the suite as axes of the scenarios.
 
-    What was typed is set in each part of a suite that does not name the setting itself, or gives it one value; where it
-    gives several, which are compared, it selects. A part of a scenario that asks for nothing, beside one that does, has
-    the value `default`. Raises UsageError for a value that a setting does not have.
+    A selected setting applies to each part of a suite that has at most one value of the setting. If a part compares
+    several values, the selection filters them. If only some parts of a scenario have a setting, the others get the
+    value `default`. Raises UsageError for an unknown value of a setting.
     """
     suite = catalog.suites.get(selection.suite)
     chosen = resolve(selection.scenarios or ["*"], list(catalog.scenarios), "scenario")
@@ -47,13 +47,13 @@ def with_asked(selection: Selection, catalog: Catalog) -> Catalog:
 
 
 def _meant(name: str, patterns: Sequence[str], scenarios: Iterable[Scenario] = ()) -> list[str]:
-    """The values of a setting that the patterns mean; they may also mean those of a scenario's own axis of its name."""
+    """Return the values of a setting that the patterns match. A scenario's axis of the same name may match too."""
     own = [value for each in scenarios if name not in open_to(each) for value in each.axes[name]]
     return in_order(name, resolve(patterns, list(dict.fromkeys([*values(name), *own])), f"value of the setting {name}"))
 
 
 def _asking(part: SuitePart, typed: Mapping[str, Sequence[str]], catalog: Catalog) -> SuitePart:
-    """A suite's part with the settings that were typed and that it does not compare, its own as their values."""
+    """Return a suite's part with the selected settings that it doesn't compare, and with resolved values."""
     scenario = catalog.scenarios.get(part.scenario)
     free = open_to(scenario) if scenario else []
     named = {name: _meant(name, given) if name in free else given for name, given in part.axes.items()}
@@ -62,7 +62,7 @@ def _asking(part: SuitePart, typed: Mapping[str, Sequence[str]], catalog: Catalo
 
 
 def _extended(asked: Mapping[str, Sequence[Mapping[str, Sequence[str]]]], catalog: Catalog) -> dict[str, Scenario]:
-    """The scenarios with an axis for each setting that a part of them asks for; `default` where not all parts do."""
+    """Return the scenarios with an axis for each setting of their parts, with `default` if some parts don't set it."""
     made = {}
     for scenario in (catalog.scenarios[name] for name in asked if name in catalog.scenarios):
         wanted: dict[str, list[str]] = {}
@@ -76,7 +76,7 @@ def _extended(asked: Mapping[str, Sequence[Mapping[str, Sequence[str]]]], catalo
 
 
 def _complete(suite: Suite, before: Mapping[str, Scenario], scenarios: Mapping[str, Scenario]) -> Suite:
-    """The suite, each part with the value `default` of what other parts of its scenario ask for."""
+    """Return the suite with the value `default` in parts without a setting that other parts of the scenario have."""
 
     def complete(part: SuitePart) -> SuitePart:
         scenario = scenarios.get(part.scenario)
@@ -89,7 +89,7 @@ def _complete(suite: Suite, before: Mapping[str, Scenario], scenarios: Mapping[s
 
 
 def refusal(cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Card]) -> tuple[str, str] | None:
-    """Why the cell cannot have one of its settings, in a clause, and what to do, in a sentence; None where it can."""
+    """Return why the cell can't have one of its settings (a clause) and the advice (a sentence), or None."""
     judges = {"tf32": _tf32, "precision": _precision, "deterministic": _deterministic}
     for name in scenario.settings:
         value = cell.axes[name]

@@ -1,6 +1,6 @@
-"""A plan in shards, each a run on a machine of its own: which groups go where, and whether shards are of one plan.
+"""Shards of a plan, each a run on another machine: assign groups, and check that shards are from one plan.
 
-The unit is a group: its cells are compared with one another, so they are never on two machines.
+Shards have whole groups, because the cells of a group are compared with each other.
 """
 
 import hashlib
@@ -14,11 +14,11 @@ from harness.model.run import Group, Plan, Shard
 
 
 def placed(groups: Sequence[str], of: int) -> dict[str, int]:
-    """The shard of each group, from 1 to `of`: the one whose hash with the group's name is the highest.
+    """Return the shard of each group, from 1 to `of`: the one whose hash with the group's name is the highest.
 
-    The same on every machine, whatever other groups there are. With one shard more, a group stays or goes to the new
-    one. (D. G. Thaler and C. V. Ravishankar, "Using name-based mappings to increase hit rates", IEEE/ACM Transactions
-    on Networking 6, 1998: rendezvous hashing.)
+    The result is the same on every machine, and doesn't depend on other groups. If you add a shard, a group stays or
+    moves to the new one. (Rendezvous hashing: D. G. Thaler and C. V. Ravishankar, "Using name-based mappings to
+    increase hit rates", IEEE/ACM Transactions on Networking 6, 1998.)
     """
 
     def weight(group: str, number: int) -> bytes:
@@ -28,9 +28,10 @@ def placed(groups: Sequence[str], of: int) -> dict[str, int]:
 
 
 def balanced(seconds: Mapping[str, float | None], of: int) -> dict[str, int]:
-    """The shard of each group, so that all take about as long: the longest first, each to the one with the least yet.
+    """Return the shard of each group, so that shards take about equally long.
 
-    A group of None seconds is taken to need the median of the others. (R. L. Graham, "Bounds on multiprocessing timing
+    The longest group comes first, and each goes to the shard with the least time so far. For a group without a
+    duration (None), the median of the others is used. (R. L. Graham, "Bounds on multiprocessing timing
     anomalies", SIAM Journal on Applied Mathematics 17, 1969: at most 4/3 of the best there is.)
     """
     known = [each for each in seconds.values() if each is not None]
@@ -52,9 +53,9 @@ def aspects(
     sources: Mapping[str, str],
     packages: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Any]:
-    """What shards of one plan have in common, by what a sentence calls it; JSON values.
+    """Return the properties that all shards of a plan share, as JSON values. The keys are phrases for messages.
 
-    Not which groups a shard has, and nothing of its machine: memory, numbers of CPUs and GPUs.
+    The groups of a shard and its machine (memory, CPU and GPU numbers) aren't included.
     """
     return {
         "the version of the harness": harness,
@@ -79,19 +80,19 @@ def aspects(
 
 
 def cells_of(groups: Sequence[Group]) -> dict[str, list[str]]:
-    """The cells of each group, as texts in an order of their own: what is asked for, on whatever machine."""
+    """Return the cells of each group as sorted texts, which are the same on every machine."""
     return {
         group.name: sorted(json.dumps([*each.key[:3], dict(each.key[3])]) for each in group.cells) for group in groups
     }
 
 
 def plan_digest(found: Mapping[str, Any], groups: Mapping[str, Sequence[str]], *, without: str = "") -> str:
-    """Tells plans apart: 16 hexadecimal digits of what shards have in common, less one aspect, and of all cells."""
+    """Return 16 hexadecimal digits that identify a plan, from the shared properties without one, and all cells."""
     told = [{name: value for name, value in found.items() if name != without}, groups]
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def shard(plan: Plan, number: int, of: int, places: Mapping[str, int], digest: str) -> Shard:
-    """What a shard's run says of it: where the other groups of the `plan` are, that no machine was without."""
+    """Return the record of a shard for its run, with the shards of the other groups of the `plan`."""
     names = [group.name for group in plan.groups]
     return Shard(number, of, digest, {name: places[name] for name in names if places[name] != number})

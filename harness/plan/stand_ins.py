@@ -1,8 +1,8 @@
-"""Which environments stand in for those of a suite that the cards cannot run.
+"""Fallbacks for environments of a suite that the GPUs can't run.
 
-A list names them in order of preference. A name is taken where the cards run it. Of a glob's environments, one that has
-machine code for the cards comes before one that the driver compiles, then the one that keeps most of the cells, and
-then the oldest release. One that has none of the packages that the cells need is passed over.
+A suite lists fallbacks in order of preference. A name is used if the GPUs can run it. Among the matches of a glob,
+environments with machine code for the GPUs come before those that the driver compiles. Then the one that keeps most of
+the cells is used, and then the oldest release. An environment without the packages that the cells need is skipped.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,11 +28,11 @@ def stand_ins(
     host: GpuHost,
     absent: Mapping[str, str] | None = None,
 ) -> list[StandIn]:
-    """Of each environment of the `cells` that cannot run on the cards and has a stand-in that can, the first such.
+    """Return the first usable fallback of each environment of the `cells` that can't run on the GPUs.
 
-    `instead` is the suite's; `locked` gives an environment of the catalogue with its lock for a GPU. `absent` are those
-    that this machine cannot have, with the reason: they are passed over. Where nothing is known of the cards there are
-    none.
+    `instead` is from the suite. `locked` returns an environment of the catalogue with its GPU lock. `absent` maps
+    environments that this machine can't get to the reason, and they are skipped. If nothing is known about the GPUs,
+    the result is empty.
     """
     present = {cell.environment for cell in cells}
 
@@ -40,7 +40,7 @@ def stand_ins(
         return Device.GPU in catalog[name].devices and not fit(catalog[name], cards, host).is_impossible
 
     def kept(name: str, wanted: Sequence[Cell]) -> list[tuple[str, Axes]]:
-        """What of the cells has the packages that it needs in an environment."""
+        """Return the cells that have the packages that they need in an environment."""
         moved = [replace(cell, environment=name) for cell in wanted]
         able, _ = split(moved, scenarios, {name: locked(name)}, catalog)
         return [(cell.scenario, cell.axes) for cell in able]
@@ -80,13 +80,13 @@ def stand_ins(
 
 
 def in_place(names: Sequence[str], taken: Sequence[StandIn]) -> list[str]:
-    """The environments with those that stand in in their places, each once."""
+    """Return the environments, with fallbacks instead of the replaced ones, without duplicates."""
     places = {each.role: each.environment for each in taken}
     return list(dict.fromkeys(places.get(name, name) for name in names))
 
 
 def cells_in_place(cells: Sequence[Cell], taken: Sequence[StandIn]) -> list[Cell]:
-    """The cells, each in what stands in for its environment, each once."""
+    """Return the cells in the fallbacks of their environments, without duplicates."""
     places = {each.role: each.environment for each in taken}
     moved = (replace(cell, environment=places.get(cell.environment, cell.environment)) for cell in cells)
     return list(dict.fromkeys(moved))

@@ -41,9 +41,9 @@ def test_what_is_asked_is_read_and_named(text: str, asked: Asked, name: str | No
         ("tensorflow==2.*", "is not an exact version"),
         ("tensorflow[and-cuda]==2.15.0", "is not an exact version"),
         ("tf-nightly>2", "is not an exact version"),
-        ("tensorflow==", "'tensorflow==' is no requirement"),
+        ("tensorflow==", "'tensorflow==' is not a valid requirement"),
         ("numpy==1.16.4", "the first package is numpy"),
-        ("tensorflow==2.0.0,,numpy", "'' is no requirement"),
+        ("tensorflow==2.0.0,,numpy", "'' is not a valid requirement"),
         ("tensorflow==2.0.0,a @ https://example.org/a.whl", "is not a package with versions"),
     ],
 )
@@ -96,8 +96,8 @@ def test_what_is_to_move_is_read_and_named(text: str, base: str, packages: list[
         ("tf2.0+numpy", "a package that moves needs a version"),
         ("tf2.0+", "a package that moves needs a version"),
         ("+numpy==1", "a package that moves needs a version"),
-        ("tf2.0+numpy==1+NumPy==2", "numpy is there twice"),
-        ("tf2.0+numpy==1,scipy", "'numpy==1,scipy' is no requirement"),
+        ("tf2.0+numpy==1+NumPy==2", "numpy is listed twice"),
+        ("tf2.0+numpy==1,scipy", "'numpy==1,scipy' is not a valid requirement"),
         ("numpy==1+scipy==1", "the first package is numpy"),
     ],
 )

@@ -137,7 +137,7 @@ def test_what_is_so_already_is_refused(base: Requirement, project: Project) -> N
     with pytest.raises(UsageError) as caught:
         made("tf2.15+numpy<2", project)
     assert caught.value.message == "tf2.15 has numpy 1.26.4 already, so nothing would move."
-    assert caught.value.advice == "Type -e tf2.15 alone."
+    assert caught.value.advice == "Use -e tf2.15 instead."
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_a_cell_s_own_error_is_left_to_python():
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"cells": 3}', '{"cells": [{"source": ""}]}', "\0"])
 def test_what_is_no_notebook_is_told(text: str):
-    with pytest.raises(FileError, match="This is no Jupyter notebook"):
+    with pytest.raises(FileError, match="This is not a Jupyter notebook"):
         notebooks.script(text, PATH)
 
 

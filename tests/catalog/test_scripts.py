@@ -90,7 +90,7 @@ def test_every_regular_expression_has_names_and_every_other_text_is_told(pattern
     try:
         re.compile(pattern)
     except re.error:
-        with pytest.raises(UsageError, match="is no regular expression"):
+        with pytest.raises(UsageError, match="is not a valid regular expression"):
             scripts.labels(pattern)
         return
     names = scripts.labels(pattern)
@@ -106,10 +106,13 @@ def test_numbers_of_one_name_are_refused():
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        (script("x = = 1"), "mine.py:1: This is no Python: invalid syntax."),
+        (script("x = = 1"), "mine.py:1: This is not valid Python: invalid syntax."),
         (script("x = 1\n# harness: step"), "mine.py:2: `# harness: step` has no statement below it."),
         (script("f()", functions=["g"]), "mine.py: It neither defines nor calls a function `g`; there is f."),
-        (script("# cell 4\nx = 1\nx = = 1", "a.ipynb"), "a.ipynb: cell 4, line 2: This is no Python: invalid syntax."),
+        (
+            script("# cell 4\nx = 1\nx = = 1", "a.ipynb"),
+            "a.ipynb: cell 4, line 2: This is not valid Python: invalid syntax.",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_script_is_told_before_anything_is_launched(asked: Script, told: str):

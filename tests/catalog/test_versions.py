@@ -115,7 +115,7 @@ def test_versions_that_do_not_ask_the_same_are_refused(before, after, told):
 
 def test_an_axis_of_that_name_is_refused():
     text = version()["sums.py"].decode().replace("call", "side")
-    with pytest.raises(UsageError, match="axis 'side' of its own"):
+    with pytest.raises(UsageError, match="already has an axis 'side'"):
         side_by_side("sums", {"sums.py": text.encode()}, {"sums.py": text.encode()})
 
 

@@ -61,9 +61,9 @@ def test_a_script_that_reads_a_file_that_is_not_there_ends_with_its_own_error_an
     [
         ("x = 1", ["mine.py", "--rounds", "1"], "For example: harness run mine.py -e tf2.12 -e tf2.13"),
         ("x = 1", ["absent.py", *SHORT], "The script absent.py cannot be read: No such file or directory."),
-        ("x = = 1", ["mine.py", *SHORT], "mine.py:1: This is no Python: invalid syntax."),
+        ("x = = 1", ["mine.py", *SHORT], "mine.py:1: This is not valid Python: invalid syntax."),
         ("x = 1", ["mine.py", *SHORT, "-a", "n=1"], "mine.py is a plain script: it has no axis n."),
-        ("x = 1", ["mine.py", *SHORT, "--grep", "("], "--grep '(' is no regular expression"),
+        ("x = 1", ["mine.py", *SHORT, "--grep", "("], "--grep '(' is not a valid regular expression"),
         ("x = 1", ["mine.py", *SHORT, "--function", "f"], "It neither defines nor calls a function `f`"),
     ],
 )

@@ -110,7 +110,7 @@ def test_a_claim_of_another_device_is_not_available() -> None:
     cells, absent = selected(wanted)
     assert cells == []
     assert [(each.reason, each.advice) for each in absent] == [
-        ("T#1 is said to be visible on a GPU", "Give --gpu."),
+        ("T#1 is claimed for a GPU", "Give --gpu."),
     ] * 2
     assert selected(wanted, device=Device.GPU)[1] == []
 

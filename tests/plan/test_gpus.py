@@ -141,7 +141,7 @@ def test_compiling_takes_half_an_hour_once(driver_cuda: tuple[int, int] | None) 
     found = judge(MIDDLE, (9, 0), driver_cuda, "535.54.03" if driver_cuda else "")
     assert found.support is Support.COMPILED
     assert "30 minutes or longer" in found.reason
-    assert "kept" in found.advice
+    assert "saved" in found.advice
 
 
 def test_a_driver_cannot_compile_what_a_newer_cuda_made() -> None:

@@ -117,7 +117,7 @@ def test_many_issues_have_an_hour() -> None:
 def test_a_claim_of_a_gpu_cannot_be_measured_without_one() -> None:
     planned = plan(repro.request(Request(backend="local"), library().chosen(["K#7"]), ""))
     assert planned.cells == []
-    with pytest.raises(CannotRunHereError, match="K#7 is said to be visible on a GPU") as refused:
+    with pytest.raises(CannotRunHereError, match="K#7 is claimed for a GPU") as refused:
         planned.refuse_nothing()
     assert refused.value.advice == "Give --gpu."
 
