@@ -4,15 +4,17 @@ import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.catalog import header, toml
 from harness.catalog.project import Project
-from harness.catalog.toml import Findings, Table, is_number, number_text
+from harness.catalog.toml import Findings, TomlDocument
 from harness.files import read
 from harness.model.errors import FileError, Problem, UsageError
 from harness.model.scenario import ENVIRONMENT, Scenario, Suite, SuitePart
 
-_SUITE_KEYS = ("title", "environments", "rounds", "budget", "warmup", "measure", "instead", "select")
+if TYPE_CHECKING:
+    from harness.catalog.models import SuiteTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,58 +110,28 @@ def load_suites(project: Project) -> dict[str, Suite]:
 
 
 def read_suites(project: Project) -> tuple[dict[str, Suite], Findings]:
-    """Every suite by name as far as it can be read, and what is wrong. Raises FileError for what is not TOML."""
+    """Return each valid suite by name, and the problems. Raises FileError if the file isn't TOML."""
+    from harness.catalog import models  # noqa: PLC0415 - it imports pydantic
+
+    document = suite_tables(project)
+    tables = {
+        name: models.validate(models.SuiteTable, given, document.findings, (name,))
+        for name, given in document.values.items()
+    }
+    return {name: _suite(name, table) for name, table in tables.items() if table}, document.findings
+
+
+def suite_tables(project: Project) -> TomlDocument:
+    """Return the suites as they are in the file, unchecked. Raises FileError if the file isn't TOML."""
     path = project.scenarios / "suites.toml"
-    document = toml.read(toml.read_file(path) if path.exists() else "", path)
-    return {name: _suite(name, document.table(name, f"Write [{name}].")) for name in document.values}, document.findings
+    return toml.read(toml.read_file(path) if path.exists() else "", path)
 
 
-def _suite(name: str, table: Table) -> Suite:
-    table.check_keys(_SUITE_KEYS)
-    rounds, parts = table.values.get("rounds"), table.tables("select")
-    if rounds is not None and (not isinstance(rounds, int) or isinstance(rounds, bool) or rounds < 1):
-        table.wrong("rounds", "must be a whole number above 0.", "For example: rounds = 3.")
-        rounds = None
-    if not parts:
-        fix = f"Write [[{name}.select]] with its `scenario`, and below it the values of its axes."
-        table.wrong("select", "is missing.", fix)
-    return Suite(
-        name=name,
-        title=table.text("title") or name,
-        environments=_patterns(table, "environments") if "environments" in table.values else ["*"],
-        parts=[_part(part) for part in parts],
-        rounds=rounds,
-        budget=table.text("budget"),
-        warmup=table.text("warmup"),
-        measure=table.text("measure"),
-        instead=_instead(table),
-    )
-
-
-def _instead(suite: Table) -> dict[str, list[str]]:
-    """The environments that have stand-ins, with these."""
-    example = '"tf1.14" = ["tf1.15-ngc", "tf2.*"]'
-    table = suite.table("instead", f"Write [{suite.key[0]}.instead], and below it for example {example}.")
-    for name, given in table.values.items():
-        if isinstance(given, dict):
-            table.wrong(name, "is a table, for a dot parts names that have no quotes.", f"For example: {example}.")
-    return {name: _patterns(table, name) for name, given in table.values.items() if not isinstance(given, dict)}
-
-
-def _part(table: Table) -> SuitePart:
-    scenario = table.text("scenario")
-    if "scenario" not in table.values:
-        table.wrong("scenario", "is missing.", 'For example: scenario = "keras_step".')
-    chosen = {name: _patterns(table, name) for name in table.values if name != "scenario"}
-    environments = chosen.pop(ENVIRONMENT, ())
-    return SuitePart(scenario=scenario, axes=chosen, environments=environments)
-
-
-def _patterns(table: Table, name: str) -> list[str]:
-    """A list of at least one string; a number of a sweep counts as the text that cells have for it."""
-    given = table.values[name]
-    texts = [number_text(item) if is_number(item) else item for item in given] if isinstance(given, list) else []
-    if texts and all(isinstance(text, str) for text in texts):
-        return texts
-    table.wrong(name, "must be a list of strings.", f'For example: {name} = ["one", "other"].')
-    return []
+def _suite(name: str, table: "SuiteTable") -> Suite:
+    parts = []
+    for part in table.select:
+        chosen = dict(part.__pydantic_extra__)
+        environments = chosen.pop(ENVIRONMENT, [])
+        parts.append(SuitePart(part.scenario, chosen, environments))
+    given = {key: value for key, value in table if key != "select"}
+    return Suite(**given | {"name": name, "title": table.title or name, "parts": parts})

@@ -2,18 +2,17 @@
 
 import ast
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from harness.catalog.toml import Findings, choices
-from harness.model.scenario import Scenario
 
 _NAME = "scenario"
 _MINORS = range(6, 100)
 
 
-def check(text: str, scenario: Scenario, findings: Findings) -> None:
-    """Note what is wrong with a file's Python: its syntax, and the parameters of its function and their defaults."""
-    oldest = oldest_python(scenario.requires_python)
+def check(text: str, axes: Mapping[str, Sequence[str]], requires_python: str, findings: Findings) -> None:
+    """Add problems of a file's Python: its syntax, and the parameters of its function, which takes the `axes`."""
+    oldest = oldest_python(requires_python)
     try:
         with warnings.catch_warnings():
             # what Python warns of is said when the scenario runs
@@ -24,14 +23,14 @@ def check(text: str, scenario: Scenario, findings: Findings) -> None:
         return
     definitions = [node for node in tree.body if _NAME in _bound(node)]
     if not definitions:
-        fix = f"The harness calls it: write `def {_NAME}({', '.join(['bench', *_arguments(scenario)])}):`."
+        fix = f"The harness calls it: write `def {_NAME}({', '.join(['bench', *axes])}):`."
         line = tree.body[-1].lineno if tree.body else len(text.split("\n"))
         findings.at(line, f"The file has no function {_NAME}().", fix)
         return
     last = definitions[-1]
     # what a decorator or a name bound in another way takes cannot be read here: the worker looks at it
     if isinstance(last, ast.FunctionDef) and not last.decorator_list:
-        _check_parameters(last, scenario, findings)
+        _check_parameters(last, axes, findings)
 
 
 def uses_keras(text: str) -> bool:
@@ -56,10 +55,13 @@ def _is_keras(node: ast.AST) -> bool:
 
 
 def oldest_python(requires: str) -> tuple[int, int]:
-    """The oldest Python from 3.6 on that `requires-python` admits, 3.6 where it admits none."""
-    from packaging.specifiers import SpecifierSet
+    """Return the oldest Python from 3.6 on that `requires-python` allows; 3.6 if it allows none or isn't valid."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-    admitted = SpecifierSet(requires)
+    try:
+        admitted = SpecifierSet(requires)
+    except InvalidSpecifier:
+        return 3, 6
     # `>3.6` and `>=3.6.1` admit some 3.6
     return 3, next((minor for minor in _MINORS if admitted.contains(f"3.{minor}.99")), 6)
 
@@ -69,11 +71,6 @@ def not_python(message: str, version: tuple[int, int]) -> tuple[str, str]:
     shown = f"{version[0]}.{version[1]}"
     fix = f"The file has to compile with the oldest Python that `requires-python` allows, {shown}."
     return f"This is not valid Python {shown}: {message.rstrip('.')}.", fix
-
-
-def _arguments(scenario: Scenario) -> list[str]:
-    """The axes that are arguments."""
-    return [axis for axis in scenario.axes if axis not in (*scenario.environ, *scenario.settings)]
 
 
 def _bound(node: ast.stmt) -> Iterator[str]:
@@ -92,8 +89,8 @@ def _bound(node: ast.stmt) -> Iterator[str]:
             )
 
 
-def _check_parameters(function: ast.FunctionDef, scenario: Scenario, findings: Findings) -> None:
-    axes, taken = _arguments(scenario), function.args
+def _check_parameters(function: ast.FunctionDef, axes: Mapping[str, Sequence[str]], findings: Findings) -> None:
+    taken = function.args
     positional = [*taken.posonlyargs, *taken.args]
     if not positional and taken.vararg is None:
         fix = f"Make it the first parameter: `def {_NAME}(bench, …)`."
@@ -116,7 +113,7 @@ def _check_parameters(function: ast.FunctionDef, scenario: Scenario, findings: F
             findings.at(parameter.lineno, text, fix)
         elif name in axes and isinstance(default, ast.Constant):
             # an axis without values is one that could not be read
-            values = scenario.axes[name]
+            values = axes[name]
             if values and default.value not in values:
                 fix = f"Run by hand, the file uses it. {choices(str(default.value), values, 'values')}"
                 text = f"The default {default.value!r} of `{name}` is not a value of the axis."

@@ -4,7 +4,7 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +37,9 @@ _WHERE = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)
 _TOKEN = re.compile(
     r'''"""(?:\\.|[^\\])*?"{3,5}|\'{3}.*?\'{3,5}|"(?:\\.|[^"\\])*"|'[^']*'|\#[^\n]*|[\[\]{}\n]''', re.DOTALL
 )
+
+# with more digits than Python converts (sys.get_int_max_str_digits)
+_DIGITS = re.compile(r"[0-9_]{4000}")
 
 # the expression of PEP 723 itself
 _BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
@@ -134,103 +137,59 @@ def _ranges(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
             begin = end
 
 
-def _keys(value: Any) -> Iterator[Key]:
-    """The keys in a value, the outer ones first."""
+def _values(value: Any) -> Iterator[tuple[Key, Any]]:
+    """Return the keys in a value with their values, the outer ones first."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, entry in inner:
-        yield (name,)
-        yield from ((name, *key) for key in _keys(entry))
+        yield (name,), entry
+        yield from (((name, *key), each) for key, each in _values(entry))
+
+
+def _keys(value: Any) -> Iterator[Key]:
+    return (key for key, _ in _values(value))
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """A table of a file's TOML and its key. A method reads one value, and notes in `findings` what is wrong with it."""
+class TomlDocument:
+    """The values of a file's TOML, and the problems found in it."""
 
-    values: Mapping[str, Any]
+    values: dict[str, Any]
     findings: Findings
-    key: Key = ()
-
-    def wrong(self, name: str, problem: str, fix: str = "", *, value: object = "") -> None:
-        """Note a problem of a value; the sentence begins with its name."""
-        key = (*self.key, name)
-        self.findings.add(key, f"`{self.findings.name(key)}` {problem}", fix, value=str(value))
-
-    def text(self, name: str) -> str:
-        """A string; empty where there is none."""
-        value = self.values.get(name, "")
-        if not isinstance(value, str):
-            self.wrong(name, "must be a string.", f'Put it in quotes: {name} = "{value}".')
-            return ""
-        return value if self.is_short(name, [value]) else ""
-
-    def texts(self, name: str) -> list[str]:
-        """A list of strings; empty where there is none."""
-        value = self.values.get(name, [])
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            self.wrong(name, "must be a list of strings.", f'For example: {name} = ["one", "other"].')
-            return []
-        return value if self.is_short(name, value) else []
-
-    def table(self, name: str, fix: str) -> "Table":
-        """A table; empty where there is none."""
-        value = self.values.get(name, {})
-        if not isinstance(value, dict):
-            self.wrong(name, "must be a table.", fix)
-            value = {}
-        return Table(value, self.findings, (*self.key, name))
-
-    def tables(self, name: str) -> list["Table"]:
-        """A list of tables; empty where there is none."""
-        value = self.values.get(name, [])
-        if isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
-            value = value if self.is_short(name, value) else []
-            return [Table(entry, self.findings, (*self.key, name, number)) for number, entry in enumerate(value)]
-        table = ".".join(part for part in (*self.key, name) if isinstance(part, str))
-        self.wrong(name, "must be a list of tables.", f"Write [[{table}]], in double brackets.")
-        return []
-
-    def is_short(self, name: str, values: Sequence[Any]) -> bool:
-        """Whether a list, and each text in it, is as long as may be; else that is noted."""
-        longest = max((len(value) for value in values if isinstance(value, str)), default=0)
-        if longest > TEXT_LIMIT:
-            self.wrong(name, f"has {longest:,} characters.", f"Write at most {TEXT_LIMIT:,}.")
-        if len(values) > LIST_LIMIT:
-            self.wrong(name, f"has {len(values):,} entries.", f"Write at most {LIST_LIMIT:,}.")
-        return longest <= TEXT_LIMIT and len(values) <= LIST_LIMIT
-
-    def check_keys(self, known: Iterable[str]) -> None:
-        """Note each key that is not one of the `known`."""
-        known = list(known)
-        for name in self.values:
-            if name not in known:
-                self.wrong(name, "is not a known key.", choices(name, known, "keys"))
 
 
-def read(toml: str, path: Path, first: int = 1, root: Key = ()) -> Table:
-    """The TOML whose first line is line `first` of the file `path`. Raises FileError where it is not valid."""
+def read(toml: str, path: Path, first: int = 1, root: Key = ()) -> TomlDocument:
+    """Return the TOML that begins in line `first` of the file `path`. Raises FileError if it is invalid or large."""
+    lines = toml.rstrip("\n").split("\n")
+
+    def error(text: str, number: int = 1, fix: str = "") -> FileError:
+        return FileError([Problem(path, first + number - 1, text, fix)])
+
     if len(toml) > SIZE_LIMIT:
-        raise FileError([Problem(path, first, f"This has more than {SIZE_LIMIT:,} characters of TOML.")])
+        raise error(f"This has more than {SIZE_LIMIT:,} characters of TOML.")
     try:
         values = tomllib.loads(toml)
-        if problem := _too_much(values):
-            raise FileError([Problem(path, first, problem)])
-        return Table(values, Findings(path, toml, first, root))
     except RecursionError:
-        raise FileError([Problem(path, first, f"This is nested deeper than {DEPTH_LIMIT} levels.")]) from None
-    except tomllib.TOMLDecodeError as error:
-        lines = toml.rstrip("\n").split("\n")
-        where = _WHERE.search(str(error))
+        raise error(f"This is nested deeper than {DEPTH_LIMIT} levels.") from None
+    except tomllib.TOMLDecodeError as invalid:
+        where = _WHERE.search(str(invalid))
         number = min(int(where["line"]) if where and where["line"] else len(lines), len(lines))
         line = lines[number - 1].strip()
         # a bare word where a value is expected
-        quotes = " Strings need double quotes." if "=" in line and "Invalid value" in str(error) else ""
-        fix = f"The line is `{line[:TEXT_LIMIT]}`.{quotes}"
-        text = f"This is not valid TOML: {_WHERE.sub('', str(error)).rstrip('.')[:TEXT_LIMIT]}."
-        raise FileError([Problem(path, first + number - 1, text, fix)]) from None
+        quotes = " Strings need double quotes." if "=" in line and "Invalid value" in str(invalid) else ""
+        text = f"This is not valid TOML: {_WHERE.sub('', str(invalid)).rstrip('.')[:TEXT_LIMIT]}."
+        raise error(text, number, f"The line is `{line[:TEXT_LIMIT]}`.{quotes}") from None
+    except ValueError:  # Python converts no longer integer, and doesn't say where it is
+        number = next((number for number, line in enumerate(lines, 1) if _DIGITS.search(line)), 1)
+        raise error("Invalid integer: expected at most 64 bits.", number) from None
+    if problem := _too_deep(values):
+        raise error(problem)
+    document = TomlDocument(values, Findings(path, toml, first, root))
+    _check_sizes(document)
+    return document
 
 
-def _too_much(values: dict[str, Any]) -> str:
-    """What is too deep or too long in a document, in a sentence; empty where nothing is."""
+def _too_deep(values: dict[str, Any]) -> str:
+    """Return a sentence about nesting or a key that is beyond the limits; an empty one if none is."""
     found: list[tuple[Any, int]] = [(values, 1)]
     while found:
         value, depth = found.pop()
@@ -241,6 +200,22 @@ def _too_much(values: dict[str, Any]) -> str:
         inner = value.values() if isinstance(value, dict) else value
         found += [(each, depth + 1) for each in inner if isinstance(each, dict | list)]
     return ""
+
+
+def _check_sizes(document: TomlDocument) -> None:
+    """Raise FileError with the texts, lists and integers that are beyond the limits."""
+    for key, value in _values(document.values):
+        name = f"`{document.findings.name(key)}`"
+        if isinstance(value, str) and len(value) > TEXT_LIMIT:
+            text = f"{name} has {len(value):,} characters: expected at most {TEXT_LIMIT:,}."
+        elif isinstance(value, list) and len(value) > LIST_LIMIT:
+            text = f"{name} has {len(value):,} entries: expected at most {LIST_LIMIT:,}."
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            text = f"Invalid {name}: expected an integer of at most 64 bits."
+        else:
+            continue
+        document.findings.add(key, text)
+    document.findings.check()
 
 
 def read_file(path: Path) -> str:
@@ -258,7 +233,7 @@ def read_file(path: Path) -> str:
         raise FileError([Problem(path, line, f"{path.name} cannot be read: this line is not UTF-8.")]) from None
 
 
-def read_header(text: str, path: Path, root: Key = ()) -> Table:
+def read_header(text: str, path: Path, root: Key = ()) -> TomlDocument:
     """The header in the text of the script `path` (PEP 723). Raises FileError where there is none, or no valid one."""
     blocks = [match for match in _BLOCK.finditer(text) if match["type"] == "script"]
     if not blocks:

@@ -12,7 +12,7 @@ from typing import Any
 from harness.catalog import header, toml
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
-from harness.catalog.scenarios import load_suites, scenario_files
+from harness.catalog.scenarios import scenario_files, suite_tables
 from harness.model import settings
 from harness.model.environment import pins
 from harness.model.errors import FileError, UsageError
@@ -69,7 +69,8 @@ def _tables(entries: Any) -> list[dict[str, Any]]:
 
 def suites() -> dict[str, str]:
     """The suites' titles, by name."""
-    return {suite.name: suite.title for suite in load_suites(Project.find()).values()}
+    tables = suite_tables(Project.find()).values
+    return {name: str(table.get("title", name)) for name, table in tables.items() if isinstance(table, dict)}
 
 
 def axes(selected: Sequence[str], suite: str) -> dict[str, list[str]]:
@@ -79,8 +80,9 @@ def axes(selected: Sequence[str], suite: str) -> dict[str, list[str]]:
     """
     project = Project.find()
     if not selected and suite:
-        known = load_suites(project).get(suite)
-        selected = [part.scenario for part in known.parts] if known else ()
+        table = suite_tables(project).values.get(suite)
+        parts = _tables(table.get("select")) if isinstance(table, dict) else []
+        selected = [str(part.get("scenario", "")) for part in parts]
     named = [path for path in scenario_files(project) if any(fnmatchcase(path.stem, each) for each in selected or "*")]
     values: dict[str, list[str]] = {}
     for path in [*(Path(text) for text in selected if text.endswith(".py")), *named]:

@@ -156,17 +156,41 @@ def test_a_project_may_have_no_suites(folder: Path) -> None:
     [
         ("[quick]", "[quick", "1: This is not valid TOML:"),
         ("title", "titel", "2: `quick.titel` is not a known key. Did you mean `title`?"),
-        ('"One cell"', "1", "2: `quick.title` must be a string."),
-        ("rounds = 3", "rounds = true", "4: `quick.rounds` must be a whole number above 0."),
-        ("rounds = 3", "rounds = 0", "4: `quick.rounds` must be a whole number above 0."),
-        ('"20m"', "20", '5: `quick.budget` must be a string. Put it in quotes: budget = "20".'),
-        ('["tf1.14", "tf2.*"]', '"tf1.14"', "3: `quick.environments` must be a list of strings."),
-        ('["tf1.15-ngc", "tf2.*"]', '"tf2.*"', "9: `quick.instead.tf1.14` must be a list of strings."),
-        ('"tf1.14" =', "tf1.14 =", "9: `quick.instead.tf1` is a table, for a dot parts names that have no quotes."),
-        ('[quick.instead]\n"tf1.14" =', "instead =", "8: `quick.instead` must be a table. Write [quick.instead], and"),
-        ('scenario = "step"', "", "11: `quick.select.scenario` is missing."),
-        ('["graph"]', '"graph"', "13: `quick.select.mode` must be a list of strings."),
-        ("[quick]", "other = 1\n[quick]", "1: `other` must be a table. Write [other]."),
+        ('"One cell"', "1", '2: Invalid `quick.title` 1: expected a valid string. Example: title = "1"'),
+        (
+            "rounds = 3",
+            "rounds = true",
+            "4: Invalid `quick.rounds` true: expected a valid integer. Example: rounds = 3",
+        ),
+        ("rounds = 3", "rounds = 0", "4: Invalid `quick.rounds` 0: expected a number above 0. Example: rounds = 3"),
+        ('"20m"', "20", '5: Invalid `quick.budget` 20: expected a valid string. Example: budget = "20"'),
+        (
+            '["tf1.14", "tf2.*"]',
+            '"tf1.14"',
+            "3: Invalid `quick.environments` 'tf1.14': expected a valid list. Example: environments = [\"one\",",
+        ),
+        (
+            '["tf1.15-ngc", "tf2.*"]',
+            '"tf2.*"',
+            "9: Invalid `quick.instead.tf1.14` 'tf2.*': expected a valid list. Example: \"tf1.14\" =",
+        ),
+        (
+            '"tf1.14" =',
+            "tf1.14 =",
+            '9: Invalid `quick.instead.tf1`: expected a valid list. Example: "tf1.14" = ["tf1.15-ngc", "tf2.*"],',
+        ),
+        (
+            '[quick.instead]\n"tf1.14" =',
+            "instead =",
+            '8: Invalid `quick.instead`: expected a table. Example: "tf1.14" = ["tf1.15-ngc", "tf2.*"], quoted',
+        ),
+        ('scenario = "step"', "", '11: Missing `quick.select.scenario`. Example: scenario = "keras_step"'),
+        (
+            '["graph"]',
+            '"graph"',
+            '13: Invalid `quick.select.mode` \'graph\': expected a valid list. Example: mode = ["one", "other"]',
+        ),
+        ("[quick]", "other = 1\n[quick]", "1: Invalid `other` 1: expected a table. Example: [other]"),
     ],
 )
 def test_what_is_wrong_with_a_suite_is_told_with_its_line(folder: Path, old: str, new: str, told: str) -> None:
@@ -176,5 +200,5 @@ def test_what_is_wrong_with_a_suite_is_told_with_its_line(folder: Path, old: str
 
 def test_a_suite_of_nothing_is_told(folder: Path) -> None:
     assert problems(folder, SUITES.partition("[[")[0])[0].startswith(
-        "1: `quick.select` is missing. Write [[quick.select]] with"
+        "1: Missing `quick.select`. Example: [[quick.select]] with"
     )

@@ -52,7 +52,7 @@ def scenario(bench, size):
 """
 LINES = [
     "scenarios/broken.py:6: `titel` is not a known key. Did you mean `title`?",
-    "scenarios/broken.py:17: `needs.when.way` is 'sings', which is not a value of the axis. Did you mean `signals`?",
+    "scenarios/broken.py:17: Invalid `needs.when.way` 'sings': expected a value of the axis way. Did you mean",
 ]
 
 

@@ -1,0 +1,474 @@
+"""Pydantic models of scenario headers and of suites.toml. Pydantic loads slowly: import this module to read a file."""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Annotated, Any, Self, TypeVar, get_args, get_origin
+
+from packaging import requirements
+from packaging.specifiers import SpecifierSet
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    FiniteFloat,
+    Tag,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+
+from harness.catalog.asked import is_asked, is_move, parse, parse_move
+from harness.catalog.toml import Findings, Key, choices, is_json, is_number, number_text
+from harness.model import issues
+from harness.model.environment import Device
+from harness.model.errors import UsageError
+from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, STEP, TRACES, Axes, matches
+from harness.model.texts import nearest
+
+#: Axis names that scenarios can't use.
+_RESERVED = ("bench", "device", ENVIRONMENT, "scenario")
+#: Maximum length of an axis value in characters: tables and command lines show it.
+_VALUE_LENGTH = 200
+#: Maximum length of a value in an error.
+_SHOWN = 100
+#: Phases of each launch. A file can name others.
+_PHASES = ("container start", "interpreter start", "device", "first fill", "warm up", "steady state")
+#: The keys of claimed ranges, with the limit of each range and an example.
+_RANGES = {"ratio": (1, "ratio = [2, 5]"), "seconds": (0, "seconds = [5, 20]"), "bytes": (0, "bytes = [1000, 20000]")}
+
+Model = TypeVar("Model", bound="Table")
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderContext:
+    """Axes with their values (none if these are invalid), sweeps, and phases. `phases` is None for a plain script."""
+
+    axes: Mapping[str, Sequence[str]]
+    sweeps: Collection[str]
+    phases: Sequence[str] | None
+
+
+Info = ValidationInfo[HeaderContext]
+
+
+def validate(model: type[Model], values: Any, findings: Findings, key: Key = (), context: Any = None) -> Model | None:
+    """Return the model of the table at `key`. If the table has errors, add them to `findings` and return None."""
+    try:
+        return model.model_validate(values, context=context)
+    except ValidationError as error:
+        for each in error.errors(include_url=False):
+            _add(each, model, findings, key)
+        return None
+
+
+def _add(error: ErrorDetails, model: type["Table"], findings: Findings, key: Key) -> None:
+    """Add an error of a model to `findings`, as a sentence with the line of its key or value."""
+    # parts in brackets are pydantic's: the key of a dictionary, the case of a union
+    place = tuple(part for part in error["loc"] if not str(part).startswith("["))
+    key, kind, value, context = (*key, *place), error["type"], error["input"], error.get("ctx", {})
+    name, names = f"`{findings.name(key)}`", [part for part in key if isinstance(part, str)]
+    table, field = _find(model, [part for part in place if isinstance(part, str)])
+    is_table = kind in ("dict_type", "model_type") or (field and next(_tables(field.annotation), None))
+    value = "" if isinstance(value, dict | list) else value
+    shown = repr(value) if isinstance(value, str) else str(value).lower()
+    shown = f" {shown if len(shown) <= _SHOWN else f'{shown[:_SHOWN]}…'}" if value != "" else ""
+    told = error["msg"].replace("Input should be", "expected").replace(" after validation", "")
+    told = re.sub("a valid dictionary.*", "a table", f"{told[0].lower()}{told[1:]}")
+    example = " or ".join((field and field.examples) or ())
+    if not example and is_table:
+        example = "[[PATH]]" if kind == "list_type" or isinstance(key[-1], int) else "[PATH]"
+    if not example and kind in ("list_type", "string_type", "too_short"):
+        example = f'NAME = "{value}"' if kind == "string_type" and key[-1] == names[-1] else 'NAME = ["one", "other"]'
+    example = example.replace("NAME", names[-1]).replace("PATH", ".".join(names))
+    advice = context.get("advice") or (f"Example: {example}" if example else "")
+    text = f"Invalid {name}{shown}: {told}."
+    if kind == "extra_forbidden":
+        text, advice = f"{name} is not a known key.", choices(names[-1], table.model_fields, "keys")
+    elif kind == "missing" or error["input"] == "":
+        text = f"Missing {name}." if kind == "missing" else f"Missing {name}: {told}."
+    findings.add(key, text, advice, value=context.get("value", str(value)))
+
+
+def _find(model: type["Table"], names: Sequence[str]) -> tuple[type["Table"], FieldInfo | None]:
+    """Return the table that has the last of the keys, and the field of this key, or of the dictionary that has it."""
+    field = None
+    for name in names[:-1]:
+        if field := model.model_fields.get(name):
+            model = next(_tables(field.annotation), model)
+    outer = field if field and get_origin(field.annotation) is dict else None
+    return model, model.model_fields.get(names[-1], outer) if names else None
+
+
+def _tables(annotation: Any) -> Iterator[type["Table"]]:
+    """Return the models in a type."""
+    if isinstance(annotation, type) and issubclass(annotation, Table):
+        yield annotation
+    for each in get_args(annotation):
+        yield from _tables(each)
+
+
+def _invalid(told: str, advice: str = "", value: str = "") -> PydanticCustomError:
+    """Return an error. If there is a `value`, the error is on the line of the value."""
+    return PydanticCustomError(
+        "invalid", "{told}", {"told": told, "advice": advice, **({"value": value} if value else {})}
+    )
+
+
+def _error(place: Key, value: Any, told: str, advice: str = "") -> InitErrorDetails:
+    """Return an error at `place` in the value that is validated."""
+    return InitErrorDetails(type=_invalid(told, advice), loc=place, input=value)
+
+
+def _check(errors: Iterable[InitErrorDetails]) -> None:
+    """Raise ValidationError if there are errors."""
+    if found := list(errors):
+        raise ValidationError.from_exception_data("table", found)
+
+
+def _that(read: Callable[[Any], Any], told: str, advice: str = "", *, converts: bool = False) -> AfterValidator:
+    """Return a validator that refuses a value if `read` raises ValueError or UsageError, or returns None or False."""
+
+    def check(value: Any) -> Any:
+        try:
+            result = read(value)
+        except UsageError as error:
+            raise _invalid(told, f"{error.message} {error.advice}") from None
+        except ValueError:
+            result = None
+        if result is None or result is False:
+            raise _invalid(told, advice)
+        return result if converts else value
+
+    return AfterValidator(check)
+
+
+def _distinct(values: list[str]) -> list[str]:
+    for number, value in enumerate(values):
+        if value in values[:number]:
+            raise _invalid(f"expected {value!r} once", "Remove one of them.", value)
+    return values
+
+
+def _increasing(numbers: list[float]) -> list[float]:
+    for before, after in pairwise(numbers):
+        if before >= after:
+            told = f"expected increasing numbers, each once, not {number_text(after)} after {number_text(before)}"
+            raise _invalid(told, "Sort the numbers.", number_text(after))
+    return numbers
+
+
+def _quantity(of: str, info: Info) -> str:
+    """Check what an entry is about: the step, another quantity, or a phase, which a helper of the file can name too."""
+    names = list(dict.fromkeys([STEP, PEAK, GROWTH, TRACES, *(info.context.phases or ()), *_PHASES]))
+    if info.context.phases is not None and of not in names and nearest(of, names):
+        raise _invalid("expected a quantity or a phase of the file", choices(of, names, "possible values"))
+    return of
+
+
+def _point(values: dict[str, Any], info: Info) -> dict[str, str]:
+    """Return the value of each axis in a table. Values of sweeps can be numbers."""
+    context, point, errors = info.context, {}, []
+    for axis, value in values.items():
+        known = context.axes.get(axis)
+        point[axis] = number_text(value) if axis in context.sweeps and is_number(value) else value
+        if known is None:
+            errors.append(_error((axis,), {}, "this is not an axis", choices(axis, context.axes, "axes")))
+        elif known and point[axis] not in known:
+            advice = choices(str(value)[:_SHOWN], known, "values")
+            errors.append(_error((axis,), value, f"expected a value of the axis {axis}", advice))
+    _check(errors)
+    return point
+
+
+def _environment(text: str) -> str:
+    """Return the name of an environment; of requirements, the normalized text."""
+    return str(parse_move(text) if is_move(text) else parse(text)) if is_asked(text) else text
+
+
+_LOWER = re.compile(rf"(?!({'|'.join(_RESERVED)})$)[a-z][a-z0-9_]*")
+_UPPER = re.compile("[A-Z][A-Z0-9_]*")
+_NAME = "letters, digits and `_`, beginning with a letter"
+
+Requirement = Annotated[str, _that(requirements.Requirement, "expected a requirement (PEP 508)")]
+Requirements = Annotated[list[Requirement], Field(examples=['NAME = ["tensorflow>=2.4"]'])]
+IssueName = Annotated[str, _that(issues.parse, "expected an issue", converts=True)]
+Environment = Annotated[str, _that(_environment, "expected an environment", converts=True)]
+Versions = Annotated[str, _that(SpecifierSet, "expected a range of versions (PEP 440)", 'Example: ">=3.6"')]
+Devices = Annotated[list[Annotated[Device, Field(strict=False)]], Field(min_length=1, examples=['NAME = ["cpu"]'])]
+Quantity = Annotated[str, AfterValidator(_quantity)]
+Point = Annotated[dict[str, Any], AfterValidator(_point)]
+When = Annotated[Point, Field(examples=['NAME = { mode = "graph" }'])]
+Range = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
+AxisName = Annotated[str, _that(_LOWER.fullmatch, f"expected lower-case {_NAME}, and none of {', '.join(_RESERVED)}")]
+VariableName = Annotated[str, _that(_UPPER.fullmatch, f"expected upper-case {_NAME}")]
+AxisText = Annotated[str, Field(max_length=_VALUE_LENGTH)]
+AxisTexts = Annotated[list[AxisText], Field(min_length=1), AfterValidator(_distinct)]
+#: A name or a glob. The number of a sweep becomes the text that cells have.
+Pattern = Annotated[str, BeforeValidator(lambda given: number_text(given) if is_number(given) else given)]
+Patterns = Annotated[list[Pattern], Field(min_length=1)]
+Positive = Annotated[int, _that(lambda number: number > 0, "expected a number above 0")]
+
+
+class Table(BaseModel):
+    """A table of TOML. Unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
+
+
+class SweepTable(Table):
+    """A numeric axis."""
+
+    sweep: Annotated[list[FiniteFloat], Field(min_length=2), AfterValidator(_increasing)] = Field(
+        examples=["NAME = [1, 32, 1024]"]
+    )
+    unit: str = ""
+
+
+Axis = Annotated[
+    Annotated[SweepTable, Tag("[sweep]")] | Annotated[AxisTexts, Tag("[texts]")],
+    Discriminator(lambda given: "[sweep]" if isinstance(given, dict) else "[texts]"),
+]
+_AXES: Any = Field({}, examples=['NAME = ["one", "other"]', "NAME = { sweep = [1, 32] }"])
+
+
+class AxesTable(Table, extra="allow"):
+    """A table of axes with their values, and other keys."""
+
+    @model_validator(mode="after")
+    def check_axes(self, info: Info) -> Self:
+        """Check the axes."""
+        self.axes.update(_point(self.axes, info))
+        return self
+
+    @property
+    def axes(self) -> dict[str, Any]:
+        """Value of each axis."""
+        return self.__pydantic_extra__ or {}
+
+
+class NeedTable(Table):
+    """`[[tool.harness.needs]]`."""
+
+    requires: Requirements = []
+    when: When = {}
+    reason: str = ""
+    advice: str = ""
+    devices: Devices = []
+
+
+class PickTable(AxesTable):
+    """`pick` of a comparison."""
+
+    requires: Requirements = []
+
+    @model_validator(mode="after")
+    def check_sweeps(self, info: Info) -> Self:
+        """Check that no axis is a sweep."""
+        advice = "Remove it: environments are compared at each value of the sweep."
+        _check(_error((axis,), {}, "this axis is a sweep", advice) for axis in self.axes if axis in info.context.sweeps)
+        return self
+
+
+class ComparisonTable(Table):
+    """`[[tool.harness.compare]]`."""
+
+    name: str = ""
+    along: str = ""
+    plus: str = ""
+    against: str = ""
+    pick: list[PickTable] = []
+    percent: bool = Field(default=False, examples=["NAME = true"])
+    of: Quantity = STEP
+
+    @model_validator(mode="after")
+    def check_values(self, info: Info) -> Self:
+        """Check the axis, and that the compared values are values of it."""
+        axes, along, errors = info.context.axes, self.along, []
+        if along in info.context.sweeps:
+            advice = "Name another axis: it is compared at each value of the sweep."
+            errors.append(_error(("along",), along, "this axis is a sweep", advice))
+        elif along != ENVIRONMENT and along not in axes:
+            advice = choices(along, [ENVIRONMENT, *axes], "possible values")
+            errors.append(_error(("along",), along, f"expected `{ENVIRONMENT}` or an axis", advice))
+        for name, value in (("plus", self.plus), ("against", self.against)):
+            if along == ENVIRONMENT and value:
+                advice = "Remove it: each environment is compared with the baseline of the run."
+                errors.append(_error((name,), value, f'expected nothing with along = "{ENVIRONMENT}"', advice))
+            # without `against`, `plus` is compared with each other value
+            known = axes.get(along) if along != ENVIRONMENT and (value or name == "plus") else None
+            if known and value not in known:
+                errors.append(_error((name,), value, f"expected a value of {along}", choices(value, known, "values")))
+        _check(errors)
+        return self
+
+
+class ExpectationTable(Table):
+    """`[[tool.harness.expect]]`."""
+
+    observation: str = Field(min_length=1, examples=['NAME = "traces", the name in bench.observe()'])
+    value: Annotated[Any, _that(is_json, "expected a value that JSON can store")] = Field(
+        examples=["NAME = 3", 'NAME = "text"', "NAME = [1, 2.5]"]
+    )
+    when: When = {}
+    requires: Requirements = []
+
+
+class SideTable(AxesTable):
+    """`worse` and `better` of a claim."""
+
+    environment: Environment = Field(examples=['NAME = "tf2.2"', 'NAME = "tensorflow==2.2.0"'])
+
+
+class ClaimTable(Table):
+    """`[[tool.harness.claim]]`."""
+
+    issue: IssueName = Field(examples=['NAME = "T#33487"'])
+    reported: str = Field(min_length=1, examples=['NAME = "predict takes 100 times as long as a call of the model"'])
+    worse: SideTable = Field(examples=['NAME = { environment = "tf2.2" }'])
+    better: SideTable | None = Field(None, examples=['NAME = { environment = "tf2.2" }'])
+    ratio: Range | None = Field(None, examples=[_RANGES["ratio"][1]])
+    seconds: Range | None = Field(None, examples=[_RANGES["seconds"][1]])
+    bytes: Range | None = Field(None, examples=[_RANGES["bytes"][1]])
+    of: Quantity = ""
+    when: When = {}
+    hardware: str = ""
+    fixed: str = ""
+    visible: Devices = list(Device)
+
+    @model_validator(mode="after")
+    def check_range(self) -> Self:
+        """Check that the claim has one range, of its quantity."""
+        given = [key for key in _RANGES if getattr(self, key)]
+        advice = f"Write one of {', '.join(example for _, example in _RANGES.values())}."
+        if len(given) != 1:
+            _check([_error((*given[-1:],), {}, f"expected one range, not {len(given)}", advice)])
+        key, (low, high) = given[0], getattr(self, given[0])
+        limit, example = _RANGES[key]
+        self.of = of = self.of or (GROWTH if key == "bytes" else STEP)
+        errors = []
+        if {"bytes": of != GROWTH, "ratio": of == GROWTH, "seconds": of in (PEAK, GROWTH, TRACES)}[key]:
+            errors.append(_error(("of",), of, f"expected a quantity with `{key}`", advice))
+        if not limit < low < high:
+            turned = ". If the other side takes longer, swap `worse` and `better`." if key == "ratio" else ""
+            told = f"expected two numbers above {limit}, the lowest first"
+            errors.append(_error((key,), [], told, f"Example: {example}{turned}"))
+        _check(errors)
+        return self
+
+
+class ProfileTable(Table):
+    """`[tool.harness.profile]`."""
+
+    data: list[str] = []
+
+
+class HeaderTable(Table):
+    """`[tool.harness]`."""
+
+    title: str = ""
+    source: str = ""
+    tags: list[str] = []
+    axes: dict[AxisName, Axis] = _AXES
+    env: dict[VariableName, Axis] = _AXES
+    default: Point = {}
+    exclude: list[Point] = Field([], examples=["[[PATH]]"])
+    needs: list[NeedTable] = []
+    compare: list[ComparisonTable] = []
+    claim: list[ClaimTable] = []
+    expect: list[ExpectationTable] = []
+    profile: ProfileTable = ProfileTable()
+    files: list[str] = []
+    script: str = ""
+
+    @field_validator("claim")
+    @classmethod
+    def check_sides(cls, claims: list[ClaimTable], info: Info) -> list[ClaimTable]:
+        """Check that the sides of each claim name one cell each."""
+        default, exclude = info.data.get("default", {}), info.data.get("exclude", [])
+        _check(
+            error
+            for number, claim in enumerate(claims)
+            for error in _side_errors((number,), claim, info.context, default, exclude)
+        )
+        return claims
+
+
+def _side_errors(
+    place: Key, claim: ClaimTable, context: HeaderContext, default: Axes, exclude: Sequence[Axes]
+) -> Iterator[InitErrorDetails]:
+    """Return errors for sides that are redundant, missing, or equal, and for axes that have no value or two values."""
+    worse, better, when = claim.worse, claim.better, claim.when
+    if better and not claim.ratio:
+        advice = "Remove it: seconds and bytes describe only `worse`."
+        yield _error((*place, "better"), {}, "expected no second side", advice)
+    if not better and claim.ratio:
+        yield _error((*place, "better"), "", "expected the faster side")
+    sides = {"worse": worse, **({"better": better} if better else {})}
+    if worse == better:
+        advice = "Name the difference: the environment, or an axis."
+        yield _error((*place, "better"), {}, "this is the same as `worse`", advice)
+    for axis, values in context.axes.items():
+        named = [name for name, side in sides.items() if axis in side.axes]
+        if named and better and axis in context.sweeps:
+            advice = "Name it in `when`: nothing is compared along a sweep."
+            yield _error((*place, named[0], axis), {}, "this axis is a sweep", advice)
+        elif named and axis in when:
+            yield _error((*place, "when"), {}, f"`{named[0]}` names {axis} too", "Name it in one place.")
+        elif len(named) < len(sides) and named:
+            other = next(name for name in sides if name not in named)
+            yield _error(
+                (*place, other),
+                {},
+                f"expected a value of {axis}, as in `{named[0]}`",
+                f"Name {axis} in both, or in `when`.",
+            )
+        elif not named and axis not in {**default, **when} and len(values) > 1:
+            yield _error(
+                place, {}, f"expected a value of {axis}", f"Name it in `when`. The values are {', '.join(values)}."
+            )
+    for name, side in sides.items():
+        axes = {**default, **when, **side.axes}
+        if any(matches(excluded, axes) for excluded in exclude):
+            yield _error((*place, name), {}, "this is a combination of values that the header excludes", "Name others.")
+
+
+class ToolTable(Table, extra="ignore"):
+    """`[tool]`."""
+
+    harness: HeaderTable
+
+
+class ScriptTable(Table, extra="ignore"):
+    """The header of a script (PEP 723)."""
+
+    requires_python: Versions = Field("", alias="requires-python")
+    dependencies: Requirements = []
+    tool: ToolTable
+
+
+class PartTable(Table, extra="allow"):
+    """`[[NAME.select]]` of a suite: a scenario, and chosen values of its axes."""
+
+    __pydantic_extra__: dict[str, Patterns]
+    scenario: str = Field(examples=['NAME = "keras_step"'])
+
+
+class SuiteTable(Table):
+    """`[NAME]` of suites.toml."""
+
+    title: str = ""
+    environments: Patterns = ["*"]
+    rounds: Positive | None = Field(None, examples=["NAME = 3"])
+    budget: str = ""
+    warmup: str = ""
+    measure: str = ""
+    instead: dict[str, Patterns] = Field({}, examples=['"tf1.14" = ["tf1.15-ngc", "tf2.*"], quoted because of the dot'])
+    select: list[PartTable] = Field(min_length=1, examples=['[[PATH]] with scenario = "keras_step"'])
