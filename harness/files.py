@@ -4,6 +4,7 @@ Below every other folder, as it knows none of them.
 """
 
 import errno
+import json
 import os
 import re
 import secrets
@@ -11,6 +12,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 #: The most that a file may have, in bytes, of which nothing else is known.
 MOST = 64 * 1024**2
@@ -85,6 +87,14 @@ def read(path: Path, *, within: Path | None = None, most: int = MOST) -> bytes:
 def read_text(path: Path, *, most: int = MOST) -> str:
     """A file's text, UTF-8, with line feeds. Raises OSError, and UnicodeDecodeError, which is a ValueError."""
     return read(path, most=most).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the value of a JSON document. Raises ValueError, also if the document is nested too deep."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
 
 
 #: What `replacing` calls a file that is not finished.

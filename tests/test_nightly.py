@@ -229,6 +229,8 @@ def seed(place, remote, monkeypatch):
         ("[[night]]", "it has no 'machines'"),
         ("night = 3", "is wrong"),
         ("x = = 1", "is wrong"),
+        ("x = " + "[" * 5000, "it is nested too deep"),
+        ("x = 1" + "0" * 5000, "is wrong"),
         (NIGHTS + NIGHTS, "two nights have one name"),
         (NIGHTS.replace('"cpu"', '"a b"'), "'a b' is no name"),
         (NIGHTS.replace('"hosted"', '"../x"'), "'../x' is no name"),

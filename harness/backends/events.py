@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 from harness.backends.text import one_line
+from harness.files import parse_json
 from harness.model.gpu import UsedGpu, pci_address
 from harness.model.launch import Sample, Status
 from harness.model.numbers import AMOUNT, BYTES, COUNT, DEPTH, LENGTH, SAMPLE, Within, is_amount, wrong
@@ -247,9 +248,9 @@ class Events:
 
 def _parse(line: bytes) -> Event:
     try:
-        text = json.dumps(json.loads(line.decode("utf-8")), ensure_ascii=False, allow_nan=False)
-        event = json.loads(text.encode("utf-8", "replace"))  # half a surrogate pair cannot be written to any file
-    except (ValueError, RecursionError):
+        text = json.dumps(parse_json(line.decode("utf-8")), ensure_ascii=False, allow_nan=False)
+        event = parse_json(text.encode("utf-8", "replace"))  # half a surrogate pair cannot be written to any file
+    except ValueError:
         raise ValueError("a line is not JSON") from None
     if not isinstance(event, dict) or not isinstance(event.get("event"), str):
         raise ValueError("a line is no event")

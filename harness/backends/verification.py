@@ -1,9 +1,9 @@
 """What is installed in an environment, set against its lock, and what else was looked at."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from harness.files import parse_json
 from harness.model.environment import normalise
 from harness.model.errors import CannotRunHereError
 
@@ -66,7 +66,7 @@ def verified(pins: Mapping[str, str], printed: str) -> Verification:
     from packaging.utils import canonicalize_version
 
     try:
-        told = json.loads(printed)
+        told = parse_json(printed)
         installed = {normalise(name): str(version) for name, version in told["packages"].items()}
         system = {str(name): str(version) for name, version in told["system"].items()}
     except (ValueError, AttributeError, TypeError, KeyError):

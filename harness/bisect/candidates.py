@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from harness.catalog import index
-from harness.files import cache_dir, read_text, write_atomically
+from harness.files import cache_dir, parse_json, read_text, write_atomically
 from harness.model.environment import TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, UsageError
 
@@ -161,8 +161,8 @@ def _listed(package: str) -> tuple[Sequence[index.Listed], str]:
     try:
         found = index.listed(package)
     except CannotRunHereError as error:
-        with suppress(OSError, ValueError, TypeError, LookupError, RecursionError):
-            return [_read(each) for each in json.loads(read_text(cache))], (
+        with suppress(OSError, ValueError, TypeError, LookupError):
+            return [_read(each) for each in parse_json(read_text(cache))], (
                 f"The package index does not answer, so {package} is searched as it was listed here before."
             )
         raise CannotRunHereError(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.bisect.request import BisectRequest
-from harness.files import read, write_atomically
+from harness.files import parse_json, read, write_atomically
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.session.running import new_id
 from harness.store.signature import is_from_here, sign
@@ -46,7 +46,7 @@ def read_request(folder: Path, budget: float | None = None) -> BisectRequest:
             "Start a new search of your own: harness bisect",
         )
     try:
-        stored = {key: value for key, value in json.loads(data).items() if key not in ("schema", "signature")}
+        stored = {key: value for key, value in parse_json(data).items() if key not in ("schema", "signature")}
         request = BisectRequest(**{**stored, "results": Path(stored["results"])})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(f"{path} is damaged: {error}.") from None
@@ -62,10 +62,10 @@ class StepLog:
         text = self._path.read_text(encoding="utf-8") if self._path.is_file() else ""
         for line in text.splitlines():
             try:
-                step = json.loads(line)
-            except ValueError:  # incomplete last line, if the search was killed
+                step = parse_json(line)
+                self._steps[step["key"]].append(step)
+            except (ValueError, TypeError, KeyError):  # incomplete last line, if the search was killed
                 continue
-            self._steps[step["key"]].append(step)
 
     def next(self, key: Sequence[Any]) -> dict[str, Any] | None:
         """Take the next stored step with this key out of the log; None if there is none."""

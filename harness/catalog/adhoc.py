@@ -23,7 +23,7 @@ from packaging.version import Version
 
 from harness.catalog import index
 from harness.catalog.asked import Asked, Move, exact, is_asked, is_move, parse, parse_move
-from harness.files import cache_dir, read_text, write_atomically
+from harness.files import cache_dir, parse_json, read_text, write_atomically
 from harness.model.environment import KERAS, TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.texts import joined, nearest, there_are
@@ -107,8 +107,8 @@ def kept(name: str) -> Environment | None:
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
         return None
     try:
-        found = Environment(**json.loads(read_text(file(name))))
-    except (OSError, ValueError, TypeError, RecursionError):
+        found = Environment(**parse_json(read_text(file(name))))
+    except (OSError, ValueError, TypeError):
         return None
     return found if all(isinstance(value, str) for value in asdict(found).values()) else None
 

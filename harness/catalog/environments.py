@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.catalog.project import Project
-from harness.files import cache_dir, read_text, write_atomically
+from harness.files import cache_dir, parse_json, read_text, write_atomically
 from harness.model.environment import Environment
 from harness.model.errors import UsageError
 
@@ -62,8 +62,8 @@ def load_environments(project: Project) -> dict[str, Environment]:
 def _cached(text: str, path: Path) -> list[dict[str, str]]:
     # The HCL parser takes longer than all the rest of a command's start, so what it read is kept by the text's hash.
     entry = cache_dir() / "catalog" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
-    with contextlib.suppress(OSError, ValueError, RecursionError):
-        kept = json.loads(read_text(entry))
+    with contextlib.suppress(OSError, ValueError):
+        kept = parse_json(read_text(entry))
         if _is_catalogue(kept):
             return list(kept)
     entries = [asdict(environment) for environment in parse(text, str(path))]
@@ -85,7 +85,7 @@ def _is_catalogue(kept: Any) -> bool:
 def parse(text: str, where: str) -> list[Environment]:
     """Parse the environments of a bake file's text. Raises UsageError, which names `where`."""
     import hcl2
-    from lark.exceptions import LarkError
+    from lark.exceptions import LarkError, UnexpectedInput
 
     options = hcl2.SerializationOptions(strip_string_quotes=True, with_comments=False, explicit_blocks=False)
     try:
@@ -93,10 +93,15 @@ def parse(text: str, where: str) -> list[Environment]:
     except RecursionError:
         raise UsageError(f"{where} is nested too deep.") from None
     except LarkError as error:
-        first = str(error).splitlines()[0]
-        raise UsageError(f"{where} is not valid HCL: {first}") from None
-    blocks = [block[VARIABLE] for block in document.get("variable", []) if VARIABLE in block]
-    entries = blocks[0].get("default") if len(blocks) == 1 else None
+        place = f"{where}:{error.line}" if isinstance(error, UnexpectedInput) and error.line > 0 else where
+        raise UsageError(f"{place} is not valid HCL: {str(error).splitlines()[0]}") from None
+    except ValueError:  # Python converts no longer integer
+        digits = re.search(r"[0-9]{4000}", text)
+        line = text.count("\n", 0, digits.start()) + 1 if digits else 1
+        raise UsageError(f"{where}:{line} is not valid HCL: expected integers of at most 4,000 digits.") from None
+    blocks = document.get("variable", [])
+    blocks = [block[VARIABLE] for block in blocks if VARIABLE in block] if _are_objects(blocks) else []
+    entries = blocks[0].get("default") if len(blocks) == 1 and _are_objects(blocks) else None
     if not isinstance(entries, list):
         raise UsageError(f'{where} has no `variable "{VARIABLE}"` whose default is a list of environments.')
     environments = [_environment(entry, f"{where}, environment {i}") for i, entry in enumerate(entries, 1)]
@@ -104,6 +109,10 @@ def parse(text: str, where: str) -> list[Environment]:
         if count > 1:
             raise UsageError(f"{where} has two environments named {name}.")
     return environments
+
+
+def _are_objects(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(value, Mapping) for value in values)
 
 
 def _environment(entry: Any, where: str) -> Environment:

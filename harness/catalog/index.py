@@ -3,7 +3,6 @@
 The index comes from uv's configuration, so this module names no host.
 """
 
-import json
 import os
 import re
 import subprocess
@@ -23,6 +22,7 @@ from packaging.pylock import Package, PackageSdist, PackageWheel, Pylock, Pylock
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
+from harness.files import parse_json
 from harness.machine.uv import last_words, run_uv
 from harness.model.errors import CannotRunHereError
 
@@ -110,7 +110,7 @@ def _packages(pylock: str) -> Sequence[Package]:
     """Return the packages of a pylock.toml's text (PEP 751)."""
     try:
         return Pylock.from_dict(tomllib.loads(pylock)).packages
-    except PylockValidationError as error:
+    except (PylockValidationError, ValueError, RecursionError) as error:
         raise CannotRunHereError(f"The package index has files that packaging cannot read: {error}.") from None
 
 
@@ -191,7 +191,7 @@ def _project(address: str) -> list[dict[str, Any]]:
     asked = urllib.request.Request(address, headers={"Accept": "application/vnd.pypi.simple.v1+json"})
     try:
         with urllib.request.urlopen(asked, timeout=60) as answer:
-            return list(json.load(answer)["files"])
+            return list(parse_json(answer.read())["files"])
     except urllib.error.HTTPError as error:
         if error.code == HTTPStatus.NOT_FOUND:
             return []

@@ -1,12 +1,12 @@
 """Jupyter notebooks as plain scripts: their code cells, one after the other, with a comment `# cell N` before each."""
 
 import ast
-import json
 import re
 import warnings
 from pathlib import Path
 from typing import Any
 
+from harness.files import parse_json
 from harness.model.errors import FileError, Problem
 
 #: Line magics that show or change something in the notebook only. Later lines don't need them.
@@ -53,11 +53,11 @@ def script(text: str, path: Path) -> tuple[str, list[str]]:
 def _cells(text: str, path: Path) -> list[str | None]:
     """Return the text of each code cell, and None for other cells. Raises FileError for an invalid notebook."""
     try:
-        document: Any = json.loads(text)
+        document: Any = parse_json(text)
         # format 3 had sheets of cells, with their text in `input`
         listed = document["cells"] if "cells" in document else document["worksheets"][0]["cells"]
         return [_source(cell) if cell["cell_type"] == "code" else None for cell in listed]
-    except (ValueError, TypeError, KeyError, IndexError, RecursionError):
+    except (ValueError, TypeError, KeyError, IndexError):
         raise FileError(
             [Problem(path, 0, "This is not a Jupyter notebook.", "Give a notebook, or a Python file.")]
         ) from None

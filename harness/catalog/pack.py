@@ -18,7 +18,7 @@ from harness import __version__
 from harness.catalog import adhoc, index
 from harness.catalog.index import File
 from harness.catalog.project import Project
-from harness.files import opened, replacing, write_atomically
+from harness.files import opened, parse_json, replacing, write_atomically
 from harness.files import read as file_bytes
 from harness.model.backend import ImageStore
 from harness.model.environment import Requirement
@@ -61,7 +61,7 @@ def read(folder: Path) -> Manifest:
     """Read the manifest of a pack. Raises UsageError if the folder isn't a pack, or is corrupt."""
     path = folder / FILE
     try:
-        found = json.loads(file_bytes(Path(FILE), within=folder))
+        found = parse_json(file_bytes(Path(FILE), within=folder))
         if found.get("schema") != SCHEMA:
             raise UsageError(f"{path} has schema {found.get('schema')}; this harness reads {SCHEMA}.")
         manifest = Manifest(**found)
@@ -74,7 +74,7 @@ def read(folder: Path) -> Manifest:
         raise UsageError(
             f"{folder} is not a pack: {FILE} cannot be read: {error.strerror}.", "Make one: harness images pack FOLDER"
         ) from None
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise DamagedError(path, str(error)) from None
 
 

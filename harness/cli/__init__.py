@@ -3,6 +3,7 @@
 Start-up is part of the design: a module of `session` is imported when it is first used, not for `--help`.
 """
 
+import errno
 import os
 import sys
 from contextlib import suppress
@@ -131,5 +132,9 @@ def main() -> None:
         if isinstance(error, OSError) and error.errno in NO_WRITE:
             say_not_written(error)
             sys.exit(Exit.CANNOT_RUN_HERE)
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            shown = str(error.filename)[:60]
+            say(f"harness: Invalid path {shown!r}…: expected names of at most 255 bytes, 4,095 in all.")
+            sys.exit(Exit.USAGE)
         say_defect(error)
         sys.exit(Exit.DEFECT)

@@ -19,7 +19,7 @@ from statistics import fmean
 from typing import Any
 
 from harness.analysis import rounds, statistics
-from harness.files import data_dir, write_atomically
+from harness.files import data_dir, parse_json, write_atomically
 from harness.machine.lock import machine_to_itself
 from harness.machine.slots import Slot
 from harness.model.errors import CannotRunHereError, DamagedError
@@ -153,13 +153,18 @@ def allowed(kind: str, wanted: int | None) -> int:
 
 def remembered(kind: str) -> Checked | None:
     """Return the newest result for slots of this kind (`cpu`, `gpu`); None without one. Raises DamagedError."""
+    from pydantic import TypeAdapter
+
     document = _read().get(kind)
+    if document is None:
+        return None
     try:
-        if document is None:
-            return None
-        return Checked(**{**document, "tried": [Interference(**each) for each in document["tried"]]})
-    except (TypeError, KeyError):
+        checked: Checked = TypeAdapter(Checked).validate_python(document)
+        if checked.safe < 1:
+            raise ValueError("a machine has one slot or more")
+    except ValueError:
         raise DamagedError(_path(), "it does not say how many slots are safe") from None
+    return checked
 
 
 def _remember(kind: str, checked: Checked) -> None:
@@ -177,7 +182,7 @@ def _path() -> Path:
 def _read() -> dict[str, Any]:
     path = _path()
     try:
-        document = json.loads(path.read_bytes())
+        document = parse_json(path.read_bytes())
     except FileNotFoundError:
         return {}
     except OSError as error:

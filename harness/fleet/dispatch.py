@@ -20,14 +20,14 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Protocol
 
-from harness.files import read, write_atomically
+from harness.files import parse_json, read, write_atomically
 from harness.fleet import check, ssh
 from harness.fleet.merge import Merged, merge
 from harness.fleet.parcel import Parcel, packed
 from harness.fleet.shell import ShellCommand, script
 from harness.machine.lock import is_held, machine_to_itself
 from harness.machine.slots import Slot
-from harness.model.errors import CannotRunHereError, Exit, FileError, UsageError
+from harness.model.errors import CannotRunHereError, DamagedError, Exit, FileError, UsageError
 from harness.model.run import StopReason
 from harness.session.planning import Planned
 from harness.session.request import AUTO, EVENLY, LaunchRequest, Request
@@ -199,11 +199,13 @@ def resume(
         document = read(Path(ASKED), within=path, most=MOST)
         if not is_from_here(document):
             raise UsageError(f"{path} was not begun by this user on this machine.", "Start a new run.")
-        known = json.loads(document)
+        known = parse_json(document)
         asked = FleetRequest(**{each.name: known[each.name] for each in fields(FleetRequest)})
         given = Parcel(read(Path(PARCEL), within=path, most=MOST), asked.packages) if asked.on else None
     except OSError as error:
         raise UsageError(f"{error.filename} cannot be read: {error.strerror}.", "Start a new run.") from None
+    except (ValueError, KeyError, TypeError):
+        raise DamagedError(path / ASKED, "it does not say what to measure") from None
     longer = [*(["--rounds", str(rounds)] if rounds else []), *(["--budget", f"{budget:g}s"] if budget else [])]
     if given and (longer or given.name != asked.parcel):
         why = f"{PARCEL} has changed since" if given.name != asked.parcel else "it takes no --rounds and no --budget"

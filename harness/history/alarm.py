@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
+from harness.files import parse_json
 from harness.history.known import ChangeCache
 from harness.history.states import Finding, State, findings
 from harness.model.errors import CannotRunHereError, UsageError
@@ -81,12 +82,12 @@ class Issue:
         """Whether it is the alarm's: of the same cause, or of the same series at nearly the same time."""
         marked = _MARK.search(self.body)
         try:
-            kept = json.loads(marked[1]) if marked else {}
+            kept = parse_json(marked[1]) if marked else {}
             if kept.get("cause") == _short(alarm.cause):
                 return True
             apart = abs(datetime.fromisoformat(kept["since"]) - datetime.fromisoformat(alarm.since))
             return not set(alarm.series).isdisjoint(kept["series"]) and apart < NEAR
-        except (ValueError, KeyError, TypeError):  # somebody has edited it
+        except (ValueError, KeyError, TypeError, AttributeError):  # somebody has edited it
             return False
 
 

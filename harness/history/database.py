@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.files import append, creating, data_dir, make_folder, read_text, remedy
+from harness.files import append, creating, data_dir, make_folder, parse_json, read_text, remedy
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 
 #: For so many seconds another writer is waited for.
@@ -348,8 +348,8 @@ def _lines(lines: Iterable[str], path: Path) -> Iterable[Any]:
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                yield json.loads(line)
-            except (ValueError, RecursionError):
+                yield parse_json(line)
+            except ValueError:
                 raise DamagedError(f"{path}, line {number},", "it is no JSON") from None
 
 

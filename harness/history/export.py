@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from harness.files import read_text, write_atomically
+from harness.files import parse_json, read_text, write_atomically
 from harness.history import summary
 from harness.history.index import History, decision_of, note_of
 from harness.model.defaults import LEVEL
@@ -67,8 +67,8 @@ def _lines(path: Path) -> Iterator[Any]:
         raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', 'it is not UTF-8')}.") from None
     for number, line in enumerate(text.splitlines(), 1):
         try:
-            yield json.loads(line)
-        except (ValueError, RecursionError):
+            yield parse_json(line)
+        except ValueError:
             raise DamagedError(f"{path}, line {number},", "it is no JSON") from None
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.files import cache_dir, read, write_atomically
+from harness.files import cache_dir, parse_json, read, write_atomically
 from harness.history import detection
 from harness.history.detection import FEWEST, LEAST, ChangePoint, P, holding, segmented
 
@@ -68,7 +68,7 @@ class ChangeCache:
         self._new = False
         if path:
             with suppress(OSError, ValueError, TypeError, AttributeError):
-                kept = json.loads(read(path))
+                kept = parse_json(read(path))
                 self._found = {name: CachedChanges(*map(_changes, each)) for name, each in kept.items()}
 
     @classmethod

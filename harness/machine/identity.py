@@ -6,7 +6,7 @@ import re
 import secrets
 from pathlib import Path
 
-from harness.files import creating, data_dir, read, write_atomically
+from harness.files import creating, data_dir, parse_json, read, write_atomically
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from harness.model.run import Machine
 
@@ -58,7 +58,7 @@ def _kept(path: Path) -> Machine:
     try:
         if not path.exists():
             _make(path)
-        document = json.loads(read(path))
+        document = parse_json(read(path))
         identity, name = document["id"], document.get("name", "")
     except OSError as error:
         raise _unkept(path, error) from None

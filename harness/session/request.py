@@ -7,6 +7,7 @@ Light to import: the command line makes its options of these fields, and `harnes
 """
 
 import math
+import os.path
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -91,7 +92,8 @@ def names(typed: Sequence[str], option: str) -> list[str]:
     found: list[str] = []
     for text in typed:
         parts = [part.strip() for part in _COMMA.split(text)]
-        if not all(parts) or Path(text).exists():
+        # Path.exists() raises OSError for text that is longer than a file name can be
+        if not all(parts) or os.path.exists(text):  # noqa: PTH110
             parts = [text]
         apart: list[str] = []
         for part in parts:

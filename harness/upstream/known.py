@@ -10,7 +10,7 @@ from typing import Any
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.catalog.scenarios import find_scenarios
-from harness.files import read_text
+from harness.files import parse_json, read_text
 from harness.model.defaults import CLAIM_MEASURE, CLAIM_WARMUP
 from harness.model.environment import Device
 from harness.model.errors import UsageError
@@ -131,8 +131,8 @@ def library() -> Library:
 def _took(path: Path) -> dict[str, float]:
     """Return the seconds of the longest claim by issue, from docs/upstream.json. Empty if the file is missing."""
     try:
-        rows = json.loads(read_text(path))
+        rows = parse_json(read_text(path))
         took = sorted((float(row["seconds"]), str(row["issue"])) for row in rows)
         return {issue: seconds for seconds, issue in took if seconds in LENGTH}
-    except (OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError):
+    except (OSError, ValueError, LookupError, TypeError, OverflowError):
         return {}

@@ -125,7 +125,7 @@ def test_an_environment_that_cannot_be_had_is_told_why_and_kept(asked, tmp_path)
 
 
 def test_a_torn_line_of_the_steps_is_passed_over(asked, tmp_path):
-    (tmp_path / "steps.jsonl").write_text('{"key": "[\\"kept\\", \\"a\\"]", "value": 3}\n{"key": "torn')
+    (tmp_path / "steps.jsonl").write_text('{"key": "[\\"kept\\", \\"a\\"]", "value": 3}\n[]\n{}\n{"key": "torn')
     log = StepLog(tmp_path)
     assert log.next(["kept", "a"])["value"] == 3
     assert log.next(["kept", "a"]) is None

@@ -81,7 +81,11 @@ def test_what_was_parsed_is_kept_until_the_file_changes(tmp_path: Path, monkeypa
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("variable {", "not valid HCL"),
+        ("variable {", "docker-bake.hcl:1 is not valid HCL"),
+        ("\ntarget = {", "docker-bake.hcl:2 is not valid HCL"),
+        ("\nx = 1" + "0" * 5000, "docker-bake.hcl:2 is not valid HCL: expected integers of at most 4,000 digits"),
+        ("variable = 3", 'no `variable "ENVIRONMENTS"`'),
+        ("variable = {}", 'no `variable "ENVIRONMENTS"`'),
         ('variable "OTHER" {}', 'no `variable "ENVIRONMENTS"`'),
         (bake(GOOD, GOOD), "two environments named tf1.14"),
         (bake(GOOD.replace("as_of", "when")), "lacks `as_of`, has the unknown key `when`"),

@@ -5,6 +5,7 @@ from typer.testing import CliRunner
 
 from harness.cli import app
 from harness.model.errors import UsageError
+from tests.cli.conftest import Harness
 
 
 @pytest.mark.parametrize(
@@ -66,3 +67,22 @@ def test_a_number_that_is_none_or_too_small_is_told_with_an_example(typed: list[
     with pytest.raises(UsageError) as refused:
         CliRunner().invoke(app, typed, prog_name="harness", catch_exceptions=False)
     assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ["matrix", "--dry-run", "-s", "a" * 300],
+        *(
+            ["matrix", "--dry-run", "--backend", "local", "-s", "ways", option, "a" * 300]
+            for option in ("-e", "--reference", "--results")
+        ),
+        *([command, "a" * 300] for command in ("report", "bundle", "merge", "repro")),
+        *(["scenarios", command, "a" * 300] for command in ("new", "show", "check")),
+    ],
+)
+def test_a_name_longer_than_a_file_name_gets_a_sentence(harness: Harness, typed: list[str]) -> None:
+    done = harness(*typed)
+    assert done.returncode == 2
+    assert "aaa" in done.stderr
+    assert "defect" not in done.stderr

@@ -123,7 +123,11 @@ def test_what_is_remembered_is_of_the_cpus_that_there_were(
     path.write_text(json.dumps(document))
     with pytest.raises(CannotRunHereError, match="not measured here"):
         allowed("cpu", 2)
-    for text in ("[]", "{", '{"cpu": {"tried": []}}'):
+    whole = {**document["cpu"], "cpus": len(os.sched_getaffinity(0))}
+    changes: tuple[dict[str, object], ...] = ({"safe": 0}, {"tried": [[]]}, {"cpus": []}, {"when": {}})
+    other_types = [json.dumps({"cpu": {**whole, **change}}) for change in changes]
+    deep = "[" * 100_000 + "]" * 100_000
+    for text in ("[]", "{", '{"cpu": {"tried": []}}', '{"cpu": 3}', deep, *other_types):
         path.write_text(text)
         with pytest.raises(DamagedError, match=r"fleet\.json is damaged"):
             allowed("cpu", 2)

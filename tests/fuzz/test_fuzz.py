@@ -21,7 +21,9 @@ from harness.backends.events import Events
 from harness.catalog.environments import load_environments, parse
 from harness.catalog.project import Project
 from harness.catalog.scenarios import load_scenario, load_suites
-from harness.files import cache_dir
+from harness.files import cache_dir, data_dir
+from harness.fleet.check import Checked, Interference, remembered
+from harness.machine.identity import machine
 from harness.model.errors import HarnessError
 from harness.report import sections
 from harness.store.codec import dump
@@ -61,6 +63,23 @@ def cached(data: bytes, folder: Path) -> None:
     entry.parent.mkdir(parents=True, exist_ok=True)
     entry.write_bytes(data)
     load_environments(Project(folder))
+
+
+def machine_json(data: bytes, folder: Path) -> None:
+    data_dir().mkdir(parents=True, exist_ok=True)
+    (data_dir() / "machine.json").write_bytes(data)
+    machine()
+
+
+def fleet_json(data: bytes, folder: Path) -> None:
+    data_dir().mkdir(parents=True, exist_ok=True)
+    (data_dir() / "fleet.json").write_bytes(data)
+    remembered("cpu")
+
+
+def _checked() -> bytes:
+    tried = [Interference(2, 1.01, 0.99, 1.02)]
+    return json.dumps({"cpu": asdict(Checked(2, tried, 0.03, "step old", 2, "2026-11-25T00:00:00+00:00"))}).encode()
 
 
 def events(data: bytes, folder: Path) -> None:
@@ -119,6 +138,8 @@ TARGETS = {
     "cached": Target(
         cached, lambda: [json.dumps([asdict(each) for each in parse(BAKE, "x")]).encode()], 300, is_json=True
     ),
+    "machine": Target(machine_json, lambda: [b'{"id": "m-0123", "name": "quiet"}'], 300, is_json=True),
+    "fleet": Target(fleet_json, lambda: [_checked()], 300, is_json=True),
     "events": Target(events, lambda: [b"".join(WELL_FORMED)], 14_500, is_json=True),
     "run": Target(run_json, lambda: [_run()], 1_000, is_json=True),
     "launches": Target(launches, lambda: [_launches()], 1_000, is_json=True),

@@ -112,7 +112,9 @@ def test_a_text_that_is_too_long_is_cut_between_lines_and_says_so(stub, github):
     assert night(github, long) == [Kind.KEEP]
 
 
-@pytest.mark.parametrize("body", [None, "", "<!-- harness-alarm {} -->", "<!-- harness-alarm {x} -->", "edited"])
+@pytest.mark.parametrize(
+    "body", [None, "", "<!-- harness-alarm {} -->", "<!-- harness-alarm {x} -->", "edited", "<!-- harness-alarm [] -->"]
+)
 def test_an_issue_whose_mark_somebody_edited_is_none_of_ours(stub, github, body):
     stub.add(labels=[LABEL], body=body)
     assert night(github, alarm()) == [Kind.OPEN]

@@ -81,7 +81,7 @@ def test_a_decision_is_applied_to_what_is_known(searches):
     assert len(searches) == 1
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"a": 1}', '{"a": [[[1]], []]}', "null"])
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"a": 1}', '{"a": [[[1]], []]}', "null", "[" * 100_000])
 def test_a_damaged_file_knows_nothing_and_is_written_anew(tmp_path, text):
     path = tmp_path / "changes.json"
     path.write_text(text)

@@ -55,7 +55,9 @@ def test_variables_that_are_none_are_refused(variable: str, value: str, monkeypa
         machine()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", json.dumps({"id": "../x"}), json.dumps({"id": "a", "name": 1})])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", json.dumps({"id": "../x"}), json.dumps({"id": "a", "name": 1}), "[" * 100_000]
+)
 def test_a_damaged_file_is_named(text: str, kept: Path) -> None:
     kept.parent.mkdir(parents=True)
     kept.write_text(text)

@@ -52,6 +52,11 @@ def test_a_file_may_have_a_comma_in_its_name(tmp_path: Path) -> None:
     assert names([str(path)], "-s") == [str(path)]
 
 
+def test_requirements_can_be_longer_than_a_file_name() -> None:
+    requirements = ",".join(["tensorflow==2.0.0", *(f"package{number}==1.{number}" for number in range(30))])
+    assert names([requirements], "-e") == [requirements]
+
+
 ASKED = Request(
     environments=["old", "new"],
     scenarios=["ways"],

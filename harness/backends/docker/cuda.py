@@ -8,7 +8,6 @@ TensorFlow links no CUDA library: it opens each by name when it needs it, so tha
 The names are those of its own loader (`GetCublasDsoHandle` and so on).
 """
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from harness.backends.docker.container import printed
 from harness.backends.docker.engine import Engine
 from harness.backends.docker.gpu_code import Held, held
 from harness.backends.text import one_line
+from harness.files import parse_json
 from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError
 from harness.model.gpu import GpuCode, shown
@@ -108,8 +108,8 @@ def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaRepo
         source = Path(script).read_bytes()
         stdout, stderr, ending = printed(engine, image, source, arguments, run="images", seconds=_SECONDS)
         try:
-            return dict(json.loads(stdout))
-        except ValueError:
+            return dict(parse_json(stdout))
+        except (ValueError, TypeError):
             raise CannotRunHereError(
                 f"{environment.name}'s CUDA libraries could not be checked ({ending}):\n{stderr}"
             ) from None

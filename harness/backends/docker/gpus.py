@@ -6,7 +6,6 @@ one image could share it; but a scenario may leave there what it likes, and that
 """
 
 import hashlib
-import json
 import re
 import shutil
 import stat
@@ -28,6 +27,7 @@ from harness.backends.docker.gpu_refusals import (
 )
 from harness.backends.docker.specification import CELL_LABEL, RUN_LABEL, Specification
 from harness.backends.text import Tail, one_line
+from harness.files import parse_json
 from harness.model.backend import GpuWay
 from harness.model.gpu import ALL, CAPABILITIES, FIRST, KIND, GpuHost
 from harness.model.launch import Limits
@@ -249,7 +249,10 @@ def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str
     if not ending.clean:
         last = one_line(stderr.text().strip().rpartition("\n")[2])
         return f"A container that was started with them, to see what it has, failed ({ending}): {last}"
-    return lacking(json.loads(stdout.text()))
+    try:
+        return lacking(parse_json(stdout.text()))
+    except (ValueError, TypeError, KeyError):
+        return f"A container that was started with them printed {stdout.text()[:200]!r}, not what it has."
 
 
 def lacking(seen: Mapping[str, Any]) -> str:
@@ -314,8 +317,8 @@ def devices(path: Path) -> list[str]:
 
     try:
         text = path.read_text(encoding="utf-8")
-        document = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
-    except (OSError, ValueError, yaml.YAMLError):
+        document = parse_json(text) if path.suffix == ".json" else yaml.safe_load(text)
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
         return []  # the engine ignores it too
     if not isinstance(document, Mapping) or document.get("kind") != KIND:
         return []

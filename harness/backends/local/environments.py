@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from harness.backends import wheels
-from harness.files import cache_dir, write_atomically
+from harness.files import cache_dir, parse_json, write_atomically
 from harness.machine.guarded import guarded
 from harness.machine.interpreters import find_python
 from harness.machine.lock import exclusive
@@ -53,7 +53,7 @@ class Environments:
         """
         folder = self.folder(requirement)
         try:
-            made = json.loads((folder / _MARKER).read_bytes()).get("state", "")  # an older harness wrote none
+            made = parse_json((folder / _MARKER).read_bytes()).get("state", "")  # an older harness wrote none
         except (OSError, ValueError, AttributeError):
             made = "none"
         if made and made != _state(folder):

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.files import parse_json
 from harness.machine import sysfs
 from harness.machine.gpu.host import AbsentError, asked, opened
 from harness.machine.lock import lock_file
@@ -85,7 +86,7 @@ def _marked() -> list[str]:
     try:
         if path.is_symlink() or path.stat().st_uid not in (0, os.geteuid()):
             return []
-        told = json.loads(path.read_text(encoding="utf-8"))
+        told = parse_json(path.read_text(encoding="utf-8"))
         return [str(uuid) for uuid in told["uuids"]] if told["boot"] == sysfs.text(_BOOT) else []
     except (OSError, ValueError, KeyError, TypeError):
         return []

@@ -338,6 +338,8 @@ def test_the_names_of_nvidias_devices_are_read_from_yaml_and_json(tmp_path: Path
     ("name", "text"),
     [
         ("a.json", "{"),
+        ("a.json", "[" * 100_000),
+        ("a.yaml", "[" * 10_000),
         ("a.json", "[]"),
         ("a.json", '{"kind": "vendor.com/net", "devices": [{"name": "0"}]}'),
         ("a.json", '{"kind": "nvidia.com/gpu", "devices": 3}'),

@@ -169,7 +169,7 @@ def test_after_a_new_start_of_the_machine_nothing_is_locked(monkeypatch: pytest.
     assert clocks.unlock(Library([], starts=AssertionError("the library was opened"))) == 0
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"uuids": 3}'])
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"uuids": 3}', "[" * 100_000])
 def test_a_mark_that_says_nothing_unlocks_nothing(text: str) -> None:
     clocks.mark().write_text(text)
     assert clocks.unlock(Library([], starts=AssertionError("the library was opened"))) == 0
