@@ -15,6 +15,7 @@ import typer
 from harness.cli import completion, options
 from harness.cli.messages import columns, say, tell
 from harness.cli.report import save
+from harness.files import cache_dir
 from harness.history.request import ConfirmRequest, SeriesRequest
 from harness.model.defaults import MARGIN
 from harness.model.errors import Exit, HarnessError, NothingSelectedError, UsageError
@@ -176,7 +177,7 @@ def report(
     searched = ChangeCache.of_user()
     now = [judged(each, decisions, known=searched) for each in found]
     if asked == "html":
-        text = page.render(now, runs, notes, MARGIN)
+        text = page.render(now, runs, notes, MARGIN, cache=cache_dir())
         output = output or Path("history.html")
     else:
         last = changes.since(runs, since or "", _earlier(output))
