@@ -1,106 +1,115 @@
-"""A stub of GitHub's issue API: a real HTTP server with what `harness history alarm` needs of it."""
+"""A fake of GitHub's command `gh`, with the issues of one repository in a file.
 
+`python tests/github.py FILE issue list …` does what `gh issue list …` does.
+"""
+
+import argparse
 import json
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+import os
+import sys
+from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, parse_qs, urlsplit
 
 TOKEN, REPOSITORY = "a-token", "someone/fork"
 
+#: The environment of a job that uses `gh`.
+ENVIRON = {"GH_TOKEN": TOKEN, "GH_REPO": REPOSITORY}
 
-class GitHubStub:
-    """The issues of one repository. `fails` answers every request with this status; `writes` is what was changed."""
 
-    def __init__(self) -> None:
+class RefusedError(Exception):
+    """An error of `gh`, with its text on standard error."""
+
+
+class Repository:
+    """The issues of a repository: `issues` in the words of gh, and `writes`, one line per command that changed some."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self.issues: list[dict[str, Any]] = []
-        self.comments: list[tuple[int, str]] = []
         self.writes: list[str] = []
-        self.fails = 0
-        self.page = 100
-        self.address = ""
-        self.now = "2026-11-20T06:00:00Z"
+        self.labels: list[str] = []
+        self.comments: list[str] = []
+        if path.exists():
+            vars(self).update(json.loads(path.read_text()))
 
-    @property
-    def environ(self) -> dict[str, str]:
-        """What a job of GitHub Actions has."""
-        return {"GITHUB_API_URL": self.address, "GITHUB_REPOSITORY": REPOSITORY, "GITHUB_TOKEN": TOKEN}
+    def load(self) -> "Repository":
+        """Return the repository as it is now: another process may have changed it."""
+        return Repository(self._path)
 
-    def add(self, **values: Any) -> dict[str, Any]:
-        """Make an issue, as GitHub keeps it."""
-        number = len(self.issues) + 1
-        made = {
-            "number": number, "title": "", "body": None, "state": "open", "closed_at": None, "state_reason": None,
-            "labels": [], "html_url": f"https://github.com/{REPOSITORY}/issues/{number}", **values,
-        }  # fmt: skip
-        self.issues.append(made)
-        return made
+    def save(self) -> None:
+        """Write the file."""
+        self._path.write_text(json.dumps({key: value for key, value in vars(self).items() if key != "_path"}))
 
-    def close(self, number: int, when: str, reason: str = "completed") -> None:
-        """Somebody closes an issue."""
-        self.issues[number - 1] |= {"state": "closed", "closed_at": when, "state_reason": reason}
+    def install(self, folder: Path) -> None:
+        """Put a command `gh` into a folder that is on the PATH."""
+        command = folder / "gh"
+        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{__file__}" "{self._path}" "$@"\n')
+        command.chmod(0o755)
 
-    def answer(self, method: str, target: str, body: Any, token: str) -> tuple[int, Any, dict[str, str]]:
-        """Status, document and headers."""
-        parts = urlsplit(target)
-        found = re.fullmatch(rf"/repos/{REPOSITORY}/issues(?:/(\d+))?(/comments)?", parts.path)
-        status = self.fails or (401 if token != f"Bearer {TOKEN}" else 0 if found else 404)
-        if status or not found:
-            return status, {"message": "Something is wrong"}, {}
-        if method == "GET":
-            return self._listed(parts)
-        self.writes.append(f"{method} {parts.path}")
-        if len(body.get("body", "")) > 65536:
-            return 422, {"message": "Validation Failed: body is too long"}, {}
-        if found[2]:
-            self.comments.append((int(found[1]), body["body"]))
-        elif method == "POST":
-            return 201, self.add(**body), {}
-        else:
-            self.issues[int(found[1]) - 1] |= {**body, **({"closed_at": None} if body.get("state") == "open" else {})}
-        return 200, self.issues[int(found[1]) - 1], {}
+    def add(self, **values: Any) -> None:
+        """Add an issue."""
+        made = {"number": len(self.issues) + 1, "title": "", "body": "", "state": "OPEN", "stateReason": ""}
+        self.issues.append({**made, "closedAt": None, "labels": [], **values})
 
-    def _listed(self, asked: SplitResult) -> tuple[int, Any, dict[str, str]]:
-        query = parse_qs(asked.query)
-        assert query["state"] == ["all"]
-        chosen = [each for each in self.issues if query["labels"][0] in each["labels"]]
-        page, size = int(query.get("page", ["1"])[-1]), min(self.page, int(query["per_page"][0]))
-        more = {"Link": f'<{self.address}{asked.path}?{asked.query}&page={page + 1}>; rel="next"'}
-        return 200, chosen[(page - 1) * size : page * size], more if len(chosen) > page * size else {}
+    def close(self, number: int, when: str, reason: str = "COMPLETED") -> None:
+        """Close an issue, as a person does."""
+        self.issues[number - 1] |= {"state": "CLOSED", "closedAt": when, "stateReason": reason}
 
-
-@contextmanager
-def serving() -> Iterator[GitHubStub]:
-    """A stub that answers on a free port of this machine."""
-    stub = GitHubStub()
-
-    class Handler(BaseHTTPRequestHandler):
-        def handle_any(self) -> None:
-            length = int(self.headers.get("Content-Length", 0))
-            body = json.loads(self.rfile.read(length) or "null")
-            token = self.headers.get("Authorization", "")
-            status, document, headers = stub.answer(self.command, self.path, body, token)
-            data = json.dumps(document).encode()
-            self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(data))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(data)
-
-        do_GET = do_POST = do_PATCH = handle_any  # noqa: N815 - the names that the server looks for
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        stub.address = f"http://127.0.0.1:{server.server_port}"
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    def gh(self, *words: str, body: str | None = None, check: bool = True) -> str:
+        """Return what `gh` prints. Raises RefusedError if `check` is true and `gh` would fail."""
+        parser = argparse.ArgumentParser()
+        for name in ("--title", "--body-file", "--state", "--json", "--comment", "--limit"):
+            parser.add_argument(name)
+        parser.add_argument("--label", action="append", default=[])
+        parser.add_argument("words", nargs="+")
+        options = parser.parse_args(words)
         try:
-            yield stub
-        finally:
-            server.shutdown()
-            thread.join()
+            return self._done(options, body)
+        except RefusedError:
+            if check:
+                raise
+            return ""
+
+    def _done(self, options: argparse.Namespace, body: str | None) -> str:
+        command, of = " ".join(options.words[:2]), options.words[2:]
+        if command == "issue list":
+            assert options.state == "all"
+            listed = [each for each in self.issues if {*options.label} <= {*each["labels"]}][: int(options.limit)]
+            return json.dumps([{field: each[field] for field in options.json.split(",")} for each in listed])
+        if command == "label create":
+            if of[0] in self.labels:
+                raise RefusedError(f"label with name {of[0]!r} already exists")
+            self.labels.append(of[0])
+            return ""
+        if not {*options.label} <= {*self.labels}:
+            raise RefusedError("could not add label")
+        if body is not None and (options.body_file != "-" or len(body) > 65536):
+            raise RefusedError("body is too long")
+        self.writes.append(" ".join([command, *of]))
+        if command == "issue create":
+            self.add(title=options.title, body=body, labels=options.label)
+        elif command == "issue edit":
+            self.issues[int(of[0]) - 1] |= {"title": options.title, "body": body}
+        elif command == "issue reopen":
+            self.issues[int(of[0]) - 1] |= {"state": "OPEN", "closedAt": None, "stateReason": "REOPENED"}
+            self.comments.append(options.comment)
+        else:
+            raise AssertionError(f"no stand-in for gh {command}")
+        return f"https://github.com/{REPOSITORY}/issues/{of[0] if of else len(self.issues)}"
+
+
+def main() -> None:
+    """Do one command."""
+    if any(os.environ.get(name) != value for name, value in ENVIRON.items()):
+        sys.exit("gh: to use GitHub CLI in a GitHub Actions workflow, set the GH_TOKEN environment variable")
+    repository = Repository(Path(sys.argv[1]))
+    body = sys.stdin.read() if "--body-file" in sys.argv else None
+    try:
+        print(repository.gh(*sys.argv[2:], body=body))
+    except RefusedError as error:
+        sys.exit(f"gh: {error}")
+    repository.save()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""The workflows, run here in their order: a bare git repository is the remote, a stub GitHub's API."""
+"""The workflows, run here in their order: a bare git repository is the remote, a fake `gh` has the issues."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ from harness.model.run import Machine, Stop, StopReason
 from tests.cli.conftest import BAKE, SCENARIO, stored
 from tests.factories import cells, rounds, run
 from tests.fleet import test_merge as merging
-from tests.github import REPOSITORY, serving
+from tests.github import REPOSITORY, Repository
 from tests.workflow import Runner
 
 ROOT = Path(__file__).parents[1]
@@ -37,9 +37,8 @@ machines = [{{ name = "hosted", runs-on = ["ubuntu-24.04"] }}]
 
 
 @pytest.fixture
-def stub():
-    with serving() as found:
-        yield found
+def github(tmp_path):
+    return Repository(tmp_path / "repository.json")
 
 
 @pytest.fixture
@@ -74,7 +73,7 @@ def cache(tmp_path_factory):
 
 
 @pytest.fixture
-def night(tmp_path, project, stub, cache, monkeypatch):
+def night(tmp_path, project, github, cache, monkeypatch):
     """Run a workflow as the night of that number."""
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(cache))
     monkeypatch.delenv("HARNESS_PROJECT", raising=False)
@@ -85,11 +84,12 @@ def night(tmp_path, project, stub, cache, monkeypatch):
         place.mkdir(parents=True)
         (place / "harness").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m harness "$@"\n')
         (place / "harness").chmod(0o755)
+        github.install(place)
 
     def ran(number, workflow="nightly.yml", only="", **inputs):
         environ = {
-            **{key: value for key, value in stub.environ.items() if key != "GITHUB_TOKEN"},
-            "GITHUB_RUN_ID": str(number), "GITHUB_SERVER_URL": (tmp_path / "remote").as_uri(),
+            "GITHUB_REPOSITORY": REPOSITORY, "GITHUB_RUN_ID": str(number),
+            "GITHUB_SERVER_URL": (tmp_path / "remote").as_uri(),
             "HARNESS_DATA_DIR": str(tmp_path / "data"), "HARNESS_MACHINE_LOCK": str(tmp_path / "lock"),
             "PYTHONPATH": str(ROOT),
         }  # fmt: skip
@@ -111,7 +111,7 @@ def results(ran):
     return {name: job.result for name, job in ran.items()}
 
 
-def test_nights_are_measured_kept_and_told_with_nothing_to_alarm(night, remote, stub, tmp_path):
+def test_nights_are_measured_kept_and_told_with_nothing_to_alarm(night, remote, github, tmp_path):
     first = night(1)
     assert results(first) == {
         "plan": "success", "measure: cpu hosted": "success", "merge": "success", "history": "success",
@@ -130,7 +130,7 @@ def test_nights_are_measured_kept_and_told_with_nothing_to_alarm(night, remote, 
     assert git(remote, "rev-list", "--count", "harness-history").strip() == "2"
     # an orphan: it shares nothing with the project
     assert {Path(name).parts[0] for name in listed(remote)} == {kept[0].split("/")[0]}
-    assert stub.issues == []
+    assert github.load().issues == []
     # the token is in no file, and in no folder's configuration
     encoded = base64.b64encode(b"x-access-token:a-token").decode()
     grep = ["grep", "-rl", "-e", encoded, "-e", "a-token", str(tmp_path)]
@@ -179,19 +179,20 @@ def test_a_machine_that_fails_is_told_and_the_others_numbers_are_kept(night, rem
     assert len([name for name in listed(remote) if name.endswith(".json")]) == 1
 
 
-def test_a_confirmed_change_becomes_one_issue(night, remote, stub, tmp_path, monkeypatch):
+def test_a_confirmed_change_becomes_one_issue(night, remote, github, tmp_path, monkeypatch):
     seed(tmp_path / "seed", remote, monkeypatch)
     told = night(1, only="alarm", **{"dry-run": True})["alarm"]
-    assert (told.result, stub.issues) == ("success", []), told.log
+    assert (told.result, github.load().issues) == ("success", []), told.log
     assert "Slower since 2026-10-13" in told.summary
     for number in (2, 3):
         told = night(number, only="alarm")["alarm"]
         assert told.result == "success", told.log
-    (issue,) = stub.issues
+    github = github.load()
+    (issue,) = github.issues
     assert issue["title"] == "Slower since 2026-10-13: step in tf2.0, on lab"
     assert issue["labels"] == [LABEL]
-    assert stub.writes == [f"POST /repos/{REPOSITORY}/issues"]
-    assert told.summary.startswith("### Alarm\n\nkeep #1 (It says so already):")
+    assert github.writes == ["issue create"]
+    assert told.summary.startswith("### Alarm\n\n- keep #1: Slower since 2026-10-13: ")
 
 
 def seed(place, remote, monkeypatch):
@@ -363,7 +364,7 @@ def pull_request(tmp_path, project, remote):
     return opened
 
 
-def test_a_pull_request_that_makes_a_scenario_slower_fails_and_writes_nothing(night, pull_request, stub, remote):
+def test_a_pull_request_that_makes_a_scenario_slower_fails_and_writes_nothing(night, pull_request, github, remote):
     pull_request("0.01", "0.04")
     before = git(remote, "for-each-ref")
     ran = night(1, "pull-request.yml")["compare"]
@@ -372,7 +373,7 @@ def test_a_pull_request_that_makes_a_scenario_slower_fails_and_writes_nothing(ni
     assert "scenarios/ways.py is the same in HEAD^1 and HEAD: left out." in ran.log
     assert re.search(r"\| head vs base, new \| [345]\.\d+×\s.* \| slower +\|", ran.summary), ran.summary
     # it has the token of a stranger: no comment, no issue, nothing pushed
-    assert (stub.issues, stub.comments, stub.writes) == ([], [], [])
+    assert github.load().writes == []
     assert git(remote, "for-each-ref") == before
 
 

@@ -16,6 +16,8 @@ from typing import Any
 
 import yaml
 
+from tests.github import REPOSITORY, TOKEN
+
 Context = Mapping[str, Any]
 
 
@@ -142,7 +144,7 @@ class Runner:
         return True
 
 
-GITHUB = {"token": "a-token", "ref": "refs/heads/main"}
+GITHUB = {"token": TOKEN, "repository": REPOSITORY, "ref": "refs/heads/main"}
 
 
 def _copy_into(file: Path, folder: Path) -> None:

@@ -9,12 +9,11 @@ import math
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 from otava.analysis import compute_change_points
@@ -22,7 +21,8 @@ from scipy.special import betaincinv, gammaincinv
 
 from bench.simulation.machine import Floats
 from harness.analysis.statistics import student
-from harness.history.alarm import GitHub, alarms, steps
+from harness.history.alarm import Issue, Step, alarms, steps
+from harness.history.alarm import Kind as Action
 from harness.history.confirm import verdict
 from harness.history.index import History
 from harness.history.known import ChangeCache
@@ -329,10 +329,10 @@ def whole(kind: Kind, seed: int, number: int, *, cells: int = 8) -> Whole:
                         _confirm(history, finding, math.log(1.05) if is_true else 0.0, draw, night)
                 if finding.state is State.CONFIRMED and is_true:
                     confirmed.add(cell)
-            for step in steps(alarms(series, history.decisions(), known), issues.ours()):
+            for step in steps(alarms(series, history.decisions(), known), issues.open):
                 issues.do(step)
     changed = [cell for cell, at in enumerate(ats) if at is not None]
-    told = [_TITLE.fullmatch(each.title) for each in issues.ours()]
+    told = [_TITLE.fullmatch(each.title) for each in issues.open]
     right = Counter(of[2] for of in told if of and _is_true(ats, of[2], of[1]))
     return Whole(
         years=cells * (NIGHTS - FIRST) / 365.0,
@@ -364,37 +364,21 @@ def _is_true(ats: Sequence[int | None], scenario: str, started: str) -> bool:
 _TITLE = re.compile(r"Slower since (\S+): (s\d+) in .*")
 
 
-class Issues(GitHub):
-    """The issues of a repository, in this process."""
+class Issues:
+    """The open issues of a repository, which nobody closes; `edits` counts changes of their texts."""
 
     def __init__(self) -> None:
-        """None yet."""
-        super().__init__("https://github.invalid", "someone/fork", "")
-        self._kept: list[dict[str, Any]] = []
+        """Begin without an issue."""
+        self.open: list[Issue] = []
         self.edits = 0
 
-    def _ask(self, method: str, address: str, document: Mapping[str, str | list[str]] | None = None) -> Any:
-        """What GitHub would answer."""
-        if method == "GET":
-            return _Answer(self._kept)
-        if method == "POST":
-            self._kept.append({"number": len(self._kept) + 1, "state": "open", **(document or {})})
-            return _Answer(self._kept[-1])
-        self.edits += 1
-        issue = self._kept[int(address.rpartition("/")[2]) - 1]
-        issue.update(document or {})
-        return _Answer(issue)
-
-
-class _Answer(NamedTuple):
-    """An answer of an API, as `requests` has it."""
-
-    document: Any
-    links: Mapping[str, Any] = {}
-
-    def json(self) -> Any:
-        """What it says."""
-        return self.document
+    def do(self, step: Step) -> None:
+        """Carry out a step."""
+        if step.kind is Action.OPEN:
+            self.open.append(Issue(len(self.open) + 1, step.alarm.title, step.alarm.text))
+        elif step.kind is Action.EDIT and step.issue:
+            self.edits += 1
+            self.open[step.issue.number - 1] = Issue(step.issue.number, step.alarm.title, step.alarm.text)
 
 
 def _confirm(history: History, finding: Finding, truth: float, draw: np.random.Generator, night: int) -> None:

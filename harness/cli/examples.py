@@ -88,8 +88,8 @@ harness history report                  # history.html
 harness history report --format md --since 2026-11-20
 """,
     "history alarm": """
-harness history alarm --dry-run
-harness history alarm
+harness history alarm                        # what the issues would say
+harness history alarm --issues issues.json --json
 """,
     "history confirm": """
 harness history confirm                 # what is suspected

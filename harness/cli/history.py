@@ -2,7 +2,6 @@
 
 import json as codec
 import math
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -15,6 +14,7 @@ import typer
 from harness.cli import completion, options
 from harness.cli.messages import columns, say, tell
 from harness.cli.report import save
+from harness.files import cache_dir
 from harness.history.request import ConfirmRequest, SeriesRequest
 from harness.model.defaults import MARGIN
 from harness.model.errors import Exit, HarnessError, NothingSelectedError, UsageError
@@ -176,7 +176,7 @@ def report(
     searched = ChangeCache.of_user()
     now = [judged(each, decisions, known=searched) for each in found]
     if asked == "html":
-        text = page.render(now, runs, notes, MARGIN)
+        text = page.render(now, runs, notes, MARGIN, cache=cache_dir())
         output = output or Path("history.html")
     else:
         last = changes.since(runs, since or "", _earlier(output))
@@ -193,32 +193,31 @@ def report(
 
 @app.command()
 def alarm(
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what the issues would say, and change nothing.")
+    issues: Annotated[
+        Path | None,
+        typer.Option("--issues", metavar="FILE", help="The existing issues, as gh issue list --json prints them."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what to do as JSON, for .github/nightly/issues.")
     ] = False,
 ) -> None:
-    """Keep a GitHub issue for each confirmed slowdown.
+    """Print the GitHub issue of each confirmed slowdown, and what to do about it.
 
-    By GITHUB_REPOSITORY, GITHUB_TOKEN and GITHUB_API_URL, as jobs of GitHub Actions have them.
+    The command opens no issue: the nightly workflow does, with gh.
     """
-    from harness.history import alarm as issues  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.history import alarm as alerts  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.index import History  # noqa: PLC0415
 
-    github = issues.GitHub.of_environment(os.environ, needed=not dry_run)
+    existing = alerts.read_issues(issues) if issues else []
     with History.open(told=say) as history:
-        found = issues.alarms(history.series(), history.decisions())
-    steps = issues.steps(found, github.ours() if github else [])
+        steps = alerts.steps(alerts.alarms(history.series(), history.decisions()), existing)
+    if as_json:
+        typer.echo(codec.dumps([step.document for step in steps], indent=2))
+        return
     if not steps:
-        say("Nothing is confirmed to take longer: no issue is written.")
+        say("No change is confirmed to be slower: there is nothing to report.")
     for step in steps:
-        if dry_run:
-            tell(f"{step.what}\n\n{step.alarm.title}\n\n{step.alarm.text}\n")
-            continue
-        assert github is not None
-        done = github.do(step)
-        tell(escaped(f"{step.what} {step.alarm.title}{f': {done.address}' if done else ''}"))
-    if dry_run and not github:
-        say("Without GITHUB_REPOSITORY and GITHUB_TOKEN no issues are looked at that are there already.")
+        tell(f"{step.what}\n\n{step.alarm.title}\n\n{step.alarm.text}\n")
 
 
 @app.command()

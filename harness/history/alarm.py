@@ -1,6 +1,7 @@
-"""One rolling issue per root cause: opened, edited in place, and opened again, on GitHub.
+"""Regression alerts: one GitHub issue per root cause, which is opened, edited in place, and reopened.
 
-What exists is looked at first, closed issues too. A body carries, in a comment that nobody sees, which cause it is of.
+This module decides what to do about the issues that exist, closed issues too. `.github/nightly/issues` does it with
+GitHub's command `gh`. A hidden comment in the body of an issue names its cause.
 """
 
 import hashlib
@@ -11,20 +12,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import partial
+from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from harness.files import parse_json
+from harness.files import parse_json, read_text
 from harness.history.known import ChangeCache
 from harness.history.states import Finding, State, findings
-from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.errors import UsageError
 from harness.model.history import Decision, Key, Series
 from harness.model.texts import joined
 from harness.report.escape import fenced, markdown, plain
 
-#: The label of every issue of ours, by which they are found.
+#: The label of all regression alerts.
 LABEL = "harness-night"
+
+#: Fields of an issue that the decision needs, as `gh issue list --json` takes them.
+LISTED = "number,title,body,state,stateReason,closedAt"
+
+#: A comment sends a message to those who follow the issue; an edit doesn't.
+REOPENED = "Confirmed again: see the text above, which is edited."
 
 #: GitHub takes bodies of 65,536 characters, and titles of 256.
 BODY_CHARACTERS, TITLE_CHARACTERS = 60_000, 240
@@ -69,12 +75,14 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """An issue of ours; `closed` is when it was closed, empty while it is open; `reason` is why, as GitHub has it."""
+    """A regression alert on GitHub.
+
+    `closed` is the ISO 8601 time at which it was closed, empty while it is open; `reason` is GitHub's name for why.
+    """
 
     number: int
     title: str
     body: str
-    address: str = ""
     closed: str = ""
     reason: str = ""
 
@@ -181,6 +189,19 @@ class Step:
         """What is done, to which issue, and why."""
         return f"{self.kind} {f'#{self.issue.number}' if self.issue else 'a new one'} ({self.why.rstrip('.')}):"
 
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """The step as `harness history alarm --json` prints it."""
+        return {
+            "step": self.kind,
+            "number": self.issue.number if self.issue else None,
+            "why": self.why,
+            "title": self.alarm.title,
+            "body": self.alarm.text,
+            "labels": [LABEL],
+            "comment": REOPENED if self.kind is Kind.REOPEN else None,
+        }
+
 
 def steps(alarms: Iterable[Alarm], issues: Iterable[Issue]) -> list[Step]:
     """What is to be done, in the order of the alarms; two of one issue are told in it together.
@@ -251,129 +272,28 @@ def _bounded(text: str, most: int) -> str:
     return text[: most - len(told)].rsplit("\n", 1)[0] + told
 
 
-class GitHub:
-    """The issues of a repository, through GitHub's REST API. Every method raises CannotRunHereError where it fails."""
-
-    def __init__(self, address: str, repository: str, token: str) -> None:
-        """`address` is the API's, `repository` is OWNER/NAME. Raises UsageError for what is no such name."""
-        import requests
-        from requests.adapters import HTTPAdapter
-        from urllib3.util import Retry  # noqa: PLC0415 - comes with requests
-
-        if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
-            raise UsageError(f"GITHUB_REPOSITORY {repository!r} is no repository.", "It is OWNER/NAME.")
-        self._api = address.rstrip("/")
-        self._issues = f"{self._api}/repos/{repository}/issues"
-        self._session = requests.Session()
-        self._session.headers.update({"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"})
-        # as a header of the session it would give way to what a user's .netrc says
-        self._session.auth = partial(_bearing, token)
-        # a POST is not done twice: an issue that was opened and not answered is found the next night
-        again = Retry(
-            total=3,
-            backoff_factor=0.5,
-            status_forcelist=(429, 502, 503, 504),
-            allowed_methods=("GET", "PATCH"),
-            raise_on_status=False,
-            retry_after_max=60,
-        )
-        for scheme in ("https://", "http://"):
-            self._session.mount(scheme, HTTPAdapter(max_retries=again))
-
-    @classmethod
-    def of_environment(cls, environ: Mapping[str, str], *, needed: bool = True) -> "GitHub | None":
-        """The repository of a job of GitHub Actions. Raises UsageError where it is `needed` and not said; else None."""
-        repository, token = environ.get("GITHUB_REPOSITORY", ""), environ.get("GITHUB_TOKEN", "")
-        if repository and token:
-            return cls(environ.get("GITHUB_API_URL") or "https://api.github.com", repository, token)
-        if needed:
-            missing = joined([name for name in ("GITHUB_REPOSITORY", "GITHUB_TOKEN") if not environ.get(name)])
-            raise UsageError(
-                f"Without {missing} there are no issues to write.", "To see what they would say: --dry-run"
-            )
-        return None
-
-    def ours(self) -> list[Issue]:
-        """Every issue with our label, open or closed."""
-        address = f"{self._issues}?state=all&per_page=100&labels={quote(LABEL)}"
-        found: list[Issue] = []
-        while address:
-            answer = self._ask("GET", address)
-            documents = _json(answer)
-            if not isinstance(documents, list):
-                raise CannotRunHereError("GitHub does not answer with a list of issues.")
-            found += [_issue(each) for each in documents if "pull_request" not in each]
-            address = answer.links.get("next", {}).get("url", "")
-            if address and not address.startswith(f"{self._api}/"):
-                raise CannotRunHereError("GitHub's next page of issues is somewhere else: it does not get the token.")
-        return found
-
-    def do(self, step: Step) -> Issue | None:
-        """Do a step. Returns the issue as it is then; None of one that is held back."""
-        if step.kind is Kind.HOLD or step.kind is Kind.KEEP:
-            return step.issue
-        told = {"title": step.alarm.title, "body": step.alarm.text}
-        if step.issue is None:
-            return _issue(_json(self._ask("POST", self._issues, {**told, "labels": [LABEL]})))
-        address = f"{self._issues}/{step.issue.number}"
-        if step.kind is Kind.REOPEN:
-            # said in a comment too: an edit sends no message to those who follow the issue
-            self._ask("POST", f"{address}/comments", {"body": "Confirmed again: see above, which has been edited."})
-            told |= {"state": "open", "state_reason": "reopened"}
-        return _issue(_json(self._ask("PATCH", address, told)))
-
-    def _ask(self, method: str, address: str, document: Mapping[str, str | list[str]] | None = None) -> Any:
-        import requests
-
-        try:
-            answer = self._session.request(method, address, json=document, timeout=30)
-        except requests.RequestException as error:
-            raise CannotRunHereError(
-                f"GitHub's API cannot be asked at {self._issues}: {type(error).__name__}.", "Is GITHUB_API_URL right?"
-            ) from None
-        if answer.ok:
-            return answer
-        raise CannotRunHereError(
-            f"GitHub answers {answer.status_code} to {method} {address.partition('?')[0]}: {_reason(answer)}.",
-            {
-                401: "GITHUB_TOKEN is wrong, or has expired.",
-                403: "The job's token needs the permission `issues: write`.",
-                404: "GITHUB_REPOSITORY is wrong, or the token may not read it.",
-                410: "Turn issues on, in the settings of the repository.",
-            }.get(answer.status_code, ""),
-        )
-
-
-def _bearing(token: str, request: Any) -> Any:
-    request.headers["Authorization"] = f"Bearer {token}"
-    return request
-
-
-def _reason(answer: Any) -> str:
-    """What GitHub says of a refusal, in a line."""
+def read_issues(path: Path) -> list[Issue]:
+    """Return the issues in a file that `gh issue list --json` wrote, with the fields LISTED. Raises UsageError."""
     try:
-        said = answer.json()["message"]
-    except (ValueError, KeyError, TypeError):
-        said = answer.reason
-    return " ".join(str(said).split())[:200].rstrip(".")
-
-
-def _json(answer: Any) -> Any:
-    try:
-        return answer.json()
-    except ValueError:
-        raise CannotRunHereError("GitHub does not answer with JSON.", "Is GITHUB_API_URL right?") from None
-
-
-def _issue(document: Any) -> Issue:
-    try:
-        return Issue(
-            number=int(document["number"]),
-            title=str(document["title"]),
-            body=str(document["body"] or "").replace("\r\n", "\n"),
-            address=str(document.get("html_url", "")),
-            closed=str(document["closed_at"] or "closed") if document["state"] == "closed" else "",
-            reason=str(document.get("state_reason") or "") if document["state"] == "closed" else "",
-        )
+        documents = json.loads(read_text(path))
+        if not isinstance(documents, list):
+            raise TypeError
+        return [_issue(each) for each in documents]
+    except OSError as error:
+        raise UsageError(f"Can't read {path}: {error.strerror}.") from None
     except (KeyError, TypeError, ValueError):
-        raise CannotRunHereError("GitHub's answer is no issue.") from None
+        raise UsageError(
+            f"{path} isn't a list of issues.",
+            f"Write it with: gh issue list --label {LABEL} --state all --json {LISTED}",
+        ) from None
+
+
+def _issue(document: Mapping[str, Any]) -> Issue:
+    is_closed = document["state"] == "CLOSED"
+    return Issue(
+        number=int(document["number"]),
+        title=str(document["title"]),
+        body=str(document["body"] or "").replace("\r\n", "\n"),
+        closed=str(document["closedAt"] or "closed") if is_closed else "",
+        reason=str(document["stateReason"] or "").lower() if is_closed else "",
+    )

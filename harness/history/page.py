@@ -8,14 +8,19 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 from harness import __version__
+from harness.history import chart
 from harness.history import sentences as told
+from harness.history.detection import ChangePoint
 from harness.history.sentences import Names
 from harness.history.states import Finding, JudgedSeries
 from harness.model.defaults import LEVEL
-from harness.model.history import Entry, Key, Note
+from harness.model.history import Entry, Key, Note, Point
 from harness.model.texts import counted
 from harness.report import escape, format
 from harness.report.escape import plain
@@ -25,7 +30,7 @@ from harness.report.templates import environment
 #: One natural logarithm in what ratios are counted in: whole numbers are short.
 LOG = 100_000
 
-#: So many series and points a page holds at most, and so many points of each series at least: some 5 MB.
+#: Maximum number of series and of points in a page, and minimum number of points that each series keeps.
 SERIES, POINTS, FEWEST = 10_000, 300_000, 30
 
 #: So many causes are told, and so many series of one are named; the others are counted.
@@ -33,7 +38,7 @@ CAUSES, NAMED = 20, 12
 
 #: The scripts and the styles, below templates/html.
 SCRIPTS = (
-    *("format.js", "table.js", "tables.js", "tooltip.js"),
+    *("format.js", "table.js", "tables.js", "tooltip.js", "embed.js"),
     *("history/points.js", "history/sparkline.js", "history/chart.js", "history/series.js", "history/page.js"),
 )
 STYLES = ("page.css", "controls.css", "tables.css", "charts.css", "history/history.css", "print.css")
@@ -62,6 +67,7 @@ class SeriesData(NamedTuple):
     seconds: Sequence[float | None]
     breaks: Sequence[tuple[int, str, str]]
     changes: Sequence[tuple[int, int, int, str]]
+    levels: Sequence[tuple[int, int, int]]
     state: str
     since: int | None
     size: int | None
@@ -89,17 +95,25 @@ class Item:
     links: Sequence[SeriesLink]
 
 
-def render(series: Sequence[JudgedSeries], entries: Sequence[Entry], notes: Sequence[Note], margin: float) -> str:
-    """The page of some series with what was found in them.
+def render(
+    series: Sequence[JudgedSeries],
+    entries: Sequence[Entry],
+    notes: Sequence[Note],
+    margin: float,
+    *,
+    cache: Path | None = None,
+) -> str:
+    """Return the page of some series with the changes that were found in them.
 
-    `entries` are the history's runs; `margin` (0.03) is the difference below which two sides count as the same.
+    `entries` are the history's runs; `margin` (0.03) is the difference below which two sides count as the same; `cache`
+    is a folder for files that can be made again.
     """
     from markupsafe import Markup
 
     kept, length = bounded(series)
     causes = told.causes(series)
     names = told.names([each.series.key for each in series], entries)
-    first, last = assets.script(assets.FIRST), assets.script(SCRIPTS)
+    first, vega, last = assets.script(assets.FIRST), assets.vega(cache), assets.script(SCRIPTS)
     jinja = environment(_text)
     filters: Mapping[str, Callable[..., Any]] = {"trusted": Markup, "lines": lambda text: Markup(escape.entities(text))}
     jinja.filters.update(filters)
@@ -113,9 +127,11 @@ def render(series: Sequence[JudgedSeries], entries: Sequence[Entry], notes: Sequ
         margin=format.share(margin),
         words=json.dumps(WORDS),
         data=_dumps(_data(kept, names, notes, margin, length)),
-        policy=assets.policy([first, last]),
+        charts=_dumps({"beside": chart.LEFT + chart.RIGHT, "along": chart.specifications()}),
+        policy=assets.policy([first, vega, last]),
         style=assets.style(STYLES),
         first=first,
+        vega=vega,
         last=last,
     )
 
@@ -208,6 +224,8 @@ def _series(of: JudgedSeries, names: Names, places: Mapping[str, int], length: i
     left = max(0, len(every) - length)
     points = every[left:]
     ends = [(point.log_ratio or 0.0, point.low, point.high) for point in points]
+    breaks = [each for each in of.breaks if each.index > left]
+    changes = [each for each in of.changes if each.index > left]
     return SeriesData(
         anchor=anchor(key),
         name=plain(names.texts[key]),
@@ -217,15 +235,11 @@ def _series(of: JudgedSeries, names: Names, places: Mapping[str, int], length: i
         down=[0 if low is None else max(0, _log(value - low)) for value, low, _ in ends],
         up=[0 if high is None else max(0, _log(high - value)) for value, _, high in ends],
         seconds=[None if point.seconds is None else float(f"{point.seconds:.4g}") for point in points],
-        breaks=[
-            (each.index - left, "cut" if each.is_cut else "mark", plain(each.words))
-            for each in of.breaks
-            if each.index > left
-        ],
-        changes=[
-            (each.index - left, _log(each.before), _log(each.after), told.size(each))
-            for each in of.changes
-            if each.index > left
+        breaks=[(each.index - left, "cut" if each.is_cut else "mark", plain(each.words)) for each in breaks],
+        changes=[(each.index - left, _log(each.before), _log(each.after), told.size(each)) for each in changes],
+        levels=[
+            (start - left, end - left, _log(level))
+            for start, end, level in _levels(every, left, [each.index for each in breaks if each.is_cut], changes)
         ],
         state=str(told.ORDER.index(finding.state) if finding else len(told.ORDER)),
         since=places.get(finding.since) if finding else None,
@@ -233,6 +247,19 @@ def _series(of: JudgedSeries, names: Names, places: Mapping[str, int], length: i
         told=plain(told.standing(of), escape.PARAGRAPH_CHARACTERS),
         left=left,
     )
+
+
+def _levels(
+    points: Sequence[Point], first: int, cuts: Sequence[int], changes: Sequence[ChangePoint]
+) -> Iterator[tuple[int, int, float]]:
+    """Yield start, end and log-ratio of each level of the points from `first` on; a cut or a change ends a level."""
+    inner = {each.index: each for each in changes if each.index not in cuts}
+    for start, end in pairwise(sorted({first, *cuts, *inner, len(points)})):
+        logs = [point.log_ratio for point in points[start:end] if point.log_ratio is not None]
+        if logs and start in inner:
+            yield start, end, inner[start].after
+        elif logs:
+            yield start, end, inner[end].before if end in inner else median(logs)
 
 
 def _log(value: float) -> int:

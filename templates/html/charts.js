@@ -2,7 +2,7 @@
 const views = new WeakMap();
 
 /**
- * Draw a chart as wide as its place, without evaluating any text as a script: the page's policy forbids that.
+ * Draw a chart as wide as its place.
  *
  * @param {HTMLElement} place
  * @param {Chart} chart Vega-Lite, without `config`
@@ -14,24 +14,14 @@ async function draw(place, chart, config) {
   await null;
   const room = roomOf(place);
   views.get(place)?.finalize();
-  // @ts-ignore: of the script before this one
-  const drawn = await globalThis.vegaEmbed(place, { ...fitted(chart, room / enlarged(room)), config }, {
-    mode: "vega-lite",
-    renderer: "svg",
-    actions: false,
-    ast: true,
-    defaultStyle: false,
-    tooltip: tell,
-  });
-  views.set(place, drawn);
+  const view = await embed(place, { ...fitted(chart, room / enlarged(room)), config }, { tooltip: tell });
+  views.set(place, view);
   // what lies beyond the plot is known once it has its width
-  await drawn.view.resize().runAsync();
+  await view.resize().runAsync();
   const svg = one(place, "svg", SVGSVGElement);
   for (const side of ["width", "height"]) {
     svg.setAttribute(side, String(Number(svg.getAttribute(side)) * enlarged(room)));
   }
-  // the place says what the chart shows
-  svg.setAttribute("aria-hidden", "true");
   place.dataset.drawn = String(room);
 }
 

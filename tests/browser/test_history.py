@@ -9,6 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 from harness.history import page as history
 from harness.history.states import judged
 from harness.model.history import Note
+from harness.report.html import assets
 from tests.browser.conftest import Opener
 from tests.browser.test_accessibility import wrong
 from tests.history.nights import entries, key, many, noise, season, series
@@ -36,7 +37,17 @@ def lines(page: Page) -> Locator:
 
 def shown(page: Page) -> Locator:
     """The dots of the runs that the chart shows."""
-    return page.locator(".plot.ratios .dot")
+    return page.locator(".dots_marks path")
+
+
+def flags(page: Page) -> Locator:
+    """Return the labels of breaks, followed by the labels of notes."""
+    return page.locator('.plot .role-axis-label text[font-weight="bold"]')
+
+
+def places(page: Page) -> list[float]:
+    """Return where the dots are, in pixels."""
+    return shown(page).evaluate_all("dots => dots.map((each) => each.getBoundingClientRect().x)")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -60,10 +71,10 @@ def test_the_index_has_a_line_with_a_sparkline_for_each_series_what_was_found_fi
 def test_what_was_found_is_charted_with_its_level_its_breaks_and_notes(opened: Opener) -> None:
     page = opened(seasonal())
     expect(page.get_by_role("heading", name="step tf2.1 cpu call=fit")).to_be_visible()
-    expect(page.locator(".plot.ratios text.told")).to_have_text(re.compile(r"^\+8\.\d % \(\+7\.\d to \+8\.\d\)$"))
-    assert page.locator(".plot.ratios text.flag").all_text_contents() == ["A", "1", "B", "C", "2"]
+    expect(page.locator(".size_marks text")).to_have_text(re.compile(r"^\+8\.\d % \(\+7\.\d to \+8\.\d\)$"))
+    expect(flags(page)).to_have_text(["A", "B", "C", "1", "2"])
     # the band ends at the cut and begins anew
-    expect(page.locator(".plot.ratios .band")).to_have_count(2)
+    expect(page.locator(".band_marks path")).to_have_count(2)
     listed = page.get_by_role("list", name="Breaks and notes").get_by_role("listitem").all_inner_texts()
     assert len(listed) == 5
     assert "the driver (570.86 → 575.51)" in listed[0]
@@ -100,7 +111,7 @@ def test_the_index_is_sorted_and_searched(opened: Opener) -> None:
     page.locator("#index").get_by_role("columnheader", name="ratio now").get_by_role("button").click()
     numbers = [float(text.rstrip("×")) for text in page.locator("#index td.number:nth-child(3)").all_inner_texts()]
     assert numbers == sorted(numbers)
-    page.get_by_label("Text").fill("train_on")
+    page.get_by_role("searchbox", name="Text").fill("train_on")
     expect(page.locator("#index").get_by_role("status")).to_have_text("1 of 17 series")
 
 
@@ -121,31 +132,71 @@ def test_filters_stay_in_the_address_when_a_series_is_opened_and_the_page_is_loa
     expect(status).to_have_text("17 of 17 series")
 
 
-def test_the_chart_zooms_by_drag_buttons_and_keys(opened: Opener) -> None:
-    page = opened(seasonal(), viewport={"width": 1280, "height": 1000})
-    expect(shown(page)).to_have_count(120)
+def drag(page: Page, start: float, end: float) -> None:
+    """Drag over the chart, from one share of its width to another, and leave the button down."""
     plot = page.get_by_role("slider")
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
     assert box
-    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 200)
+    page.mouse.move(box["x"] + box["width"] * start, box["y"] + 200)
     page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + 220, steps=3)
-    expect(page.locator(".chosen")).to_have_count(1)
+    page.mouse.move(box["x"] + box["width"] * end, box["y"] + 220, steps=3)
+
+
+def zoomed(page: Page, least: int, most: int) -> int:
+    """Wait until the chart shows a number of runs between two bounds, both excluded, and return it."""
+    counted = (
+        "([least, most]) => [document.querySelectorAll('.dots_marks path').length].find((n) => least < n && n < most)"
+    )
+    return page.wait_for_function(counted, arg=[least, most]).json_value()
+
+
+def test_the_chart_zooms_by_drag_buttons_and_keys(opened: Opener) -> None:
+    page = opened(seasonal(), viewport={"width": 1280, "height": 1000})
+    expect(shown(page)).to_have_count(120)
+    drag(page, 0.5, 0.7)
+    brush = page.locator(".brush_brush path")
+    expect(brush).to_be_visible()
     page.mouse.up()
-    zoomed = shown(page).count()
-    assert 15 < zoomed < 40
+    part = zoomed(page, 15, 40)
+    expect(brush).to_be_hidden()
     page.get_by_role("button", name="Closer").click()
-    assert shown(page).count() < zoomed
+    zoomed(page, 0, part)
     page.get_by_role("button", name="All", exact=True).click()
     expect(shown(page)).to_have_count(120)
-    plot.focus()
+    page.get_by_role("slider").focus()
     page.keyboard.press("+")
-    assert shown(page).count() < 70
+    zoomed(page, 40, 70)
     page.keyboard.press("0")
     expect(shown(page)).to_have_count(120)
     page.get_by_label("Shown").select_option("14")
-    assert shown(page).count() == 15
+    expect(shown(page)).to_have_count(14)
+
+
+def test_a_drag_with_shift_and_ctrl_with_the_wheel_move_and_zoom(opened: Opener) -> None:
+    page = opened(seasonal(), viewport={"width": 1280, "height": 1000})
+    page.get_by_label("Shown").select_option("30")
+    expect(shown(page)).to_have_count(30)
+    expect(flags(page)).to_have_text(["2"])
+    page.keyboard.down("Shift")
+    drag(page, 0.3, 0.7)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    # twelve days earlier
+    expect(flags(page)).to_have_text(["C", "2"])
+    moved = zoomed(page, 25, 35)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, 300)
+    page.keyboard.up("Control")
+    zoomed(page, moved, 120)
+
+
+def test_the_axis_of_ratios_follows_what_is_seen(opened: Opener) -> None:
+    page = opened(seasonal(), viewport={"width": 1280, "height": 1000})
+    labels = page.locator(".plot .role-axis-label text", has_text="×")
+    expect(labels.first).to_have_text("1.95×")
+    page.get_by_label("Shown").select_option("14")
+    expect(labels.first).to_have_text("2.10×")
 
 
 def test_arrow_keys_go_from_run_to_run_and_tell_each(opened: Opener) -> None:
@@ -164,7 +215,7 @@ def test_arrow_keys_go_from_run_to_run_and_tell_each(opened: Opener) -> None:
 
 def test_a_run_that_is_pointed_at_is_told(opened: Opener) -> None:
     page = opened(seasonal())
-    page.locator(".plot.ratios .dot").nth(84).hover(force=True)
+    shown(page).nth(84).hover(force=True)
     expect(page.locator(".tooltip")).to_contain_text("the lock of tf2.1 (4f1c → 9be2)")
     page.get_by_role("heading", level=1).hover()
     expect(page.locator(".tooltip")).to_be_hidden()
@@ -172,10 +223,12 @@ def test_a_run_that_is_pointed_at_is_told(opened: Opener) -> None:
 
 def test_along_runs_points_are_equally_far_apart(opened: Opener) -> None:
     page = opened(seasonal())
+    expect(shown(page)).to_have_count(120)
     page.get_by_label("Along").select_option("run")
-    places = [float(dot.get_attribute("cx") or "nan") for dot in shown(page).all()[:4]]
-    assert places[1] - places[0] == pytest.approx(places[2] - places[1], abs=0.05)
-    expect(page.locator(".plot.ratios text.flag")).to_have_count(5)
+    expect(page.locator(".plot .role-axis-label text", has_text="11 Aug")).to_have_count(2)
+    first, second, third, *_ = places(page)
+    assert second - first == pytest.approx(third - second, abs=0.05)
+    expect(flags(page)).to_have_text(["A", "B", "C", "1", "2"])
 
 
 def test_thousands_of_series_are_shown_in_slices(opened: Opener) -> None:
@@ -189,14 +242,14 @@ def test_thousands_of_series_are_shown_in_slices(opened: Opener) -> None:
 def test_nothing_is_wider_than_a_narrow_screen(opened: Opener) -> None:
     page = opened(seasonal(), viewport={"width": 360, "height": 640})
     assert page.evaluate("document.documentElement.scrollWidth") == 360
-    box = page.locator(".plot.ratios svg").bounding_box()
+    box = page.locator(".plot svg").bounding_box()
     assert box
     assert box["x"] + box["width"] <= 360
 
 
 def test_the_theme_is_chosen_and_the_chart_follows(opened: Opener) -> None:
     page = opened(seasonal(), color_scheme="light")
-    course = page.locator(".plot.ratios .course").first
+    course = page.locator(".course_marks path").first
     before = course.evaluate("node => getComputedStyle(node).stroke")
     page.get_by_role("button", name="Dark theme").click()
     assert course.evaluate("node => getComputedStyle(node).stroke") != before
@@ -207,6 +260,15 @@ def test_without_scripts_what_was_found_is_there(opened: Opener) -> None:
     expect(page.get_by_text("Confirmed: 1 series slower since the run of 24 Oct 2026")).to_be_visible()
     assert "Scripts are off" in (page.locator("noscript").text_content() or "")
     expect(page.get_by_role("button")).to_have_count(0)
+
+
+def test_a_page_without_vega_has_no_charts_and_says_so(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assets, "vega", lambda _: assets.Script("window.vegaEmbed = () => Promise.resolve();"))
+    page = opened(history.render(*season(), 0.03))
+    expect(page.get_by_text("This page has no charts")).to_be_visible()
+    page.get_by_role("button", name="Next series").click()
+    page.get_by_role("button", name="Closer").click()
+    expect(page.get_by_text("This page has no charts")).to_be_visible()
 
 
 def test_hostile_strings_are_shown_as_text(opened: Opener) -> None:

@@ -223,6 +223,15 @@ def week(history: Command) -> Command:
     return history
 
 
+def test_without_a_confirmed_slowdown_there_is_no_issue_to_open(week: Command) -> None:
+    done = week("alarm")
+    assert done.stdout == ""
+    assert "No change is confirmed to be slower" in done.stderr
+    assert json.loads(week("alarm", "--json").stdout) == []
+    with pytest.raises(UsageError, match="Can't read nowhere"):
+        week("alarm", "--issues", "nowhere")
+
+
 def test_a_report_is_one_page_with_what_was_found(week: Command) -> None:
     done = week("report")
     assert done.stdout == ""

@@ -1,16 +1,27 @@
-"""One rolling issue per root cause, against a stub of GitHub's API that answers over HTTP."""
+"""One rolling issue per root cause: the nightly script runs with a fake `gh`."""
 
+import importlib.util
+import io
+import json
 import re
+import subprocess
 from dataclasses import replace
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
 
 import pytest
 
-from harness.history.alarm import BODY_CHARACTERS, LABEL, MOST_NEW, Alarm, GitHub, Kind, alarms, steps
+from harness.history.alarm import BODY_CHARACTERS, LABEL, LISTED, MOST_NEW, Alarm, Kind, alarms, read_issues, steps
 from harness.history.states import findings
-from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.errors import UsageError
 from harness.model.history import Decision
-from tests.github import REPOSITORY, TOKEN, serving
+from tests.github import Repository
 from tests.history.series import KEY, series, stepped
+
+SCRIPT = str(Path(__file__).parents[2] / ".github" / "nightly" / "issues")
+loader = SourceFileLoader("nightly_issues", SCRIPT)
+script = importlib.util.module_from_spec(importlib.util.spec_from_loader("nightly_issues", loader))
+loader.exec_module(script)
 
 NIGHT = "2026-11-20T04:00:00+00:00"
 
@@ -20,91 +31,82 @@ def alarm(cause="a", *, series=("one",), since="2026-11-18T04:00:00+00:00", conf
 
 
 @pytest.fixture
-def stub():
-    with serving() as found:
-        yield found
-
-
-@pytest.fixture
-def github(stub):
-    return GitHub(stub.address, REPOSITORY, TOKEN)
+def github(tmp_path, monkeypatch):
+    """Return the repository that the nightly script changes."""
+    repository = Repository(tmp_path / "repository.json")
+    monkeypatch.setattr(script, "gh", repository.gh)
+    return repository
 
 
 def night(github, *alarms):
-    """One night: look, decide, do."""
-    done = steps(alarms, github.ours())
+    """List the issues, decide, and carry out the steps."""
+    listed = github._path.with_name("issues.json")
+    listed.write_text(github.gh("issue", "list", "--label", LABEL, "--state", "all", "--limit", "99", "--json", LISTED))
+    done = steps(alarms, read_issues(listed))
     for step in done:
-        github.do(step)
+        script.carry_out(json.loads(json.dumps(step.document)))
     return [step.kind for step in done]
 
 
-def test_a_cause_is_opened_once_and_edited_in_place(stub, github):
+def test_a_cause_is_opened_once_and_edited_in_place(github):
     assert night(github, alarm()) == [Kind.OPEN]
     assert night(github, alarm()) == [Kind.KEEP]
     assert night(github, alarm(body="It is slower, in two.")) == [Kind.EDIT]
-    (issue,) = stub.issues
+    (issue,) = github.issues
     assert issue["title"] == "Slower: a"
     assert issue["body"].endswith("It is slower, in two.")
     assert issue["labels"] == [LABEL]
-    assert stub.writes == ["POST /repos/someone/fork/issues", "PATCH /repos/someone/fork/issues/1"]
+    assert github.writes == ["issue create", "issue edit 1"]
 
 
-def test_two_causes_are_two_issues_and_another_ones_issue_is_left_alone(stub, github):
-    stub.add(title="Nightly fails", labels=[LABEL], body="written by hand")
-    stub.add(title="Slower: a", labels=[], body=alarm().text)
+def test_two_causes_are_two_issues_and_another_ones_issue_is_left_alone(github):
+    github.add(title="Nightly fails", labels=[LABEL], body="written by hand")
+    github.add(title="Slower: a", labels=[], body=alarm().text)
     assert night(github, alarm("a"), alarm("b", series=["two"])) == [Kind.OPEN, Kind.OPEN]
     assert night(github, alarm("a"), alarm("b", series=["two"])) == [Kind.KEEP, Kind.KEEP]
-    assert len(stub.issues) == 4
+    assert len(github.issues) == 4
 
 
-def test_a_closed_issue_is_opened_again_only_where_the_cause_was_confirmed_since(stub, github):
+def test_a_closed_issue_is_opened_again_only_where_the_cause_was_confirmed_since(github):
     night(github, alarm())
-    stub.close(1, "2026-11-21T12:00:00Z")
+    github.close(1, "2026-11-21T12:00:00Z")
     assert night(github, alarm()) == [Kind.KEEP]
-    assert stub.issues[0]["state"] == "closed"
+    assert github.issues[0]["state"] == "CLOSED"
     assert night(github, alarm(confirmed="2026-11-22T04:00:00+00:00")) == [Kind.REOPEN]
-    assert (stub.issues[0]["state"], len(stub.issues), stub.comments[0][0]) == ("open", 1, 1)
+    assert (github.issues[0]["state"], len(github.issues), len(github.comments)) == ("OPEN", 1, 1)
 
 
-@pytest.mark.parametrize("reason", ["not_planned", "duplicate"])
-def test_what_somebody_closed_as_not_planned_stays_closed(stub, github, reason):
+@pytest.mark.parametrize("reason", ["NOT_PLANNED", "DUPLICATE"])
+def test_what_somebody_closed_as_not_planned_stays_closed(github, reason):
     night(github, alarm())
-    stub.close(1, "2026-11-21T12:00:00Z", reason)
+    github.close(1, "2026-11-21T12:00:00Z", reason)
     assert night(github, alarm(confirmed="2026-11-25T04:00:00+00:00")) == [Kind.KEEP]
-    assert (stub.issues[0]["state"], len(stub.issues)) == ("closed", 1)
+    assert (github.issues[0]["state"], len(github.issues)) == ("CLOSED", 1)
 
 
-def test_a_beginning_that_moves_by_some_nights_is_no_second_issue(stub, github):
+def test_a_beginning_that_moves_by_some_nights_is_no_second_issue(github):
     night(github, alarm("a"))
     assert night(github, alarm("a, moved", since="2026-11-16T04:00:00+00:00")) == [Kind.EDIT]
     # another change of the same series, weeks later, is one
     assert night(github, alarm("later", since="2026-12-20T04:00:00+00:00")) == [Kind.OPEN]
 
 
-def test_two_causes_of_one_issue_are_told_in_it_together(stub, github):
+def test_two_causes_of_one_issue_are_told_in_it_together(github):
     night(github, alarm("a", series=["one", "two"]))
     again = [alarm("b", series=["one"], body="First."), alarm("c", series=["two"], body="Second.")]
     assert night(github, *again) == [Kind.EDIT]
-    assert "First." in stub.issues[0]["body"]
-    assert "Second." in stub.issues[0]["body"]
+    assert "First." in github.issues[0]["body"]
+    assert "Second." in github.issues[0]["body"]
     assert night(github, *again) == [Kind.KEEP]
 
 
-def test_a_night_that_breaks_everything_opens_a_few_and_the_next_night_the_others(stub, github):
+def test_a_night_that_breaks_everything_opens_a_few_and_the_next_night_the_others(github):
     many = [alarm(str(number), series=[str(number)]) for number in range(MOST_NEW + 2)]
     assert night(github, *many) == [*[Kind.OPEN] * MOST_NEW, Kind.HOLD, Kind.HOLD]
     assert night(github, *many) == [*[Kind.KEEP] * MOST_NEW, Kind.OPEN, Kind.OPEN]
 
 
-def test_every_page_of_issues_is_looked_at_and_no_pull_request(stub, github):
-    stub.page = 2
-    for number in range(5):
-        stub.add(title=str(number), labels=[LABEL], body=alarm(str(number), series=[str(number)]).text)
-    stub.add(title="pull", labels=[LABEL], body=alarm("5", series=["5"]).text, pull_request={})
-    assert [issue.title for issue in github.ours()] == ["0", "1", "2", "3", "4"]
-
-
-def test_a_text_that_is_too_long_is_cut_between_lines_and_says_so(stub, github):
+def test_a_text_that_is_too_long_is_cut_between_lines_and_says_so(github):
     long = alarm(body="\n".join(f"| series {number} | slower |" for number in range(9000)), series=["x" * 8] * 500)
     assert len(long.text) <= BODY_CHARACTERS
     assert long.text.endswith("| slower |\n\n… The rest has no room here: `harness history report` has it.")
@@ -115,48 +117,43 @@ def test_a_text_that_is_too_long_is_cut_between_lines_and_says_so(stub, github):
 @pytest.mark.parametrize(
     "body", [None, "", "<!-- harness-alarm {} -->", "<!-- harness-alarm {x} -->", "edited", "<!-- harness-alarm [] -->"]
 )
-def test_an_issue_whose_mark_somebody_edited_is_none_of_ours(stub, github, body):
-    stub.add(labels=[LABEL], body=body)
+def test_an_issue_whose_mark_somebody_edited_is_none_of_ours(github, body):
+    github.add(labels=[LABEL], body=body)
     assert night(github, alarm()) == [Kind.OPEN]
 
 
-@pytest.mark.parametrize(
-    ("status", "told"),
-    [
-        (401, "GITHUB_TOKEN is wrong, or has expired."),
-        (403, "needs the permission `issues: write`"),
-        (404, "GITHUB_REPOSITORY is wrong"),
-        (410, "Turn issues on"),
-        (500, "GitHub answers 500"),
-    ],
-)
-def test_a_refusal_says_what_to_do_and_never_the_token(stub, github, status, told):
-    stub.fails = status
-    with pytest.raises(CannotRunHereError) as error:
-        github.ours()
-    assert told in str(error.value)
-    assert TOKEN not in str(error.value)
+@pytest.mark.parametrize("text", ["", "{}", "3", "[3]", '[{"number": 1}]', '[{"state": "OPEN", "number": "x"}]'])
+def test_a_file_that_is_no_list_of_issues_is_refused_with_the_command_that_writes_one(tmp_path, text):
+    path = tmp_path / "issues.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=f"(?s)isn't a list of issues.*gh issue list --label {LABEL}"):
+        read_issues(path)
+    with pytest.raises(UsageError, match=r"Can't read .*nowhere"):
+        read_issues(tmp_path / "nowhere")
 
 
-def test_an_address_where_nothing_answers_is_told():
-    with serving() as gone:
-        address = gone.address
-    with pytest.raises(CannotRunHereError, match="cannot be asked"):
-        GitHub(address, REPOSITORY, TOKEN).do(steps([alarm()], [])[0])
+def test_a_label_that_the_repository_lacks_is_created_once(github):
+    night(github, alarm())
+    night(github, alarm("b", series=["two"]))
+    assert github.labels == [LABEL]
+    assert github.writes == ["issue create"] * 2
 
 
-def test_what_is_no_repository_is_refused():
-    with pytest.raises(UsageError, match="is no repository"):
-        GitHub("http://127.0.0.1", "../../user", TOKEN)
+def test_a_step_that_gh_refuses_ends_the_script_and_is_named(monkeypatch):
+    def refuse(*words, **_):
+        raise subprocess.CalledProcessError(1, words)
+
+    monkeypatch.setattr(script, "gh", refuse)
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps([steps([alarm()], [])[0].document])))
+    with pytest.raises(SystemExit, match="::error::gh ended with 1: open a new one: Slower: a"):
+        script.main()
 
 
-def test_a_next_page_elsewhere_does_not_get_the_token(stub, github):
-    stub.page = 1
-    for number in range(2):
-        stub.add(title=str(number), labels=[LABEL], body=alarm(str(number)).text)
-    stub.address = "http://127.0.0.1:9"
-    with pytest.raises(CannotRunHereError, match="does not get the token"):
-        github.ours()
+def test_a_night_whose_job_ends_early_opens_nothing_twice(github):
+    both = [alarm("a"), alarm("b", series=["two"])]
+    script.carry_out(steps(both, [])[0].document)
+    assert night(github, *both) == [Kind.KEEP, Kind.OPEN]
+    assert [each["title"] for each in github.issues] == ["Slower: a", "Slower: b"]
 
 
 def slower(share=0.08, key=KEY):

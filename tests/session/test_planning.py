@@ -299,7 +299,7 @@ def test_a_scenario_without_environments_runs_in_those_of_the_headline(plan: Pla
         (["--gpus", "0,x"], 2, ["--gpus 0,x: 'x' isn't a GPU", "nvidia-smi -L"]),
         (["--gpu-via", "luck"], 2, ["--gpu-via", "cdi", "runtime", "driver"]),
         (["--gpu", "--backend", "local"], 2, ["--gpu needs containers", "Leave --backend local out"]),
-        (["--gpu", "--resume", "results/none"], 2, ["it takes no --gpu"]),
+        (["--gpu", "--resume", "results/none"], 2, ["it doesn't accept --gpu"]),
     ],
 )
 def test_wrong_options_are_sentences(

@@ -378,9 +378,9 @@ def test_a_profile_goes_the_same_way_and_is_no_run_to_go_on_with(request_: dict)
     ended = session.run(session.plan(session.ProfileRequest(**asked, calls=3)))
     assert {launch.role for launch in ended.results.launches} == {Role.PROFILE}
     assert {"profile.md", "profile.html"} <= {path.name for path in ended.written.files}
-    with pytest.raises(UsageError, match="holds profiles"):
+    with pytest.raises(UsageError, match="has profiles"):
         session.resume(ended.folder)
-    with pytest.raises(UsageError, match="holds profiles"):
+    with pytest.raises(UsageError, match="has profiles"):
         session.export(ended.folder, "json")  # type: ignore[arg-type]
 
 

@@ -23,6 +23,7 @@ LAST = (
     "table.js",
     "tables.js",
     "tooltip.js",
+    "embed.js",
     "fit.js",
     "charts.js",
     "launches.js",

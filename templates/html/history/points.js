@@ -4,8 +4,9 @@
  *
  * @typedef {{ anchor: string, name: string, parts: string[], runs: number[], ratio: (number | null)[], down: number[],
  *   up: number[], seconds: (number | null)[], breaks: [point: number, kind: "cut" | "mark", words: string][],
- *   changes: [point: number, before: number, after: number, told: string][], state: string, since: number | null,
- *   size: number | null, told: string, left: number }} Series
+ *   changes: [point: number, before: number, after: number, told: string][],
+ *   levels: [first: number, end: number, level: number][], state: string, since: number | null, size: number | null,
+ *   told: string, left: number }} Series
  * @typedef {{ margin: number, states: string[], columns: string[], runs: [id: string, began: number][],
  *   notes: [when: number, words: string][], series: Series[] }} Nights
  */
@@ -19,27 +20,16 @@ const SVG = "http://www.w3.org/2000/svg";
 const NAMES = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /**
- * A moment in UTC as `18 Nov`, `18 Nov 2026`, `Nov 2026`, `03:12`, or as day and time.
+ * A moment in UTC as `18 Nov 2026`, or as `18 Nov 2026, 03:12`.
  *
  * @param {number} at milliseconds since 1970
- * @param {"date" | "day" | "month" | "clock" | "minute"} how
+ * @param {"day" | "minute"} how
  * @returns {string}
  */
 function dated(at, how) {
   const date = new Date(at);
-  const month = NAMES[date.getUTCMonth()];
-  switch (how) {
-    case "date":
-      return `${date.getUTCDate()} ${month}`;
-    case "day":
-      return `${date.getUTCDate()} ${month} ${date.getUTCFullYear()}`;
-    case "month":
-      return `${month} ${date.getUTCFullYear()}`;
-    case "clock":
-      return date.toISOString().slice(11, 16);
-    default:
-      return `${dated(at, "day")}, ${dated(at, "clock")}`;
-  }
+  const day = `${date.getUTCDate()} ${NAMES[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
+  return how === "day" ? day : `${day}, ${date.toISOString().slice(11, 16)}`;
 }
 
 const three = new Intl.NumberFormat("en", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });

@@ -1,29 +1,40 @@
+/** Vega's level of messages without warnings: it warns of each kind of mark that a series has none of. */
+const ERRORS = 1;
+
 /** The series that is open, what is seen of it, and the run that is looked at. */
 class Opened {
   /** @param {Nights} nights */
   constructor(nights) {
     this.nights = nights;
     this.box = one(document, "#series", HTMLElement);
-    this.plot = one(this.box, ".plot.ratios", HTMLElement);
-    this.timed = one(this.box, ".plot.seconds", HTMLElement);
+    this.plot = one(this.box, ".plot", HTMLElement);
     this.along = one(this.box, "[name=along]", HTMLSelectElement);
     this.shown = one(this.box, "[name=shown]", HTMLSelectElement);
+    this.charts = JSON.parse(one(document, "#charts", HTMLElement).textContent ?? "");
     this.series = nights.series[0];
-    /** @type {View} */
-    this.view = viewOf(nights, this.series, "date");
+    /** @type {number[]} the places of its points */
+    this.at = [];
+    /** @type {Span} */
+    this.span = { from: 0, to: 1 };
     this.point = this.series.runs.length - 1;
-    /** @type {Frame | null} */
-    this.frame = null;
-    /** @type {number | null} where a drag began */
-    this.dragged = null;
+    /** @type {any} Vega's view of the chart */
+    this.view = null;
+    /** The chart that was asked for last, and the one before it, which is finished first. */
+    this.wanted = 0;
+    this.drawing = Promise.resolve();
     this.#listen();
+  }
+
+  /** @returns {Along} */
+  get axis() {
+    return this.along.value === "run" ? "run" : "date";
   }
 
   /** @param {Series} series */
   open(series) {
     this.series = series;
     this.point = series.runs.length - 1;
-    const { box, nights } = this;
+    const { box } = this;
     one(box, "h2", HTMLElement).textContent = series.name;
     const told = one(box, "[data-slot=told]", HTMLElement);
     told.textContent = series.told;
@@ -33,24 +44,64 @@ class Opened {
       : "";
     this.#listed();
     this.#runs();
-    this.#all();
+    this.#anew();
   }
 
-  /** Everything of the series, or as many runs of it as are chosen. */
-  #all() {
-    const along = this.along.value === "run" ? "run" : "date";
-    this.view = viewOf(this.nights, this.series, along, Number(this.shown.value) || Infinity);
-    this.draw();
+  /** Draw the series from its first run, or as many runs of it as are chosen. */
+  #anew() {
+    this.at = places(this.nights, this.series, this.axis);
+    this.span = spanOf(this.at, this.axis, Number(this.shown.value) || Infinity);
+    this.#draw();
   }
 
-  draw() {
-    const { nights, series, view } = this;
-    const width = Math.max(280, this.plot.clientWidth);
-    const { picture, frame } = ratios(nights, series, view, width);
-    this.frame = frame;
-    this.plot.replaceChildren(picture);
-    this.timed.replaceChildren(seconds(nights, series, view, width).picture);
+  /** Draw what is seen of the series, as wide as the page is. */
+  #draw() {
+    const wanted = (this.wanted += 1);
+    this.drawing = this.drawing.then(() => (wanted === this.wanted ? this.#drawn() : undefined));
+  }
+
+  async #drawn() {
+    const { nights, series, at, span, plot, axis } = this;
+    const datasets = rows(nights, series, axis, at);
+    const values = {
+      ...ranges(nights, series, at, span),
+      selected: this.point,
+      dates: places(nights, series, "date"),
+      breaks: labeled(datasets.breaks),
+      notes: labeled(datasets.notes),
+    };
+    const chart = this.charts.along[axis];
+    const width = Math.max(280, plot.clientWidth) - this.charts.beside;
+    this.view?.finalize();
+    // inside of the slider, as Vega gives its place another role
+    const place = one(plot, "div", HTMLElement);
+    this.view = await embed(place, {
+      ...chart,
+      vconcat: chart.vconcat.map((/** @type {object} */ part) => ({ ...part, width })),
+      datasets,
+      params: Object.entries(values).map(([name, value]) => ({ name, value })),
+    }, { tooltip: false, logLevel: ERRORS });
+    plot.dataset.drawn = String(plot.clientWidth);
+    if (!this.view) {
+      place.textContent = plot.dataset.none ?? "";
+    }
+    this.view?.addSignalListener("zoom", (/** @type {string} */ _, /** @type {{ at?: number[] }} */ zoom) => {
+      const [from, to] = zoom.at ?? [this.span.from, this.span.to];
+      if (Number(from) !== this.span.from || Number(to) !== this.span.to) {
+        this.span = { from: Number(from), to: Number(to) };
+        // Vega takes no signals while it calls this
+        queueMicrotask(() => this.#set(ranges(nights, this.series, this.at, this.span)));
+      }
+    });
     this.#look();
+  }
+
+  /** @param {Record<string, unknown>} signals values of the chart */
+  #set(signals) {
+    for (const [name, value] of Object.entries(signals)) {
+      this.view?.signal(name, value);
+    }
+    this.view?.runAsync();
   }
 
   /** What is said of the run that is looked at, and where it stands. */
@@ -60,12 +111,7 @@ class Opened {
     plot.setAttribute("aria-valuemax", String(series.runs.length));
     plot.setAttribute("aria-valuenow", String(point + 1));
     plot.setAttribute("aria-valuetext", this.#lines(point).map((each) => each.join(" ")).join(", "));
-    plot.querySelector(".looked")?.remove();
-    const value = series.ratio[point];
-    const at = places(this.nights, series, this.view.along)[point];
-    if (this.frame && value !== null && at >= this.view.from && at <= this.view.to) {
-      plot.firstElementChild?.append(shape("circle", { class: "looked", cx: this.frame.x(at), cy: this.frame.y(value), r: 7 }));
-    }
+    this.#set({ selected: point });
   }
 
   /**
@@ -133,59 +179,37 @@ class Opened {
 
   #listen() {
     const { plot, box } = this;
-    this.along.addEventListener("change", () => this.#all());
-    this.shown.addEventListener("change", () => this.#all());
+    this.along.addEventListener("change", () => this.#anew());
+    this.shown.addEventListener("change", () => this.#anew());
     for (const button of box.querySelectorAll("[data-move]")) {
       button.addEventListener("click", () => this.#move(/** @type {HTMLElement} */ (button).dataset.move ?? ""));
     }
     plot.addEventListener("keydown", (event) => this.#key(event));
     plot.addEventListener("pointermove", (event) => this.#pointed(event));
     plot.addEventListener("pointerleave", (event) => tell(null, event, null, null));
-    plot.addEventListener("pointerdown", (event) => {
-      if (event.button === 0 && event.pointerType !== "touch") {
-        this.dragged = this.#there(event);
-        plot.setPointerCapture(event.pointerId);
-      }
-    });
-    plot.addEventListener("pointerup", (event) => this.#released(event));
     plot.addEventListener("dblclick", () => this.#move("all"));
+    // the pointer may have left the plot by then
+    addEventListener("pointerup", () => this.#released());
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let soon;
     addEventListener("resize", () => {
       clearTimeout(soon);
-      soon = setTimeout(() => this.draw(), 150);
+      soon = setTimeout(() => this.#draw(), 150);
     });
-  }
-
-  /**
-   * @param {MouseEvent} event
-   * @returns {number} where that is along the horizontal axis
-   */
-  #there(event) {
-    const frame = /** @type {Frame} */ (this.frame);
-    const { from, to } = this.view;
-    const x = event.clientX - this.plot.getBoundingClientRect().left + this.plot.scrollLeft;
-    const share = (x - frame.left) / (frame.right - frame.left);
-    return from + Math.min(1, Math.max(0, share)) * (to - from);
   }
 
   /** @param {PointerEvent} event */
   #pointed(event) {
-    const there = this.#there(event);
-    if (this.dragged !== null) {
+    if (!this.view || this.view.signal("brush").at) {
       tell(null, event, null, null);
-      const frame = /** @type {Frame} */ (this.frame);
-      const ends = [this.dragged, there].map(frame.x).sort((one, other) => one - other);
-      this.plot.querySelector(".chosen")?.remove();
-      this.plot.firstElementChild?.append(
-        shape("rect", { class: "chosen", x: ends[0], width: ends[1] - ends[0], y: frame.top, height: frame.bottom - frame.top }),
-      );
       return;
     }
-    const at = places(this.nights, this.series, this.view.along);
+    const { at, span } = this;
+    const x = event.clientX - this.plot.getBoundingClientRect().left - this.view.origin()[0];
+    const there = Number(this.view.scale("x").invert(x));
     let nearest = -1;
     for (let point = 0; point < at.length; point += 1) {
-      if (at[point] >= this.view.from && at[point] <= this.view.to && (nearest < 0 || Math.abs(at[point] - there) < Math.abs(at[nearest] - there))) {
+      if (at[point] >= span.from && at[point] <= span.to && (nearest < 0 || Math.abs(at[point] - there) < Math.abs(at[nearest] - there))) {
         nearest = point;
       }
     }
@@ -197,15 +221,15 @@ class Opened {
     tell(null, event, null, Object.fromEntries(this.#lines(nearest)));
   }
 
-  /** @param {PointerEvent} event */
-  #released(event) {
-    const began = this.dragged;
-    this.dragged = null;
-    this.plot.querySelector(".chosen")?.remove();
-    const frame = this.frame;
-    const ended = frame && this.#there(event);
-    if (began !== null && frame && ended !== null && Math.abs(frame.x(began) - frame.x(ended)) > 8) {
-      this.#see(Math.min(began, ended), Math.max(began, ended));
+  /** See the part that was chosen by a drag. */
+  #released() {
+    const chosen = this.view?.signal("brush").at;
+    if (chosen) {
+      const [from, to] = chosen.map(Number);
+      const x = this.view.scale("x");
+      if (x(to) - x(from) > 8) {
+        this.#see(from, to);
+      }
     }
   }
 
@@ -229,21 +253,22 @@ class Opened {
 
   /** The run that is looked at is seen. */
   #follow() {
-    const at = places(this.nights, this.series, this.view.along)[this.point];
-    const { from, to } = this.view;
+    const at = this.at[this.point];
+    const { from, to } = this.span;
     if (at < from || at > to) {
       const half = (to - from) / 2;
       this.#see(at - half, at + half);
     }
     this.#look();
     const box = this.plot.getBoundingClientRect();
-    const x = box.left + (this.frame?.x(at) ?? 0);
+    const x = box.left + (this.view ? this.view.origin()[0] + this.view.scale("x")(at) : 0);
     tell(null, new MouseEvent("pointermove", { clientX: x, clientY: box.top + box.height / 2 }), null, Object.fromEntries(this.#lines(this.point)));
   }
 
   /** @param {string} how */
   #move(how) {
-    const { from, to } = this.view;
+    const { from, to } = this.span;
+    const all = spanOf(this.at, this.axis);
     const [length, centre] = [to - from, (from + to) / 2];
     switch (how) {
       case "closer":
@@ -256,7 +281,7 @@ class Opened {
         return this.#see(from + length / 2, to + length / 2);
       default:
         this.shown.value = "";
-        return this.#all();
+        return this.#see(all.from, all.to);
     }
   }
 
@@ -267,13 +292,11 @@ class Opened {
    * @param {number} to
    */
   #see(from, to) {
-    const { along } = this.view;
-    const all = viewOf(this.nights, this.series, along);
-    const least = along === "run" ? 1 : 5 * MINUTE;
+    const all = spanOf(this.at, this.axis);
+    const least = this.axis === "run" ? 1 : 5 * MINUTE;
     const length = Math.min(Math.max(to - from, least), all.to - all.from);
-    const centre = (from + to) / 2;
-    const start = Math.min(Math.max(centre - length / 2, all.from), all.to - length);
-    this.view = { along, from: start, to: start + length };
-    this.draw();
+    const start = Math.min(Math.max((from + to - length) / 2, all.from), all.to - length);
+    this.span = { from: start, to: start + length };
+    this.#set({ ...ranges(this.nights, this.series, this.at, this.span), zoom_at: [start, start + length] });
   }
 }

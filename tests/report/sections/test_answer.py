@@ -307,7 +307,7 @@ def test_what_must_be_known_to_believe_it_stands_beside_it():
     told = answer.conditions(results())
     assert told.startswith("Measured in 5 rounds of fresh processes, pinned to 1 core (CPU 0), on Some CPU.")
     assert "A difference of less than 3 % counts as none." in told
-    assert "Whether other processes disturbed a round is not known" in told
+    assert "Interference is unknown" in told
 
 
 def test_a_run_of_older_rules_says_so():

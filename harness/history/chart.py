@@ -1,0 +1,267 @@
+"""The chart of one series as Vega-Lite: its ratios above its times, over dates or over runs.
+
+The page has one specification for all series. templates/html/history/chart.js adds the rows and the values of the
+series that is open, and the page's style sheet colors the marks by the names of their layers.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from harness.report.charts.layout import BLUE, FAINT, INK, VERMILION, Specification
+from harness.report.html.charts import PAGE_CONFIG
+
+#: The horizontal axis: the date of each run, or its place in the series.
+Along = Literal["date", "run"]
+
+#: Pixels: the heights of both plots, and what is left and right of them.
+RATIOS, TIMES, LEFT, RIGHT = 300, 110, 56, 24
+
+#: A part of a series with more points than this is drawn without dots.
+DOTS = 300
+
+#: Title of the plot of times.
+TITLE = "time per step (not searched for changes)"
+
+#: The font size of all labels, in pixels.
+FONT = 12
+
+#: Number of ticks of the axis of ratios, and of the axis of times.
+_RATIO_TICKS, _TIME_TICKS = 8, 4
+
+#: The axis of a wide chart has more labels.
+_TICKS = {"expr": "max(2, range('x')[1] / 100)"}
+
+#: Dates as in the rest of the page. The first label of an axis has what the others leave out.
+_DATE = (
+    "span > 2.5e10 ? utcFormat(datum.value, '%b %Y') "
+    ": span > 6e8 ? utcFormat(datum.value, datum.index === 0 ? '%-d %b %Y' : '%-d %b') "
+    ": utchours(datum.value) + utcminutes(datum.value) === 0 ? utcFormat(datum.value, '%-d %b') "
+    ": utcFormat(datum.value, (datum.index === 0 ? '%-d %b, ' : '') + (utcseconds(datum.value) ? '%H:%M:%S' : '%H:%M'))"
+).replace("span", "(domain('x')[1] - domain('x')[0])")
+
+#: The date of a run.
+_RUN = "datum.value % 1 ? '' : utcFormat(dates[datum.value], datum.index === 0 ? '%-d %b %Y' : '%-d %b')"
+
+
+def _decimals(span: str, ticks: int) -> str:
+    """Return the expression of a format with as many decimals as `ticks` round numbers in a span need."""
+    return f"',.' + max(0, ceil(-log(({span}) / {ticks}) / LN10)) + 'f'"
+
+
+#: On an axis of more than a decade, a tick with this first digit has neither label nor grid.
+_IS_BETWEEN = "high > 12 * low && indexof('125', substring(format(datum.value, 'e'), 0, 1)) < 0"
+
+_RATIO = (
+    f"{_IS_BETWEEN} ? '' : high > 12 * low ? format(datum.value, ',.3~r') + '×' "
+    f": format(datum.value, {_decimals('high - low', _RATIO_TICKS)}) + '×'"
+)
+
+#: The longest time decides on the unit.
+_SECONDS = " : ".join(
+    f"{condition}format(datum.value * {factor}, {_decimals(f'(most - least) * {factor}', _TIME_TICKS)}) + ' {unit}'"
+    for condition, factor, unit in (("most >= 1 ? ", "1", "s"), ("most >= 1e-4 ? ", "1e3", "ms"), ("", "1e6", "µs"))
+)
+
+#: Runs are connected as long as they may be compared.
+_SEGMENTS = {"detail": {"field": "segment", "type": "nominal"}}
+
+
+def specifications() -> Mapping[Along, Specification]:
+    """Return the chart over dates and over runs, as Vega-Lite without data and width."""
+    return {"date": _specification("date"), "run": _specification("run")}
+
+
+def _specification(along: Along) -> Specification:
+    return {
+        "config": PAGE_CONFIG,
+        "vconcat": [_ratios(along), _times(along)],
+        "resolve": {"scale": {"x": "shared"}},
+        "bounds": "flush",
+        "spacing": 66,
+    }
+
+
+def _ratios(along: Along) -> Specification:
+    """Return the upper plot: levels, breaks and notes, ratios with their intervals, and changes."""
+    scale = {"type": "log", **_ends("low", "high")}
+    axis = _vertical(_RATIO, _RATIO_TICKS)
+    axis["gridOpacity"] = {"condition": {"test": _IS_BETWEEN, "value": 0}, "value": 1}
+
+    def y(field: str) -> Specification:
+        return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
+
+    x, at = _horizontal(along, "start"), _horizontal(along, "at")
+    level = {"x": x, "x2": {"field": "end"}}
+    interval = {"y": y("low"), "y2": {"field": "high"}}
+    color = _by("moved", {"slower": VERMILION, "faster": BLUE})
+    tip = _by("moved", {"slower": "triangle-up", "faster": "triangle-down"})
+    has_room = "scale('x', datum.at) > 7 * length(datum.size) + 12"
+    return {
+        "height": RATIOS,
+        # breaks, notes and dates have an axis each
+        "resolve": {"axis": {"x": "independent"}},
+        "layer": [
+            _layer("zone", "levels", "rect", {}, **level, **interval),
+            _layer("level", "levels", "rule", {"strokeDash": [2, 3]}, **level, y=y("level")),
+            _flags("breaks", at, y("low"), tick=4),
+            _flags("notes", at, y("low"), tick=20),
+            _layer("band", "points", "area", {}, x=at, **interval, **_SEGMENTS),
+            {
+                **_layer("course", "points", "line", {}, x={**at, "axis": _axis(along)}, y=y("ratio"), **_SEGMENTS),
+                "params": [_zoom(), _brush()],
+            },
+            _dots("dots", x=at, y=y("ratio")),
+            _layer(
+                "change",
+                "changes",
+                "rule",
+                {"strokeWidth": 2.5},
+                x=at,
+                y=y("before"),
+                y2={"field": "after"},
+                color=color,
+            ),
+            _layer(
+                "tip",
+                "changes",
+                "point",
+                # the tip of the triangle is at the level
+                {"filled": True, "opacity": 1, "size": 110, "yOffset": {"expr": "datum.moved === 'slower' ? 5 : -5"}},
+                x=at,
+                y=y("after"),
+                color=color,
+                shape=tip,
+            ),
+            _layer(
+                "size",
+                "changes",
+                "text",
+                {
+                    "fontSize": 13,
+                    "fontWeight": 600,
+                    "align": {"expr": f"{has_room} ? 'right' : 'left'"},
+                    "dx": {"expr": f"{has_room} ? -10 : 10"},
+                },
+                x=at,
+                y=y("middle"),
+                text={"field": "size"},
+            ),
+            _points("selected", "datum.point === selected", {"size": 150, "color": INK}, x=at, y=y("ratio")),
+        ],
+    }
+
+
+def _times(along: Along) -> Specification:
+    """Return the lower plot."""
+    x = {**_horizontal(along, "at"), "axis": _axis(along)}
+    y = {"field": "seconds", "type": "quantitative", "scale": {"zero": False, **_ends("least", "most")}}
+    y["axis"] = _vertical(_SECONDS, _TIME_TICKS)
+    return {
+        "height": TIMES,
+        "title": {"text": TITLE, "color": FAINT, "fontSize": 13, "fontWeight": "normal", "offset": 8},
+        "layer": [
+            _layer("times", "points", "line", {"color": FAINT, "strokeWidth": 1.25}, x=x, y=y, **_SEGMENTS),
+            _dots("timed", x=x, y=y),
+        ],
+    }
+
+
+# Marks.
+
+
+def _layer(name: str, data: str, mark: str, style: Mapping[str, Any], **encoding: Any) -> Specification:
+    """Return marks, one per row of `data`."""
+    styled = {"type": mark, "clip": True, **style}
+    return {"name": name, "data": {"name": data}, "mark": styled, "encoding": encoding}
+
+
+def _points(name: str, shown: str, style: Mapping[str, Any], **encoding: Any) -> Specification:
+    """Return marks for the runs for which the expression `shown` holds."""
+    mark = {"type": "point", "clip": True, "strokeWidth": 1.5, "opacity": 1, **style}
+    filtered = [{"filter": shown}]
+    return {"name": name, "data": {"name": "points"}, "transform": filtered, "mark": mark, "encoding": encoding}
+
+
+def _dots(name: str, **encoding: Any) -> Specification:
+    # only these are filtered: for each run that a line loses, Vega draws the whole line again
+    shown = f"visible <= {DOTS} && inrange(datum.at, [from, to])"
+    style = {"filled": True, "size": {"expr": "visible > 100 ? 14 : 40"}, "strokeWidth": 0}
+    return _points(name, shown, style, **encoding)
+
+
+def _flags(kind: Literal["breaks", "notes"], x: Specification, y: Specification, tick: int) -> Specification:
+    """Return the lines of breaks or of notes, with their labels above the plot; a label that has no room is hidden."""
+    axis = {
+        "orient": "top",
+        "values": {"expr": f"{kind}.places"},
+        "labelExpr": f"{kind}.labels[indexof({kind}.places, +datum.value)]",
+        "labelOverlap": "greedy",
+        "labelFlush": False,
+        "labelFontSize": FONT,
+        "labelFontWeight": "bold",
+        "labelPadding": 3,
+        "tickSize": tick,
+        "tickDash": [1, 3] if kind == "notes" else [1, 0],
+        "title": None,
+        "grid": False,
+        "domain": False,
+    }
+    dash = _by("kind", {"cut": [1, 0], "mark": [5, 4], "note": [1, 3]})
+    # Vega-Lite makes an invalid chart if two layers with an axis have no vertical field
+    ends = [{"calculate": "low", "as": "low"}, {"calculate": "high", "as": "high"}]
+    across = {"y": y, "y2": {"field": "high"}}
+    layer = _layer(kind, kind, "rule", {"color": FAINT}, x={**x, "axis": axis}, **across, strokeDash=dash)
+    return {**layer, "transform": ends}
+
+
+# Channels.
+
+
+def _by(field: str, values: Mapping[str, Any]) -> Specification:
+    scale = {"domain": list(values), "range": list(values.values())}
+    return {"field": field, "type": "nominal", "scale": scale, "legend": None}
+
+
+def _ends(first: str, last: str) -> Specification:
+    """Return a scale's domain: between the values of two parameters."""
+    return {"domainMin": {"expr": first}, "domainMax": {"expr": last}, "nice": False}
+
+
+def _horizontal(along: Along, field: str) -> Specification:
+    is_date = along == "date"
+    scale = {**({"type": "utc"} if is_date else {"zero": False}), **_ends("from", "to")}
+    return {"field": field, "type": "temporal" if is_date else "quantitative", "scale": scale, "axis": None}
+
+
+def _axis(along: Along) -> Specification:
+    label = {"labelExpr": _DATE} if along == "date" else {"labelExpr": _RUN, "tickMinStep": 1}
+    return {"title": None, "grid": False, "labelFontSize": FONT, "labelSeparation": 8, "tickCount": _TICKS, **label}
+
+
+def _vertical(label: str, ticks: int) -> Specification:
+    """Return a vertical axis that is as wide as any other."""
+    width = {"minExtent": LEFT, "maxExtent": LEFT}
+    plain = {"title": None, "domain": False, "ticks": False}
+    return {**width, **plain, "labelExpr": label, "tickCount": ticks, "labelFontSize": FONT, "labelColor": FAINT}
+
+
+# Selections. A drag chooses a part; with Shift it moves the plot. A pinch, or Ctrl and the wheel, zooms.
+
+
+def _zoom() -> Specification:
+    drag = "[pointerdown[event.shiftKey], window:pointerup] > window:pointermove!"
+    select = {
+        "type": "interval",
+        "encodings": ["x"],
+        "translate": drag,
+        "zoom": "wheel![event.ctrlKey]",
+        "clear": False,
+    }
+    return {"name": "zoom", "bind": "scales", "select": select}
+
+
+def _brush() -> Specification:
+    start = "pointerdown[!event.shiftKey && event.button === 0 && event.pointerType !== 'touch']"
+    drag = f"[{start}, window:pointerup] > window:pointermove!"
+    select = {"type": "interval", "encodings": ["x"], "on": drag, "translate": False, "zoom": False}
+    return {"name": "brush", "select": {**select, "clear": "window:pointerup"}}
