@@ -12,7 +12,7 @@ from harness.model.errors import CannotRunHereError
 
 
 def archive(*members: tuple[str, bytes | str | int]) -> io.BytesIO:
-    """An archive of files with a content. A text makes a member a link to it, and a number states a size."""
+    """Make an archive of files with a content. A text makes a member a link to it, and a number states a size."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
         for name, content in members:
