@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from harness.history.alarm import LABEL
 from harness.history.index import History
 from harness.history.states import findings
 from harness.history.summary import of as summary_of
-from harness.model.history import Decision
+from harness.model.history import Decision, Key
 from harness.model.run import Machine, Stop, StopReason
 from tests.cli.conftest import BAKE, SCENARIO, stored
 from tests.factories import cells, rounds, run
@@ -162,6 +162,22 @@ def again(work, tmp_path):
     }  # fmt: skip
     script = [".github/nightly/history", "history"]
     return subprocess.run(script, cwd=work, env=environ, capture_output=True, text=True, check=False)
+
+
+def test_decisions_that_cannot_be_read_stay_off_the_branch(night, remote, tmp_path):
+    night(1)
+    work = tmp_path / "night-1" / "jobs" / "history" / "work"
+    key = Key("m", "s", "cpu", (), "e", "r")
+    decision = Decision(key, "2026", (), True, "run", "2026-11-25T04:10:00+00:00", 1.2, 1.1, 1.3)
+    good = json.dumps(asdict(decision))
+    for name, text in {"good": good, "other": '{"key": 1}', "x": "not JSON", "deep": "[" * 9999}.items():
+        (work / "artifacts" / name).mkdir(parents=True)
+        (work / "artifacts" / name / "decisions.jsonl").write_text(text)
+    done = again(work, tmp_path)
+    assert done.returncode == 1
+    for name in ("other", "x", "deep"):
+        assert f"::error::artifacts/{name}/decisions.jsonl is left out" in done.stdout
+    assert git(remote, "show", "harness-history:decisions.jsonl").strip() == good
 
 
 def test_a_machine_that_fails_is_told_and_the_others_numbers_are_kept(night, remote, project):

@@ -170,9 +170,16 @@ def change(logs: Floats) -> float:
 
 def parts(logs: Floats, count: int = PARTS) -> Floats:
     """Return the logs of seconds per step of at most ten parts of a launch's samples (at least one), in order."""
-    ends = np.linspace(0.0, logs.size, min(count, logs.size) + 1).round().astype(np.intp)
+    starts, lengths = _cuts(logs.size, min(count, logs.size))
     rates = np.exp(logs - logs[0])
-    return np.asarray(np.log(np.add.reduceat(rates, ends[:-1]) / np.diff(ends)) + logs[0])
+    return np.asarray(np.log(np.add.reduceat(rates, starts) / lengths) + logs[0])
+
+
+@lru_cache(maxsize=1024)
+def _cuts(size: int, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return where each of `count` parts of `size` samples starts, and its number of samples."""
+    ends = np.linspace(0.0, size, count + 1).round().astype(np.intp)
+    return ends[:-1], np.diff(ends)
 
 
 def _is_beyond(values: Sequence[float], margin: float) -> bool:

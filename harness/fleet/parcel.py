@@ -2,18 +2,28 @@
 
 import hashlib
 import io
+import shutil
 import tarfile
+import tempfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import IO
 
 from harness import DISTRIBUTION, shipped
 from harness.catalog.project import Project
 from harness.catalog.scenarios import load_scenario
+from harness.model.errors import CannotRunHereError
 from harness.session.request import EVENLY, Request
+from harness.store.folder import LAUNCHES_MOST, RUN_MOST
 
 #: The parts of a project that are sent.
 _PROJECT = ("docker-bake.hcl", "images", "scenarios", "templates")
+
+#: Limits of an unpacked archive, and of two files in it: number of files, bytes, and parts of a path.
+MOST_FILES, MOST_BYTES, MOST_DEEP = 1_000_000, 2 * LAUNCHES_MOST, 32
+MOST_OF_FILE = {"run.json": RUN_MOST, "launches.jsonl": LAUNCHES_MOST}
 
 #: Shell variables with the folders of the harness and the project in an unpacked parcel.
 ENVIRON = {"PYTHONPATH": "$PWD/code", "HARNESS_PROJECT": "$PWD/project"}
@@ -32,11 +42,43 @@ class Parcel:
         return hashlib.sha256(self.archive + "\n".join(self.packages).encode()).hexdigest()[:16]
 
 
-def unpack(archive: bytes, folder: Path) -> None:
-    """Write the plain files of an archive (gzip) into a folder, which is made."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
-        tar.extractall(folder, [each for each in tar if each.isfile() or each.isdir()], filter="data")
+def unpack(archive: IO[bytes], folder: Path) -> None:
+    """Write the plain files of an archive (gzip) into a new folder, which exists only if all of them are written.
+
+    The archive may be another machine's. Raises CannotRunHereError for one that is corrupt, or beyond the limits of a
+    received folder, and if the folder can't be written.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(dir=folder.parent.parent, prefix=".unpacking-"))
+    part = beside / "unpacked"
+    try:
+        part.mkdir()
+        try:
+            with tarfile.open(fileobj=archive, mode="r|gz") as tar:
+                _extract(tar, part)
+        except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError) as error:
+            raise CannotRunHereError(f"The received archive can't be unpacked: {error}.") from None
+        if folder.exists():
+            raise CannotRunHereError(f"The received archive isn't unpacked: {folder} exists.")
+        part.rename(folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _extract(tar: tarfile.TarFile, folder: Path) -> None:
+    """Extract members in order. Raises ValueError at the first one beyond a limit, and what tarfile raises."""
+    files = size = 0
+    for member in tar:
+        files, size = files + 1, size + member.size
+        place, name = PurePosixPath(member.name), f"{member.name[:100]!a}"
+        if files > MOST_FILES:
+            raise ValueError(f"it has more than {MOST_FILES:,} files")
+        if size > MOST_BYTES or member.size > MOST_OF_FILE.get(place.name, MOST_BYTES):
+            raise ValueError(f"it is too large at {name}")
+        if len(place.parts) > MOST_DEEP:
+            raise ValueError(f"{name} is more than {MOST_DEEP} folders deep")
+        if member.isfile() or member.isdir():
+            tar.extract(member, folder, filter="data")
 
 
 def packed(request: Request) -> tuple[Parcel, Request]:

@@ -102,12 +102,11 @@ def _unpacked(archive: bytes, name: str) -> Path:
     if not there.exists():
         make_folder(there.parent)
         part = Path(tempfile.mkdtemp(dir=there.parent))
-        parcel.unpack(archive, part)
-        (part / "runs").mkdir()
-        try:
-            part.rename(there)
-        except OSError:
-            shutil.rmtree(part)
+        parcel.unpack(io.BytesIO(archive), part / "all")
+        (part / "all" / "runs").mkdir()
+        with contextlib.suppress(OSError):  # another task was first
+            (part / "all").rename(there)
+        shutil.rmtree(part)
     return there
 
 
@@ -181,7 +180,7 @@ class RayExecutor:
             except self._ray.exceptions.RayError as error:
                 return Exit.DEFECT, _first_line(error)
             if code not in (Exit.CANNOT_RUN_HERE, Exit.USAGE):
-                parcel.unpack(run, into)
+                parcel.unpack(io.BytesIO(run), into)
                 return code, told
             if node not in self._refused:
                 self._refused[node] = told

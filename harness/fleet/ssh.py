@@ -10,10 +10,12 @@ import secrets
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.files import CHUNK
 from harness.fleet import parcel
 from harness.fleet.parcel import Parcel
 from harness.fleet.shell import ShellCommand, script
@@ -127,7 +129,22 @@ class SshExecutor:
     def _fetch(self, place: str, into: Path) -> None:
         """Copy the files in `place` there to here, and remove them there."""
         where = f"{self._folder}/{place}"
-        data = self._call(f"test -d {where} && tar -czf - -C {where} . || true")
-        if data:
-            parcel.unpack(data, into)
-            self._call(f"rm -rf {where}")
+        if not self._call(f"test -d {where} && echo there || true"):
+            return
+        command = self._host.ssh(f"tar -czf - -C {where} .")
+        sent = 0
+        with tempfile.TemporaryFile() as archive:
+            with subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            ) as sending:
+                assert sending.stdout
+                while sent <= parcel.MOST_BYTES and (chunk := sending.stdout.read(CHUNK)):
+                    sent += archive.write(chunk)
+                if sent > parcel.MOST_BYTES:
+                    sending.kill()
+            # an archive that is cut off between two files is one that can be read
+            if sending.returncode:
+                raise CannotRunHereError(f"The run in ~/{where} could not be fetched: exit code {sending.returncode}.")
+            archive.seek(0)
+            parcel.unpack(archive, into)
+        self._call(f"rm -rf {where}")

@@ -275,7 +275,7 @@ def _bounded(text: str, most: int) -> str:
 def read_issues(path: Path) -> list[Issue]:
     """Return the issues in a file that `gh issue list --json` wrote, with the fields LISTED. Raises UsageError."""
     try:
-        documents = json.loads(read_text(path))
+        documents = parse_json(read_text(path))
         if not isinstance(documents, list):
             raise TypeError
         return [_issue(each) for each in documents]

@@ -131,7 +131,7 @@ class _DuckDB:
             try:
                 make_folder(self._path.parent)
                 if self.may_create and not self._path.exists():
-                    # its first pages alone are no database: a full disk, or `kill -9`, would leave them
+                    # DuckDB writes page by page: a full disk, or `kill -9`, leaves a file that it can't open
                     with creating(self._path) as part:
                         duckdb.connect(str(part)).close()
                 found.append(duckdb.connect(str(self._path), read_only=not self.may_create))
