@@ -11,7 +11,13 @@ from tests.browser.conftest import Opener
 pytestmark = pytest.mark.browser
 
 #: Pages with a picture, code, tables, alerts, and folded parts.
-PAGES = ["index.html", "docs/tutorial.html", "docs/examples/headline/report.html", "search.html"]
+PAGES = [
+    "index.html",
+    "docs/tutorial.html",
+    "docs/reference/cli.html",
+    "docs/examples/headline/report.html",
+    "search.html",
+]
 
 
 def serious(page: Page) -> list[str]:
