@@ -1,5 +1,6 @@
 # `make matrix` measures and reports, `make test` runs the tests; each sets up all it needs first.
 # ARGS goes to the command: make matrix ARGS="--suite seed --rounds 10"
+# HISTORY_PAGE is a page of `harness history report`, for the site: make docs HISTORY_PAGE=history.html
 # WHEELS is a folder that all packages come from in place of the network: make matrix WHEELS=pack/wheels
 
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \

@@ -34,6 +34,9 @@ highlight_language = "text"
 html_theme = "furo"
 html_title = "harness"
 html_static_path = ["static"]
+#: The page of the nightly runs, which `harness history report` wrote: `make docs HISTORY_PAGE=history.html`.
+HISTORY_PAGE = os.environ.get("HISTORY_PAGE", "")
+html_extra_path = [str(ROOT / HISTORY_PAGE)] if HISTORY_PAGE else []
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_copy_source = False
@@ -147,8 +150,14 @@ def _depth(section: nodes.Node) -> int:
     return 1 + _depth(section.parent) if isinstance(section.parent, nodes.section) else 1
 
 
-def label_headings(app: Sphinx, page: str, template: str, context: dict[str, Any], document: Any) -> None:
-    """Give the headings of the navigation a level, which Sphinx doesn't."""
+def complete_navigation(app: Sphinx, page: str, template: str, context: dict[str, Any], document: Any) -> None:
+    """Add the page of the nightly runs, and give the headings of the navigation a level, which Sphinx doesn't."""
+    if HISTORY_PAGE:
+        address = context["pathto"](Path(HISTORY_PAGE).name, 1)
+        context["furo_navigation_tree"] += (
+            '<p class="caption" role="heading"><span class="caption-text">Nightly runs</span></p>'
+            f'<ul><li class="toctree-l1"><a class="reference" href="{address}">History</a></li></ul>'
+        )
     for key in ("furo_navigation_tree", "toc"):
         context[key] = context.get(key, "").replace('role="heading"', 'role="heading" aria-level="2"')
 
@@ -162,7 +171,7 @@ def copy_home(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     """Connect the functions above."""
     app.connect("source-read", read_source)
-    app.connect("html-page-context", label_headings, priority=900)
+    app.connect("html-page-context", complete_navigation, priority=900)
     app.connect("build-finished", copy_home)
     app.add_transform(FileLinks)
     app.add_transform(FlatExamples)
