@@ -27,7 +27,7 @@ _INTRO = """# CLI reference
 
 This page lists every command with all its options, as `harness COMMAND --help` shows them. In a
 clone, the command is `.venv/bin/harness`. For more examples, see [command examples](commands.md).
-For exit codes, see [exit codes](../dev/contracts.md#exit-codes).
+For exit codes, see [exit codes](run-files.md#exit-codes).
 
 Every command also has the option `-h` or `--help`. `harness --version` prints the version and facts
 about this machine.

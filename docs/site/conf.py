@@ -27,7 +27,7 @@ exclude_patterns = [path.name for path in ROOT.iterdir() if path.is_dir() and pa
 myst_enable_extensions = ["alert"]
 myst_heading_anchors = 6
 #: Syntax of MyST that GitHub shows as text. For example, MyST skips a line that starts with "%".
-myst_disable_syntax = ["myst_line_comment", "myst_block_break", "myst_role"]
+myst_disable_syntax = ["myst_line_comment", "myst_block_break", "myst_target", "myst_role"]
 smartquotes = False
 highlight_language = "text"
 
@@ -57,7 +57,7 @@ SECTIONS = {
 }
 EXAMPLES = "docs/examples/"
 
-_ANCHOR = re.compile(r'^<a id="([^"]+)"></a>$', re.MULTILINE)
+_ANCHOR = re.compile(r'<a id="([^"]+)">')
 
 
 def _repository() -> str:
@@ -90,7 +90,7 @@ def _entry(page: str) -> str:
 
 def read_source(app: Sphinx, page: str, source: list[str]) -> None:
     """Add the navigation to README, and mark pages that are reached from another one."""
-    text = _ANCHOR.sub(r"(\1)=", source[0])
+    text = source[0]
     if page == root_doc:
         text += _navigation()
     elif page.startswith(EXAMPLES):
@@ -98,6 +98,18 @@ def read_source(app: Sphinx, page: str, source: list[str]) -> None:
             text = "# Text of an issue\n" + f"\n{text}".replace("\n### ", "\n## ")
         text = f"---\norphan: true\n---\n{text}"
     source[0] = text
+
+
+class Anchors(SphinxTransform):
+    """Anchors that a page writes as `<a id>`, which links can use like the anchor of a heading."""
+
+    default_priority = 500
+
+    def apply(self, **kwargs: Any) -> None:
+        """Add the anchors of a page to those of its headings."""
+        for node in self.document.findall(nodes.raw):
+            for name in _ANCHOR.findall(node.astext()):
+                self.document.myst_slugs[name] = (node.line, name, "")  # type: ignore[attr-defined]
 
 
 class FileLinks(SphinxTransform):
@@ -173,5 +185,6 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", read_source)
     app.connect("html-page-context", complete_navigation, priority=900)
     app.connect("build-finished", copy_home)
+    app.add_transform(Anchors)
     app.add_transform(FileLinks)
     app.add_transform(FlatExamples)
