@@ -101,12 +101,12 @@ def read_source(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 class Anchors(SphinxTransform):
-    """Anchors that a page writes as `<a id>`, which links can use like the anchor of a heading."""
+    """Anchors of `<a id>` elements. A link can use them like the anchor of a heading."""
 
     default_priority = 500
 
     def apply(self, **kwargs: Any) -> None:
-        """Add the anchors of a page to those of its headings."""
+        """Add these anchors to the anchors of headings."""
         for node in self.document.findall(nodes.raw):
             for name in _ANCHOR.findall(node.astext()):
                 self.document.myst_slugs[name] = (node.line, name, "")  # type: ignore[attr-defined]
