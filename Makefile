@@ -1,10 +1,12 @@
 # `make matrix` measures and reports, `make test` runs the tests; each sets up all it needs first.
 # ARGS goes to the command: make matrix ARGS="--suite seed --rounds 10"
+# HISTORY_PAGE is a page of `harness history report`, for the site: make docs HISTORY_PAGE=history.html
 # WHEELS is a folder that all packages come from in place of the network: make matrix WHEELS=pack/wheels
 
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 BIN := .venv/bin
+SITE := build/site
 ifdef WHEELS
 export HARNESS_WHEELS := $(abspath $(WHEELS))
 OFFLINE := --no-index --find-links $(HARNESS_WHEELS)
@@ -12,7 +14,7 @@ endif
 # written last: an environment without it is begun anew
 READY := .venv/.ready
 
-.PHONY: matrix test lint format bench gpu-check campaign simulate schema examples clean help
+.PHONY: matrix test lint format bench gpu-check campaign simulate schema reference docs examples clean help
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -53,11 +55,20 @@ simulate: $(READY) ## the tables of docs/dev/validation/simulation.md: how often
 schema: $(READY) ## docs/schema, from the dataclasses
 	$(BIN)/python -m tests.schemas
 
+reference: $(READY) ## docs/reference/cli.md, and the names in python-api.md, from the code
+	$(BIN)/python -m tests.reference
+
+# every page is read again, because Sphinx doesn't repeat the warnings of unchanged pages
+docs: $(READY) ## the documentation site in build/site; a warning, such as of a broken link, is an error
+	@$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --fresh-env --write-all \
+		--doctree-dir $(SITE).doctrees --conf-dir docs/site . $(SITE)
+	@echo "Open $(SITE)/index.html in a browser" >&2
+
 examples: $(READY) ## the reports of docs/examples, from the launches stored there; ARGS="NAME results/RUN" stores others
 	$(BIN)/python -m bench.examples $(ARGS)
 
 clean: ## what make made
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv build/site build/site.doctrees .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(READY): requirements.txt images/uv.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "make: the harness needs Python 3.11 or later; none is on the PATH. Name one: make PYTHON=/path/to/python3" >&2; exit 1; }

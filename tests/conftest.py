@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -52,6 +54,25 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
 
 def _tells(report: object) -> TypeGuard[pytest.TestReport]:
     return isinstance(report, pytest.TestReport) and bool(report.user_properties)
+
+
+def make_docs(project: Path, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run `make docs` of this clone on the pages of a project, without the address of a repository."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("GITHUB_", "HARNESS_REPOSITORY"))}
+    own = [f"BIN={Path(sys.executable).parent}", f"SITE={folder}", "-o", ".venv/.ready"]
+    return subprocess.run(
+        ["make", "-f", ROOT / "Makefile", "docs", *own],
+        cwd=project, env={**clean, **environ}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the documentation site, built once."""
+    folder = tmp_path_factory.mktemp("docs") / "site"
+    done = make_docs(ROOT, folder)
+    assert done.returncode == 0, done.stderr
+    return folder
 
 
 @pytest.fixture(autouse=True)

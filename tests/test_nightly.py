@@ -23,6 +23,7 @@ from tests.cli.conftest import BAKE, SCENARIO, stored
 from tests.factories import cells, rounds, run
 from tests.fleet import test_merge as merging
 from tests.github import REPOSITORY, Repository
+from tests.test_site import make_project
 from tests.workflow import Runner
 
 ROOT = Path(__file__).parents[1]
@@ -115,7 +116,7 @@ def test_nights_are_measured_kept_and_told_with_nothing_to_alarm(night, remote, 
     first = night(1)
     assert results(first) == {
         "plan": "success", "measure: cpu hosted": "success", "merge": "success", "history": "success",
-        "alarm": "success",
+        "alarm": "success", "documentation": "success",
     }, "\n".join(each.log for each in first.values())  # fmt: skip
     assert "| cpu | hosted | `-s ways" in first["plan"].summary
     assert "harness report" in first["measure: cpu hosted"].summary
@@ -188,7 +189,7 @@ def test_a_machine_that_fails_is_told_and_the_others_numbers_are_kept(night, rem
     ran = night(1)
     assert results(ran) == {
         "plan": "success", "measure: cpu hosted": "success", "measure: gpu rack": "failure", "merge": "failure",
-        "history": "success", "alarm": "success",
+        "history": "success", "alarm": "success", "documentation": "success",
     }, "\n".join(each.log for each in ran.values())  # fmt: skip
     assert ran["measure: gpu rack"].summary == "### rack measured nothing: exit code 2\n"
     assert "**rack sent no run of the night gpu.**" in ran["merge"].summary
@@ -278,8 +279,8 @@ STEPS = [
     (path.name, step["run"])
     for path in [*WORKFLOWS, *sorted((ROOT / ".github" / "actions").rglob("action.yml"))]
     for job in (yaml.safe_load(path.read_text()).get("jobs") or {"": yaml.safe_load(path.read_text())["runs"]}).values()
-    for step in job["steps"]
-    if "run" in step
+    for step in job.get("steps", [])
+    if "run" in step and not step["run"].startswith("make ")
 ]
 
 
@@ -298,6 +299,30 @@ def test_no_pull_request_starts_what_runs_on_ones_own_machine():
             for job in workflow["jobs"].values():
                 assert job["runs-on"] == "ubuntu-24.04"
                 assert "write" not in json.dumps(job.get("permissions", {}))
+
+
+def test_the_site_is_built_with_the_history_of_the_nights(night, project, remote, tmp_path):
+    branch = tmp_path / "branch"
+    shutil.copytree(ROOT / "docs" / "examples" / "week" / "nights", branch)
+    git(branch, "init", "-q", "-b", "harness-history")
+    git(branch, "add", ".")
+    git(branch, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "A week")
+    git(branch, "push", "-q", str(remote), "harness-history")
+    make_project(project)
+    shutil.copy(ROOT / "Makefile", project)
+    for name in ("requirements.txt", "pyproject.toml", "images/uv.txt"):
+        (project / name).touch()
+    python = project / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    (project / ".venv" / ".ready").touch()
+    ran = night(1, "documentation.yml")
+    assert results(ran) == {"build": "success", "publish": "success"}, ran["build"].log
+    site = tmp_path / "night-1" / "artifacts" / "github-pages"
+    assert "<title>History of 7 runs" in (site / "history.html").read_text()
+    assert re.search(r'href="(\.\./)*history.html"', (site / "index.html").read_text())
+    assert 'href="../../history.html"' in (site / "docs" / "reference" / "page.html").read_text()
 
 
 def test_shares_of_a_night_are_merged_and_a_machine_that_sent_none_is_named(tmp_path, project):

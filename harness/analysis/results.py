@@ -72,12 +72,12 @@ class Results:
 
     @cached_property
     def agreements(self) -> list[Agreement]:
-        """The comparisons that several machines have, table by table."""
+        """How far machines agree, for each comparison that several machines measured."""
         return [each for table in self.all_tables for each in agreements(table)]
 
     @property
     def margin(self) -> float:
-        """The margin of the run's verdicts, on the log scale."""
+        """The margin of the verdicts, on the log scale."""
         return math.log1p(self.run.plan.margin)
 
     @cached_property
@@ -95,7 +95,7 @@ class Results:
 
     @cached_property
     def tables(self) -> list[ScenarioTable]:
-        """A table for each scenario that has a number, in the run's order."""
+        """A table of times and comparisons for each scenario that has a number."""
         return [table for table in tables(self.run, self.found) if table.rows]
 
     @cached_property
@@ -121,12 +121,12 @@ class Results:
 
     @cached_property
     def measured(self) -> Mapping[str, Sequence[Measured]]:
-        """By scenario the cells of its table that have a number, row by row."""
+        """The cells that have a number, by scenario and in the order of the table."""
         none: dict[str, Sequence[Measured]] = {scenario.name: () for scenario in self.run.scenarios}
         return none | {table.scenario.name: measured(table, self.found) for table in self.tables}
 
     def timeline(self, table: ScenarioTable) -> list[Moment]:
-        """The table's launches in the order in which they began."""
+        """Return the launches of a table in the order of their start."""
         return timeline(table, self.launches, self.found)
 
     @cached_property
@@ -143,7 +143,7 @@ class Results:
 
     @property
     def compares(self) -> bool:
-        """Whether anything is set side by side."""
+        """Whether the run has a comparison."""
         return any(head.other for table in self.all_tables for head in table.columns)
 
     @property
@@ -158,7 +158,7 @@ class Results:
 
     @cached_property
     def turns(self) -> Turns | None:
-        """How launches took turns, and what was found of bias in it; None where none did, and of several machines."""
+        """How samples were interleaved, and the resulting bias. None without interleaving or for several machines."""
         if self.machines:
             return None
         values = [value for table in self.tables for row in table.rows for value in row.values]
@@ -175,17 +175,17 @@ class Results:
 
     @cached_property
     def untold_on_device(self) -> Mapping[Cell, str]:
-        """Why it saw nothing, by cell."""
+        """Why TensorFlow's profiler recorded no GPU activity, by cell."""
         return untold(self.launches, self.found)
 
     @cached_property
     def ended(self) -> Endings:
-        """How the run's groups ended."""
+        """How each group ended, for example by its budget."""
         return ended(self.run)
 
     @cached_property
     def samplings(self) -> list[Sampling]:
-        """How launches sampled, group by group."""
+        """The sampling of the launches, by group."""
         return samplings_used(self.run, self._stored, self.found)
 
     @cached_property
@@ -205,7 +205,7 @@ class Results:
 
     @cached_property
     def settings(self) -> list[SettingDifference]:
-        """TensorFlow's settings that differ between compared cells though nobody asked for it."""
+        """TensorFlow settings that differ between compared cells, although the request didn't change them."""
         return [each for table in self.tables for each in differences(table, self.found)]
 
     @cached_property
@@ -225,7 +225,7 @@ class Results:
 
     @cached_property
     def missing(self) -> list[Missing]:
-        """Why cells, or some of their launches, have no number."""
+        """Cells and launches without a number, with the reason."""
         return missing(self.found)
 
     @cached_property

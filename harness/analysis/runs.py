@@ -143,14 +143,14 @@ class _Both:
 
 
 class Pair:
-    """Two runs side by side, and what follows from them: each part computed once. `margin` is a share: 0.03 for 3 %."""
+    """Two compared runs, `first` and `second`. Each part is computed at first access. `margin` is a share."""
 
     def __init__(self, first: Results, second: Results, margin: float) -> None:
         self.first, self.second, self.margin = first, second, margin
 
     @property
     def clock(self) -> Clock:
-        """What both measured."""
+        """The clock of both runs: wall-clock time or CPU time."""
         return self.first.run.plan.clock
 
     @cached_property
@@ -167,7 +167,7 @@ class Pair:
 
     @cached_property
     def machines(self) -> list[Difference]:
-        """The facts by which they are of different machines."""
+        """Facts that show that the machines differ."""
         return machines(self.first.run, self.second.run)
 
     @cached_property

@@ -93,7 +93,13 @@ class Command(_Explained, TyperCommand):
     allow_extra_args = True
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments and options, under the headings of their panels if there are many.
+        """Write the arguments and options, under the headings of their panels if there are many."""
+        for heading, rows in self.list_options(ctx).items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+    def list_options(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+        """Return the names and help texts of arguments and options, by heading.
 
         An option with the same flag as one of a request has that option's metavar and panel, unless it has its own.
         """
@@ -111,10 +117,7 @@ class Command(_Explained, TyperCommand):
             panel = param.rich_help_panel or (option.panel if option else "")
             value = (option.metavar if option else "") or param.name.upper()
             listed[panel if panel and len(records) > _MANY else "Options"].append((_TYPE.sub(f" {value}", name), told))
-        for heading, rows in listed.items():
-            if rows:
-                with formatter.section(heading):
-                    formatter.write_dl(rows)
+        return {heading: rows for heading, rows in listed.items() if rows}
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """What was typed, by the options' names. Raises UsageError for what belongs to none."""

@@ -23,9 +23,9 @@ def clean(
         bool, typer.Option("--caches", help="Also remove the GPU code that drivers compiled, of every run.")
     ] = False,
 ) -> None:
-    """Remove what a killed harness left on this machine.
+    """Remove leftovers of a killed run from this machine.
 
-    That is containers, scratch folders, and locks of GPU clocks. What is of a run that is going on stays.
+    Leftovers are containers, temporary folders and GPU clock locks. Runs that are in progress aren't touched.
     """
     removed, kept = [], []
     identity = Path(run).resolve().name if run else ""

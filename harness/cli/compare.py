@@ -40,9 +40,9 @@ def compare(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON on stdout.")] = False,
 ) -> None:
-    """Say what of RUN_B is faster or slower than in RUN_A.
+    """Compare two runs: show which cells became faster or slower.
 
-    It says what else differs, too.
+    It also shows other differences between the runs.
     """
     from harness.report import changes, escape, terminal  # noqa: PLC0415 - `harness --help` needs none of it
 

@@ -55,9 +55,9 @@ _SCRIPTS = {Shell.BASH: _BASH, Shell.ZSH: _ZSH, Shell.FISH: _FISH}
 
 
 def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:
-    """Print a shell's completion script.
+    """Print the completion script of a shell.
 
-    It completes commands, names, axes and runs.
+    The script completes commands, names, axes and runs.
     """
     typer.echo(_SCRIPTS[shell])
 

@@ -36,9 +36,9 @@ def doctor(  # noqa: PLR0917 - the command's options
     gpus: Annotated[str, typer.Option(help="The GPUs of every launch, such as 0,1; implies --gpu.")] = "",
     json: Annotated[bool, typer.Option("--json", help="Print the score and the checks as JSON on stdout.")] = False,
 ) -> None:
-    """Measure this machine's noise, and check Docker and its GPUs.
+    """Measure the noise of this machine, and check Docker and GPUs.
 
-    It says what to change.
+    For each problem, it shows what to change.
     """
     # first, to report an unknown name at once
     around = session.doctor.surroundings(environments or [], gpu=gpu, gpus=gpus)

@@ -11,7 +11,7 @@ from harness.machine.identity import name_machine
 from harness.model.errors import Exit
 from harness.session.request import AUTO, Request
 
-app = typer.Typer(no_args_is_help=True, help="This machine among others, and its slots.", cls=advice.CommandGroup)
+app = typer.Typer(no_args_is_help=True, help="Name this machine, and check its slots.", cls=advice.CommandGroup)
 
 #: The options of a request that a check sets itself, and those that only apply to a whole run.
 _SETTLED = (
@@ -33,7 +33,7 @@ _SETTLED = (
 @app.command()
 @options.of(Request, without=_SETTLED)
 def check(request: Request) -> None:
-    """Measure how many slots of this machine are safe.
+    """Measure how many slots you can use at the same time.
 
     It measures the interference between runs in several slots, and stores how many slots are safe.
 
@@ -65,7 +65,7 @@ def name(
 ) -> None:
     """Give this machine a name.
 
-    Reports and the history have it from the machine's next run on.
+    Reports and the history show the name, starting with the next run.
     """
     made = name_machine(name)
     typer.echo(f"{made.id} is {made.name}." if made.name else f"{made.id} has no name.")

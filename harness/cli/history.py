@@ -60,7 +60,7 @@ def add(
 
 @app.command(name="list")
 def list_runs(json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False) -> None:
-    """List the runs, the notes, and what confirmations said."""
+    """List the runs, the notes and the confirmations."""
     from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
 
     with History.open(told=say) as history:
@@ -96,7 +96,7 @@ def show(
     points: Annotated[bool, typer.Option("--points", help="Show each run's number, not the last one alone.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the series as JSON.")] = False,
 ) -> None:
-    """Show series: how a cell compares with its reference, by run."""
+    """Show time series: the ratio of a cell to its baseline, by run."""
     from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
 
     with History.open(told=say) as history:
@@ -116,7 +116,7 @@ def note(
     when: Annotated[str, typer.Argument(metavar="DATE", help="Such as 2026-11-22, or an instant.")],
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A text about what happened then.")],
 ) -> None:
-    """Put words to a date: what is shown of it has them."""
+    """Add a note to a date, for charts and lists."""
     from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.summary import instant  # noqa: PLC0415
 
@@ -156,9 +156,9 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Write the history as a page, or print what changed.
+    """Write history.html, or print the changes.
 
-    It prints what changed since an earlier run as Markdown.
+    With `--format md`, it prints the changes since an earlier run as Markdown.
     """
     from harness.history import changes, page  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.index import History  # noqa: PLC0415
@@ -230,7 +230,7 @@ def confirm(
 ) -> None:
     """Measure both sides of a suspected change again.
 
-    They are measured side by side, and the history remembers what that says.
+    It measures both sides in one run, and adds the verdict to the history.
     """
     from harness.cli import confirming  # noqa: PLC0415 - what measures; help does not need it
     from harness.history.index import History  # noqa: PLC0415
@@ -252,7 +252,7 @@ def rebuild(
         Path | None, typer.Option("--from", metavar="DIR", help="Also the summaries that `export --git` wrote to it.")
     ] = None,
 ) -> None:
-    """Make the index again, from the folders of runs. Runs whose folders are gone stay as they were added."""
+    """Rebuild the index from the folders of runs. Runs whose folder is missing keep their old entry."""
     from harness.history import export as exported  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.index import History  # noqa: PLC0415
 
@@ -299,7 +299,7 @@ def export(
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write what --format makes to this file.")
     ] = None,
 ) -> None:
-    """Write the history for git, or series for other tools."""
+    """Export the history for git, or time series for other tools."""
     from harness.history import export as exported  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.index import History  # noqa: PLC0415
 

@@ -19,7 +19,7 @@ from harness.model.errors import CannotRunHereError, Exit
 from harness.session.request import read_whole
 
 app = typer.Typer(
-    help="List, lock, build, verify and pack the environments' images.", no_args_is_help=True, rich_markup_mode=None
+    help="List, lock, build, verify and pack container images.", no_args_is_help=True, rich_markup_mode=None
 )
 
 Names = Annotated[
@@ -48,9 +48,9 @@ _COLUMNS = (
 def list_images(
     names: Names = None, json: Annotated[bool, typer.Option("--json", help="As JSON, for scripts.")] = False
 ) -> None:
-    """List the environments, and what of them is built.
+    """List the environments, and show which images are built.
 
-    Also what they pin, how large their images are, and which GPUs run them.
+    It also shows package versions, image sizes, and the GPUs that can run each environment.
     """
     project, environments = session.images.chosen(names)
     rows = session.images.rows(project, environments, registry.image_backend(project.root).states, say)
@@ -62,7 +62,7 @@ def lock(
     names: Names = None,
     device: Annotated[Device | None, typer.Option(help="The device of the locks. Default: both.")] = None,
 ) -> None:
-    """Write the locks: packages as of each environment's release."""
+    """Write lock files: package versions at each release's date."""
     for requirement, is_changed, moved in session.images.lock(names, device):
         what = f" ({moved})" if moved else ""
         done = "written" if is_changed else "unchanged"
@@ -78,7 +78,7 @@ def build(
         str | None, typer.Option(metavar="N", help="How many at a time. Default: the number of CPUs.")
     ] = None,
 ) -> None:
-    """Pull or build the images that are missing or out of date."""
+    """Pull or build missing and outdated images."""
     from harness.cli import display  # noqa: PLC0415 - nothing but this needs it
 
     count = read_whole(jobs, "--jobs", least=1) if jobs else None
@@ -107,9 +107,9 @@ def verify(
         ),
     ] = None,
 ) -> None:
-    """Compare what is installed in each image with its lock.
+    """Compare the packages in each image with its lock file.
 
-    In GPU images, CUDA's libraries too.
+    In GPU images, it also checks the CUDA libraries.
     """
     project, requirements = session.images.locked(names, device)
     backend = registry.image_backend(project.root)
@@ -148,9 +148,9 @@ def pack(
         ),
     ] = False,
 ) -> None:
-    """Fetch all that builds need into a folder, for offline machines.
+    """Download everything that an offline machine needs.
 
-    It has packages, base images, and the harness's own packages.
+    The folder has packages, base images, and the packages that harness itself needs.
     """
     requirements, files = session.images.fill_pack(folder, names, device, say, with_images=not no_images)
     size = sum(path.stat().st_size for path in files)
@@ -159,9 +159,9 @@ def pack(
 
 @app.command()
 def unpack(folder: Annotated[Path, typer.Argument(help="A folder that `harness images pack` made.")]) -> None:
-    """Check a pack, and give its base images to the engine.
+    """Check a pack, and load its base images into Docker Engine.
 
-    It says how to use the pack's packages.
+    It shows how to use the packages of the pack.
     """
     wheels = session.images.use_pack(folder, say)
     say("What is packed is whole. Builds and local environments take packages from it with:")

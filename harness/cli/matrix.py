@@ -56,7 +56,7 @@ def matrix(
         typer.Option("--json", help="Print the plan or the launches as JSON on stdout.", rich_help_panel=Panel.OUTPUT),
     ] = False,
 ) -> None:
-    """Measure scenarios over environments, and report.
+    """Measure scenarios in several environments, and write a report.
 
     It measures in rounds, with interleaved cells.
     """

@@ -24,9 +24,9 @@ def merge(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the launches as JSON on stdout.")] = False,
 ) -> None:
-    """Make one run of shards, or of one plan on several machines.
+    """Merge shards, or runs of one plan on several machines.
 
-    The numbers of several machines stay apart.
+    The merged run keeps the numbers of each machine separate.
     """
     from harness.cli import running  # noqa: PLC0415 - help needs none of what reports
     from harness.fleet import merge as fleet  # noqa: PLC0415

@@ -11,7 +11,7 @@ from harness.session.request import ProfileRequest
 def profile(request: ProfileRequest, *, wait: options.Wait = False, dry_run: options.DryRun = False) -> None:
     """Profile scenarios: which functions take the time.
 
-    The first call and later ones are profiled separately.
+    The first call and later calls have separate profiles.
     """
     if dry_run:
         raise typer.Exit(show_plan(request))

@@ -52,9 +52,9 @@ def report(
         bool, typer.Option("--full", help="Write everything to report.md, however long, and no details.md.")
     ] = False,
 ) -> None:
-    """Write a run's report again, or in another tool's format.
+    """Write the report of a run again, or export its results.
 
-    The report of a run in which no cell gave a number or an observation ends with exit code 1.
+    If no cell of the run has a number or an observation, the exit code is 1.
     """
     if output and not format:
         raise UsageError("--output needs a --format to write.", "For example: --format json --output report.json")

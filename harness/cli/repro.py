@@ -70,9 +70,9 @@ def repro(
         typer.Option("--json", help="Print the list, the plan or the launches as JSON.", rich_help_panel=Panel.OUTPUT),
     ] = False,
 ) -> None:
-    """Measure what upstream issues claim, there and today.
+    """Measure the claims of upstream issues.
 
-    It measures where it was claimed, in the newest release, and in the nightly.
+    It measures in the releases of the claim, in the newest release and in the newest nightly wheel.
     """
     from harness.upstream import known  # noqa: PLC0415 - help needs none of it
     from harness.upstream import repro as upstream  # noqa: PLC0415

@@ -77,9 +77,9 @@ def run(
         typer.Option("--json", help="Print the plan or the launches as JSON on stdout.", rich_help_panel=Panel.OUTPUT),
     ] = False,
 ) -> None:
-    """Run a plain script or notebook over environments.
+    """Measure a plain script or notebook in several environments.
 
-    It compares time, memory, output and how the script ends.
+    It compares the time, the memory, the output and the exit status.
     """
     made, told = session.scripts.request(
         script,

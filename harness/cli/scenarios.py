@@ -18,12 +18,12 @@ from harness.model.texts import counted, escaped
 if TYPE_CHECKING:
     from harness.model.scenario import Axes, Claim, Comparison, Scenario
 
-app = typer.Typer(help="List, show, check and write scenarios.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="List, show, check and create scenarios.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command(name="list")
 def list_scenarios(json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False) -> None:
-    """List the scenarios and the suites."""
+    """List the scenarios and suites."""
     found, suites = session.scenarios.listed()
     if json:
         scenarios = [
@@ -46,9 +46,9 @@ def show(
     name: Annotated[str, typer.Argument(help="The scenario's name, or a glob.", autocompletion=completion.scenarios)],
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON: a list of scenarios.")] = False,
 ) -> None:
-    """Show a scenario's axes, and in which environments its cells exist.
+    """Show the axes of a scenario, and the environments of its cells.
 
-    Also what it compares and expects.
+    It also shows the comparisons and expectations.
     """
     found = session.scenarios.named(name)
     described = [session.scenarios.describe(scenario) for scenario in found.scenarios.values()]
@@ -75,9 +75,9 @@ def check(
         ),
     ] = None,
 ) -> None:
-    """Say what is wrong with scenarios and suites, and in which line.
+    """Find errors in scenarios and suites, with their lines.
 
-    It says what to write instead.
+    For each error, it shows the correct form.
     """
     count = session.scenarios.check(names or [])
     typer.echo(f"{counted(count, 'scenario')}, no problem.")
@@ -102,7 +102,7 @@ def new(
         Path | None, typer.Option("--from", metavar="FILE", help="Write it from this plain script or notebook.")
     ] = None,
 ) -> None:
-    """Write the skeleton of a scenario, ready to run."""
+    """Create a new scenario that can run at once."""
     made = session.scenarios.new(name, title, directory, script)
     name = made.path.stem
     shown = str(made.path.relative_to(Path.cwd()) if made.path.is_relative_to(Path.cwd()) else made.path)

@@ -25,13 +25,16 @@ RUNS = 10
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """An estimate of how many `seconds` of launches a plan takes, without builds and installations before it.
+    """The estimated duration of a run.
 
-    It comes from launches of the same cells in the run `basis`, if that isn't empty; `unknown` cells are assumed to
-    need `start`, WARMUP and MEASURE. `verdicts` are the seconds until all claims or comparisons have the rounds that a
-    verdict needs at least, 0 without claims and without a budget. `unprepared` are the environments for which the
-    backend `makes` something first, such as an image; None if this machine can't run the plan: `unasked` has the reason
-    and the advice.
+    - `seconds`: the time for all launches, without the preparation of environments
+    - `verdicts`: the seconds until each claim or comparison has the fewest rounds for a verdict. 0 if the plan has no
+      claims and no budget
+    - `basis`: the id of an earlier run whose durations were used, or an empty text
+    - `unknown`: the number of cells without a known duration; `start`: the assumed seconds until their warm-up
+    - `unprepared`: environments that must be prepared first. None if this machine can't run the plan
+    - `makes`: the thing that the backend prepares, such as an image
+    - `unasked`: why this machine can't run the plan, and what to do
     """
 
     seconds: float

@@ -54,12 +54,14 @@ CONTROL_BELOW = math.log1p(0.10)
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan with what it was made from; `reference` is the environment that the others are set against.
+    """A plan, with the inputs that it was made from.
 
-    `suite` is the one that was asked for or stands for nothing else, empty where scenarios were. `environments` are
-    those selected, and `requirements`, by name, those of them that exist for the run's device. `cards` are the GPUs of
-    every launch, as far as `gpu_host` knows them. `refused` are selected scenarios whose files are wrong: they do not
-    run, and the others do.
+    - `request`: the request; `suite`: the name of the suite, or an empty text if the request names scenarios or issues
+    - `plan`: groups of cells, rounds and limits. `plan.unavailable` lists cells that can't be measured here, and why
+    - `environments`: the selected environments; `requirements`: for each name, the packages for the run's device
+    - `scenarios`: the selected scenarios by name; `refused`: scenarios with invalid files, which aren't measured
+    - `reference`: the name of the baseline environment
+    - `cards`: the GPUs of each launch; `gpu_host`: facts about the machine that has the GPUs
     """
 
     request: LaunchRequest
@@ -76,12 +78,12 @@ class Planned:
 
     @property
     def cells(self) -> list[Cell]:
-        """Every cell that will be launched."""
+        """All cells that will be launched."""
         return self.plan.cells
 
     @property
     def needed(self) -> list[Requirement]:
-        """The environments that some cell is launched in: no other one is worth a build."""
+        """The environments that at least one cell needs. Other environments aren't built."""
         used = {cell.environment for cell in self.plan.cells}
         return [requirement for name, requirement in self.requirements.items() if name in used]
 
@@ -93,12 +95,12 @@ class Planned:
 
     @property
     def gpu_lines(self) -> list[str]:
-        """The GPUs of every launch, in words."""
+        """Sentences about the GPUs of each launch."""
         return [*gpus.lines(self.cards, self.gpu_host), *self.first_starts] if self.plan.limits.gpus else []
 
     @property
     def first_starts(self) -> list[str]:
-        """Sentences on the environments of whose GPU code the driver compiles all or some."""
+        """Sentences about environments whose GPU code the driver must compile first."""
 
         def those(way: Support) -> str:
             return joined([name for name, its_way in self.plan.compiled.items() if its_way == way])
@@ -110,7 +112,7 @@ class Planned:
         ]
 
     def refuse_nothing(self) -> None:
-        """Raises CannotRunHereError where no cell can be launched: why most of them cannot, and what the GPUs run."""
+        """Raise CannotRunHereError if no cell can be launched, with the most frequent reason."""
         if self.plan.groups or not self.plan.unavailable or self.plan.shard:
             return
         reasons = Counter(each.reason for each in self.plan.unavailable)
@@ -137,7 +139,7 @@ class Planned:
         )
 
     def only(self, groups: Collection[str]) -> "Planned":
-        """The same with these groups alone, by name, and with those cells of theirs that are not available."""
+        """Return the plan with only the named groups, and with their unavailable cells."""
         plan = self.plan
         left = [each for each in plan.groups if each.name in groups]
         unavailable = [each for each in plan.unavailable if self.group_of(each.cell) in groups]
@@ -149,21 +151,23 @@ class Planned:
         return replace(self, plan=replace(self.plan, groups=groups))
 
     def group_of(self, cell: Cell) -> str:
-        """The name of the cell's group; empty for a claim's cell of a scenario that has no other."""
+        """Return the name of a cell's group, or an empty text if only a claim uses the scenario."""
         return name_of(cell, self.scenarios[cell.scenario]) if cell.scenario in self.scenarios else ""
 
     @property
     def is_untrusted(self) -> bool:
-        """Whether a scenario lies outside the project's folders: an untrusted script."""
+        """Whether a scenario is outside the project's folders, and so an untrusted script."""
         ours = self.project.scenario_folders
         return any(scenario.path.parent not in ours for scenario in self.scenarios.values())
 
 
 def plan(request: Request | ProfileRequest, lacking: Mapping[str, UnavailableError] | None = None) -> Planned:
-    """What a request means on this machine. `lacking` are environments that it turned out not to have: none stands in.
+    """Plan a run for this machine, without launching or writing anything.
 
-    Raises UsageError or NothingSelectedError, FileError where nothing but scenarios with wrong files was selected, and
-    CannotRunHereError for a GPU that this machine does not have.
+    `lacking` names environments that turned out to be unavailable, with the reason. They aren't replaced by others.
+
+    Raises UsageError if the request is invalid, NothingSelectedError if it selects no cell, FileError if all selected
+    scenarios have invalid files, and CannotRunHereError if this machine doesn't have a requested GPU.
     """
     host.require_linux()
     project = Project.find()

@@ -34,7 +34,7 @@ _FRAME = re.compile(r'^ *File "([^"\n]+)", line (\d+), in (.+)$', re.MULTILINE)
 
 
 class Gate(Enum):
-    """The findings of a gate. A gate that judged nothing hasn't passed, because the result is unknown."""
+    """The result of a gate: did anything become slower? NOTHING_JUDGED means that no comparison has a verdict."""
 
     PASSED = "passed"
     SLOWER = "slower"
@@ -43,14 +43,14 @@ class Gate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The reports of a run: the files, and the sections that they have, for whoever shows them otherwise."""
+    """The reports of a run: the written `files`, and their `sections` for another display."""
 
     files: Sequence[Path]
     sections: Sequence[Section]
 
 
 def read(folder: Path | str) -> Results:
-    """A run as its folder holds it, and what follows from it. Raises UsageError for none, or a damaged one."""
+    """Read a stored run. Raises UsageError if the folder has no run, or if the run is damaged."""
     stored = RunFolder.open(folder)
     with uncollected():
         run = stored.read_run()
@@ -65,7 +65,7 @@ def _unless_budget(stop: Stop) -> Stop:
 
 
 def is_torn(folder: Path) -> bool:
-    """Whether the run's launches end in the middle of a line, which `read` passes over."""
+    """Return whether the stored launches end in an incomplete line, which `read` skips."""
     return RunFolder(folder).is_torn
 
 
@@ -108,7 +108,10 @@ def _bundle_command(results: Results, cell: Cell) -> str:
 
 
 def newest(count: int = 1, results: Path | str = "results") -> list[Path]:
-    """Return the folders of the runs that were measured last, the older first. Raises UsageError for too few runs."""
+    """Return the folders of the runs that were measured last, oldest first.
+
+    Raises UsageError if `results` has fewer than `count` runs.
+    """
     found = sorted(Path(results).glob("*/run.json"), key=lambda path: path.stat().st_mtime_ns)
     if len(found) < count:
         raise UsageError(
@@ -138,9 +141,10 @@ def _table_html(table: Table) -> str:
 
 
 def report(folder: RunFolder | Path | str, results: Results | None = None, *, full: bool = False) -> Written:
-    """Write a run's reports: report.md, details.md, report.html and charts/; of profiles profile.md and profile.html.
+    """Write the reports of a run again: report.md, details.md, report.html and charts/.
 
-    `full`: report.md holds everything, however long.
+    For a run of `harness profile`, the files are profile.md and profile.html. With `full`, report.md has everything,
+    without a limit of its size.
     """
     # of a run that was just made, more than the report may be missing
     again = "harness matrix --resume" if isinstance(folder, RunFolder) else "harness report"
@@ -160,14 +164,17 @@ def report(folder: RunFolder | Path | str, results: Results | None = None, *, fu
 
 
 def has_numbers(results: Results) -> bool:
-    """Whether some cell of a run has a number, an observation or a profile. A run without any has failed."""
+    """Return whether any cell has a number, an observation or a profile. Otherwise, the run failed."""
     if results.run.plan.profile_calls:
         return any(launch.status is Status.OK for launch in results.launches)
     return bool(results.found.series or results.found.observed)
 
 
 def export(folder: Path | str, format: str) -> bytes:
-    """A run's report in another tool's format. Raises UsageError for profiles, which have none."""
+    """Return the report of a run in another tool's format, as bytes.
+
+    `format` is a value of `harness report --format`. Raises UsageError for a run of `harness profile`.
+    """
     results = read(folder)
     if results.run.plan.profile_calls:
         raise UsageError(
@@ -180,11 +187,11 @@ def export(folder: Path | str, format: str) -> bytes:
 
 
 def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, any_host: bool = False) -> "Pair":
-    """Both runs; `margin` is a share.
+    """Compare two stored runs. Smaller differences than `margin`, a share, count as none.
 
-    Raises UsageError for a folder that is no run's, for one and the same run, for runs of which one measured time and
-    the other CPU time, and for different machines unless `any_host`; NothingSelectedError where no cell has a number in
-    both.
+    Raises NothingSelectedError if no cell has a number in both runs. Raises UsageError if a folder has no run, if both
+    are the same run, if one run measured wall-clock time and the other CPU time, or if the machines differ. To allow
+    different machines, pass `any_host`.
     """
     from harness.analysis.conditions import Aspect  # noqa: PLC0415 - the report of one run needs none of it
     from harness.analysis.runs import Pair  # noqa: PLC0415
@@ -223,10 +230,10 @@ def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, an
 
 
 def gate(found: "Results | Pair") -> Gate:
-    """Whether an environment is slower than the run's reference in some row; of two runs, whether a cell became slower.
+    """Return whether an environment is slower than the baseline in any row, or a cell slower in the second run.
 
-    What is compared along an axis has no bad side: it is no regression that eager mode is slower than graph mode. Two
-    versions of a scenario have one.
+    Only comparisons of environments and of scenario versions count. A comparison along another axis isn't a
+    regression: for example, eager mode can be slower than graph mode.
     """
     verdicts: set[Verdict | None]
     if isinstance(found, Results):

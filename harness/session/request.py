@@ -220,7 +220,7 @@ def length_text(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchRequest:
-    """What is launched, where, and on what: the part that every kind of run has.
+    """The part of a request that all kinds of runs have: the cells, the machine and the GPUs.
 
     Without a suite and without scenarios it is the suite `headline`, whose environments also stand for those that are
     left out. `cpus` is a number of cores, `all` or a list such as `0,2-3`. `timeout` is in seconds and `memory` in
@@ -320,7 +320,7 @@ class LaunchRequest:
     )
 
     def command(self) -> list[str]:
-        """The command line that asks for the same."""
+        """Return the command line of the same request."""
         words = ["harness", "profile" if isinstance(self, ProfileRequest) else "matrix"]
         usual = type(self)()
         for name, option in options(type(self)).items():
@@ -372,11 +372,11 @@ def options(kind: Any) -> dict[str, FieldOption]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request(LaunchRequest):
-    """What is to be measured, and how well.
+    """A request for a run of `harness matrix`.
 
-    `precision` and `margin` are shares (0.03 is 3 %), `budget`, `warmup` and `measure` seconds; a warm-up or a
-    measurement of None is as long as the suite says, else as each group's pilot says. A budget is kept, unless
-    `budget_is_wish`: then every group gets the rounds that a verdict needs.
+    `precision` and `margin` are shares: 0.03 is 3 %. `budget`, `warmup` and `measure` are in seconds. If `warmup` or
+    `measure` is None, the suite sets the length, or else the pilot of each group. If `budget_is_wish`, each group gets
+    the rounds that a verdict needs, even if that takes longer than the budget.
     """
 
     budget_is_wish: ClassVar[bool] = False
@@ -527,14 +527,14 @@ class Request(LaunchRequest):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptRequest(Request):
-    """A plain script without a word on when to end: its budget is a wish, as that of a suite is."""
+    """A request for a plain script. Its default budget can be exceeded, like the budget of a suite."""
 
     budget_is_wish: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileRequest(LaunchRequest):
-    """What is to be profiled, in launches that measure nothing."""
+    """A request for a run of `harness profile`, which records function profiles and no times."""
 
     calls: Annotated[
         int,

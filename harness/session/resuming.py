@@ -31,9 +31,10 @@ from harness.store.folder import RunFolder
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A stored run that may continue: its folder, its record, and its meaning on this machine now.
+    """A stored run that can be resumed: its `folder`, the `run`, and the plan on this machine (`planned`).
 
-    `is_longer`: its plan is longer than the stored one. `over`: a sentence that nothing is left to measure.
+    `is_longer` is true if the plan is longer than the stored one. If nothing is left to measure, `over` is a sentence
+    that explains why.
     """
 
     folder: RunFolder

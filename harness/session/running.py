@@ -51,54 +51,56 @@ HELD_SHARE = 0.5
 
 
 class Listener:
-    """Hears what a run does, and does nothing about it: override what you want to know.
+    """Receives the events of a run, and ignores them. Override the methods that you need.
 
-    `preparing` and `launching` stand around a whole stage, for those who show something as long as it lasts; what they
-    give is told the steps of that stage, by default this listener itself.
+    `preparing` and `launching` are context managers that enclose a whole stage, for example to show a progress bar.
+    The object that they yield receives the events of that stage. By default, it is this listener.
     """
 
     def say(self, sentence: str) -> None:
-        """A sentence for the user: which backend was taken, what is not available here."""
+        """Receive a message for the user, such as the name of the selected backend."""
 
     def step(self, step: Step) -> None:
-        """Something happened to an environment that is being prepared."""
+        """Receive a step of the preparation of an environment."""
 
     def begin(self, cell: Cell, number: int) -> None:
-        """A launch of round `number` begins; 0 is the pilot."""
+        """Receive the start of a launch in round `number`; round 0 is the pilot."""
 
     def end(self, launch: Launch) -> None:
-        """A launch has ended, and is stored."""
+        """Receive a finished launch, after it was stored."""
 
     def skip(self, launches: int) -> None:
-        """So many launches will not be done: they are there already, or not needed, or their cells failed for good."""
+        """Receive the number of launches that are skipped: already stored, not needed, or hopeless."""
 
     def turn(self, number: int, turns: int) -> None:
-        """The launches that have begun and not ended take turn `number` of so many."""
+        """Receive the start of turn `number` of `turns`, in which the running launches measure one after another."""
 
     def again(self, number: int, launches: int) -> None:
-        """Other processes disturbed round `number` of a group: it is repeated, with so many more launches."""
+        """Receive the repetition of round `number` because of CPU contention, and its number of launches."""
 
     def estimate(self, estimate: RunEstimate) -> None:
-        """How long the run takes, as the pilots tell, and again after each round."""
+        """Receive the estimated duration, after the pilots and after each round."""
 
     @contextmanager
     def preparing(self) -> Iterator[Progress]:
-        """Stands around the preparation of the environments."""
+        """Enclose the preparation of the environments."""
         yield self.step
 
     @contextmanager
     def launching(self, run: Run) -> Iterator[WalkListener]:
-        """Stands around the launches of a run, whose folder is there now."""
+        """Enclose the launches of a run, whose folder already exists."""
         yield self
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A run that has ended, or was interrupted, as it lies in `folder`.
+    """A finished or interrupted run.
 
-    `results` has its launches and all that follows from them; `written` are its reports. `refused` are selected
-    scenarios whose files are wrong. `broken_off` is what ended it early where that was no interruption: an engine that
-    answers no more.
+    - `folder`: the folder of the run; `written`: its reports
+    - `results`: the launches, comparisons and verdicts
+    - `interrupted`: whether an interruption ended the run early
+    - `broken_off`: another error that ended the run early, such as a Docker Engine that no longer responds
+    - `refused`: selected scenarios with invalid files
     """
 
     folder: Path
@@ -110,7 +112,7 @@ class Ended:
 
     @property
     def broken(self) -> list[Launch]:
-        """The launches that have no number though they should have; not those that were made again."""
+        """Failed launches that weren't repeated."""
         return [
             launch for launch in self.results.launches if launch.status in BROKEN and not launch.ended_under_profiler
         ]
@@ -142,15 +144,17 @@ def run(
     slots: Sequence[Slot] = (),
     at: int | None = None,
 ) -> Ended:
-    """Prepare the environments, launch what was planned, in a new run's folder, and report it.
+    """Prepare the environments, measure into a new folder, and write the reports.
 
-    `command` is what the report says was typed; left out, what asks for the same. With `slots` of this machine, it is
-    measured in the first one that is free, or in the one `at` that place, beside runs in the others; without, nothing
-    else measures meanwhile. An interruption (KeyboardInterrupt) ends it early, with what was finished until then, and
-    so does an engine that answers no more, once a launch has begun; a second interruption passes through.
+    `command` is the command line that the report shows. By default, it is built from the request. By default, no other
+    run measures on this machine at the same time. With `slots`, the run takes the first free slot, or the slot at
+    index `at`, and other slots can measure too.
 
-    Raises CannotRunHereError where another run measures on this machine, unless it is to `wait`, and where the machine
-    cannot run any of it; UsageError for a backend that cannot do what is asked.
+    A KeyboardInterrupt ends the run early, with the finished launches. A second one is raised. If Docker Engine stops
+    responding after the first launch, the run ends early too.
+
+    Raises CannotRunHereError if another run measures on this machine and `wait` is false, or if this machine can't run
+    any cell. Raises UsageError if the backend doesn't support the request.
     """
     told = listener or Listener()
     waiting = told.say if wait else None
@@ -195,10 +199,10 @@ def resume(
     rounds: int | None = None,
     budget: float | None = None,
 ) -> Ended:
-    """Go on with the run in a folder, as `run` does: as it planned, or to so many `rounds`, for `budget` seconds.
+    """Resume the run in a folder: as planned, up to `rounds` in total, or for `budget` more seconds.
 
-    A run that has nothing left to measure is reported again, and the listener is told what continues it. Raises
-    UsageError where what it measures has changed.
+    If nothing is left to measure, the reports are written again, and the listener gets a message. Raises the errors of
+    `run`, and UsageError if a scenario, an image or a package has changed since the start.
     """
     host.require_linux()
     told = listener or Listener()

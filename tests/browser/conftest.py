@@ -31,7 +31,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
-    """Opens a page's text from the disk.
+    """Opens a page from the disk: its text, or its file.
 
     When the test is over: nothing was asked of any host, and nothing was written to the console, unless `talks` says
     that the page is to write there.
@@ -47,9 +47,10 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
             asked.append(request.url)
             route.abort()
 
-    def opener(text: str, *, talks: bool = False, **options: object) -> Page:
-        path = tmp_path / f"report-{len(pages)}.html"
-        path.write_text(text, encoding="utf-8")
+    def opener(content: str | Path, *, talks: bool = False, **options: object) -> Page:
+        path = content if isinstance(content, Path) else tmp_path / f"report-{len(pages)}.html"
+        if isinstance(content, str):
+            path.write_text(content, encoding="utf-8")
         page = browser.new_page(**{"reduced_motion": "reduce", **options})
         pages.append(page)
         page.route("**/*", refuse)

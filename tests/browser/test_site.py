@@ -1,0 +1,68 @@
+"""The documentation site in a browser, opened from the disk: it needs no server and asks no host."""
+
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Opener
+
+pytestmark = pytest.mark.browser
+
+#: Pages with a picture, code, tables, alerts, and folded parts.
+PAGES = [
+    "index.html",
+    "docs/tutorial.html",
+    "docs/reference/cli.html",
+    "docs/examples/headline/report.html",
+    "search.html",
+]
+
+
+def serious(page: Page) -> list[str]:
+    """Return what axe-core finds that keeps somebody from using the page, and where."""
+    # axe would read the style sheets again, which a browser refuses on the disk
+    found = Axe().run(page, options={"preload": False}).response["violations"]
+    impacts = ("serious", "critical")
+    return [f"{each['id']}: {node['html']}" for each in found if each["impact"] in impacts for node in each["nodes"]]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_accessible_and_fits_a_phone(opened: Opener, site: Path, name: str) -> None:
+    page = opened(site / name, color_scheme="light")
+    for folded in page.locator("article details").all():
+        folded.evaluate("node => { node.open = true }")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        assert serious(page) == [], scheme
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_search_finds_a_word(opened: Opener, site: Path) -> None:
+    page = opened(site / "index.html")
+    page.get_by_placeholder("Search").fill("unclear")
+    page.keyboard.press("Enter")
+    results = page.locator("#search-results")
+    expect(results).to_contain_text("Search finished, found")
+    results.get_by_role("link", name="Troubleshooting").first.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Troubleshooting")
+    expect(page.locator("article")).to_contain_text("unclear")
+
+
+def test_the_navigation_leads_from_page_to_page(opened: Opener, site: Path) -> None:
+    page = opened(site / "index.html", viewport={"width": 390, "height": 800})
+    page.locator(".mobile-header .nav-overlay-icon").click()
+    page.get_by_role("link", name="Glossary", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Glossary")
+
+
+def test_folded_parts_of_a_report_have_all_their_headings(opened: Opener, site: Path) -> None:
+    page = opened(site / "docs" / "examples" / "headline" / "report.html")
+    folded = page.locator("article details").first
+    expect(folded.locator("h2, h3, .rubric").first).to_be_hidden()
+    folded.locator("summary").first.click()
+    named = folded.locator("summary").first.inner_text().removeprefix("More: ").split(" · ")
+    headings = folded.locator("h2, h3, .rubric").all_inner_texts()
+    assert [each for each in named if each in headings] == named

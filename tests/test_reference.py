@@ -1,0 +1,22 @@
+"""The generated pages of docs/reference are current: `make reference` writes them."""
+
+from tests import reference
+
+
+def test_the_cli_reference_is_current() -> None:
+    assert reference.CLI_PAGE.read_text() == reference.cli(), "docs/reference/cli.md: make reference"
+
+
+def test_the_names_of_the_python_api_are_current() -> None:
+    page = reference.API_PAGE.read_text()
+    assert page == reference.with_names(page), "docs/reference/python-api.md: make reference"
+
+
+def test_every_option_of_every_command_is_on_the_page() -> None:
+    parts = reference.cli().replace("\n### ", "\n## ").split("\n## ")
+    sections = {part.partition("\n")[0]: part for part in parts}
+    for command, context in reference.commands():
+        for parameter in command.params:
+            if parameter.param_type_name == "option":
+                section = sections[context.command_path]
+                assert any(f"`{name}" in section or f", {name}" in section for name in parameter.opts), parameter
