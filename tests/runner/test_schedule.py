@@ -55,7 +55,8 @@ class Machine:
     def cost(self, job: Job) -> float:
         sampling = job.sampling
         lengths = (sampling.warmup_seconds or 0.0) + (sampling.measure_seconds or 0.0)
-        return (self.start * self.dear.get(job.cell.axes["mode"], 1.0) + lengths) / self.quota
+        # lengths are by the clock
+        return self.start * self.dear.get(job.cell.axes["mode"], 1.0) / self.quota + lengths
 
     def backstage(self, until: int | None = None) -> Backstage:
         def answer(count: int, job: Job) -> Outcome:
