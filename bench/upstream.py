@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import session
-from harness.analysis.claims import ClaimResult, Outcome, Place
+from harness.analysis.claims import ClaimOutcome, ClaimPlace, ClaimResult
 from harness.analysis.results import Results
 from harness.model.scenario import Cell
 from harness.model.texts import counted
@@ -42,14 +42,14 @@ def merged(before: Iterable[Row], after: Iterable[Row]) -> list[Row]:
     known: dict[tuple[str, str, str], Row] = {}
     for row in [*before, *after]:
         key = row["issue"], row["scenario"], row["reported"]
-        if key not in known or row["at"]["outcome"] != Outcome.NOT_MEASURED:
+        if key not in known or row["at"]["outcome"] != ClaimOutcome.NOT_MEASURED:
             known[key] = row
     return sorted(known.values(), key=lambda row: (row["issue"].partition("#")[0], _number(row), row["reported"]))
 
 
 def table(kept: Sequence[Row]) -> str:
     """Return the table in Markdown, and before it a sentence with the number of claims per outcome."""
-    counts = {outcome: sum(row["at"]["outcome"] == outcome for row in kept) for outcome in Outcome}
+    counts = {outcome: sum(row["at"]["outcome"] == outcome for row in kept) for outcome in ClaimOutcome}
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
     fixed = sum(bool(row["fixed"]) for row in kept)
     issues = len({row["issue"] for row in kept})
@@ -100,7 +100,7 @@ def _cells(result: ClaimResult) -> set[Cell]:
     return {cell for place in result.places for cell in (place.worse, place.better) if cell}
 
 
-def _place(place: Place) -> Row:
+def _place(place: ClaimPlace) -> Row:
     estimate, better = place.estimate, place.better
     interval = estimate.interval if estimate else None
     apart = better is not None and better.environment != place.environment

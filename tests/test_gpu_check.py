@@ -16,12 +16,12 @@ from bench.gpu_check.__main__ import FAILED, LEFT_OUT, PASSED, Outcome, Step, su
 from bench.gpu_check.masking import Mask, here
 from bench.gpu_check.recording import Replay
 from harness.machine.gpu import host
-from harness.model.gpu import Card, GpuHost
+from harness.model.gpu import Gpu, GpuHost
 from harness.store.folder import RunFolder
 from tests.conftest import ROOT
 from tests.stand_in.gpus import H100, Machine
 
-CARD = Card(0, "GPU-90", "NVIDIA H100", (9, 0), 80 * 2**30)
+CARD = Gpu(0, "GPU-90", "NVIDIA H100", (9, 0), 80 * 2**30)
 HOST = GpuHost(cards=[CARD], driver="550.54.15")
 
 
@@ -190,7 +190,7 @@ def test_what_is_planned_is_what_the_card_runs(tmp_path: Path) -> None:
 
 
 def test_on_a_card_that_no_release_runs_natively_it_reads_the_card(tmp_path: Path) -> None:
-    blackwell = Card(0, "GPU-1", "NVIDIA GeForce RTX 5090", (12, 0), 32 * 2**30)
+    blackwell = Gpu(0, "GPU-1", "NVIDIA GeForce RTX 5090", (12, 0), 32 * 2**30)
     newest = check._newest([blackwell], GpuHost(cards=[blackwell], driver="580.1"))
     steps = check.planned(newest, [], "0", 5, tmp_path)
     assert [step.name for step in steps if not step.left_out] == ["version", "doctor", "nvml"]

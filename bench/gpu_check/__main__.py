@@ -29,7 +29,7 @@ from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.machine.gpu import chosen
 from harness.model.errors import CannotRunHereError, Exit, UsageError
-from harness.model.gpu import FIRST, Card, GpuHost, shown
+from harness.model.gpu import FIRST, Gpu, GpuHost, shown
 from harness.plan.availability import gpu_rows
 from harness.plan.gpus import Support
 
@@ -153,7 +153,7 @@ def planned(environment: str, of_quick: Sequence[str], which: str, seconds: floa
     yield Step("locked", locked, 60, 120, left_out="" if may else "only root may lock clocks")
 
 
-def _newest(cards: Sequence[Card], host: GpuHost) -> str:
+def _newest(cards: Sequence[Gpu], host: GpuHost) -> str:
     """The newest release that all of the cards run natively; empty where none is."""
     catalog = load_environments(Project(ROOT))
     rows = gpu_rows(catalog.values(), catalog, cards, host)
@@ -171,7 +171,7 @@ def _measured(typed: Sequence[str]) -> list[str]:
         return []
 
 
-def announce(steps: Sequence[Step], card: Card, host: GpuHost, bundle: Path) -> None:
+def announce(steps: Sequence[Step], card: Gpu, host: GpuHost, bundle: Path) -> None:
     """Say what will be done, and how long that takes."""
     minutes = sum(step.about for step in steps if step.counted and not step.left_out) / 60
     print(f"GPU {card.index}: {card.name}, compute capability {shown(card.capability)}, driver {host.driver}.")
@@ -250,7 +250,7 @@ def end(process: "subprocess.Popen[bytes]") -> None:
         subprocess.run((*HARNESS, "clean"), cwd=ROOT, capture_output=True, check=False, timeout=_GRACE)
 
 
-def summary(outcomes: Sequence[Outcome], card: Card, host: GpuHost) -> str:
+def summary(outcomes: Sequence[Outcome], card: Gpu, host: GpuHost) -> str:
     """Return a line for each step, in the format of the table in docs/dev/gpu-testing.md."""
     where = f"{card.name} ({shown(card.capability)}), driver {host.driver}"
     date = f"{datetime.date.today():%Y-%m-%d}, harness {__version__}"

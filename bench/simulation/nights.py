@@ -21,22 +21,22 @@ from scipy.special import betaincinv, gammaincinv
 
 from bench.simulation.machine import Floats
 from harness.analysis.statistics import student
-from harness.history.alarm import Issue, Step, alarms, steps
+from harness.history.alarm import IssueStep, TrackedIssue, alarms, steps
 from harness.history.alarm import Kind as Action
 from harness.history.confirm import verdict
 from harness.history.index import History
 from harness.history.known import ChangeCache
-from harness.history.states import Finding, State, findings, judged
+from harness.history.states import SeriesFinding, State, findings, judged
 from harness.model.history import (
     CellPoint,
     Decision,
     Key,
-    Measured,
+    MeasuredSeries,
     Measurer,
     Origin,
-    Point,
     Series,
-    Software,
+    SeriesPoint,
+    SeriesSoftware,
     Summary,
 )
 from harness.model.launch import Status
@@ -77,7 +77,7 @@ class Nights:
     errors: Floats
     cut: int
 
-    def series(self, points: Sequence[Point]) -> list[Series]:
+    def series(self, points: Sequence[SeriesPoint]) -> list[Series]:
         """What a history has of the first nights, of which these are the points."""
         count = len(points)
         key = Key("m-1", "step", "cpu", (), "tf2.1", "tf1.14")
@@ -85,14 +85,14 @@ class Nights:
             return [Series(key, points[: self.cut]), Series(replace(key, machine="m-2"), points[self.cut :])]
         return [Series(key, points)]
 
-    def point(self, night: int) -> Point:
+    def point(self, night: int) -> SeriesPoint:
         """What a history has of a night."""
         ratio, half = float(self.ratios[night]), float(self.errors[night]) * student(ROUNDS - 1)
         driver = "new" if self.kind is Kind.DRIVER and night >= self.cut else "old"
         origin = _ORIGINS[driver]
         seconds = math.exp(float(self.times[night]))
         ends = (ratio - half, ratio + half)
-        return Point(f"run-{night}", _day(night), ratio, *ends, ROUNDS, seconds, None, None, "ok", origin)
+        return SeriesPoint(f"run-{night}", _day(night), ratio, *ends, ROUNDS, seconds, None, None, "ok", origin)
 
 
 def nights(
@@ -369,19 +369,19 @@ class Issues:
 
     def __init__(self) -> None:
         """Begin without an issue."""
-        self.open: list[Issue] = []
+        self.open: list[TrackedIssue] = []
         self.edits = 0
 
-    def do(self, step: Step) -> None:
+    def do(self, step: IssueStep) -> None:
         """Carry out a step."""
         if step.kind is Action.OPEN:
-            self.open.append(Issue(len(self.open) + 1, step.alarm.title, step.alarm.text))
+            self.open.append(TrackedIssue(len(self.open) + 1, step.alarm.title, step.alarm.text))
         elif step.kind is Action.EDIT and step.issue:
             self.edits += 1
-            self.open[step.issue.number - 1] = Issue(step.issue.number, step.alarm.title, step.alarm.text)
+            self.open[step.issue.number - 1] = TrackedIssue(step.issue.number, step.alarm.title, step.alarm.text)
 
 
-def _confirm(history: History, finding: Finding, truth: float, draw: np.random.Generator, night: int) -> None:
+def _confirm(history: History, finding: SeriesFinding, truth: float, draw: np.random.Generator, night: int) -> None:
     """Both sides again, and what is decided."""
     logs = truth + draw.normal(size=10) * ROUND
     mean, half = float(logs.mean()), student(9) * float(logs.std(ddof=1)) / math.sqrt(10.0)
@@ -400,12 +400,12 @@ def _summary(made: Sequence[Nights], ats: Sequence[int | None], night: int) -> S
     for cell, (each, at) in enumerate(zip(made, ats, strict=True)):
         point = each.point(night)
         name = f"s{cell}"
-        scenarios[name] = Measured("new" if at is not None and night >= at else "old", name)
+        scenarios[name] = MeasuredSeries("new" if at is not None and night >= at else "old", name)
         ends = (point.log_ratio, point.low, point.high)
         points.append(
             CellPoint(machine.id, name, "cpu", {}, "tf2.1", Status.OK, "tf1.14", {}, "step", *ends, ROUNDS, 0.01)
         )
-    software = {name: Software("lock", "image", {}) for name in ("tf1.14", "tf2.1")}
+    software = {name: SeriesSoftware("lock", "image", {}) for name in ("tf1.14", "tf2.1")}
     measurer = Measurer(machine, driver=driver)
     return Summary(
         f"run-{night}",

@@ -30,7 +30,7 @@ CUT_OFF = "launches.jsonl has none of its launches, so the file was truncated"
 
 
 @dataclass(frozen=True, slots=True)
-class Centre:
+class LaunchMean:
     """A launch that counts and has a number, in `seconds` per step.
 
     `taken` is the share of its measured time in which other processes had its CPU, which is subtracted: the mean was
@@ -64,7 +64,7 @@ class CellResult:
     group: str
     status: Status
     estimate: Estimate | None
-    launches: Sequence[Centre]
+    launches: Sequence[LaunchMean]
     shape: Shape | None
     used: Used
     undone: str
@@ -120,8 +120,8 @@ def cell_results(
     return [result(cell) for cell in found.cells]
 
 
-def _centre(launch: Launch) -> Centre:
-    return Centre(
+def _centre(launch: Launch) -> LaunchMean:
+    return LaunchMean(
         round=launch.round,
         attempt=launch.attempt,
         order=launch.order,

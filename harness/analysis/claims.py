@@ -22,7 +22,7 @@ from itertools import takewhile
 import numpy as np
 
 from harness.analysis.cells import reason
-from harness.analysis.comparisons import Compared, Settling, compare, control_of_growth, is_beyond, settlings
+from harness.analysis.comparisons import Compared, RoundsNeeded, compare, control_of_growth, is_beyond, settlings
 from harness.analysis.lookup import Lookup
 from harness.analysis.quantities import PIECE, calls_looked_at, growths
 from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, means
@@ -44,7 +44,7 @@ SHARE = 0.1
 Pair = tuple[Cell, Cell | None]
 
 
-class Outcome(StrEnum):
+class ClaimOutcome(StrEnum):
     """The outcome of a claim in one place."""
 
     CONFIRMED = "confirmed"
@@ -60,16 +60,16 @@ class Outcome(StrEnum):
     @property
     def holds(self) -> bool:
         """Whether the claimed effect exists, of any size."""
-        return self in (Outcome.CONFIRMED, Outcome.SMALLER, Outcome.LARGER)
+        return self in (ClaimOutcome.CONFIRMED, ClaimOutcome.SMALLER, ClaimOutcome.LARGER)
 
     @property
     def is_gone(self) -> bool:
         """Whether it is shown not to be there."""
-        return self in (Outcome.NOT_SEEN, Outcome.OPPOSITE)
+        return self in (ClaimOutcome.NOT_SEEN, ClaimOutcome.OPPOSITE)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClaimPlace:
     """A claim in one place: its cells, and their result.
 
     `estimate` is value(worse) / value(better), above 1 in the claimed direction; for an absolute claim it is the worse
@@ -80,11 +80,11 @@ class Place:
 
     worse: Cell
     better: Cell | None
-    outcome: Outcome
+    outcome: ClaimOutcome
     estimate: Estimate | None = None
     level: float = 0.0
     why: str = ""
-    settling: Settling | None = None
+    settling: RoundsNeeded | None = None
     at_most: float | None = None
     compared: Compared | None = None
 
@@ -109,20 +109,20 @@ class ClaimResult:
 
     scenario: Scenario
     claim: Claim
-    at: Place
-    elsewhere: Sequence[Place]
-    fixed: Place | None
+    at: ClaimPlace
+    elsewhere: Sequence[ClaimPlace]
+    fixed: ClaimPlace | None
     machine: str = ""
 
     @property
-    def places(self) -> list[Place]:
+    def places(self) -> list[ClaimPlace]:
         """The place where the claim was made, then the others."""
         return [self.at, *self.elsewhere]
 
 
 def of_ratio(
     verdict: Verdict | None, interval: Interval | None, claimed: tuple[float, float], margin: float = 0.0
-) -> Outcome:
+) -> ClaimOutcome:
     """Return the outcome of a ratio value(worse) / value(better); `verdict` is the verdict of the worse side.
 
     `margin` is a share: 0.03 for 3 %.
@@ -131,29 +131,29 @@ def of_ratio(
         case Verdict.SLOWER if interval:
             return _size(interval, claimed)
         case Verdict.FASTER:
-            return Outcome.OPPOSITE
+            return ClaimOutcome.OPPOSITE
         case Verdict.SAME:
-            return Outcome.NOT_SEEN
+            return ClaimOutcome.NOT_SEEN
         case Verdict.DIFFERENT_WORK:
-            return Outcome.DIFFERENT_WORK
+            return ClaimOutcome.DIFFERENT_WORK
     bound = math.sqrt(claimed[0] * (1.0 + margin))
-    return Outcome.NOT_SEEN if interval and interval.high < bound else Outcome.UNCLEAR
+    return ClaimOutcome.NOT_SEEN if interval and interval.high < bound else ClaimOutcome.UNCLEAR
 
 
-def of_value(interval: Interval, claimed: tuple[float, float]) -> Outcome:
+def of_value(interval: Interval, claimed: tuple[float, float]) -> ClaimOutcome:
     """Return the outcome of an absolute value, in seconds or in bytes per call."""
     least, most = SHARE * claimed[0], claimed[1] / SHARE
     if interval.high < least:
-        return Outcome.NOT_SEEN
+        return ClaimOutcome.NOT_SEEN
     is_vague = interval.low <= claimed[1] and interval.high > most
-    return _size(interval, claimed) if interval.low > least and not is_vague else Outcome.UNCLEAR
+    return _size(interval, claimed) if interval.low > least and not is_vague else ClaimOutcome.UNCLEAR
 
 
-def _size(interval: Interval, claimed: tuple[float, float]) -> Outcome:
+def _size(interval: Interval, claimed: tuple[float, float]) -> ClaimOutcome:
     low, high = claimed
     if interval.high < low:
-        return Outcome.SMALLER
-    return Outcome.LARGER if interval.low > high else Outcome.CONFIRMED
+        return ClaimOutcome.SMALLER
+    return ClaimOutcome.LARGER if interval.low > high else ClaimOutcome.CONFIRMED
 
 
 def claims(run: Run, found_of: Callable[[str], Lookup]) -> list[ClaimResult]:
@@ -178,7 +178,7 @@ def _on(scenario: Scenario, machine: str) -> Scenario:
 def _of_scenario(run: Run, scenario: Scenario, found_of: Callable[[str], Lookup]) -> Iterator[ClaimResult]:
     asked = [claim for claim in scenario.claims if not run.plan.claims or str(claim.issue) in run.plan.claims]
     known = [_named(claim, run) for claim in asked]
-    judged: dict[int, list[Place]] = {}
+    judged: dict[int, list[ClaimPlace]] = {}
     for of in dict.fromkeys(claim.of for claim in known):
         found = found_of(of)
         pairs = {number: list(_pairs(run, scenario, claim)) for number, claim in enumerate(known) if claim.of == of}
@@ -213,12 +213,14 @@ def _pairs(run: Run, scenario: Scenario, claim: Claim) -> Iterator[Pair]:
             yield scenario.claimed(claim, device, environment.name)
 
 
-def _fixed(at: Place, elsewhere: Sequence[Place], releases: Mapping[str, tuple[int, int, int]]) -> Place | None:
+def _fixed(
+    at: ClaimPlace, elsewhere: Sequence[ClaimPlace], releases: Mapping[str, tuple[int, int, int]]
+) -> ClaimPlace | None:
     """Return the oldest later release from which on the claim is gone in all releases with an outcome."""
     since = releases.get(at.environment)
     if since is None or not at.outcome.holds:
         return None
-    silent = (Outcome.CANNOT_RUN, Outcome.NOT_MEASURED)
+    silent = (ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED)
     later = [place for place in elsewhere if releases[place.environment] > since and place.outcome not in silent]
     later.sort(key=lambda place: releases[place.environment])
     gone = list(takewhile(lambda place: place.outcome.is_gone, reversed(later)))
@@ -244,36 +246,36 @@ class _Family:
         }
         self._alpha = shown_alpha(len(absolute))
 
-    def place(self, claim: Claim, worse: Cell, better: Cell | None) -> Place:
+    def place(self, claim: Claim, worse: Cell, better: Cell | None) -> ClaimPlace:
         """Return the outcome of the claim with these cells."""
         absent = self._absent(claim, worse, better)
         if absent:
-            return Place(worse, better, *absent)
+            return ClaimPlace(worse, better, *absent)
         return self._ratio(claim, worse, better) if better else self._absolute(claim, worse)
 
-    def _absent(self, claim: Claim, worse: Cell, better: Cell | None) -> tuple[Outcome, None, float, str] | None:
+    def _absent(self, claim: Claim, worse: Cell, better: Cell | None) -> tuple[ClaimOutcome, None, float, str] | None:
         """Why there is nothing to judge, as a Place's fields; None where there is."""
         cells = [worse, *([better] if better else [])]
         if any(cell not in self._found.cells for cell in cells):
-            return Outcome.NOT_MEASURED, None, 0.0, "the run has no such cells"
+            return ClaimOutcome.NOT_MEASURED, None, 0.0, "the run has no such cells"
         if worse.device not in claim.visible:
             seen = " or ".join(device.value.upper() for device in claim.visible)
-            return Outcome.CANNOT_RUN, None, 0.0, f"it is said to be seen on a {seen}"
+            return ClaimOutcome.CANNOT_RUN, None, 0.0, f"it is said to be seen on a {seen}"
         for cell in cells:
             if cell not in self._found.series:
                 status, told = self._found.status(cell), reason(cell, self._found)[0].rstrip(".")
                 is_seen = status and status is not Status.OK
                 where = f"{status} in {cell.environment}" if is_seen else f"nothing was timed in {cell.environment}"
-                outcome = Outcome.NOT_MEASURED if status is Status.INTERRUPTED else Outcome.CANNOT_RUN
-                if outcome is Outcome.NOT_MEASURED and told:
+                outcome = ClaimOutcome.NOT_MEASURED if status is Status.INTERRUPTED else ClaimOutcome.CANNOT_RUN
+                if outcome is ClaimOutcome.NOT_MEASURED and told:
                     return outcome, None, 0.0, told
                 return outcome, None, 0.0, f"{where}: {told}" if told else where
         return None
 
-    def _ratio(self, claim: Claim, worse: Cell, better: Cell) -> Place:
+    def _ratio(self, claim: Claim, worse: Cell, better: Cell) -> ClaimPlace:
         both = self._ratios[worse, better]
         if both is None:
-            return Place(worse, better, Outcome.UNCLEAR, why="no round has both")
+            return ClaimPlace(worse, better, ClaimOutcome.UNCLEAR, why="no round has both")
         takes = both.ratio
         # a run that calls a thing different from itself says nothing, and one of a few rounds says what is large
         is_told = both.withheld in (None, Withheld.FEW_ROUNDS, Withheld.CONTENTION)
@@ -285,13 +287,13 @@ class _Family:
             Withheld.CONTENTION: "the correction for CPU contention may be off by more than this difference",
             None: "",
         }[both.withheld]
-        if outcome is Outcome.DIFFERENT_WORK:
+        if outcome is ClaimOutcome.DIFFERENT_WORK:
             why = both.work.reason
-        why = why if outcome in (Outcome.UNCLEAR, Outcome.DIFFERENT_WORK) else ""
-        below = _below(takes.interval, claim) if outcome is Outcome.UNCLEAR else None
-        return Place(worse, better, outcome, takes, both.level, why, both.settling, below, both)
+        why = why if outcome in (ClaimOutcome.UNCLEAR, ClaimOutcome.DIFFERENT_WORK) else ""
+        below = _below(takes.interval, claim) if outcome is ClaimOutcome.UNCLEAR else None
+        return ClaimPlace(worse, better, outcome, takes, both.level, why, both.settling, below, both)
 
-    def _absolute(self, claim: Claim, worse: Cell) -> Place:
+    def _absolute(self, claim: Claim, worse: Cell) -> ClaimPlace:
         """Seconds are judged on the log scale, and bytes, which may be none, on a linear one."""
         if claim.bytes:
             values = list(growths(self._found.numbers[worse]).values())
@@ -299,7 +301,9 @@ class _Family:
             calls = min((launch.memory[-1][0] for launch in read), default=0)
             shown = claim.range[0] * min(map(calls_looked_at, read), default=0.0)
             if not values:
-                return Place(worse, None, Outcome.CANNOT_RUN, why=f"memory was not read in {worse.environment}")
+                return ClaimPlace(
+                    worse, None, ClaimOutcome.CANNOT_RUN, why=f"memory was not read in {worse.environment}"
+                )
             least = SHARE * claim.range[0]
         else:
             values = [math.log(seconds) for seconds in self._found.series[worse].values()]
@@ -307,7 +311,9 @@ class _Family:
         rounds, alpha = len(values), self._alpha * self._found.look(worse).share
         level = 1.0 - alpha
         if rounds < 2:
-            return Place(worse, None, Outcome.UNCLEAR, _estimate(claim, values[0], rounds), level, too_few(rounds))
+            return ClaimPlace(
+                worse, None, ClaimOutcome.UNCLEAR, _estimate(claim, values[0], rounds), level, too_few(rounds)
+            )
         # the distance above the bound: its sign decides
         above = means([[value - least for value in values]])
         half = float(half_widths(above, alpha)[0])
@@ -315,26 +321,26 @@ class _Family:
         assert estimate.interval
         outcome, why = of_value(estimate.interval, claim.range), ""
         if rounds < FEWEST_ROUNDS:
-            outcome, why = Outcome.UNCLEAR, too_few(rounds)
+            outcome, why = ClaimOutcome.UNCLEAR, too_few(rounds)
         elif claim.bytes and (again := control_of_growth(worse, self._found)) and is_beyond(again, least):
             outcome, why = (
-                Outcome.UNCLEAR,
+                ClaimOutcome.UNCLEAR,
                 f"of two identical cells one kept {abs(again.value):,.0f} bytes per call more than the other",
             )
-        elif outcome is Outcome.NOT_SEEN and shown < PIECE:
+        elif outcome is ClaimOutcome.NOT_SEEN and shown < PIECE:
             outcome, why = (
-                Outcome.UNCLEAR,
+                ClaimOutcome.UNCLEAR,
                 f"{int(calls):,} calls are too few to show {claim.range[0]:,.10g} bytes per call",
             )
-        if outcome is not Outcome.UNCLEAR:
-            return Place(worse, None, outcome, estimate, level)
+        if outcome is not ClaimOutcome.UNCLEAR:
+            return ClaimPlace(worse, None, outcome, estimate, level)
         if estimate.interval.low > SHARE * claim.range[0]:  # what is open is the other bound
             most = claim.range[1] / SHARE
             above = means([[value - (most if claim.bytes else math.log(most)) for value in values]])
         settling = None if why else self._settling(worse, above, alpha)
-        return Place(worse, None, outcome, estimate, level, why, settling, _below(estimate.interval, claim))
+        return ClaimPlace(worse, None, outcome, estimate, level, why, settling, _below(estimate.interval, claim))
 
-    def _settling(self, cell: Cell, above: Logs, alpha: float) -> Settling | None:
+    def _settling(self, cell: Cell, above: Logs, alpha: float) -> RoundsNeeded | None:
         """Return what would show on which side of a bound an absolute value is; `above` is its distance above."""
         levels = np.full_like(above.mean, alpha)
         (settling,) = settlings(above, levels, 0.0, [cell], self._found, shown=alpha)

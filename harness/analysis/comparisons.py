@@ -36,7 +36,7 @@ from harness.model.scenario import Cell
 
 
 @dataclass(frozen=True, slots=True)
-class Settling:
+class RoundsNeeded:
     """How many more rounds settle an unclear verdict, and with which `probability`: POWER or more.
 
     If MOST_ROUNDS in all aren't enough, it has the rounds up to them, and their lower probability. `seconds` is what
@@ -74,7 +74,7 @@ class Compared:
     level: float
     verdict: Verdict | None
     withheld: Withheld | None
-    settling: Settling | None
+    settling: RoundsNeeded | None
     work: work.WorkCheck
     pythons: tuple[str, str] | None
     alone: Estimate | None = None
@@ -207,7 +207,7 @@ def settlings(
     *,
     shown: float | Floats,
     bias: float | Floats = 0.0,
-) -> list[Settling | None]:
+) -> list[RoundsNeeded | None]:
     """Return what settles each of the `logs`, of shape (m,) as `cells`; None for one that has MOST_ROUNDS.
 
     `alpha` is the level at which each is judged, and `shown` the level of the intervals; `margin` and `bias` are those
@@ -221,7 +221,7 @@ def settlings(
     later = np.maximum(totals, logs.rounds + 1.0)
     halves = half_widths_after(logs, later, shown / share * level(later)) + bias
     return [
-        Settling(more, found.seconds_for(cell, more), half, chance) if more > 0 else None
+        RoundsNeeded(more, found.seconds_for(cell, more), half, chance) if more > 0 else None
         for cell, more, half, chance in zip(
             cells, (totals - logs.rounds.astype(int)).tolist(), halves.tolist(), chances.tolist(), strict=True
         )
@@ -397,7 +397,7 @@ def _unjudged(pair: _Pair, judged: int, found: Lookup) -> Compared:
     return _compared(pair, unjudged(fmean(pair.logs), half, n, level, different_work=pair.work.differs, why=why), found)
 
 
-def _compared(pair: _Pair, said: Judgement, found: Lookup, settling: Settling | None = None) -> Compared:
+def _compared(pair: _Pair, said: Judgement, found: Lookup, settling: RoundsNeeded | None = None) -> Compared:
     return Compared(
         cell=pair.cell,
         other=pair.other,

@@ -31,7 +31,7 @@ class Aspect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RunDifference:
     """A fact that differs, with both stored values; None if a run doesn't have it.
 
     `subject` is the scenario's or the environment's name, otherwise empty. `name` is the package, or the fact's name in
@@ -45,7 +45,7 @@ class Difference:
     second: Any
 
 
-def machines(first: Run, second: Run) -> list[Difference]:
+def machines(first: Run, second: Run) -> list[RunDifference]:
     """Return the facts in which the two runs' machines differ; empty if they are the same, as far as runs show.
 
     These are CPU, cores and memory; if both used GPUs, also the GPUs, their driver and settings, because a power limit
@@ -57,7 +57,7 @@ def machines(first: Run, second: Run) -> list[Difference]:
     return found + (_cards(first, second) if first.plan.limits.gpus and second.plan.limits.gpus else [])
 
 
-def differences(first: Run, second: Run, cells: Iterable[Cell]) -> list[Difference]:
+def differences(first: Run, second: Run, cells: Iterable[Cell]) -> list[RunDifference]:
     """Whatever differs and may have moved the times of `cells`, those with a number in both runs."""
     environments = dict.fromkeys(cell.environment for cell in cells)
     one, other = (_facts(run, environments) for run in (first, second))
@@ -122,23 +122,23 @@ def _machine(run: Run) -> dict[str, Any]:
     return {name: facts.get(name) for name in (*names, "memory_bytes")}
 
 
-def _cards(first: Run, second: Run) -> list[Difference]:
+def _cards(first: Run, second: Run) -> list[RunDifference]:
     """Return the differences between the runs' GPUs. Their position doesn't matter."""
     found = gpu.differing(first.host.get("gpus"), second.host.get("gpus"), but=("index", "pci"))
-    return [Difference(Aspect.MACHINE, "", name, one, other) for name, one, other in found]
+    return [RunDifference(Aspect.MACHINE, "", name, one, other) for name, one, other in found]
 
 
-def _same_memory(difference: Difference) -> bool:
+def _same_memory(difference: RunDifference) -> bool:
     sizes = [difference.first, difference.second]
     if difference.name != "memory_bytes" or not all(isinstance(size, int | float) for size in sizes):
         return False
     return bool(max(sizes) - min(sizes) <= MEMORY * max(sizes))
 
 
-def _each(part: Aspect, subject: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Difference]:
+def _each(part: Aspect, subject: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[RunDifference]:
     """The names whose values differ; an empty value is as good as none."""
     pairs = ((name, _told(first.get(name)), _told(second.get(name))) for name in dict.fromkeys([*first, *second]))
-    return [Difference(part, subject, name, one, other) for name, one, other in pairs if one != other]
+    return [RunDifference(part, subject, name, one, other) for name, one, other in pairs if one != other]
 
 
 def _told(value: Any) -> Any:

@@ -47,7 +47,7 @@ class Crossing:
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
+class SweepOrdering:
     """How a log ratio goes from the sweep's first size to its last, in order.
 
     `above` and `below` are where it is shown to be above 0, and below; `unclear` is where neither is shown and the mean
@@ -85,7 +85,7 @@ def along(sizes: Sequence[float], times: Floats) -> Floats:
     return np.array([np.interp(fine, sizes, each) for each in times], np.float64)
 
 
-def lead(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence[float] | None = None) -> Lead:
+def lead(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence[float] | None = None) -> SweepOrdering:
     """Return which side leads, by log ratios of shape (rounds, sizes): at least two increasing sizes and one round.
 
     `measured` are the measured sizes, by default all. Each test has the level 1 - 0.05 divided by their number, and a
@@ -127,7 +127,7 @@ def lead(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence[float
                 opens_high=opens_high,
             )
         )
-    return Lead(
+    return SweepOrdering(
         crossings=crossings,
         above=[interval(each) for each in stretches if each.sign > 0],
         below=[interval(each) for each in stretches if each.sign < 0],

@@ -36,7 +36,7 @@ from harness.model.defaults import FEWEST_ROUNDS
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LevelChange:
     """One axis (or the environment) taken from `base` to `level`."""
 
     axis: str
@@ -66,7 +66,7 @@ class Effect:
     `parts`.
     """
 
-    changes: tuple[Change, ...]
+    changes: tuple[LevelChange, ...]
     estimate: Estimate
     level: float
     verdict: Verdict | None
@@ -123,7 +123,7 @@ class _Block:
     `size` is the sum of the squares of an effect's weights: its variance, when all cells have one of 1.
     """
 
-    changes: Sequence[tuple[Change, ...]]
+    changes: Sequence[tuple[LevelChange, ...]]
     values: Floats
     size: float
     parts: Sequence[Parts | None]
@@ -138,7 +138,7 @@ def _block(logs: Floats, axes: Mapping[str, Sequence[str]], places: tuple[int, .
     changed = (slice(None), *[slice(1, None)] * len(places))
     named = [list(axes.items())[place] for place in places]
     return _Block(
-        changes=list(product(*([Change(axis, level, base) for level in rest] for axis, (base, *rest) in named))),
+        changes=list(product(*([LevelChange(axis, level, base) for level in rest] for axis, (base, *rest) in named))),
         values=values[changed].reshape(len(logs), -1),
         size=2 ** len(places) * means[0].size / logs[0].size,
         parts=_parts(means.mean(axis=0)) if len(places) == 2 else [None] * (means[0].size - 1),

@@ -14,7 +14,7 @@ from harness.model.launch import Launch, Status
 from harness.model.scenario import OUTPUT, Cell
 
 
-class Likeness(StrEnum):
+class OutputMatch(StrEnum):
     """How the output of two environments compares."""
 
     SAME = "the same"
@@ -34,7 +34,7 @@ class OutputComparison:
 
     cell: Cell
     other: Cell
-    likeness: Likeness
+    likeness: OutputMatch
     line: int = 0
     texts: tuple[str | None, str | None] = (None, None)
 
@@ -83,17 +83,17 @@ def _read(told: Any) -> _Printed | None:
 def compare(cell: Cell, other: Cell, one: Sequence[_Printed], two: Sequence[_Printed]) -> OutputComparison:
     """How what the launches of two cells printed compares; each has one launch at least."""
     if len({each.sha256 for each in [*one, *two]}) == 1:
-        return OutputComparison(cell, other, Likeness.SAME)
+        return OutputComparison(cell, other, OutputMatch.SAME)
     varying = 0
     for number in range(1, max(len(each.lines) for each in [*one, *two]) + 1):
         ours, theirs = ({each.line(number) for each in side} for side in (one, two))
         if len(ours) == len(theirs) == 1:
             if ours != theirs:
-                return OutputComparison(cell, other, Likeness.DIFFERS, number, (ours.pop(), theirs.pop()))
+                return OutputComparison(cell, other, OutputMatch.DIFFERS, number, (ours.pop(), theirs.pop()))
         elif not varying:
             varying = number
     if varying:
         side = one if len({each.line(varying) for each in one}) > 1 else two
         texts = list(dict.fromkeys(each.line(varying) for each in side))
-        return OutputComparison(cell, other, Likeness.VARIES, varying, (texts[0], texts[1]))
-    return OutputComparison(cell, other, Likeness.LATER, 1 + min(len(each.lines) for each in [*one, *two]))
+        return OutputComparison(cell, other, OutputMatch.VARIES, varying, (texts[0], texts[1]))
+    return OutputComparison(cell, other, OutputMatch.LATER, 1 + min(len(each.lines) for each in [*one, *two]))

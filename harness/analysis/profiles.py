@@ -38,7 +38,7 @@ _GENERATED = re.compile(r"__autograph_generated_file.*|tmp[a-z0-9_]{8}")
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class FunctionTime:
     """The time of the functions with one name in a profile: calls, own and cumulative seconds, and their shares.
 
     Several functions of a module may have the same name: their seconds are added, up to the whole.
@@ -86,7 +86,7 @@ class Filed:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class FunctionChange:
     """A function's share of one profile and of another, and its seconds per step in each."""
 
     name: str
@@ -140,7 +140,7 @@ def name(function: Function) -> str:
     return f"{'autograph' if _GENERATED.fullmatch(stem) else stem}.{function.name}"
 
 
-def taken(profile: Profile) -> dict[str, Taken]:
+def taken(profile: Profile) -> dict[str, FunctionTime]:
     """Return the time of each name."""
     grouped: dict[str, list[Function]] = defaultdict(list)
     for function in profile.functions:
@@ -150,7 +150,7 @@ def taken(profile: Profile) -> dict[str, Taken]:
     for label, functions in grouped.items():
         own = sum(function.own for function in functions)
         cumulative = min(whole, sum(function.cumulative for function in functions))
-        found[label] = Taken(
+        found[label] = FunctionTime(
             name=label,
             calls=sum(function.calls for function in functions),
             own=own,
@@ -161,7 +161,7 @@ def taken(profile: Profile) -> dict[str, Taken]:
     return found
 
 
-def top(profile: Profile, count: int, *, own: bool) -> list[Taken]:
+def top(profile: Profile, count: int, *, own: bool) -> list[FunctionTime]:
     """The names that took most, by own or by cumulative seconds."""
     return sorted(taken(profile).values(), key=lambda each: -each.seconds(own=own))[:count]
 
@@ -218,7 +218,7 @@ def matching(profile: Profile, patterns: Sequence[str]) -> float:
     return min(1.0, _share(seconds, profile.own))
 
 
-def moves(one: Profile, other: Profile, count: int, *, own: bool) -> list[Move]:
+def moves(one: Profile, other: Profile, count: int, *, own: bool) -> list[FunctionChange]:
     """The functions whose shares differ most between two profiles, by own or by cumulative time.
 
     By cumulative time, functions that only wrap another are left out: a chain of them is one change, not ten.
@@ -226,14 +226,14 @@ def moves(one: Profile, other: Profile, count: int, *, own: bool) -> list[Move]:
     mine, theirs = taken(one), taken(other)
     sides = [] if own else [(_wrappers(one), mine), (_wrappers(other), theirs)]
     steps, other_steps = (profile.calls * profile.steps for profile in (one, other))
-    nothing = Taken("", calls=0, own=0.0, cumulative=0.0, own_share=0.0, cumulative_share=0.0)
+    nothing = FunctionTime("", calls=0, own=0.0, cumulative=0.0, own_share=0.0, cumulative_share=0.0)
     found = []
     for label in {**mine, **theirs}:
         if sides and all(label in wrappers or label not in known for wrappers, known in sides):
             continue
         a, b = mine.get(label, nothing), theirs.get(label, nothing)
         seconds, other_seconds = a.seconds(own=own) / steps, b.seconds(own=own) / other_steps
-        found.append(Move(label, a.share(own=own), b.share(own=own), seconds, other_seconds))
+        found.append(FunctionChange(label, a.share(own=own), b.share(own=own), seconds, other_seconds))
     return sorted(found, key=lambda move: (-abs(move.by), move.name))[:count]
 
 

@@ -21,8 +21,8 @@ from harness.analysis.quantities import is_time, launches_of
 from harness.analysis.rounds import by_clock
 from harness.analysis.settings import SettingDifference, differences
 from harness.analysis.sweeps import MeasuredSweep, sweeps
-from harness.analysis.tables import Measured, ScenarioTable, measured, tables
-from harness.analysis.turns import Alone, Turns, is_bias, turns
+from harness.analysis.tables import MeasuredCell, ScenarioTable, measured, tables
+from harness.analysis.turns import NonInterleavedRatio, Turns, is_bias, turns
 from harness.model.launch import Launch, Sampling
 from harness.model.run import Run
 from harness.model.scenario import GROWTH, STEP, Cell
@@ -120,9 +120,9 @@ class Results:
         return cell_results(self.found, self.tables, self.on_device)
 
     @cached_property
-    def measured(self) -> Mapping[str, Sequence[Measured]]:
+    def measured(self) -> Mapping[str, Sequence[MeasuredCell]]:
         """The cells that have a number, by scenario and in the order of the table."""
-        none: dict[str, Sequence[Measured]] = {scenario.name: () for scenario in self.run.scenarios}
+        none: dict[str, Sequence[MeasuredCell]] = {scenario.name: () for scenario in self.run.scenarios}
         return none | {table.scenario.name: measured(table, self.found) for table in self.tables}
 
     def timeline(self, table: ScenarioTable) -> list[Moment]:
@@ -164,7 +164,7 @@ class Results:
         values = [value for table in self.tables for row in table.rows for value in row.values]
         # two columns may show one comparison
         compared = {(each.cell, each.other): each.alone for value in values if (each := value.compared)}
-        alone = [Alone(*pair, shift, is_bias(shift)) for pair, shift in compared.items() if shift]
+        alone = [NonInterleavedRatio(*pair, shift, is_bias(shift)) for pair, shift in compared.items() if shift]
         counting = [launch for launches in self.found.numbers.values() for launch in launches]
         return turns(counting, alone, self.margin)
 

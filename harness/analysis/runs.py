@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.analysis import work
-from harness.analysis.conditions import Difference, differences, machines, same_software
+from harness.analysis.conditions import RunDifference, differences, machines, same_software
 from harness.analysis.control import beyond
 from harness.analysis.disturbance import ERROR, possible_error
 from harness.analysis.lookup import Lookup
@@ -83,7 +83,7 @@ class Shift:
 
 
 @dataclass(frozen=True, slots=True)
-class Lone:
+class UnpairedCell:
     """A cell with a number in one run only; `status` is why the other has none, None where it was not asked for."""
 
     cell: Cell
@@ -96,8 +96,8 @@ class Changes:
 
     cells: Sequence[CellChange]
     shift: Shift | None
-    only_first: Sequence[Lone]
-    only_second: Sequence[Lone]
+    only_first: Sequence[UnpairedCell]
+    only_second: Sequence[UnpairedCell]
 
     @property
     def deciding(self) -> list[Verdict]:
@@ -166,12 +166,12 @@ class Pair:
         return {of: changes for of, changes in found.items() if changes.cells}
 
     @cached_property
-    def machines(self) -> list[Difference]:
+    def machines(self) -> list[RunDifference]:
         """Facts that show that the machines differ."""
         return machines(self.first.run, self.second.run)
 
     @cached_property
-    def differences(self) -> list[Difference]:
+    def differences(self) -> list[RunDifference]:
         """Return the other differences, which may have changed the times."""
         return differences(self.first.run, self.second.run, (each.cell for each in self.changes.cells))
 
@@ -286,5 +286,7 @@ def _shift(
     return Shift(change, base.size, unchanged)
 
 
-def _lone(one: Lookup, other: Lookup) -> list[Lone]:
-    return [Lone(cell, other.status(cell)) for cell in one.cells if cell in one.series and cell not in other.series]
+def _lone(one: Lookup, other: Lookup) -> list[UnpairedCell]:
+    return [
+        UnpairedCell(cell, other.status(cell)) for cell in one.cells if cell in one.series and cell not in other.series
+    ]

@@ -55,7 +55,7 @@ LARGE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PilotEstimate:
     """The lengths that one cell's pilot suggests: in seconds, and in turns if launches are interleaved."""
 
     warmup: float
@@ -82,7 +82,7 @@ def samplings(planned: Sampling, groups: Iterable[str], launches: Iterable[Launc
         launch for launch in launches if launch.role is Role.PILOT and gave_number(launch) and not launch.fixes_calls
     ]
     between = _between(pilots)
-    wishes: dict[str, list[Wish]] = defaultdict(list)
+    wishes: dict[str, list[PilotEstimate]] = defaultdict(list)
     for pilot in pilots:
         wishes[pilot.group].append(wish(pilot, between))
     return {group: _filled(planned, wishes[group]) for group in groups}
@@ -99,8 +99,8 @@ def _lengthened(planned: Sampling, times: float) -> Sampling:
     )
 
 
-def _filled(planned: Sampling, wishes: Sequence[Wish]) -> Sampling:
-    by = Wish(
+def _filled(planned: Sampling, wishes: Sequence[PilotEstimate]) -> Sampling:
+    by = PilotEstimate(
         warmup=max((each.warmup for each in wishes), default=WARMUP[0]),
         measure=max((each.measure for each in wishes), default=MEASURE[0]),
         turns=max((each.turns for each in wishes), default=USUAL_TURNS),
@@ -113,7 +113,7 @@ def _filled(planned: Sampling, wishes: Sequence[Wish]) -> Sampling:
     )
 
 
-def wish(pilot: Launch, between: float) -> Wish:
+def wish(pilot: Launch, between: float) -> PilotEstimate:
     """Return the lengths that a pilot suggests; `between` is the variance of the logs of launches' centres."""
     rates = [sample.seconds / sample.steps for sample in pilot.samples]
     first = settled(rates)
@@ -126,7 +126,9 @@ def wish(pilot: Launch, between: float) -> Wish:
     # a turn is a sample and an untimed call, at least
     turn = each * (1.0 + 1.0 / (pilot.calls_per_sample or 1))
     needed = math.sqrt(launch / turn * _apart(kept)) / BELIEVED_IN_TURNS
-    return Wish(_clamped(warmup, WARMUP), _clamped(count * each, MEASURE), min(most, max(fewest, math.ceil(needed))))
+    return PilotEstimate(
+        _clamped(warmup, WARMUP), _clamped(count * each, MEASURE), min(most, max(fewest, math.ceil(needed)))
+    )
 
 
 def settled(rates: Sequence[float]) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.analysis.columns import ScenarioColumn, Side
 from harness.analysis.comparisons import Compared
-from harness.analysis.crossings import Crossing, Lead, along, finer, lead
+from harness.analysis.crossings import Crossing, SweepOrdering, along, finer, lead
 from harness.analysis.lookup import Lookup
 from harness.analysis.statistics import Estimate, Floats, Interval
 from harness.analysis.tables import Row, ScenarioTable, Value
@@ -18,7 +18,7 @@ from harness.model.scenario import Scenario
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SweepPoint:
     """One cell of a curve: its size, and its seconds per step."""
 
     size: float
@@ -30,11 +30,11 @@ class Curve:
     """The numbers of one column along a sweep, by increasing size."""
 
     side: Side
-    points: Sequence[Point]
+    points: Sequence[SweepPoint]
 
 
 @dataclass(frozen=True, slots=True)
-class Race:
+class SweepComparison:
     """One comparison along a sweep: log(time(other) / time(side)), above 0 where `side` of the column is faster.
 
     `sizes` are those that are used, in `rounds` rounds that all of them have. Where the two did different work at some
@@ -44,7 +44,7 @@ class Race:
     column: ScenarioColumn
     sizes: Sequence[float]
     rounds: int
-    lead: Lead | None
+    lead: SweepOrdering | None
     different: str = ""
 
     @property
@@ -79,7 +79,7 @@ class MeasuredSweep:
     device: Device
     shared: Mapping[str, str]
     curves: Sequence[Curve]
-    races: Sequence[Race]
+    races: Sequence[SweepComparison]
     withheld: bool = False
 
     @property
@@ -113,7 +113,7 @@ def _sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], found: Lookup, 
     curves = [
         Curve(head.side, points)
         for head, values in by_column
-        if not head.other and (points := [Point(size, each.estimate) for size, each in values if each.estimate])
+        if not head.other and (points := [SweepPoint(size, each.estimate) for size, each in values if each.estimate])
     ]
     races = [race for head, values in by_column if head.other and (race := _race(head, values, found))]
     return MeasuredSweep(
@@ -128,7 +128,7 @@ def _sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], found: Lookup, 
     )
 
 
-def _race(head: ScenarioColumn, values: Sequence[tuple[float, Value]], found: Lookup) -> Race | None:
+def _race(head: ScenarioColumn, values: Sequence[tuple[float, Value]], found: Lookup) -> SweepComparison | None:
     """One comparison, by size; None where fewer than two sizes have it."""
     compared = {size: each.compared for size, each in values if each.compared}
     different = next((each.work.reason for each in compared.values() if each.work.differs), "")
@@ -137,7 +137,7 @@ def _race(head: ScenarioColumn, values: Sequence[tuple[float, Value]], found: Lo
         return None
     longer, shorter = (along(sizes, times[:, :, side]) for side in (0, 1))
     ahead = None if different else lead(finer(sizes), np.log(longer) - np.log(shorter), sizes)
-    return Race(head, sizes, len(times), ahead, different)
+    return SweepComparison(head, sizes, len(times), ahead, different)
 
 
 def _times(compared: Compared, found: Lookup) -> dict[int, tuple[float, float]]:

@@ -88,7 +88,7 @@ class ScenarioTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredCell:
     """A cell of a table that has a number, and its place there.
 
     `step` is the spread of its launches' centres in seconds per step, `used` their phases and resources.
@@ -156,7 +156,7 @@ def tables(run: Run, found: Lookup, quantity: str = STEP) -> list[ScenarioTable]
     return [_table(layout, found, run.plan) for layout in layouts(run, found, quantity)]
 
 
-def measured(table: ScenarioTable, found: Lookup) -> list[Measured]:
+def measured(table: ScenarioTable, found: Lookup) -> list[MeasuredCell]:
     """The table's cells that have a number, row by row."""
     made = []
     for row, head, value in table.times():
@@ -164,7 +164,7 @@ def measured(table: ScenarioTable, found: Lookup) -> list[Measured]:
             cell = table.cell(row, head.side)
             launches = found.numbers[cell]
             step = spread([centre(launch) for launch in launches])
-            made.append(Measured(cell, row, head.side, step, value.shape, used(launches)))
+            made.append(MeasuredCell(cell, row, head.side, step, value.shape, used(launches)))
     return made
 
 

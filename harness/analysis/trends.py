@@ -67,7 +67,7 @@ _Measure = Callable[[Sample], float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class TrendStage:
     """The time per step at a stage of a launch, in seconds, after a number of steps: means over launches."""
 
     step: float
@@ -84,7 +84,7 @@ class Trend:
     """
 
     factor: float
-    stages: Sequence[Stage]
+    stages: Sequence[TrendStage]
     counted: bool
     unsure: bool = False
 
@@ -120,7 +120,7 @@ def _trend(launches: Sequence[Launch], beside: Sequence[Mapping[int, Floats]], m
     stages = _stages(looked_at)
     if grown:
         steps, seconds = grown
-        stages = [Stage(steps, seconds), *stages]
+        stages = [TrendStage(steps, seconds), *stages]
     factor = stages[-1].seconds / stages[0].seconds if grown else exp(fmean(map(change, time[0])))
     return Trend(factor, stages, counted=all(before(launch) is not None for launch in looked_at))
 
@@ -336,7 +336,7 @@ def restricted(launches: Sequence[Launch], steps: Interval) -> list[Launch]:
     return made
 
 
-def _stages(launches: Sequence[Launch]) -> list[Stage]:
+def _stages(launches: Sequence[Launch]) -> list[TrendStage]:
     """Return the time per step in each of at most ten parts of a launch: geometric means over launches."""
     count = min(PARTS, *(len(launch.samples) for launch in launches))
     at, logs = [], []
@@ -348,7 +348,7 @@ def _stages(launches: Sequence[Launch]) -> list[Stage]:
         rates = [left * sample.seconds / max(sample.steps, 1) for sample in launch.samples]
         logs.append(np.log(np.maximum(np.add.reduceat(rates, edges[:-1]) / np.diff(edges), 1e-300)))
     return [
-        Stage(step, seconds)
+        TrendStage(step, seconds)
         for step, seconds in zip(
             np.mean(at, axis=0).tolist(), np.exp(np.maximum(np.mean(logs, axis=0), -700.0)).tolist(), strict=True
         )

@@ -40,7 +40,7 @@ BUSY = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
+class NonInterleavedRatio:
     """A comparison's ratio time(other) / time(cell) where each is measured alone, over what it is in turns.
 
     `is_found`: the interval, at 1 - 0.05/m for m comparisons of the table, does not hold 1.
@@ -90,7 +90,7 @@ class Turns:
     turns: Sequence[int]
     alive: int
     blocks: int
-    alone: Sequence[Alone]
+    alone: Sequence[NonInterleavedRatio]
     scatter: float | None
     correlation: float | None
     place: Deviation | None
@@ -98,7 +98,7 @@ class Turns:
     waiting: Waiting | None
 
 
-def turns(launches: Sequence[Launch], alone: Sequence[Alone], margin: float) -> Turns | None:
+def turns(launches: Sequence[Launch], alone: Sequence[NonInterleavedRatio], margin: float) -> Turns | None:
     """What the launches that count and gave a number tell; `margin` is on the log scale. None where none took turns."""
     took = [launch for launch in launches if launch.places]
     if not took:

@@ -12,7 +12,7 @@ from harness.backends.artifacts import Artifacts
 from harness.backends.events import Events
 from harness.backends.text import Tail, one_line
 from harness.model.errors import UsageError
-from harness.model.gpu import Card, UsedGpu, described
+from harness.model.gpu import Gpu, UsedGpu, described
 from harness.model.launch import CPU_QUOTA, Job, Outcome, Status
 
 #: The folder of artifacts, in which the worker starts.
@@ -67,7 +67,7 @@ class Ending:
             return f"killed by signal {self.signal}"
 
 
-class Process(Protocol):
+class WorkerProcess(Protocol):
     """The process of one launch, which its backend has made ready and removes."""
 
     def start(self, stdout: Read, stderr: Read) -> None:
@@ -102,7 +102,7 @@ class HeldLaunch:
     """
 
     def __init__(
-        self, process: Process, job: Job, seconds: float, conclude: "Callable[[Events, Ending, Tail], Outcome]"
+        self, process: WorkerProcess, job: Job, seconds: float, conclude: "Callable[[Events, Ending, Tail], Outcome]"
     ) -> None:
         self._process = process
         self._events, self._stderr = Events(takes_turns=job.sampling.turns is not None, waits=job.waits), Tail()
@@ -158,7 +158,7 @@ def outcome(
     image: str,
     artifacts: Artifacts,
     asked: float | None = None,
-    cards: Sequence[Card] = (),
+    cards: Sequence[Gpu] = (),
     quota: float | None = None,
 ) -> Outcome:
     """Return the launch's outcome.
@@ -209,7 +209,7 @@ def _judge(events: Events, ending: Ending) -> tuple[Status, str]:
     return events.status, events.reason
 
 
-def _others(used: Sequence[UsedGpu], cards: Sequence[Card]) -> str:
+def _others(used: Sequence[UsedGpu], cards: Sequence[Gpu]) -> str:
     """On which GPUs the work was that it was not to be on; empty without any, or where that is not known."""
     others = [gpu for gpu in used if not any(map(gpu.may_be, cards))]
     if not cards or not others:

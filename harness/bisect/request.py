@@ -9,7 +9,7 @@ from harness.model.defaults import BISECT_BUDGET, MARGIN
 from harness.model.errors import UsageError
 from harness.model.scenario import STEP
 from harness.plan.selection import parse_axes
-from harness.session.request import Option, Panel, length_text, read_seconds, shared
+from harness.session.request import Option, OptionPanel, length_text, read_seconds, shared
 
 
 def read_cell_axes(texts: Sequence[str], option: str) -> dict[str, str]:
@@ -58,7 +58,7 @@ class BisectRequest:
             "Stop before the launches exceed this time.",
             read=read_seconds,
             shown=length_text(BISECT_BUDGET),
-            panel=Panel.PRECISION,
+            panel=OptionPanel.PRECISION,
         ),
     ] = BISECT_BUDGET
     backend: str = "auto"

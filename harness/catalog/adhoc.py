@@ -22,7 +22,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from harness.catalog import index
-from harness.catalog.asked import Asked, Move, exact, is_asked, is_move, parse, parse_move
+from harness.catalog.asked import Asked, LockOverride, exact, is_asked, is_move, parse, parse_move
 from harness.files import cache_dir, parse_json, read_text, write_atomically
 from harness.model.environment import KERAS, TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, UsageError
@@ -79,7 +79,7 @@ def base_of(environment: Environment, known: Mapping[str, Environment]) -> Envir
     return _based(parse_move(environment.asked), known)[1]
 
 
-def _based(move: Move, known: Mapping[str, Environment]) -> tuple[Move, Environment]:
+def _based(move: LockOverride, known: Mapping[str, Environment]) -> tuple[LockOverride, Environment]:
     """Return the move with its original base, and the base. Moves in an environment of moves are joined."""
     base = known.get(move.base) or (make(move.base, known) if is_asked(move.base) else kept(move.base))
     if base is None:
@@ -96,7 +96,7 @@ def _based(move: Move, known: Mapping[str, Environment]) -> tuple[Move, Environm
     return replace(move, base=base.asked or base.name), base
 
 
-def _fits(environment: Environment, move: Move, base: Environment) -> bool:
+def _fits(environment: Environment, move: LockOverride, base: Environment) -> bool:
     """Return whether a saved environment is from this base, and not from another one of the same name."""
     same_release = environment.tensorflow == base.tensorflow or any(name in TENSORFLOW for name in move.by_name)
     return same_release and (environment.python, environment.cuda) == (base.python, base.cuda)
@@ -159,7 +159,7 @@ def _new(asked: Asked, known: Sequence[Environment]) -> Environment:
     )
 
 
-def _moved(move: Move, base: Environment) -> Environment:
+def _moved(move: LockOverride, base: Environment) -> Environment:
     """Return the base with other packages, as of the later date of both. Raises UsageError for unavailable packages."""
     found = {name: _wanted(text, base) for name, text in move.by_name.items()}
     pins = move.pins

@@ -54,7 +54,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class LockOverride:
     """An environment, and packages that replace the ones in it.
 
     `base` is a name of the catalogue, or an `Asked` as text; `packages` are PEP 508 requirements, by name.
@@ -102,7 +102,7 @@ def is_move(text: str) -> bool:
     return bool(_PLUS.search(text)) or "+" in re.split(_OPERATOR, text)[0]
 
 
-def parse_move(text: str) -> Move:
+def parse_move(text: str) -> LockOverride:
     """Parse an environment and packages to replace. Raises UsageError, with an example, for other text."""
     base, *parts = (part.strip() for part in _PLUS.split(text))
     if not base or (not is_asked(base) and "+" in base) or not parts:
@@ -112,7 +112,7 @@ def parse_move(text: str) -> Move:
     twice = next((name for name in names if names.count(name) > 1), "")
     if twice:
         raise _wrong(text, f"{twice} is listed twice", _MOVE)
-    return Move(str(parse(base)) if is_asked(base) else base, sorted(map(_normal, found)))
+    return LockOverride(str(parse(base)) if is_asked(base) else base, sorted(map(_normal, found)))
 
 
 def parse(text: str) -> Asked:

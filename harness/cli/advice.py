@@ -103,12 +103,12 @@ class Command(_Explained, TyperCommand):
 
         An option with the same flag as one of a request has that option's metavar and panel, unless it has its own.
         """
-        from harness.session.request import Panel, Request, options  # noqa: PLC0415 - help alone needs it
+        from harness.session.request import OptionPanel, Request, options  # noqa: PLC0415 - help alone needs it
 
         params: list[Any] = self.get_params(ctx)
         records = [(param, record) for param in params if (record := param.get_help_record(ctx))]
         known = {flag: each.option for each in options(Request).values() for flag in each.flags}
-        listed: dict[str, list[tuple[str, str]]] = {heading: [] for heading in ("Arguments", *Panel, "Options")}
+        listed: dict[str, list[tuple[str, str]]] = {heading: [] for heading in ("Arguments", *OptionPanel, "Options")}
         for param, (name, told) in records:
             if param.param_type_name == "argument":
                 listed["Arguments"].append((_TYPE.sub("", name), told))

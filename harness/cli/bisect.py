@@ -29,7 +29,7 @@ def bisect(
     from harness.bisect import run  # noqa: PLC0415 - `harness bisect --help` needs none of it
     from harness.bisect.claims import complete  # noqa: PLC0415
     from harness.bisect.folder import create_folder, read_request  # noqa: PLC0415
-    from harness.cli.running import Heard  # noqa: PLC0415
+    from harness.cli.running import ProgressPrinter  # noqa: PLC0415
     from harness.report import terminal  # noqa: PLC0415
 
     if resume:
@@ -43,7 +43,7 @@ def bisect(
         folder = create_folder(request)
     command = f"harness bisect --resume {shlex.quote(str(folder))}"
     with interruptible(lambda count: f"Stopping. To resume: {command}" if count == 1 else ""):
-        result = run.bisect(request, folder, Heard(), wait=wait)
+        result = run.bisect(request, folder, ProgressPrinter(), wait=wait)
     terminal.show(result.sections)
     say(f"Report: {folder / 'report.md'}")
     raise typer.Exit(Exit.OK if result.is_confirmed else Exit.CELLS_FAILED)

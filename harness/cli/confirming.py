@@ -7,11 +7,11 @@ from pathlib import Path
 
 from harness import session
 from harness.cli.messages import interruptible, say, tell
-from harness.cli.running import Heard
+from harness.cli.running import ProgressPrinter
 from harness.history import confirm as confirming
 from harness.history.index import History
 from harness.history.request import ConfirmRequest
-from harness.history.states import Finding, State, findings
+from harness.history.states import SeriesFinding, State, findings
 from harness.machine.identity import machine
 from harness.model.errors import Exit, HarnessError, UsageError
 from harness.model.history import Decision, Series, Summary
@@ -23,7 +23,7 @@ from harness.model.texts import counted, escaped
 class Suspicion:
     """What is suspected, and the runs on either side of each: the last with a number before it, and the first after."""
 
-    suspected: Sequence[Finding]
+    suspected: Sequence[SeriesFinding]
     sides: Mapping[str, tuple[Summary, Summary]]
 
     @classmethod
@@ -62,7 +62,7 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
     here, code = machine(), Exit.OK
     for some in confirming.together(asked.suspected):
         cell, since = escaped(some[0].key.cell), some[0].since
-        heard = Heard()
+        heard = ProgressPrinter()
         try:
             if some[0].key.machine != here.id:
                 raise UsageError(
@@ -96,11 +96,11 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
     return code
 
 
-def _place(finding: Finding) -> str:
+def _place(finding: SeriesFinding) -> str:
     return f"{finding.key} {finding.since}"
 
 
-def _told(finding: Finding, decision: Decision, folder: Path) -> str:
+def _told(finding: SeriesFinding, decision: Decision, folder: Path) -> str:
     said = "Confirmed" if decision.confirmed else "Refuted"
     interval = f"{decision.ratio:.3f}× ({decision.low:.3f} to {decision.high:.3f})"
     since = f"suspected {finding.ratio:.3f}× since {finding.since}"

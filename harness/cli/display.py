@@ -18,7 +18,7 @@ from rich.text import Text
 from harness.analysis.rounds import by_clock
 from harness.cli.messages import say
 from harness.model import backend
-from harness.model.backend import Stage, Step
+from harness.model.backend import PreparationStep, Stage
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Clock, Launch, Protocol, Role, Sampling, Status
 from harness.model.run import Plan, Run
@@ -62,13 +62,13 @@ class LivePreparation:
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._steps: dict[str, Step] = {}
+        self._steps: dict[str, PreparationStep] = {}
         self._begun: dict[str, float] = {}
         self._console = console
         # the display has a clock, so it is redrawn also if nothing happens
         self.live = Live(console=console, get_renderable=self._table, refresh_per_second=4, transient=True)
 
-    def __call__(self, step: Step) -> None:
+    def __call__(self, step: PreparationStep) -> None:
         """A step was taken."""
         if step.stage is Stage.WORKING:
             self._begun.setdefault(step.environment, self._clock())

@@ -27,7 +27,7 @@ def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool
     return Exit.CELLS_FAILED if planned.refused else Exit.OK
 
 
-def _document(planned: "session.Planned", outlook: "session.Outlook") -> dict[str, object]:
+def _document(planned: "session.Planned", outlook: "session.DurationEstimate") -> dict[str, object]:
     plan = planned.plan
     return {
         "seed": plan.seed,
@@ -58,7 +58,7 @@ def shard_told(shard: Shard, groups: int) -> str:
     return told if groups else f"{told} There is nothing to measure, and `harness merge` needs nothing of it."
 
 
-def _lines(planned: "session.Planned", outlook: "session.Outlook") -> Iterator[str]:
+def _lines(planned: "session.Planned", outlook: "session.DurationEstimate") -> Iterator[str]:
     plan = planned.plan
     if plan.shard:
         yield shard_told(plan.shard, len(plan.groups))
@@ -99,7 +99,7 @@ def _counts(planned: "session.Planned") -> str:
     )
 
 
-def _time(planned: "session.Planned", outlook: "session.Outlook") -> str:
+def _time(planned: "session.Planned", outlook: "session.DurationEstimate") -> str:
     """How long it takes, and from what that is known."""
     plan = planned.plan
     at_most = "at most " if plan.ends_early or plan.budget_seconds else ""
@@ -125,7 +125,7 @@ def _about(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
 
 
-def _first(outlook: "session.Outlook") -> str:
+def _first(outlook: "session.DurationEstimate") -> str:
     """What is built or installed before the first launch."""
     if outlook.unprepared is None:
         return f"This machine cannot run this plan: {outlook.unasked.replace(chr(10), ' ')}"

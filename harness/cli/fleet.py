@@ -40,7 +40,7 @@ def check(request: Request) -> None:
     The first selected cell runs in one slot alone and in all slots at once, alternately. `--slots` of `matrix` uses the
     result.
     """
-    from harness.cli.running import Heard  # noqa: PLC0415
+    from harness.cli.running import ProgressPrinter  # noqa: PLC0415
     from harness.fleet import check as checking  # noqa: PLC0415 - what measures; help needs none of it
     from harness.session import slot_plans  # noqa: PLC0415
 
@@ -48,7 +48,7 @@ def check(request: Request) -> None:
     say_refused(planned.refused)
     wanted = None if request.slots in ("", AUTO) else int(request.slots)
     with interruptible():
-        found = checking.check(planned, lambda count: slot_plans.slots_of(planned, count), wanted, Heard())
+        found = checking.check(planned, lambda count: slot_plans.slots_of(planned, count), wanted, ProgressPrinter())
     asked = found.tried[0].slots if found.tried else found.safe
     for slot in slot_plans.slots_of(planned, found.safe):
         typer.echo(f"{slot}")

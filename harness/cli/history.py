@@ -23,7 +23,7 @@ from harness.model.texts import counted, escaped
 
 if TYPE_CHECKING:
     from harness.history.index import History
-    from harness.model.history import Point, Series, Summary
+    from harness.model.history import Series, SeriesPoint, Summary
 
 app = typer.Typer(
     help="Results of the same cells over time.",
@@ -394,7 +394,7 @@ def _earlier(output: Path | None) -> str:
     return ""
 
 
-def _row(point: "Point") -> tuple[str, ...]:
+def _row(point: "SeriesPoint") -> tuple[str, ...]:
     """When, the ratio with its interval, and the time of a step."""
     from harness.analysis.statistics import Estimate, Interval  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.report import format  # noqa: PLC0415

@@ -10,7 +10,7 @@ from harness.cli import completion, options
 from harness.cli.dryrun import show_plan
 from harness.cli.messages import say
 from harness.model.errors import UsageError
-from harness.session.request import Panel, Request
+from harness.session.request import OptionPanel, Request
 
 
 @options.of(Request)
@@ -23,7 +23,7 @@ def matrix(
         typer.Option(
             "--fail-on",
             help="Exit with 5 if an environment is slower than the reference, or --head than --base; 1: a cell failed.",
-            rich_help_panel=Panel.OUTPUT,
+            rich_help_panel=OptionPanel.OUTPUT,
         ),
     ] = None,
     resume: Annotated[
@@ -32,7 +32,7 @@ def matrix(
             help="Continue the run in this folder: to the end of its plan, or for longer with --rounds or --budget.",
             autocompletion=completion.runs,
             metavar="RUN",
-            rich_help_panel=Panel.PRECISION,
+            rich_help_panel=OptionPanel.PRECISION,
         ),
     ] = None,
     base: Annotated[
@@ -40,20 +40,22 @@ def matrix(
         typer.Option(
             metavar="REF",
             help="Compare the scenario files of this git commit with those of --head.",
-            rich_help_panel=Panel.WHAT,
+            rich_help_panel=OptionPanel.WHAT,
         ),
     ] = "",
     head: Annotated[
         str,
         typer.Option(
-            metavar="REF", help="With --base. Default: the files as they lie here.", rich_help_panel=Panel.WHAT
+            metavar="REF", help="With --base. Default: the files as they lie here.", rich_help_panel=OptionPanel.WHAT
         ),
     ] = "",
     wait: options.Wait = False,
     dry_run: options.DryRun = False,
     json: Annotated[
         bool,
-        typer.Option("--json", help="Print the plan or the launches as JSON on stdout.", rich_help_panel=Panel.OUTPUT),
+        typer.Option(
+            "--json", help="Print the plan or the launches as JSON on stdout.", rich_help_panel=OptionPanel.OUTPUT
+        ),
     ] = False,
 ) -> None:
     """Measure scenarios in several environments, and write a report.

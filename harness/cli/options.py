@@ -11,7 +11,7 @@ import typer
 
 from harness.backends.registry import CHOICES
 from harness.cli import completion
-from harness.session.request import FieldOption, Panel, Request, options, read_whole, shared
+from harness.session.request import FieldOption, OptionPanel, Request, options, read_whole, shared
 
 Asked = TypeVar("Asked")
 
@@ -51,12 +51,12 @@ DryRun = Annotated[
     typer.Option(
         "--dry-run",
         help="Only show what would be launched and built, and how long it would take.",
-        rich_help_panel=Panel.OUTPUT,
+        rich_help_panel=OptionPanel.OUTPUT,
     ),
 ]
 Wait = Annotated[
     bool,
-    typer.Option("--wait", help="Wait for another run on this machine to end.", rich_help_panel=Panel.MACHINE),
+    typer.Option("--wait", help="Wait for another run on this machine to end.", rich_help_panel=OptionPanel.MACHINE),
 ]
 
 

@@ -7,7 +7,7 @@ import typer
 from harness.cli import completion, options
 from harness.cli.dryrun import show_plan
 from harness.cli.messages import columns, say
-from harness.session.request import Panel, Request
+from harness.session.request import OptionPanel, Request
 
 if TYPE_CHECKING:
     from harness.upstream.known import KnownIssue, Library
@@ -46,28 +46,30 @@ def repro(
             metavar="NAME",
             help="All issues of this family.",
             autocompletion=completion.families,
-            rich_help_panel=Panel.WHAT,
+            rich_help_panel=OptionPanel.WHAT,
         ),
     ] = "",
     every: Annotated[
-        bool, typer.Option("--all", help="All issues, and no nightly.", rich_help_panel=Panel.WHAT)
+        bool, typer.Option("--all", help="All issues, and no nightly.", rich_help_panel=OptionPanel.WHAT)
     ] = False,
     no_nightly: Annotated[
-        bool, typer.Option("--no-nightly", help="Not in the newest nightly.", rich_help_panel=Panel.WHAT)
+        bool, typer.Option("--no-nightly", help="Not in the newest nightly.", rich_help_panel=OptionPanel.WHAT)
     ] = False,
     fail_on: Annotated[
         options.FailOnClaim | None,
         typer.Option(
             "--fail-on",
             help="Exit with 5 if a claim holds where it was made, or if one is fixed since; with 1 if a cell failed.",
-            rich_help_panel=Panel.OUTPUT,
+            rich_help_panel=OptionPanel.OUTPUT,
         ),
     ] = None,
     wait: options.Wait = False,
     dry_run: options.DryRun = False,
     json: Annotated[
         bool,
-        typer.Option("--json", help="Print the list, the plan or the launches as JSON.", rich_help_panel=Panel.OUTPUT),
+        typer.Option(
+            "--json", help="Print the list, the plan or the launches as JSON.", rich_help_panel=OptionPanel.OUTPUT
+        ),
     ] = False,
 ) -> None:
     """Measure the claims of upstream issues.

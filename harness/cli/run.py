@@ -9,7 +9,7 @@ from harness import session
 from harness.cli import options
 from harness.cli.dryrun import show_plan
 from harness.cli.messages import say
-from harness.session.request import Panel, Request
+from harness.session.request import OptionPanel, Request
 
 #: The options of a request that a script sets itself.
 _SETTLED = (
@@ -40,12 +40,14 @@ def run(
         typer.Option(
             metavar="REGEX",
             help="Compare numbers that it prints: a regular expression with groups, such as 'took (\\S+) ms'.",
-            rich_help_panel=Panel.WHAT,
+            rich_help_panel=OptionPanel.WHAT,
         ),
     ] = None,
     function: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Time the calls of this function as steps.", rich_help_panel=Panel.WHAT),
+        typer.Option(
+            metavar="NAME", help="Time the calls of this function as steps.", rich_help_panel=OptionPanel.WHAT
+        ),
     ] = None,
     with_: Annotated[
         list[Path] | None,
@@ -53,13 +55,15 @@ def run(
             "--with",
             metavar="FILE",
             help="Bring this file beside the script: a launch sees no other.",
-            rich_help_panel=Panel.WHAT,
+            rich_help_panel=OptionPanel.WHAT,
         ),
     ] = None,
     stdin: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="The file that it reads as standard input. Default: empty.", rich_help_panel=Panel.WHAT
+            metavar="FILE",
+            help="The file that it reads as standard input. Default: empty.",
+            rich_help_panel=OptionPanel.WHAT,
         ),
     ] = None,
     fail_on: Annotated[
@@ -67,14 +71,16 @@ def run(
         typer.Option(
             "--fail-on",
             help="Exit with 5 if it is slower than in the reference, with 1 if it failed.",
-            rich_help_panel=Panel.OUTPUT,
+            rich_help_panel=OptionPanel.OUTPUT,
         ),
     ] = None,
     wait: options.Wait = False,
     dry_run: options.DryRun = False,
     json: Annotated[
         bool,
-        typer.Option("--json", help="Print the plan or the launches as JSON on stdout.", rich_help_panel=Panel.OUTPUT),
+        typer.Option(
+            "--json", help="Print the plan or the launches as JSON on stdout.", rich_help_panel=OptionPanel.OUTPUT
+        ),
     ] = False,
 ) -> None:
     """Measure a plain script or notebook in several environments.

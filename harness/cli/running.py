@@ -36,7 +36,7 @@ def run(
         say(shard_told(shard, len(planned.plan.groups)))
         if not planned.plan.groups:
             return Exit.OK
-    heard = Heard()
+    heard = ProgressPrinter()
     with interruptible(heard.interrupted):
         ended, lacks = _measured(planned, heard, wait=wait)
         code = show(ended, json=json, fail_on=fail_on)
@@ -50,7 +50,7 @@ def _lacking(lacks: Sequence[str], code: Exit) -> Exit:
     return Exit.CELLS_FAILED if lacks and code in (Exit.OK, Exit.SLOWER) else code
 
 
-def _measured(planned: session.Planned, heard: "Heard", *, wait: bool) -> tuple[session.Ended, Sequence[str]]:
+def _measured(planned: session.Planned, heard: "ProgressPrinter", *, wait: bool) -> tuple[session.Ended, Sequence[str]]:
     """On the whole machine, in one of its slots, or in shards; and sentences on what is missing of these."""
     command, request = ["harness", *sys.argv[1:]], planned.request
     if not (isinstance(request, session.Request) and (request.slots or request.spread or request.on)):
@@ -71,7 +71,7 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
 
     planned = session.plan(request)
     say_refused(planned.refused)
-    heard = Heard()
+    heard = ProgressPrinter()
     with interruptible(heard.interrupted):
         ended, lacks = _measured(planned, heard, wait=wait)
         code = _lacking(lacks, show(ended, json=json, fail_on=None, only=("answer", "claims")))
@@ -87,7 +87,7 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
 
 def resume(folder: Path, request: session.Request, *, wait: bool, json: bool, fail_on: FailOn | None) -> Exit:
     """Continue the run in a folder with a request's slots, rounds and budget, or its own; return the exit code."""
-    heard, lacks = Heard(), list[str]()
+    heard, lacks = ProgressPrinter(), list[str]()
     with interruptible(heard.interrupted):
         rounds, budget = request.rounds, request.budget
         if (folder / "fleet.json").exists():
@@ -141,7 +141,7 @@ def exit_code(ended: session.Ended, fail_on: FailOn | None) -> Exit:
     return Exit.CELLS_FAILED if ended.refused and gate is Exit.OK else gate
 
 
-class Heard(session.Listener):
+class ProgressPrinter(session.Listener):
     """Prints on stderr what a run does, and how it reacts to signals."""
 
     def __init__(self) -> None:

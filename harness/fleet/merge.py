@@ -51,7 +51,7 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _MergedPart:
     """A run to merge, with its launches; `label` is the name of its machine, empty if all are from one machine."""
 
     path: Path
@@ -105,7 +105,7 @@ def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None,
     return Merged(ended, left_out, _unfinished(parts), missing)
 
 
-def _read(path: Path) -> _Part:
+def _read(path: Path) -> _MergedPart:
     """A run that can be merged. Raises UsageError for any other."""
     folder = RunFolder.open(path)
     if is_held(path / ".lock"):
@@ -121,10 +121,10 @@ def _read(path: Path) -> _Part:
         raise UsageError(
             f"{path} does not say which machine measured it: it is older than that, or of another version."
         )
-    return _Part(path, run, launches)
+    return _MergedPart(path, run, launches)
 
 
-def _labelled(found: Sequence[_Part]) -> list[_Part]:
+def _labelled(found: Sequence[_MergedPart]) -> list[_MergedPart]:
     """Return the runs, each with its machine's name, and its id if another machine has the same name."""
     machines = {part.machine: part.run.machine for part in found if part.run.machine}
     if len(machines) == 1:
@@ -137,7 +137,7 @@ def _labelled(found: Sequence[_Part]) -> list[_Part]:
     return [replace(part, label=labels[part.machine]) for part in found]
 
 
-def _refuse_other(first: _Part, other: _Part) -> None:
+def _refuse_other(first: _MergedPart, other: _MergedPart) -> None:
     """Raise UsageError if two runs aren't of one plan, with the difference."""
     digests = [part.run.plan.shard.plan for part in (first, other) if part.run.plan.shard]
     if len(digests) == 2 and digests[0] == digests[1]:
@@ -191,9 +191,9 @@ def _names(run: Run) -> set[str]:
     return {group.name for group in run.plan.groups} | absent | set(elsewhere)
 
 
-def _refuse_twice(parts: Sequence[_Part]) -> None:
+def _refuse_twice(parts: Sequence[_MergedPart]) -> None:
     """Raises UsageError where two runs have the same round of a group on one machine."""
-    owner: dict[tuple[str, str, int], _Part] = {}
+    owner: dict[tuple[str, str, int], _MergedPart] = {}
     for part in parts:
         for at in {(part.machine, launch.group, launch.round) for launch in part.launches if launch.round}:
             other = owner.setdefault(at, part)
@@ -204,7 +204,7 @@ def _refuse_twice(parts: Sequence[_Part]) -> None:
                 )
 
 
-def _missing(parts: Sequence[_Part]) -> dict[str, list[str]]:
+def _missing(parts: Sequence[_MergedPart]) -> dict[str, list[str]]:
     """The groups that no run has, by the shard that should have measured them."""
     there = {group.name for part in parts for group in part.run.plan.groups}
     found: dict[str, list[str]] = {}
@@ -216,7 +216,7 @@ def _missing(parts: Sequence[_Part]) -> dict[str, list[str]]:
     return found
 
 
-def _unfinished(parts: Sequence[_Part]) -> list[str]:
+def _unfinished(parts: Sequence[_MergedPart]) -> list[str]:
     """Sentences on runs of which some group was interrupted, or never ended."""
     told = []
     for part in parts:
@@ -230,7 +230,7 @@ def _unfinished(parts: Sequence[_Part]) -> list[str]:
 # What is merged.
 
 
-def _merged(parts: Sequence[_Part]) -> Run:
+def _merged(parts: Sequence[_MergedPart]) -> Run:
     first, groups = min(parts, key=lambda part: part.run.started).run, _groups(parts)
     scenarios = [_with_machines(scenario, parts) for scenario in first.scenarios]
     plans = [part.run.plan for part in parts]
@@ -271,16 +271,16 @@ def _merged(parts: Sequence[_Part]) -> Run:
     )
 
 
-def _on(cell: Cell, part: _Part) -> Cell:
+def _on(cell: Cell, part: _MergedPart) -> Cell:
     return replace(cell, axes={MACHINE: part.label, **cell.axes}) if part.label else cell
 
 
-def _with_machines(scenario: Scenario, parts: Sequence[_Part]) -> Scenario:
+def _with_machines(scenario: Scenario, parts: Sequence[_MergedPart]) -> Scenario:
     labels = list(dict.fromkeys(part.label for part in parts if part.label))
     return replace(scenario, axes={MACHINE: labels, **scenario.axes}) if labels else scenario
 
 
-def _groups(parts: Sequence[_Part]) -> dict[tuple[str, str], Group]:
+def _groups(parts: Sequence[_MergedPart]) -> dict[tuple[str, str], Group]:
     """Return the groups of the merged run, by machine and original name."""
     found = {}
     for part in parts:
@@ -308,7 +308,7 @@ def _place(group: Group, scenarios: Mapping[str, Scenario]) -> tuple[int, str, l
     return list(scenarios).index(group.scenario), group.device, at, group.axes.get(MACHINE, "")
 
 
-def _machines(parts: Sequence[_Part]) -> list[MachineFacts]:
+def _machines(parts: Sequence[_MergedPart]) -> list[MachineFacts]:
     found: dict[str, MachineFacts] = {}
     for part in parts:
         run = part.run
@@ -320,14 +320,14 @@ def _machines(parts: Sequence[_Part]) -> list[MachineFacts]:
     return list(found.values())
 
 
-def _host(parts: Sequence[_Part]) -> Mapping[str, Any]:
+def _host(parts: Sequence[_MergedPart]) -> Mapping[str, Any]:
     """The facts of a machine, and what launches of its slots were pinned to where there were several."""
     runs = sorted((part.run for part in parts), key=lambda run: run.started)
     pinned = sorted({cpu_list(run.plan.limits.cpus or ()) for run in runs})
     return {**runs[0].host, "slots": pinned} if runs[0].slots > 1 and len(pinned) > 1 else runs[0].host
 
 
-def _stops(parts: Sequence[_Part], groups: Mapping[tuple[str, str], Group]) -> dict[str, Stop]:
+def _stops(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], Group]) -> dict[str, Stop]:
     """How each group ended: of rounds from several runs, as the last says, with all of the rounds."""
     found: dict[str, Stop] = {}
     for part in parts:
@@ -339,7 +339,7 @@ def _stops(parts: Sequence[_Part], groups: Mapping[tuple[str, str], Group]) -> d
     return found
 
 
-def _looks(parts: Sequence[_Part], groups: Mapping[tuple[str, str], Group]) -> list[dict[str, int]]:
+def _looks(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], Group]) -> list[dict[str, int]]:
     """Return the rounds that runs had at each continuation beyond their plan, the first times of all runs together."""
     return [
         {
@@ -364,7 +364,7 @@ def _command(typed: Sequence[str]) -> list[str]:
     return words
 
 
-def _taken(folder: RunFolder, part: _Part, launch: Launch, groups: Mapping[tuple[str, str], Group]) -> Launch:
+def _taken(folder: RunFolder, part: _MergedPart, launch: Launch, groups: Mapping[tuple[str, str], Group]) -> Launch:
     """A launch as the merged run has it, its artifacts in that one's folder."""
     group = groups.get((part.machine, launch.group))
     kept, lost = list[str](), list(launch.not_kept)

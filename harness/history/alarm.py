@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.files import parse_json, read_text
 from harness.history.known import ChangeCache
-from harness.history.states import Finding, State, findings
+from harness.history.states import SeriesFinding, State, findings
 from harness.model.errors import UsageError
 from harness.model.history import Decision, Key, Series
 from harness.model.texts import joined
@@ -74,7 +74,7 @@ class Alarm:
 
 
 @dataclass(frozen=True, slots=True)
-class Issue:
+class TrackedIssue:
     """A regression alert on GitHub.
 
     `closed` is the ISO 8601 time at which it was closed, empty while it is open; `reason` is GitHub's name for why.
@@ -104,14 +104,14 @@ def alarms(
 ) -> list[Alarm]:
     """What a history gives alarm for: changes that were confirmed and after which something takes longer, by cause."""
     known = {each.key: each for each in history}
-    causes: dict[str, list[Finding]] = {}
+    causes: dict[str, list[SeriesFinding]] = {}
     for each in findings(known.values(), decisions, known=searched):
         if each.state is State.CONFIRMED and each.ratio > 1.0:
             causes.setdefault(each.cause, []).append(each)
     return [_alarm(cause, found, known, decisions) for cause, found in causes.items()]
 
 
-def _alarm(cause: str, found: list[Finding], known: Mapping[Key, Series], decisions: Sequence[Decision]) -> Alarm:
+def _alarm(cause: str, found: list[SeriesFinding], known: Mapping[Key, Series], decisions: Sequence[Decision]) -> Alarm:
     worst, *others = sorted(found, key=lambda each: -each.ratio)
     since = min(each.started for each in found)
     machine = known[worst.key].points[-1].origin.machine or worst.key.machine
@@ -155,7 +155,7 @@ def _alarm(cause: str, found: list[Finding], known: Mapping[Key, Series], decisi
     )
 
 
-def _is_of(decision: Decision, finding: Finding) -> bool:
+def _is_of(decision: Decision, finding: SeriesFinding) -> bool:
     return decision.key == finding.key and (
         list(decision.suspects) == list(finding.suspects) or decision.since == finding.since
     )
@@ -176,13 +176,13 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class IssueStep:
     """What is done about an alarm, and to which issue; `why` is a sentence."""
 
     kind: Kind
     alarm: Alarm
     why: str
-    issue: Issue | None = None
+    issue: TrackedIssue | None = None
 
     @property
     def what(self) -> str:
@@ -203,7 +203,7 @@ class Step:
         }
 
 
-def steps(alarms: Iterable[Alarm], issues: Iterable[Issue]) -> list[Step]:
+def steps(alarms: Iterable[Alarm], issues: Iterable[TrackedIssue]) -> list[IssueStep]:
     """What is to be done, in the order of the alarms; two of one issue are told in it together.
 
     A cause without an issue gets one, at most MOST_NEW in all. An open one's text is changed where it differs. One that
@@ -211,7 +211,7 @@ def steps(alarms: Iterable[Alarm], issues: Iterable[Issue]) -> list[Step]:
     before is no news. One that was closed as not planned, or as a duplicate, stays closed.
     """
     found = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
-    made: list[Step] = []
+    made: list[IssueStep] = []
     for alarm in alarms:
         mine = next((issue for issue in found if issue.is_of(alarm)), None)
         taken = next((at for at, step in enumerate(made) if mine and step.issue == mine), None)
@@ -222,24 +222,26 @@ def steps(alarms: Iterable[Alarm], issues: Iterable[Issue]) -> list[Step]:
     return made
 
 
-def _step(alarm: Alarm, issue: Issue | None, opened: int) -> Step:
+def _step(alarm: Alarm, issue: TrackedIssue | None, opened: int) -> IssueStep:
     if issue is None:
         if opened < MOST_NEW:
-            return Step(Kind.OPEN, alarm, "No issue is of this cause.")
-        return Step(Kind.HOLD, alarm, f"{MOST_NEW} new issues a night are enough: the next night opens it.")
+            return IssueStep(Kind.OPEN, alarm, "No issue is of this cause.")
+        return IssueStep(Kind.HOLD, alarm, f"{MOST_NEW} new issues a night are enough: the next night opens it.")
     if issue.closed:
         return _of_closed(alarm, issue)
     if (issue.title, issue.body) == (alarm.title, alarm.text):
-        return Step(Kind.KEEP, alarm, "It says so already.", issue)
-    return Step(Kind.EDIT, alarm, "It is open, and something has changed.", issue)
+        return IssueStep(Kind.KEEP, alarm, "It says so already.", issue)
+    return IssueStep(Kind.EDIT, alarm, "It is open, and something has changed.", issue)
 
 
-def _of_closed(alarm: Alarm, issue: Issue) -> Step:
+def _of_closed(alarm: Alarm, issue: TrackedIssue) -> IssueStep:
     if issue.reason not in ("", "completed"):
-        return Step(Kind.KEEP, alarm, f"It was closed as {issue.reason.replace('_', ' ')}, and stays closed.", issue)
+        return IssueStep(
+            Kind.KEEP, alarm, f"It was closed as {issue.reason.replace('_', ' ')}, and stays closed.", issue
+        )
     if not alarm.confirmed or _moment(alarm.confirmed) <= _moment(issue.closed):
-        return Step(Kind.KEEP, alarm, "It was closed, and the cause was not confirmed again since.", issue)
-    return Step(Kind.REOPEN, alarm, "It was closed, and the cause was confirmed again since.", issue)
+        return IssueStep(Kind.KEEP, alarm, "It was closed, and the cause was not confirmed again since.", issue)
+    return IssueStep(Kind.REOPEN, alarm, "It was closed, and the cause was confirmed again since.", issue)
 
 
 def _together(first: Alarm, second: Alarm) -> Alarm:
@@ -272,7 +274,7 @@ def _bounded(text: str, most: int) -> str:
     return text[: most - len(told)].rsplit("\n", 1)[0] + told
 
 
-def read_issues(path: Path) -> list[Issue]:
+def read_issues(path: Path) -> list[TrackedIssue]:
     """Return the issues in a file that `gh issue list --json` wrote, with the fields LISTED. Raises UsageError."""
     try:
         documents = parse_json(read_text(path))
@@ -288,9 +290,9 @@ def read_issues(path: Path) -> list[Issue]:
         ) from None
 
 
-def _issue(document: Mapping[str, Any]) -> Issue:
+def _issue(document: Mapping[str, Any]) -> TrackedIssue:
     is_closed = document["state"] == "CLOSED"
-    return Issue(
+    return TrackedIssue(
         number=int(document["number"]),
         title=str(document["title"]),
         body=str(document["body"] or "").replace("\r\n", "\n"),

@@ -8,12 +8,12 @@ from dataclasses import replace
 from harness.analysis.statistics import exp
 from harness.history import sentences as told
 from harness.history.sentences import Names
-from harness.history.states import Finding, JudgedSeries
+from harness.history.states import JudgedSeries, SeriesFinding
 from harness.model.errors import UsageError
-from harness.model.history import Decision, Entry, Note, Series
+from harness.model.history import Decision, HistoryEntry, Note, Series
 from harness.model.texts import counted
 from harness.report import format, markdown
-from harness.report.blocks import Block, Column, Items, Section, Strong, Text, tabulate
+from harness.report.blocks import Block, Bold, Column, Items, Section, Text, tabulate
 from harness.report.sentences import listed
 
 #: So many breaks are listed, those of most series first; the others are counted.
@@ -26,7 +26,7 @@ _MARK = re.compile(r"<!-- harness history: up to ([\w.:+-]+) -->\s*\Z")
 LIMIT = 60_000
 
 
-def until(series: Sequence[Series], last: Entry) -> list[Series]:
+def until(series: Sequence[Series], last: HistoryEntry) -> list[Series]:
     """The series as they were after the run `last`: those that had points then."""
     cut = (
         replace(each, points=[point for point in each.points if (point.started, point.run) <= (last.started, last.run)])
@@ -35,7 +35,7 @@ def until(series: Sequence[Series], last: Entry) -> list[Series]:
     return [each for each in cut if each.points]
 
 
-def decided(decisions: Sequence[Decision], last: Entry) -> list[Decision]:
+def decided(decisions: Sequence[Decision], last: HistoryEntry) -> list[Decision]:
     """What confirmations had said when the run `last` began."""
     return [each for each in decisions if told.moment(each.when) <= told.moment(last.started)]
 
@@ -46,7 +46,7 @@ def reported(text: str) -> str:
     return found[1] if found else ""
 
 
-def since(entries: Sequence[Entry], asked: str = "", earlier: str = "") -> Entry | None:
+def since(entries: Sequence[HistoryEntry], asked: str = "", earlier: str = "") -> HistoryEntry | None:
     """The run since which a report tells: the last of that id, or before that date; None where everything is new.
 
     Where nothing is `asked` it is the last one that the `earlier` report told of, else the last but one. Raises
@@ -69,8 +69,8 @@ def since(entries: Sequence[Entry], asked: str = "", earlier: str = "") -> Entry
 def render(
     before: Sequence[JudgedSeries],
     after: Sequence[JudgedSeries],
-    since: Entry | None,
-    entries: Sequence[Entry],
+    since: HistoryEntry | None,
+    entries: Sequence[HistoryEntry],
     notes: Sequence[Note],
 ) -> str:
     """What changed since the run `since`: Markdown of at most 65,536 characters, as GitHub takes.
@@ -90,8 +90,8 @@ def render(
 def sections(
     before: Sequence[JudgedSeries],
     after: Sequence[JudgedSeries],
-    since: Entry | None,
-    entries: Sequence[Entry],
+    since: HistoryEntry | None,
+    entries: Sequence[HistoryEntry],
     notes: Sequence[Note],
 ) -> list[Section]:
     """The sections of it: what is new or otherwise, what stands, and what was changed or noted meanwhile."""
@@ -107,8 +107,8 @@ def sections(
     later = [entry for entry in entries if since is None or (entry.started, entry.run) > (since.started, since.run)]
     ratios = {each.series.key: _newest(each) for each in after}
 
-    def table(of: Sequence[Finding], caption: str) -> Block:
-        columns: list[Column[Finding]] = [
+    def table(of: Sequence[SeriesFinding], caption: str) -> Block:
+        columns: list[Column[SeriesFinding]] = [
             Column("series", lambda each: names.texts[each.key]),
             Column("time", told.size, is_number=True),
             Column(
@@ -139,11 +139,11 @@ def sections(
     return [section for section in made if section.blocks]
 
 
-def _title(since: Entry | None) -> str:
+def _title(since: HistoryEntry | None) -> str:
     return f"History: since the run of {told.day(since.started)}" if since else "History: all runs"
 
 
-def _head(after: Sequence[JudgedSeries], later: Sequence[Entry]) -> Iterator[Block]:
+def _head(after: Sequence[JudgedSeries], later: Sequence[HistoryEntry]) -> Iterator[Block]:
     if not later:
         yield Text("No run was added since.")
     elif len(later) == 1:
@@ -154,17 +154,17 @@ def _head(after: Sequence[JudgedSeries], later: Sequence[Entry]) -> Iterator[Blo
 
 
 def _changed(
-    changed: Sequence[Finding],
-    gone: Sequence[Finding],
+    changed: Sequence[SeriesFinding],
+    gone: Sequence[SeriesFinding],
     names: Names,
-    table: Callable[[Sequence[Finding], str], Block],
+    table: Callable[[Sequence[SeriesFinding], str], Block],
 ) -> Iterator[Block]:
     """What is found now, by cause, and what is found no longer."""
-    by_cause: dict[str, list[Finding]] = {}
+    by_cause: dict[str, list[SeriesFinding]] = {}
     for each in changed:
         by_cause.setdefault(each.cause, []).append(each)
     for of in by_cause.values():
-        yield Text([Strong(f"{told.title(of)}."), f" {told.reasons(of)} {told.meaning(of[0].state)}"])
+        yield Text([Bold(f"{told.title(of)}."), f" {told.reasons(of)} {told.meaning(of[0].state)}"])
         yield table(of, "Series")
     if gone:
         told_of = [f"{names.texts[each.key]} ({told.size(each)}, {each.state.value})" for each in gone]
@@ -179,7 +179,7 @@ def _newest(of: JudgedSeries) -> str:
     return format.factor(exp(logs[-1])) if logs else ""
 
 
-def _breaks(after: Sequence[JudgedSeries], later: Sequence[Entry], notes: Sequence[Note]) -> Iterator[Block]:
+def _breaks(after: Sequence[JudgedSeries], later: Sequence[HistoryEntry], notes: Sequence[Note]) -> Iterator[Block]:
     """What was changed before one of the runs since, and what was noted in their time."""
     runs = {entry.run: entry for entry in later}
     found = Counter(

@@ -22,11 +22,11 @@ from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.scenarios import fingerprint, scenario_files
 from harness.history.request import ConfirmRequest
-from harness.history.states import Finding
+from harness.history.states import SeriesFinding
 from harness.model.defaults import ALPHA
 from harness.model.environment import Device
 from harness.model.errors import HarnessError, UsageError
-from harness.model.history import Decision, Key, Software, Summary
+from harness.model.history import Decision, Key, SeriesSoftware, Summary
 from harness.model.launch import Clock, Interleave, Protocol
 from harness.model.scenario import BEFORE_AND_AFTER, SIDE
 from harness.session.request import Request
@@ -35,13 +35,13 @@ from harness.store.folder import RunFolder
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ConfirmationRun:
     """Findings of one cause and one scenario, and the run that decides on them.
 
     `sides` are the environments before and after, the same one where no package changed; `is_file` where the file did.
     """
 
-    findings: Sequence[Finding]
+    findings: Sequence[SeriesFinding]
     request: Request
     sides: tuple[str, str]
     is_file: bool
@@ -62,9 +62,9 @@ def verdict(log: float, low: float, high: float, ratio: float, margin: float) ->
     return True if low > 0.0 and log > least / 2.0 else None
 
 
-def together(found: Sequence[Finding]) -> list[list[Finding]]:
+def together(found: Sequence[SeriesFinding]) -> list[list[SeriesFinding]]:
     """The findings that one run can decide on: those of one cause, one scenario and one reference."""
-    made: dict[tuple[str, ...], list[Finding]] = {}
+    made: dict[tuple[str, ...], list[SeriesFinding]] = {}
     for each in found:
         key = each.key
         made.setdefault((each.cause, key.scenario, key.device, key.environment, key.reference, key.way), []).append(
@@ -74,8 +74,8 @@ def together(found: Sequence[Finding]) -> list[list[Finding]]:
 
 
 def question(
-    found: Sequence[Finding], before: Summary, after: Summary, usual: ConfirmRequest, scripts: Sequence[Path] = ()
-) -> Question:
+    found: Sequence[SeriesFinding], before: Summary, after: Summary, usual: ConfirmRequest, scripts: Sequence[Path] = ()
+) -> ConfirmationRun:
     """What is to be measured for findings of `together`: `before` and `after` are the runs on either side.
 
     `usual` says how, and in which folder the runs are; `scripts` are files of scenarios from outside the project.
@@ -109,11 +109,15 @@ def question(
     path = paths.get(key.scenario)
     if hashes[0] == hashes[1]:
         where = str(path) if path in scripts else key.scenario
-        return Question(found, replace(request, scenarios=[where], environments=list(sides)), sides, is_file=False)
+        return ConfirmationRun(
+            found, replace(request, scenarios=[where], environments=list(sides)), sides, is_file=False
+        )
     files = [_files(key.scenario, path, each, usual.results) for each in (before, after)]
     made = versions.side_by_side(key.scenario, *files)
     environments = list(dict.fromkeys([*sides, key.reference]))
-    return Question(found, replace(request, scenarios=[str(made)], environments=environments), sides, is_file=True)
+    return ConfirmationRun(
+        found, replace(request, scenarios=[str(made)], environments=environments), sides, is_file=True
+    )
 
 
 def _way(key: Key) -> dict[str, Any]:
@@ -127,7 +131,7 @@ def _way(key: Key) -> dict[str, Any]:
     }
 
 
-def _alike(finding: Finding, one: Software, other: Software) -> UsageError:
+def _alike(finding: SeriesFinding, one: SeriesSoftware, other: SeriesSoftware) -> UsageError:
     """The error for a change of which both sides are the same today."""
     advice = "Put words to it with: harness history note"
     if one.image != other.image:
@@ -142,7 +146,7 @@ def _alike(finding: Finding, one: Software, other: Software) -> UsageError:
     )
 
 
-def decisions(of: Question, results: Results, margin: float) -> list[tuple[Finding, Decision | None]]:
+def decisions(of: ConfirmationRun, results: Results, margin: float) -> list[tuple[SeriesFinding, Decision | None]]:
     """What a run decides on each finding; None where it has too few rounds of it, or they do not settle it."""
     made = []
     for finding in of.findings:
@@ -159,7 +163,7 @@ def decisions(of: Question, results: Results, margin: float) -> list[tuple[Findi
     return made
 
 
-def _changes(of: Question, finding: Finding, results: Results) -> list[float]:
+def _changes(of: ConfirmationRun, finding: SeriesFinding, results: Results) -> list[float]:
     """The log of time(after) / time(before) of each round; where the file changed, against the reference's."""
     found, key = results.found, finding.key
 

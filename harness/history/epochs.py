@@ -16,7 +16,7 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Break:
+class SegmentBoundary:
     """Something else was measured, or was measured with, from point `index` of a series on; `words` say what."""
 
     index: int
@@ -24,7 +24,7 @@ class Break:
     words: str
 
 
-def breaks(series: Series) -> list[Break]:
+def breaks(series: Series) -> list[SegmentBoundary]:
     """Every break of a series, in order; several at one place where several things changed."""
     of = series.key
     cuts = {"driver": "the driver", "kit": "the kit", "reference_lock": f"the lock of {of.reference}"}
@@ -41,11 +41,11 @@ def breaks(series: Series) -> list[Break]:
             changed = [name for name in names if getattr(one, name) != getattr(other, name)]
             # with another lock the image is another one too
             shown = [name for name in changed if name != "image" or "lock" not in changed]
-            found += [Break(index, is_cut, f"{names[name]} ({_between(one, other, name)})") for name in shown]
+            found += [SegmentBoundary(index, is_cut, f"{names[name]} ({_between(one, other, name)})") for name in shown]
     return found
 
 
-def epochs(series: Series, found: Sequence[Break]) -> list[range]:
+def epochs(series: Series, found: Sequence[SegmentBoundary]) -> list[range]:
     """The places of the points of each epoch, in order."""
     edges = [0, *sorted({each.index for each in found if each.is_cut}), len(series.points)]
     return [range(first, end) for first, end in pairwise(edges)]

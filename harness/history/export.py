@@ -16,7 +16,7 @@ from harness.history import summary
 from harness.history.index import History, decision_of, note_of
 from harness.model.defaults import LEVEL
 from harness.model.errors import CannotRunHereError, DamagedError, NothingSelectedError, UsageError
-from harness.model.history import Point, Series
+from harness.model.history import Series, SeriesPoint
 from harness.model.texts import escaped
 from harness.report.escape import dumps
 from harness.report.format import level
@@ -133,7 +133,7 @@ def _bencher(series: Sequence[Series]) -> str:
 def _openmetrics(series: Sequence[Series]) -> str:
     """OpenMetrics 1.0 with the instant of each point: https://prometheus.io/docs/specs/om/open_metrics_spec/."""
     sure = level(LEVEL)
-    families: list[tuple[str, str, str, Callable[[Point], float | None]]] = [
+    families: list[tuple[str, str, str, Callable[[SeriesPoint], float | None]]] = [
         ("harness_ratio", "", "The time of a cell over that of its reference.", lambda point: _exp(point.log_ratio)),
         ("harness_ratio_low", "", f"The lower end of its {sure} interval.", lambda point: _exp(point.low)),
         ("harness_ratio_high", "", f"The upper end of its {sure} interval.", lambda point: _exp(point.high)),
@@ -172,7 +172,7 @@ def _labels(series: Series) -> str:
     return "{" + ",".join(f'{name}="{value}"' for name, value in shown.items()) + "}"
 
 
-def _newest(series: Sequence[Series]) -> list[tuple[Series, Point]]:
+def _newest(series: Sequence[Series]) -> list[tuple[Series, SeriesPoint]]:
     """Of each machine's newest run, its points that have a ratio, with their series."""
     latest: dict[str, tuple[str, str]] = {}
     for each in series:
@@ -194,12 +194,12 @@ def _name(series: Series, with_machine: bool) -> str:
     return escaped(f"{key.cell} / {key.versus}{machine}")
 
 
-def _ratio(point: Point) -> float:
+def _ratio(point: SeriesPoint) -> float:
     assert point.log_ratio is not None, "only points with a ratio are asked for"
     return math.exp(point.log_ratio)
 
 
-def _ends(point: Point) -> tuple[float, ...]:
+def _ends(point: SeriesPoint) -> tuple[float, ...]:
     """The ends of the interval, on the log scale; none of a point without."""
     return () if point.low is None or point.high is None else (point.low, point.high)
 

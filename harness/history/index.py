@@ -19,13 +19,13 @@ from harness.model.errors import DamagedError, UsageError
 from harness.model.history import (
     CellPoint,
     Decision,
-    Entry,
+    HistoryEntry,
     Key,
     Note,
     Origin,
     Pairs,
-    Point,
     Series,
+    SeriesPoint,
     Summary,
 )
 from harness.model.launch import Status
@@ -165,14 +165,14 @@ class History:
             columns = [list(column) for column in zip(*rows, strict=True)]
             self._database.do(f"INSERT INTO {into} SELECT {lists} ON CONFLICT DO NOTHING", columns)
 
-    def runs(self) -> list[Entry]:
+    def runs(self) -> list[HistoryEntry]:
         """The runs, in the order in which they began."""
         found = self._database.rows("SELECT summary, points FROM runs ORDER BY started, run")
         made = []
         for text, points in found:
             of = _summary(text)
             machines = [each.machine for each in of.machines]
-            made.append(Entry(of.run, instant(of.started), machines, of.suite, of.reference, points))
+            made.append(HistoryEntry(of.run, instant(of.started), machines, of.suite, of.reference, points))
         return made
 
     def summaries(self) -> Iterator[Summary]:
@@ -241,7 +241,7 @@ class History:
             number: (run, started, tuple(made), origins.setdefault(tuple(made), {}))
             for number, run, started, *made in self._database.rows(_RUNS)
         }
-        points: dict[int, list[Point]] = {number: [] for number in chosen}
+        points: dict[int, list[SeriesPoint]] = {number: [] for number in chosen}
         with uncollected():
             for number, at, text, *own in self._database.rows(_POINTS.format(where=where), values * 2):
                 run, started, made, known = runs[at]
@@ -251,7 +251,7 @@ class History:
                     (machine, driver, file, lock, image, reference_lock), (kit, harness, commit) = told, made
                     origin = Origin(driver, kit, file, lock, image, reference_lock, machine, harness, commit)
                     known[text] = origin
-                points[number].append(Point._make((run, started, *own, status, origin)))
+                points[number].append(SeriesPoint._make((run, started, *own, status, origin)))
         return [Series(key, points[number]) for number, key in sorted(chosen.items(), key=lambda item: item[1])]
 
     def notes(self) -> list[Note]:

@@ -18,9 +18,9 @@ from harness.history import chart
 from harness.history import sentences as told
 from harness.history.detection import ChangePoint
 from harness.history.sentences import Names
-from harness.history.states import Finding, JudgedSeries
+from harness.history.states import JudgedSeries, SeriesFinding
 from harness.model.defaults import LEVEL
-from harness.model.history import Entry, Key, Note, Point
+from harness.model.history import HistoryEntry, Key, Note, SeriesPoint
 from harness.model.texts import counted
 from harness.report import escape, format
 from harness.report.escape import plain
@@ -97,7 +97,7 @@ class Item:
 
 def render(
     series: Sequence[JudgedSeries],
-    entries: Sequence[Entry],
+    entries: Sequence[HistoryEntry],
     notes: Sequence[Note],
     margin: float,
     *,
@@ -136,7 +136,7 @@ def render(
     )
 
 
-def title(entries: Sequence[Entry]) -> str:
+def title(entries: Sequence[HistoryEntry]) -> str:
     """`History of 7 runs on 1 machine, 16 Nov 2026 to 22 Nov 2026`."""
     if not entries:
         return "A history without runs"
@@ -178,11 +178,11 @@ def _left_out(series: Sequence[JudgedSeries], kept: Sequence[JudgedSeries], leng
         yield f"Of {shorter:,} series, the newest {length:,} runs are in the page. Changes were looked for in all."
 
 
-def _item(of: Sequence[Finding], names: Names, shown: set[Key]) -> Item:
+def _item(of: Sequence[SeriesFinding], names: Names, shown: set[Key]) -> Item:
     """What is said of one cause."""
     first = of[0]
 
-    def link(finding: Finding) -> SeriesLink:
+    def link(finding: SeriesFinding) -> SeriesLink:
         other = f", {finding.state.value}" if finding.state is not first.state else ""
         place = anchor(finding.key) if finding.key in shown else ""
         again = f"; side by side {told.size(finding.decision)}" if finding.decision else ""
@@ -250,7 +250,7 @@ def _series(of: JudgedSeries, names: Names, places: Mapping[str, int], length: i
 
 
 def _levels(
-    points: Sequence[Point], first: int, cuts: Sequence[int], changes: Sequence[ChangePoint]
+    points: Sequence[SeriesPoint], first: int, cuts: Sequence[int], changes: Sequence[ChangePoint]
 ) -> Iterator[tuple[int, int, float]]:
     """Yield start, end and log-ratio of each level of the points from `first` on; a cut or a change ends a level."""
     inner = {each.index: each for each in changes if each.index not in cuts}

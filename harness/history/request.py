@@ -10,7 +10,7 @@ from typing import Annotated
 
 from harness.model.defaults import CONFIRM_ROUNDS, MARGIN
 from harness.plan.selection import parse_axes
-from harness.session.request import Option, Panel, names, read_seconds
+from harness.session.request import Option, OptionPanel, names, read_seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +30,13 @@ class ConfirmRequest(SeriesRequest):
     """What to measure again, and how. The fields without an `Option` are options of `Request`."""
 
     rounds: Annotated[
-        int, Option("How often to measure both sides.", least=2, shown=str(CONFIRM_ROUNDS), panel=Panel.PRECISION)
+        int, Option("How often to measure both sides.", least=2, shown=str(CONFIRM_ROUNDS), panel=OptionPanel.PRECISION)
     ] = CONFIRM_ROUNDS
     budget: Annotated[
         float | None,
-        Option("Start no round of a run that would end later than this.", read=read_seconds, panel=Panel.PRECISION),
+        Option(
+            "Start no round of a run that would end later than this.", read=read_seconds, panel=OptionPanel.PRECISION
+        ),
     ] = None
     backend: str = "auto"
     warmup: float | None = None

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from harness.history.detection import ChangePoint
-from harness.history.states import Finding, JudgedSeries, State
-from harness.model.history import Decision, Entry, Key
+from harness.history.states import JudgedSeries, SeriesFinding, State
+from harness.model.history import Decision, HistoryEntry, Key
 from harness.model.scenario import STEP
 from harness.model.texts import counted, joined
 from harness.report import format
@@ -19,7 +19,7 @@ LARGE = 3.0
 ORDER = (State.CONFIRMED, State.SUSPECTED, State.WATCH, State.REFUTED)
 
 
-def newest(of: JudgedSeries) -> Finding | None:
+def newest(of: JudgedSeries) -> SeriesFinding | None:
     """What a series stands at: what was found last."""
     return of.findings[-1] if of.findings else None
 
@@ -40,7 +40,7 @@ class Names:
     parts: Mapping[Key, Sequence[str]]
 
 
-def names(keys: Iterable[Key], entries: Sequence[Entry]) -> Names:
+def names(keys: Iterable[Key], entries: Sequence[HistoryEntry]) -> Names:
     """Names by which series are told apart: the machine and the way are in them where these differ."""
     known = {machine.id: machine.name or machine.id for entry in entries for machine in entry.machines}
     facts = {key: _facts(key, known) for key in keys}
@@ -86,12 +86,12 @@ def moment(started: str) -> datetime:
     return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
 
 
-def moved(finding: Finding) -> str:
+def moved(finding: SeriesFinding) -> str:
     """Which way: slower or faster."""
     return "slower" if finding.ratio > 1.0 else "faster"
 
 
-def size(change: Finding | ChangePoint | Decision) -> str:
+def size(change: SeriesFinding | ChangePoint | Decision) -> str:
     """By how much the time changed: `+8.1 % (+7.8 to +8.4)`; from three times on `17.2× (16.9 to 17.5)`."""
     told = [change.ratio, change.low, change.high]
     if not 1 / LARGE < change.ratio < LARGE:
@@ -101,9 +101,9 @@ def size(change: Finding | ChangePoint | Decision) -> str:
     return f"{value} % ({low} to {high})"
 
 
-def causes(of: Iterable[JudgedSeries]) -> list[list[Finding]]:
+def causes(of: Iterable[JudgedSeries]) -> list[list[SeriesFinding]]:
     """What was found, by cause: what somebody has to look at first, then the latest first."""
-    found: dict[str, list[Finding]] = {}
+    found: dict[str, list[SeriesFinding]] = {}
     for each in sorted(of, key=rank):
         for finding in each.findings:
             found.setdefault(finding.cause, []).append(finding)
@@ -112,7 +112,7 @@ def causes(of: Iterable[JudgedSeries]) -> list[list[Finding]]:
     return sorted(latest, key=lambda some: ORDER.index(some[0].state))
 
 
-def title(of: Sequence[Finding]) -> str:
+def title(of: Sequence[SeriesFinding]) -> str:
     """What is said of one cause: `Confirmed: 2 series slower since the run of 18 Nov 2026`.
 
     It is of those in the state of the first; the others are named below it.
@@ -130,7 +130,7 @@ def title(of: Sequence[Finding]) -> str:
     return f"Watched: {_many(len(alike))} may be {way} {since}"
 
 
-def reasons(of: Sequence[Finding]) -> str:
+def reasons(of: Sequence[SeriesFinding]) -> str:
     """What changed when the series of a cause did."""
     suspects = list(dict.fromkeys(each for finding in of for each in finding.suspects))
     if not suspects:

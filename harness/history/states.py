@@ -12,9 +12,9 @@ from enum import StrEnum
 
 from harness.analysis.statistics import student
 from harness.history.detection import ChangePoint
-from harness.history.epochs import Break, breaks, epochs
+from harness.history.epochs import SegmentBoundary, breaks, epochs
 from harness.history.known import ChangeCache, Options
-from harness.model.history import Decision, Key, Point, Series
+from harness.model.history import Decision, Key, Series, SeriesPoint
 
 #: A change is found so many nights from where it is, at most: marks there are its suspects, and a decision is of it.
 NEAR = 2
@@ -30,7 +30,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SeriesFinding:
     """A change of one series, from the run `since` on, which began at `started`.
 
     `ratio` is time(after) / time(before), both against the reference, with its 95 % interval from `low` to `high`.
@@ -55,9 +55,9 @@ class JudgedSeries:
     """A series, its breaks, and its changes (`index` is a place in its points) with a finding of each, in order."""
 
     series: Series
-    breaks: Sequence[Break]
+    breaks: Sequence[SegmentBoundary]
     changes: Sequence[ChangePoint]
-    findings: Sequence[Finding]
+    findings: Sequence[SeriesFinding]
 
 
 def judged(
@@ -72,7 +72,7 @@ def judged(
     """
     asked, searched, found = options or Options(), known or ChangeCache(), breaks(series)
     mine = [each for each in decisions if each.key == series.key]
-    kept: list[tuple[ChangePoint, Finding]] = []
+    kept: list[tuple[ChangePoint, SeriesFinding]] = []
     for epoch in epochs(series, found):
         for change, is_watched in _changes(series.points, epoch, found, asked, searched):
             finding = _finding(series, change, found, mine, is_watched=is_watched)
@@ -90,13 +90,13 @@ def findings(
     decisions: Sequence[Decision] = (),
     options: Options | None = None,
     known: ChangeCache | None = None,
-) -> list[Finding]:
+) -> list[SeriesFinding]:
     """What is found in a history, in the order of its series."""
     return [finding for series in history for finding in judged(series, decisions, options, known).findings]
 
 
 def _changes(
-    points: Sequence[Point], epoch: range, found: Sequence[Break], options: Options, known: ChangeCache
+    points: Sequence[SeriesPoint], epoch: range, found: Sequence[SegmentBoundary], options: Options, known: ChangeCache
 ) -> list[tuple[ChangePoint, bool]]:
     """The changes in an epoch, and whether each is only watched; each where the mark is that is nearest to it."""
     places = [at for at in epoch if points[at].log_ratio is not None]
@@ -110,14 +110,14 @@ def _changes(
     return [(_placed(each, places, epoch, found), each in last) for each in [*sure, *last]]
 
 
-def _error(point: Point) -> float:
+def _error(point: SeriesPoint) -> float:
     """The standard error of a point's log ratio, from its interval; 0 where it has none."""
     if point.low is None or point.high is None or point.rounds < 2:
         return 0.0
     return max(0.0, point.high - point.low) / 2.0 / student(point.rounds - 1)
 
 
-def _placed(change: ChangePoint, places: Sequence[int], epoch: range, found: Sequence[Break]) -> ChangePoint:
+def _placed(change: ChangePoint, places: Sequence[int], epoch: range, found: Sequence[SegmentBoundary]) -> ChangePoint:
     """The change with its place in the series' points: at the nearest mark, if one is near."""
     before, at = places[change.index - 1], places[change.index]
 
@@ -130,8 +130,13 @@ def _placed(change: ChangePoint, places: Sequence[int], epoch: range, found: Seq
 
 
 def _finding(
-    series: Series, change: ChangePoint, found: Sequence[Break], decisions: Sequence[Decision], *, is_watched: bool
-) -> Finding:
+    series: Series,
+    change: ChangePoint,
+    found: Sequence[SegmentBoundary],
+    decisions: Sequence[Decision],
+    *,
+    is_watched: bool,
+) -> SeriesFinding:
     key, point = series.key, series.points[change.index]
     suspects = [each.words for each in found if each.index == change.index and not each.is_cut]
     state = State.WATCH if is_watched else State.SUSPECTED
@@ -144,4 +149,6 @@ def _finding(
     # a file is the same in all environments
     of = [] if any(each.startswith("the file of") for each in suspects) else [key.environment]
     cause = " | ".join([key.machine, *of, *(suspects or [point.run])])
-    return Finding(key, state, point.run, point.started, change.ratio, change.low, change.high, suspects, cause, last)
+    return SeriesFinding(
+        key, state, point.run, point.started, change.ratio, change.low, change.high, suspects, cause, last
+    )

@@ -16,7 +16,7 @@ from harness.files import read as read_bytes
 from harness.files import write_atomically
 from harness.machine.lock import is_held
 from harness.model.errors import DamagedError, UsageError
-from harness.model.history import CellPoint, Measured, Measurer, Software, Summary
+from harness.model.history import CellPoint, MeasuredSeries, Measurer, SeriesSoftware, Summary
 from harness.model.launch import Clock, Interleave, Protocol, Status
 from harness.model.numbers import LENGTH, SAMPLE
 from harness.model.run import Machine, Run
@@ -61,12 +61,12 @@ def summarise(results: Results) -> Summary:
         kit=run.kit[:_LENGTH],
         machines=measurers,
         software={
-            each.name: Software(_hash(run.pins.get(each.name, {})), run.images.get(each.name, ""), pins)
+            each.name: SeriesSoftware(_hash(run.pins.get(each.name, {})), run.images.get(each.name, ""), pins)
             for each in run.environments
             if (pins := dict(run.pins.get(each.name, {}))) or each.name in run.images
         },
         scenarios={
-            each.name: Measured((run.own or run.sources).get(each.name, "")[:_LENGTH], each.title)
+            each.name: MeasuredSeries((run.own or run.sources).get(each.name, "")[:_LENGTH], each.title)
             for each in run.scenarios
         },
         points=[

@@ -7,7 +7,7 @@ from pathlib import Path
 from harness.machine import sysfs, topology
 from harness.machine.topology import Topology
 from harness.model.errors import UsageError
-from harness.model.gpu import Card
+from harness.model.gpu import Gpu
 from harness.model.texts import cpu_list
 
 
@@ -29,7 +29,7 @@ class Slot:
 
 
 def divided(
-    count: int | None, allowed: Iterable[int], cards: Sequence[Card] = (), *, known: Topology | None = None
+    count: int | None, allowed: Iterable[int], cards: Sequence[Gpu] = (), *, known: Topology | None = None
 ) -> list[Slot]:
     """Divide the machine into `count` slots. None: one per last-level cache or NUMA node, or one per GPU of `cards`.
 
@@ -58,7 +58,7 @@ def divided(
     return [_slot(part) for part in parts[:wanted]]
 
 
-def _of_gpus(count: int | None, cores: Sequence[list[int]], cards: Sequence[Card]) -> list[Slot]:
+def _of_gpus(count: int | None, cores: Sequence[list[int]], cards: Sequence[Gpu]) -> list[Slot]:
     wanted = count or len(cards)
     if wanted > len(cards):
         raise _too_many(wanted, f"{len(cards)} GPUs for them")
@@ -68,7 +68,7 @@ def _of_gpus(count: int | None, cores: Sequence[list[int]], cards: Sequence[Card
     # a GPU without known near cores may use all of them
     everywhere = frozenset(cpu for core in cores for cpu in core)
     near = {card.index: (_near(card) & everywhere) or everywhere for card in chosen}
-    by_place: dict[frozenset[int], list[Card]] = {}
+    by_place: dict[frozenset[int], list[Gpu]] = {}
     for card in chosen:
         by_place.setdefault(near[card.index], []).append(card)
     left = list(cores)
@@ -85,7 +85,7 @@ def _of_gpus(count: int | None, cores: Sequence[list[int]], cards: Sequence[Card
     return [found[card.index] for card in chosen]
 
 
-def _near(card: Card) -> frozenset[int]:
+def _near(card: Gpu) -> frozenset[int]:
     """Return the CPUs that the kernel reports as local to a GPU's bus, or an empty set."""
     return sysfs.cpu_list(Path("/sys/bus/pci/devices") / card.pci / "local_cpulist") or frozenset()
 

@@ -117,7 +117,7 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PreparationStep:
     """An event in the preparation of an environment. Its text is one line of progress."""
 
     environment: str
@@ -129,7 +129,7 @@ class Step:
 
 
 #: Called with every step while environments are prepared, by one thread at a time.
-Progress = Callable[[Step], object]
+Progress = Callable[[PreparationStep], object]
 
 #: Called when one environment is ready while others are still being prepared. Its arguments are the name of the
 #: environment, a function for progress, and a function that returns whether others are still being prepared.
@@ -201,7 +201,7 @@ class ImageStore(Protocol):
         ...
 
 
-class Held(Protocol):
+class LaunchHandle(Protocol):
     """A launch that is started, or ready to start. Several can be open at the same time.
 
     Several can start at the same time. After that, only one at a time continues.
@@ -252,7 +252,7 @@ class Backend(Protocol):
         """
         ...
 
-    def hold(self, requirement: Requirement, job: Job) -> AbstractContextManager[Held]:
+    def hold(self, requirement: Requirement, job: Job) -> AbstractContextManager[LaunchHandle]:
         """Return a context for one launch, which continues on request. It leaves nothing behind, also if interrupted.
 
         Errors of the scenario are never raised. KeyboardInterrupt is.

@@ -29,7 +29,7 @@ def pci_address(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class GpuProcess:
     """A process that uses a GPU. If the driver doesn't report them, `name` is empty and `memory_bytes` is None."""
 
     pid: int
@@ -98,7 +98,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class Gpu:
     """One GPU. `index` is the number in NVML and `nvidia-smi`; `capability` is the compute capability.
 
     `processes` are the processes that compute on the GPU. `is_partitioned`: the GPU is divided into `instances` (MIG).
@@ -110,7 +110,7 @@ class Card:
     name: str
     capability: Capability
     memory_bytes: int
-    processes: Sequence[Process] = ()
+    processes: Sequence[GpuProcess] = ()
     is_partitioned: bool = False
     instances: Sequence[Instance] = ()
     pci: str = ""
@@ -130,7 +130,7 @@ class UsedGpu:
     capability: Capability
     pci: str = ""
 
-    def may_be(self, card: Card) -> bool:
+    def may_be(self, card: Gpu) -> bool:
         """Return whether this can be the given GPU or one of its MIG instances, which have the same address.
 
         If one of the two addresses isn't known, the compute capabilities are compared instead.
@@ -138,7 +138,7 @@ class UsedGpu:
         return self.pci == card.pci if self.pci and card.pci else self.capability == card.capability
 
 
-def described(gpu: Card | UsedGpu) -> str:
+def described(gpu: Gpu | UsedGpu) -> str:
     """Return the name of a GPU, with its compute capability and PCI address in brackets."""
     facts = filter(None, [f"compute capability {shown(gpu.capability)}", gpu.pci])
     return f"{gpu.name} ({', '.join(facts)})"
@@ -178,14 +178,14 @@ class GpuHost:
     GPUs only a launch can report. `all_or_none`: containers can't get one of several GPUs, as on WSL2.
     """
 
-    cards: Sequence[Card] = ()
+    cards: Sequence[Gpu] = ()
     driver: str = ""
     cuda: tuple[int, int] | None = None
     absent: str = ""
     is_here: bool = True
     all_or_none: bool = False
 
-    def chosen(self, gpus: Sequence[str]) -> list[Card]:
+    def chosen(self, gpus: Sequence[str]) -> list[Gpu]:
         """Return the GPUs with these indices or UUIDs, or all of them for `all`. Unknown names are ignored.
 
         The name of a MIG instance selects its GPU.

@@ -14,7 +14,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Software:
+class SeriesSoftware:
     """Software of an environment: the image that ran, and its `pins` (package to version) with a hash of them."""
 
     lock: str
@@ -23,7 +23,7 @@ class Software:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredSeries:
     """The version of a scenario that was measured: a hash of its files without the kit's, and its title."""
 
     hash: str
@@ -95,8 +95,8 @@ class Summary:
     reference: str
     kit: str
     machines: Sequence[Measurer]
-    software: Mapping[str, Software]
-    scenarios: Mapping[str, Measured]
+    software: Mapping[str, SeriesSoftware]
+    scenarios: Mapping[str, MeasuredSeries]
     points: Sequence[CellPoint] = ()
     merged: Sequence[str] = ()
     schema: int = SCHEMA
@@ -152,7 +152,7 @@ class Origin(NamedTuple):
     commit: str = ""
 
 
-class Point(NamedTuple):
+class SeriesPoint(NamedTuple):
     """The result of one run in a series: `log_ratio`, `low`, `high` and `seconds` as in `CellPoint`."""
 
     run: str
@@ -173,11 +173,11 @@ class Series:
     """The points of one key, in the order in which their runs started."""
 
     key: Key
-    points: Sequence[Point]
+    points: Sequence[SeriesPoint]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HistoryEntry:
     """A run of a history, with facts about it and the number of its `points`."""
 
     run: str

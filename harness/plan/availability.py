@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from harness.model.environment import Device, Environment, Requirement, installed, normalise, unmet
-from harness.model.gpu import CPU_ALONE, Card, GpuHost
+from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.run import Unavailable
 from harness.model.scenario import Cell, Need, Scenario, matches
 from harness.plan import settings
@@ -22,7 +22,7 @@ def split(
     requirements: Mapping[str, Requirement],
     environments: Mapping[str, Environment],
     *,
-    cards: Sequence[Card] = (),
+    cards: Sequence[Gpu] = (),
     host: GpuHost = CPU_ALONE,
 ) -> tuple[list[Cell], list[Unavailable]]:
     """Return the cells that can run, and those that can't, with the reason and the advice.
@@ -112,7 +112,7 @@ def nearest_with(device: Device, to: Environment, catalog: Iterable[Environment]
     return min(able, key=lambda each: (distance(each), each.release), default=None)
 
 
-def on_cards(environment: Environment, catalog: Iterable[Environment], cards: Sequence[Card], host: GpuHost) -> Fit:
+def on_cards(environment: Environment, catalog: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost) -> Fit:
     """Return how an environment runs on the GPUs. If it can't, the advice names one that can."""
     found = fit(environment, cards, host)
     if not found.is_impossible:
@@ -127,7 +127,7 @@ def on_cards(environment: Environment, catalog: Iterable[Environment], cards: Se
 
 
 def nearest_on(
-    cards: Sequence[Card], host: GpuHost, to: Environment, catalog: Iterable[Environment]
+    cards: Sequence[Gpu], host: GpuHost, to: Environment, catalog: Iterable[Environment]
 ) -> Environment | None:
     """Return the environment to use on these GPUs instead of one that can't run there, or None.
 
@@ -146,7 +146,7 @@ def nearest_on(
     return min(able, key=rank, default=None)
 
 
-def names_on(cards: Sequence[Card], host: GpuHost, catalog: Iterable[Environment]) -> list[str]:
+def names_on(cards: Sequence[Gpu], host: GpuHost, catalog: Iterable[Environment]) -> list[str]:
     """Return the environments that run on the GPUs. Those that the driver compiles come last, and are marked."""
     fits = [(each.name, fit(each, cards, host)) for each in catalog if Device.GPU in each.devices]
     able = sorted(
@@ -155,7 +155,7 @@ def names_on(cards: Sequence[Card], host: GpuHost, catalog: Iterable[Environment
     return [name if found.is_native else f"{name} ({found.support})" for name, found in able]
 
 
-def compiled(environments: Iterable[Environment], cards: Sequence[Card], host: GpuHost) -> dict[str, str]:
+def compiled(environments: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost) -> dict[str, str]:
     """Return the support of each environment whose GPU code the driver compiles in part or completely, by name."""
     fits = {each.name: fit(each, cards, host) for each in environments}
     return {
@@ -164,7 +164,7 @@ def compiled(environments: Iterable[Environment], cards: Sequence[Card], host: G
 
 
 def gpu_rows(
-    chosen: Iterable[Environment], catalog: Mapping[str, Environment], cards: Sequence[Card], host: GpuHost
+    chosen: Iterable[Environment], catalog: Mapping[str, Environment], cards: Sequence[Gpu], host: GpuHost
 ) -> list[dict[str, Any]]:
     """Return a row for each environment with GPU code: name, support on the GPUs, reason and advice."""
     with_gpu = [environment for environment in chosen if Device.GPU in environment.devices]

@@ -10,7 +10,7 @@ from enum import StrEnum
 from itertools import groupby, takewhile
 
 from harness.model.environment import Environment
-from harness.model.gpu import Capability, Card, GpuCode, GpuHost, shown
+from harness.model.gpu import Capability, Gpu, GpuCode, GpuHost, shown
 
 #: The compute capabilities that x86-64 machines have, from the oldest that the catalogue has code for.
 CAPABILITIES: Sequence[Capability] = (
@@ -98,7 +98,7 @@ def judge(
     return _compiled(environment, capability, driver_cuda)
 
 
-def fit(environment: Environment, cards: Sequence[Card], host: GpuHost) -> Fit:
+def fit(environment: Environment, cards: Sequence[Gpu], host: GpuHost) -> Fit:
     """Return how an environment runs if every launch gets all of these GPUs: as on the worst of them.
 
     If nothing is known about the machine's GPUs, the result is native.

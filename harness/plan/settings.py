@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from harness.model.environment import Device, Environment
-from harness.model.gpu import Card, shown
+from harness.model.gpu import Gpu, shown
 from harness.model.scenario import Cell, Scenario, Suite, SuitePart
 from harness.model.settings import AS_IT_COMES, SETTINGS, in_order, open_to, values, with_settings
 from harness.plan.gpus import AMPERE
@@ -88,7 +88,7 @@ def _complete(suite: Suite, before: Mapping[str, Scenario], scenarios: Mapping[s
     return replace(suite, parts=[complete(part) for part in suite.parts])
 
 
-def refusal(cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Card]) -> tuple[str, str] | None:
+def refusal(cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]) -> tuple[str, str] | None:
     """Return why the cell can't have one of its settings (a clause) and the advice (a sentence), or None."""
     judges = {"tf32": _tf32, "precision": _precision, "deterministic": _deterministic}
     for name in scenario.settings:
@@ -100,7 +100,7 @@ def refusal(cell: Cell, scenario: Scenario, environment: Environment, cards: Seq
 
 
 def _tf32(
-    value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Card]
+    value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     if cell.device is Device.CPU:
         return "TF32 is a format of NVIDIA's GPUs, and this run is on a CPU", "Add --gpu, or leave out tf32."
@@ -119,7 +119,7 @@ def _tf32(
 
 
 def _precision(
-    value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Card]
+    value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     if not scenario.uses_keras:
         return f"the precision is a policy of Keras, and {scenario.name} does not use Keras", "Leave out precision."
@@ -130,7 +130,7 @@ def _precision(
 
 
 def _deterministic(
-    value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Card]
+    value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     if value == "on" and cell.device is Device.CPU and environment.release < _CPU_DETERMINISM:
         return (

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from harness.model.environment import Device, Environment, Requirement, versions
-from harness.model.gpu import Card, GpuHost
+from harness.model.gpu import Gpu, GpuHost
 from harness.model.run import StandIn
 from harness.model.scenario import ENVIRONMENT, Axes, Cell, Scenario
 from harness.plan.availability import split
@@ -24,7 +24,7 @@ def stand_ins(
     catalog: Mapping[str, Environment],
     locked: Callable[[str], Requirement],
     *,
-    cards: Sequence[Card],
+    cards: Sequence[Gpu],
     host: GpuHost,
     absent: Mapping[str, str] | None = None,
 ) -> list[StandIn]:
@@ -92,5 +92,5 @@ def cells_in_place(cells: Sequence[Cell], taken: Sequence[StandIn]) -> list[Cell
     return list(dict.fromkeys(moved))
 
 
-def _is_compiled(environment: Environment, cards: Sequence[Card], host: GpuHost) -> bool:
+def _is_compiled(environment: Environment, cards: Sequence[Gpu], host: GpuHost) -> bool:
     return fit(environment, cards, host).support is Support.COMPILED

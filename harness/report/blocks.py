@@ -34,7 +34,7 @@ EVERYWHERE = ~Where(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Strong:
+class Bold:
     """Words in bold."""
 
     text: str
@@ -48,7 +48,7 @@ class Link:
     address: str
 
 
-Words = str | Sequence[str | Strong | Link]
+Words = str | Sequence[str | Bold | Link]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from harness.analysis.conditions import Aspect, Difference
+from harness.analysis.conditions import Aspect, RunDifference
 from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
 from harness.analysis.runs import FEWEST_CELLS, FEWEST_ROUNDS, CellChange, Changes, Pair, Shift
@@ -208,7 +208,7 @@ def _differing(part: Aspect, subjects: Sequence[str], known: Sequence[str]) -> s
     return f"{part}{f' {whose}' if whose else ''}: {'; '.join([*known[:PACKAGES], *left])}"
 
 
-def fact(each: Difference) -> str:
+def fact(each: RunDifference) -> str:
     """One difference in words; that it differs is all there is to say of a hash."""
     if each.name == "image":
         return "a different image"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.answers import Finding
-from harness.analysis.claims import Outcome
-from harness.analysis.comparisons import Compared, Settling
+from harness.analysis.claims import ClaimOutcome
+from harness.analysis.comparisons import Compared, RoundsNeeded
 from harness.analysis.lookup import Lookup
 from harness.analysis.tables import Row, ScenarioTable
 from harness.analysis.verdicts import MOST_ROUNDS, Verdict, Withheld, too_few
@@ -20,7 +20,7 @@ NO_VERDICT = "no verdict"
 
 _UNSETTLED = (
     *(NO_VERDICT, Verdict.UNCLEAR, Verdict.DIFFERENT_WORK),
-    *(Outcome.UNCLEAR, Outcome.DIFFERENT_WORK, Outcome.CANNOT_RUN, Outcome.NOT_MEASURED),
+    *(ClaimOutcome.UNCLEAR, ClaimOutcome.DIFFERENT_WORK, ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED),
 )
 
 # the order of the counts: differences first
@@ -119,7 +119,7 @@ def why_withheld(findings: Sequence[Finding]) -> str:
     return too_few(rounds) if rounds < FEWEST_ROUNDS else "no verdict"
 
 
-def settled(found: Lookup, cell: Cell, settling: Settling | None) -> str:
+def settled(found: Lookup, cell: Cell, settling: RoundsNeeded | None) -> str:
     """Return the total number of rounds that settles an unclear comparison, or the probability that MOST_ROUNDS do."""
     if settling is None:
         return ""

@@ -10,6 +10,7 @@ from harness.report import escape
 from harness.report.blocks import (
     Alert,
     Block,
+    Bold,
     Code,
     Entry,
     Figure,
@@ -18,7 +19,6 @@ from harness.report.blocks import (
     Items,
     Link,
     Section,
-    Strong,
     Table,
     Text,
     Where,
@@ -168,9 +168,9 @@ def _words(words: Words) -> str:
     return "".join(_span(span) for span in words)
 
 
-def _span(span: str | Strong | Link) -> str:
+def _span(span: str | Bold | Link) -> str:
     match span:
-        case Strong():
+        case Bold():
             return f"**{escape.markdown(span.text)}**"
         case Link():
             return escape.link(span.text, span.address)

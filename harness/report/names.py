@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 from harness.analysis.columns import ScenarioColumn, Side
-from harness.analysis.effects import Change, Effect
+from harness.analysis.effects import Effect, LevelChange
 from harness.analysis.quantities import is_time
 from harness.analysis.sweeps import MeasuredSweep
-from harness.analysis.tables import Measured, Row, ScenarioTable
+from harness.analysis.tables import MeasuredCell, Row, ScenarioTable
 from harness.model.environment import Device
 from harness.model.launch import Clock
 from harness.model.scenario import BARE, ENVIRONMENT, GROWTH, PRINTED, STEP, WHOLE, Cell, Scenario
@@ -127,7 +127,7 @@ def cell_name(table: ScenarioTable, row: Row, side: Side, axes: Sequence[str]) -
     return ", ".join(part for part in (place(table, row, axes), side_name(table, side)) if part)
 
 
-def measured(table: ScenarioTable, cell: Measured) -> str:
+def measured(table: ScenarioTable, cell: MeasuredCell) -> str:
     """A cell of the table that has a number: `fit, tf1.14 graph`."""
     return cell_name(table, cell.row, cell.side, varying(table))
 
@@ -156,7 +156,7 @@ def sides(table: ScenarioTable, head: ScenarioColumn) -> tuple[str, str, str]:
     return subject, base, ", ".join(labels(table.scenario, shared))
 
 
-def change(scenario: Scenario, of: Change) -> str:
+def change(scenario: Scenario, of: LevelChange) -> str:
     """One axis from a base to a level: `tf2.0 vs tf1.14`."""
     return " vs ".join(label(scenario, of.axis, value) for value in (of.level, of.base))
 

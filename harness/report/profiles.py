@@ -11,8 +11,8 @@ from harness.analysis.profiles import (
     HANDED_ON,
     Class,
     Filed,
-    Move,
-    Taken,
+    FunctionChange,
+    FunctionTime,
     filed,
     frames,
     matching,
@@ -30,6 +30,7 @@ from harness.report import escape, flames, format, names
 from harness.report.blocks import (
     FILES,
     Block,
+    Bold,
     Code,
     Column,
     Drawing,
@@ -37,7 +38,6 @@ from harness.report.blocks import (
     Heading,
     Items,
     Section,
-    Strong,
     Table,
     Text,
     Where,
@@ -202,14 +202,14 @@ class ProfileReport:
         first, steady = parts.get(Part.FIRST_CALL), parts.get(Part.STEADY)
         if first and steady:
             classes = filed(first, steady)
-            yield Text([Strong("The source's own split")], where=FILES)
+            yield Text([Bold("The source's own split")], where=FILES)
             yield Text(_SPLIT, True, where=FILES)
             yield tabulate("The source's classes", _CLASSES, classes, where=FILES)
             misfiled = [each for each in classes if each.building and each.kind is not Class.BUILD]
             yield from (Text(_misfiled(each), where=FILES) for each in misfiled)
 
     def _part(self, cell: Cell, profile: Profile) -> Iterator[Block]:
-        yield Text([Strong(_head_of(profile))], where=FILES)
+        yield Text([Bold(_head_of(profile))], where=FILES)
         if profile is not self._main(cell):
             yield from self._drawing(cell, profile)
         for kind in ("own", "cumulative"):
@@ -287,7 +287,7 @@ def _caption(profile: Profile, *, marked: bool) -> str:
     )
 
 
-def _taken_columns(profile: Profile) -> list[Column[Taken]]:
+def _taken_columns(profile: Profile) -> list[Column[FunctionTime]]:
     """Calls and seconds of a later profile are per call."""
     return [
         Column("function", lambda each: each.name, is_label=True),
@@ -299,7 +299,7 @@ def _taken_columns(profile: Profile) -> list[Column[Taken]]:
     ]
 
 
-def _move_columns(side: str, other: str) -> list[Column[Move]]:
+def _move_columns(side: str, other: str) -> list[Column[FunctionChange]]:
     return [
         Column("function", lambda each: each.name, is_label=True),
         Column(f"{side}, %", lambda each: _percent(each.share), is_number=True),

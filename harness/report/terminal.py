@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from harness.report.blocks import (
     Alert,
     Block,
+    Bold,
     Code,
     Drawing,
     Entry,
@@ -18,7 +19,6 @@ from harness.report.blocks import (
     Items,
     Link,
     Section,
-    Strong,
     Table,
     Text,
     Where,
@@ -98,9 +98,9 @@ def _words(words: Words, style: str = "") -> "Styled":
     return Styled.assemble(*(_span(span) for span in ([words] if isinstance(words, str) else words)), style=style)
 
 
-def _span(span: str | Strong | Link) -> tuple[str, str]:
+def _span(span: str | Bold | Link) -> tuple[str, str]:
     match span:
-        case Strong():
+        case Bold():
             return plain(span.text), "bold"
         case Link():
             address = web_address(span.address)

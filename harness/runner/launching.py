@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
-from harness.model.backend import Held
+from harness.model.backend import LaunchHandle
 from harness.model.launch import BESIDE_STARTS, Launch, Outcome, Role, Seen, Status
 from harness.model.scenario import Cell
 
@@ -53,7 +53,7 @@ class Watched(Protocol):
 Watch = Callable[[], AbstractContextManager[Watched]]
 
 
-class Keeper(Protocol):
+class LaunchStore(Protocol):
     """Stores launches as they end, such as in a run's folder."""
 
     def write_artifacts(self, launch: str, artifacts: Mapping[str, bytes]) -> list[str]:
@@ -65,7 +65,7 @@ class Keeper(Protocol):
         ...
 
 
-class Noting(ExitStack):
+class LaunchMonitor(ExitStack):
     """Watches one launch as `watch` does, and adds `facts` to what was seen."""
 
     def __init__(self, facts: Mapping[str, float], watch: Watch | None = None) -> None:
@@ -73,7 +73,7 @@ class Noting(ExitStack):
         self._facts, self._watch = facts, watch
         self._inner: Watched | None = None
 
-    def __enter__(self) -> "Noting":
+    def __enter__(self) -> "LaunchMonitor":
         super().__enter__()
         self._inner = self.enter_context(self._watch()) if self._watch else None
         return self
@@ -84,7 +84,7 @@ class Noting(ExitStack):
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class LaunchSlot:
     """A launch's place in a run, in the words of `Launch`."""
 
     group: str
@@ -111,9 +111,9 @@ class Launching:
 
     def __init__(
         self,
-        slot: Slot,
+        slot: LaunchSlot,
         cell: Cell,
-        hold: Callable[[], AbstractContextManager[Held]],
+        hold: Callable[[], AbstractContextManager[LaunchHandle]],
         watch: Watch | None = None,
         clock: Callable[[], float] = time.monotonic,
         *,
@@ -151,7 +151,7 @@ class Launching:
         with self._timed():
             self.waits = (self._held if self._is_started else self._open()).go_on()
 
-    def _open(self) -> Held:
+    def _open(self) -> LaunchHandle:
         self._watching = self._outer.enter_context(ExitStack())
         self._watched = self._watching.enter_context(self._watch()) if self._watch else None
         self._held = self._outer.enter_context(self._hold())
@@ -194,7 +194,7 @@ class Launching:
         yield
         self.seconds += self._clock() - begun
 
-    def stored(self, folder: Keeper) -> Launch:
+    def stored(self, folder: LaunchStore) -> Launch:
         """The launch, after its end. It is in the run's folder before what it left is removed: that may take long."""
         begun = self._clock()
         outcome = self._held.outcome()
@@ -213,7 +213,7 @@ class Launching:
         self._outer.close()
         return launch
 
-    def interrupted(self, folder: Keeper) -> None:
+    def interrupted(self, folder: LaunchStore) -> None:
         """Say in the run's folder that it was interrupted."""
         folder.append(self._record(Outcome(status=Status.INTERRUPTED)))
 

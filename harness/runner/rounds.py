@@ -16,7 +16,7 @@ GIVE_UP_AFTER = 2
 REPEAT_ONE_IN = 5
 
 
-class Ledger:
+class RoundLog:
     """The launches of a run, by group and round."""
 
     def __init__(self, plan: Plan, launches: Iterable[Launch] = ()) -> None:

@@ -19,7 +19,7 @@ from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Launch
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
-from harness.runner.rounds import Ledger
+from harness.runner.rounds import RoundLog
 from harness.runner.stopping import Widths, open_groups, rounds_needed
 
 #: A budget may be exceeded by this share if that completes what a verdict needs.
@@ -37,7 +37,7 @@ Pairs = Mapping[str, Sequence[tuple[Cell, Cell]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScheduleStep:
     """What is launched next: round `number` of each of the `groups`."""
 
     number: int
@@ -65,11 +65,11 @@ class RunEstimate:
 class Schedule:
     """Decides what to launch next, unless the budget is spent on claims; `spent` returns the seconds spent so far."""
 
-    def __init__(self, plan: Plan, ledger: Ledger, widths: Widths, spent: Callable[[], float]) -> None:
+    def __init__(self, plan: Plan, ledger: RoundLog, widths: Widths, spent: Callable[[], float]) -> None:
         self._plan, self._ledger, self._widths, self._spent = plan, ledger, widths, spent
         self._fewest = min(plan.rounds, FEWEST_ROUNDS)
 
-    def next(self) -> Step | None:
+    def next(self) -> ScheduleStep | None:
         """Return what to launch next; None if the run has ended."""
         able = [group for group in self._plan.groups if self._can_go_on(group)]
         short = [group for group in able if self._rounds(group) < self._fewest]
@@ -112,7 +112,7 @@ class Schedule:
         rounds = self._rounds(group)
         return rounds < self._plan.rounds and bool(self._ledger.slots(group, rounds + 1))
 
-    def _together(self, able: Sequence[Group]) -> Step | None:
+    def _together(self, able: Sequence[Group]) -> ScheduleStep | None:
         """The next round of all groups that are not known well enough, if the budget holds it."""
         rounds = sorted({self._rounds(group) for group in able})
         for number in (each + 1 for each in rounds):
@@ -120,22 +120,22 @@ class Schedule:
             chosen = [group for group in able if group.name in names and self._rounds(group) + 1 == number]
             if chosen:
                 holds = sum(map(self._round_seconds, chosen)) <= self._left
-                return Step(number, chosen) if holds else None
+                return ScheduleStep(number, chosen) if holds else None
         return None
 
-    def _lowest(self, groups: Sequence[Group]) -> Step:
+    def _lowest(self, groups: Sequence[Group]) -> ScheduleStep:
         """The lowest round that some of the groups lack."""
         number = min(map(self._rounds, groups)) + 1
-        return Step(number, [group for group in groups if self._rounds(group) + 1 == number])
+        return ScheduleStep(number, [group for group in groups if self._rounds(group) + 1 == number])
 
-    def _one(self, short: Sequence[Group]) -> Step | None:
+    def _one(self, short: Sequence[Group]) -> ScheduleStep | None:
         """The next round of the group that is finished soonest, of those that the budget holds."""
         limit = math.inf if self._plan.budget_is_wish else self._left + TOLERANCE * (self._plan.budget_seconds or 0.0)
         cheapest = min(short, key=self._rest)  # of several the first, in the plan's order
         has_numbers = any(map(self._rounds, self._plan.groups))
         if self._rest(cheapest) > limit and has_numbers:  # a run without a number is worth nothing
             return None
-        return Step(self._rounds(cheapest) + 1, [cheapest])
+        return ScheduleStep(self._rounds(cheapest) + 1, [cheapest])
 
     def _rest(self, group: Group) -> float:
         """How many seconds the rounds take that a verdict still needs."""
@@ -173,7 +173,7 @@ def affordable(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Plan:
         return replace(plan, budget_seconds=budget_seconds(plan, pilots))
     if plan.budget_seconds is None or plan.is_spent_by_group or not pilots:
         return plan
-    ledger, fewest = Ledger(plan, pilots), min(plan.rounds, FEWEST_ROUNDS)
+    ledger, fewest = RoundLog(plan, pilots), min(plan.rounds, FEWEST_ROUNDS)
     left = plan.budget_seconds * (1.0 + TOLERANCE) - ledger.seconds()
     chosen: dict[str, Group] = {}
     for group in sorted(plan.groups, key=lambda group: round_seconds(plan, ledger, group)):
@@ -202,14 +202,14 @@ def _part(group: Group, pairs: Sequence[tuple[Cell, Cell]], launches: int, *, is
     return replace(group, cells=kept, control=again if group.control and len(kept) > 1 else None)
 
 
-def needed_budget(plan: Plan, ledger: Ledger) -> float:
+def needed_budget(plan: Plan, ledger: RoundLog) -> float:
     """Return how many seconds the launches so far and the rounds that a verdict of every comparison needs take."""
     fewest = min(plan.rounds, FEWEST_ROUNDS)
     pilots = ledger.seconds(0, plan.groups)
     return pilots + sum(fewest * round_seconds(plan, ledger, group) for group in plan.groups)
 
 
-def round_seconds(plan: Plan, ledger: Ledger, group: Group) -> float:
+def round_seconds(plan: Plan, ledger: RoundLog, group: Group) -> float:
     """Return the estimated seconds of a round of a group that wasn't measured yet, from the pilots.
 
     A launch takes as long to start as a pilot of its environment, preferably in its own group. It then warms up and

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Launch
 from harness.model.run import Group, Plan
-from harness.runner.rounds import Ledger
+from harness.runner.rounds import RoundLog
 from harness.runner.stopping import Widths, is_known, narrow
 
 #: Assumed seconds of a launch, if few launches have ended.
@@ -25,7 +25,7 @@ PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class RoundRequest:
     """What a group does next: rounds up to `rounds`, while all of its launches together need at most `seconds`."""
 
     group: Group
@@ -45,11 +45,11 @@ class Spending:
         self._measured, self._known_widths = widths, dict[tuple[str, int], Mapping[str, float]]()
         self._budget = plan.budget_seconds
         self._groups = {group.name: group for group in plan.groups}
-        self.ledgers = {name: Ledger(replace(plan, groups=[group])) for name, group in self._groups.items()}
+        self.ledgers = {name: RoundLog(replace(plan, groups=[group])) for name, group in self._groups.items()}
         for launch in launches:
             self.ledgers[launch.group].add(launch)
 
-    def next(self) -> Errand | None:
+    def next(self) -> RoundRequest | None:
         """Return what to do next; None if nothing else can be started."""
         free = [group for group in self._groups.values() if self._is_open(group)]
         short = [group for group in free if self._rounds(group) < self._fewest(group)]
@@ -63,7 +63,7 @@ class Spending:
             return None
         nearest = min(begun, key=self._seconds_to_go)  # of several the first, in the plan's order
         rounds = self._rounds(nearest) + self._rounds_to_go(nearest)
-        return Errand(nearest, rounds, self._spent(nearest) + self._left)
+        return RoundRequest(nearest, rounds, self._spent(nearest) + self._left)
 
     def rounds_left(self) -> int:
         """Return the number of launches in the rounds that weren't started."""
@@ -88,7 +88,7 @@ class Spending:
             self._known_widths[key] = self._measured(launches)
         return self._known_widths[key]
 
-    def _first(self, group: Group, short: Collection[Group]) -> Errand | None:
+    def _first(self, group: Group, short: Collection[Group]) -> RoundRequest | None:
         """Return the rounds that a group needs at least, if they will probably end before the budget does.
 
         A group that wasn't started returns after its share of the budget, if it turns out to be more expensive than
@@ -102,7 +102,7 @@ class Spending:
         if not self._rounds(group):
             usual = self._usual() * self._launches(group, self._fewest(group))
             allowed = min(allowed, spent + max(self._share(group, short), PATIENCE * usual))
-        return Errand(group, self._target(group), allowed)
+        return RoundRequest(group, self._target(group), allowed)
 
     def _is_fair(self, group: Group, short: Collection[Group]) -> bool:
         """Return whether a group was started, and needs at most its share: its results aren't abandoned for a guess."""

@@ -7,27 +7,27 @@ from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.sizing import first_look
 from harness.model.launch import Launch
 from harness.model.run import Group, Plan, Stop, StopReason
-from harness.runner.rounds import Ledger
+from harness.runner.rounds import RoundLog
 
 #: By group, half the width of its widest interval on the log scale, 0 where every verdict is settled; in a run of
 #: relative to what the claims need, for claims without a precision; infinite before the first look.
 Widths = Callable[[Sequence[Launch]], Mapping[str, float]]
 
 
-def open_groups(plan: Plan, ledger: Ledger, number: int, widths: Widths) -> frozenset[str]:
+def open_groups(plan: Plan, ledger: RoundLog, number: int, widths: Widths) -> frozenset[str]:
     """The names of the groups that go into round `number`: those that have something to launch and are not done."""
     precise = _precise(plan, ledger, widths) if number > 1 else frozenset()
     groups = [group for group in plan.groups if ledger.slots(group, number) and group.name not in precise]
     return frozenset(group.name for group in groups)
 
 
-def stops(plan: Plan, ledger: Ledger, widths: Widths, *, interrupted: bool) -> dict[str, Stop]:
+def stops(plan: Plan, ledger: RoundLog, widths: Widths, *, interrupted: bool) -> dict[str, Stop]:
     """How each group ended."""
     precise = _precise(plan, ledger, widths)
     return {group.name: _stop(plan, group, ledger, precise, interrupted=interrupted) for group in plan.groups}
 
 
-def _stop(plan: Plan, group: Group, ledger: Ledger, precise: frozenset[str], *, interrupted: bool) -> Stop:
+def _stop(plan: Plan, group: Group, ledger: RoundLog, precise: frozenset[str], *, interrupted: bool) -> Stop:
     rounds = ledger.rounds(group)
     if not ledger.slots(group, rounds + 1):
         return Stop(StopReason.OBSERVED if _observes(group, ledger) else StopReason.NO_NUMBERS, rounds)
@@ -38,12 +38,12 @@ def _stop(plan: Plan, group: Group, ledger: Ledger, precise: frozenset[str], *, 
     return Stop(StopReason.INTERRUPTED if interrupted else StopReason.BUDGET, rounds)
 
 
-def _observes(group: Group, ledger: Ledger) -> bool:
+def _observes(group: Group, ledger: RoundLog) -> bool:
     """Return whether a cell of the group had nothing to time, and recorded its observations."""
     return any(pilot.only_observed for cell in group.cells if (pilot := ledger.pilot(cell)))
 
 
-def _precise(plan: Plan, ledger: Ledger, widths: Widths) -> frozenset[str]:
+def _precise(plan: Plan, ledger: RoundLog, widths: Widths) -> frozenset[str]:
     """Return the groups whose intervals are narrow enough, by the launches up to their own last round.
 
     So a group never restarts: later rounds of other groups change its intervals too. Continuing where intervals have
@@ -61,7 +61,7 @@ def _precise(plan: Plan, ledger: Ledger, widths: Widths) -> frozenset[str]:
     return frozenset(name for name, rounds in at.items() if ledger.widths[name, rounds] <= narrow(plan))
 
 
-def rounds_needed(plan: Plan, group: Group, ledger: Ledger) -> int:
+def rounds_needed(plan: Plan, group: Group, ledger: RoundLog) -> int:
     """Return after how many rounds a group is expected to end: the width falls with the square root of rounds.
 
     That is never before the first look at verdicts, and after it never before the first look at widths.
@@ -76,7 +76,7 @@ def rounds_needed(plan: Plan, group: Group, ledger: Ledger) -> int:
     return min(plan.rounds, max(rounds + 1, math.ceil(rounds * (width / narrow(plan)) ** 2)))
 
 
-def is_known(plan: Plan, group: Group, ledger: Ledger, widths: Widths) -> bool:
+def is_known(plan: Plan, group: Group, ledger: RoundLog, widths: Widths) -> bool:
     """Whether a group has whole rounds, and is known by these alone as well as the plan asks: so this never changes."""
     rounds = ledger.rounds(group)
     if not plan.ends_early or not rounds:

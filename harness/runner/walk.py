@@ -16,10 +16,10 @@ from harness.model.launch import FEWEST_TURNS, SHORT, Job, Launch, Role, Samplin
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
 from harness.plan.groups import balanced, order, split
-from harness.runner.launching import Keeper, Launching, Slot, Watch, share_seconds
-from harness.runner.rounds import Ledger
+from harness.runner.launching import Launching, LaunchSlot, LaunchStore, Watch, share_seconds
+from harness.runner.rounds import RoundLog
 from harness.runner.schedule import Pairs, RunEstimate, Schedule, affordable, needed_budget
-from harness.runner.spending import Errand, Spending
+from harness.runner.spending import RoundRequest, Spending
 from harness.runner.stopping import Widths
 
 #: Turns end early where the slowest launch's have taken so many seconds, or so many times as long as it was to measure,
@@ -58,7 +58,7 @@ class WalkListener(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class RunExecutor:
     """Executes a plan; `run` measures it, and `profile` profiles its cells.
 
     `requirements` are by environment. `widths` returns the widths of each group's intervals, if groups end by width,
@@ -69,7 +69,7 @@ class Walk:
     """
 
     plan: Plan
-    folder: Keeper
+    folder: LaunchStore
     backend: Backend
     requirements: Mapping[str, Requirement]
     job: Callable[[Cell, Sampling], Job]
@@ -95,14 +95,14 @@ class Walk:
         def spent() -> float:
             return before + self.clock() - begun
 
-        ledger = Ledger(self.plan, finished)
+        ledger = RoundLog(self.plan, finished)
         for group in self.plan.groups:
             if ledger.is_complete(group, 0):
                 self.listener.skip(len(self.plan.slots(group, 0)))
             else:
                 self._round(group, 0, ledger, self.plan.sampling.of_pilots)
         plan = affordable(self.plan, ledger.launches, self.pairs)
-        ledger = Ledger(plan, ledger.launches)
+        ledger = RoundLog(plan, ledger.launches)
         schedule = Schedule(plan, ledger, self.widths, spent)
         self.listener.skip(self.plan.rounds * (self.plan.launches(1) - plan.launches(1)))
         self._skip(plan, lambda group, number: number <= ledger.rounds(group))
@@ -130,19 +130,19 @@ class Walk:
             )
         )
 
-    def _estimate(self, plan: Plan, ledger: Ledger, schedule: Schedule) -> None:
+    def _estimate(self, plan: Plan, ledger: RoundLog, schedule: Schedule) -> None:
         """Notify the listener of the estimated duration, if there is one."""
         estimate = schedule.estimate()
         kept = {*plan.cells}
         left_out = [cell for cell in self.plan.cells if cell not in kept]
         if left_out:
-            needed = needed_budget(self.plan, Ledger(self.plan, ledger.launches))
+            needed = needed_budget(self.plan, RoundLog(self.plan, ledger.launches))
             estimate = replace(estimate, needed=needed, left_out=left_out)
         if estimate.round_seconds:
             self.listener.estimate(estimate)
 
     def _measure(
-        self, group: Group, number: int, ledger: Ledger, sampling: Sampling, spent: Callable[[], float]
+        self, group: Group, number: int, ledger: RoundLog, sampling: Sampling, spent: Callable[[], float]
     ) -> None:
         """Measure a round of a group, and repeat it once if it had interference."""
         self._round(group, number, ledger, sampling)
@@ -163,7 +163,7 @@ class Walk:
         self.listener.skip(spending.rounds_left())
         return launches
 
-    def _run_errand(self, errand: Errand, ledger: Ledger) -> None:
+    def _run_errand(self, errand: RoundRequest, ledger: RoundLog) -> None:
         """Take a group to a round, as far as its seconds go; its first round is always launched."""
         group = errand.group
         plan = replace(self.plan, groups=[group], rounds=errand.rounds, budget_seconds=errand.seconds)
@@ -176,7 +176,7 @@ class Walk:
             sampling = walk._samplings(number, ledger)[group.name]
             walk._measure(group, number, ledger, sampling, ledger.seconds)
 
-    def _can_repeat(self, group: Group, number: int, ledger: Ledger, spent: float) -> bool:
+    def _can_repeat(self, group: Group, number: int, ledger: RoundLog, spent: float) -> bool:
         """Return whether the budget allows to repeat the round without losing a later round of all groups."""
         if self.plan.budget_seconds is None:
             return True
@@ -194,10 +194,12 @@ class Walk:
             launch
             for group in self.plan.groups
             for place, cell in enumerate(order(self.plan.seed, group.name, 0, group.cells))
-            for launch in self._together([self._launching(Slot(group.name, 0, 0, place, Role.PROFILE), cell, SHORT)])
+            for launch in self._together(
+                [self._launching(LaunchSlot(group.name, 0, 0, place, Role.PROFILE), cell, SHORT)]
+            )
         ]
 
-    def _round(self, group: Group, number: int, ledger: Ledger, sampling: Sampling) -> None:
+    def _round(self, group: Group, number: int, ledger: RoundLog, sampling: Sampling) -> None:
         slots = ledger.slots(group, number)
         self.listener.skip(len(self.plan.slots(group, number)) - len(slots))
         attempt = ledger.attempts(group, number)
@@ -211,7 +213,7 @@ class Walk:
             for cell, role in needed:
                 sized = _sized(sampling, number, ledger, cell, alone=len(block) == 1)
                 # launches that run one after the other form one block each; the control is next to its twin
-                slot = Slot(group.name, number, attempt, place, role, at if number and len(block) > 1 else 0)
+                slot = LaunchSlot(group.name, number, attempt, place, role, at if number and len(block) > 1 else 0)
                 first = ledger.is_first(cell)
                 begun.append(self._launching(slot, cell, sized, thorough=first, starts=starts, place=len(begun)))
                 place += 1
@@ -222,13 +224,13 @@ class Walk:
                 ledger.add(launch)
             for launch in [each for each in done if each.ended_under_profiler]:
                 # no longer the cell's first: so this one goes without the profiler
-                slot = Slot(group.name, number, attempt, place, launch.role, at)
+                slot = LaunchSlot(group.name, number, attempt, place, launch.role, at)
                 sized = _sized(sampling, number, ledger, launch.cell, alone=True)
                 ledger.add(*self._together([self._launching(slot, launch.cell, sized)]))
                 place += 1
 
     def _blocks(
-        self, group: Group, number: int, ledger: Ledger, slots: Sequence[tuple[Cell, Role]]
+        self, group: Group, number: int, ledger: RoundLog, slots: Sequence[tuple[Cell, Role]]
     ) -> list[list[tuple[Cell, Role]]]:
         """Return the launches of a round in starting order; launches that are alive together are in one list.
 
@@ -252,7 +254,7 @@ class Walk:
         return [order(self.plan.seed, f"{group.name}/{at}", number, block) for at, block in enumerate(blocks)]
 
     def _pilots(
-        self, group: Group, ordered: Sequence[tuple[Cell, Role]], ledger: Ledger
+        self, group: Group, ordered: Sequence[tuple[Cell, Role]], ledger: RoundLog
     ) -> list[list[tuple[Cell, Role]]]:
         """Return the pilots in this order; pilots that start together are in one list, one of each environment.
 
@@ -280,7 +282,7 @@ class Walk:
 
     def _launching(
         self,
-        slot: Slot,
+        slot: LaunchSlot,
         cell: Cell,
         sampling: Sampling,
         *,
@@ -368,7 +370,7 @@ class Walk:
                     end(each)
         return len(turns)
 
-    def _samplings(self, number: int, ledger: Ledger) -> dict[str, Sampling]:
+    def _samplings(self, number: int, ledger: RoundLog) -> dict[str, Sampling]:
         """Return the sampling by group: that of pilots in round 0, then the plan's, completed by the pilots."""
         names = [group.name for group in self.plan.groups]
         if number == 0:
@@ -408,7 +410,7 @@ def _start(
                 end(each)
 
 
-def _sized(sampling: Sampling, number: int, ledger: Ledger, cell: Cell, *, alone: bool) -> Sampling:
+def _sized(sampling: Sampling, number: int, ledger: RoundLog, cell: Cell, *, alone: bool) -> Sampling:
     """Return how a launch of the cell samples in round `number`; alone, it takes all samples without a break."""
     sized = replace(sampling, calls_per_sample=ledger.calls_per_sample(cell)) if number else sampling
     return replace(sized, turns=None) if alone else sized

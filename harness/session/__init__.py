@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.session import doctor, images, names, scenarios, scripts, versions
-    from harness.session.forecast import Outlook, outlook
+    from harness.session.forecast import DurationEstimate, outlook
     from harness.session.planning import Planned, plan
     from harness.session.reporting import (
         Gate,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from harness.session.running import Ended, Listener, resume, run
 
 _NAMES = {
-    "forecast": ("Outlook", "outlook"),
+    "forecast": ("DurationEstimate", "outlook"),
     "planning": ("Planned", "plan"),
     "reporting": (
         *("Gate", "Written", "compare", "export", "gate", "has_numbers", "is_torn", "newest", "raised", "read"),

@@ -14,7 +14,7 @@ from harness.machine import topology
 from harness.machine.cpus import choose
 from harness.machine.doctor import surroundings as around
 from harness.machine.doctor.check import CheckResult
-from harness.machine.doctor.counters import Place
+from harness.machine.doctor.counters import CpuPlace
 from harness.machine.doctor.diagnosis import listen
 from harness.machine.gpu import chosen
 from harness.machine.host import require_linux
@@ -32,7 +32,7 @@ def listened(cpus: str, seconds: str, say: Callable[[str], None]) -> dict[str, A
     require_linux()
     long, allowed, known = read_seconds(seconds, "--seconds"), os.sched_getaffinity(0), topology.read()
     pinned = choose(cpus, allowed, known)
-    place = Place(pinned or tuple(sorted(allowed)), frozenset(allowed), known)
+    place = CpuPlace(pinned or tuple(sorted(allowed)), frozenset(allowed), known)
     with machine_to_itself():
         heard = listen(place, long, say)
     return {

@@ -24,7 +24,7 @@ RUNS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class DurationEstimate:
     """The estimated duration of a run.
 
     - `seconds`: the time for all launches, without the preparation of environments
@@ -77,7 +77,7 @@ class _Times:
         return self.start + warmup + measure
 
 
-def outlook(planned: Planned) -> Outlook:
+def outlook(planned: Planned) -> DurationEstimate:
     """Return the estimate for a plan. It asks the backend what is available, if the run would use it."""
     unasked, missing, name, makes = "", None, planned.request.backend, ""
     try:
@@ -94,7 +94,7 @@ def outlook(planned: Planned) -> Outlook:
     verdicts = _seconds(replace(plan, rounds=min(plan.rounds, FEWEST_ROUNDS), budget_seconds=None), times, slots)
     seconds = _seconds(plan, times, slots)
     is_told = plan.claims or (plan.budget_seconds is not None and not plan.budget_is_wish)
-    return Outlook(seconds, basis, unknown, makes, missing, unasked, verdicts=verdicts if is_told else 0.0)
+    return DurationEstimate(seconds, basis, unknown, makes, missing, unasked, verdicts=verdicts if is_told else 0.0)
 
 
 def _slots(planned: Planned) -> int:

@@ -7,14 +7,14 @@ from time import monotonic
 
 from harness.machine import cpus
 from harness.machine.lock import run_to_itself
-from harness.model.backend import Backend, Progress, Stage, Step
+from harness.model.backend import Backend, PreparationStep, Progress, Stage
 from harness.model.launch import BESIDE_BUILDS, Launch, Status
 from harness.model.run import Plan
 from harness.model.scenario import Cell
 from harness.model.texts import counted
-from harness.runner.launching import Noting
+from harness.runner.launching import LaunchMonitor
 from harness.runner.schedule import RunEstimate
-from harness.runner.walk import Walk, WalkListener
+from harness.runner.walk import RunExecutor, WalkListener
 from harness.session.jobs import JobMaker
 from harness.session.planning import Planned
 from harness.store.folder import RunFolder
@@ -43,7 +43,7 @@ class Pilots:
         Raises the errors of launching.
         """
         plan, begun, before = self._planned.plan, monotonic(), len(self._kept.launches)
-        walk = Walk(
+        walk = RunExecutor(
             plan,
             self._kept,
             self._backend,
@@ -51,7 +51,7 @@ class Pilots:
             self._jobs,
             _Told(progress),
             widths=lambda _: {},
-            watch=partial(Noting, {BESIDE_BUILDS: 1.0}),
+            watch=partial(LaunchMonitor, {BESIDE_BUILDS: 1.0}),
         )
         with run_to_itself(self._run), cpus.keeping_off(plan.limits.cpus):
             for part in _pilots(plan, environment):
@@ -60,7 +60,7 @@ class Pilots:
         made = len(self._kept.launches) - before
         if made:
             told = f"{counted(made, 'pilot')} in {monotonic() - begun:.0f} s, while other images are made"
-            progress(Step(environment, told, Stage.READY))
+            progress(PreparationStep(environment, told, Stage.READY))
 
     def store(self, folder: RunFolder) -> list[Launch]:
         """Store the launches in the folder of the run, which has started, and return them."""
@@ -84,7 +84,7 @@ class _Told(WalkListener):
 
     def begin(self, cell: Cell, number: int) -> None:
         """A pilot begins."""
-        self._progress(Step(cell.environment, f"pilot: {cell}"))
+        self._progress(PreparationStep(cell.environment, f"pilot: {cell}"))
 
     def skip(self, launches: int) -> None:
         """Do nothing: launches that are skipped have no pilot."""
@@ -102,7 +102,9 @@ class _Told(WalkListener):
         """Report a failed pilot. Success isn't reported."""
         if launch.status is not Status.OK:
             told = f"pilot: {launch.cell}: {launch.status.value}"
-            self._progress(Step(launch.cell.environment, f"{told}: {launch.error}" if launch.error else told))
+            self._progress(
+                PreparationStep(launch.cell.environment, f"{told}: {launch.error}" if launch.error else told)
+            )
 
 
 class _Kept:

@@ -30,7 +30,7 @@ from harness.machine.gpu import chosen as gpus
 from harness.model.defaults import FIRST_START_TIMEOUT, MOST_CLAIM_ROUNDS, MOST_ROUNDS, ROUNDS, TIMEOUT
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError, FileError, HarnessError, UnavailableError, UsageError
-from harness.model.gpu import CPU_ALONE, Card, GpuHost
+from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.launch import Clock, Interleave, Limits, Protocol, Role, Sampling, Status
 from harness.model.run import Group, Plan, Shard, StandIn, Unavailable
 from harness.model.scenario import DEFAULT_SUITE, ENVIRONMENT, GROWTH, PEAK, STEP, TRACES, Cell, Scenario, Suite
@@ -73,7 +73,7 @@ class Planned:
     scenarios: Mapping[str, Scenario]
     reference: str
     gpu_host: GpuHost
-    cards: Sequence[Card]
+    cards: Sequence[Gpu]
     refused: Mapping[str, FileError]
 
     @property

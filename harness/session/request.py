@@ -52,7 +52,7 @@ _COMMA = re.compile(r",(?![^\[\]]*\])")
 _OPERATOR = re.compile(r"[<>=~!]")
 
 
-class Panel(StrEnum):
+class OptionPanel(StrEnum):
     """The headings under which help lists options, in order."""
 
     WHAT = "What to measure"
@@ -80,7 +80,7 @@ class Option:
     least: int | None = None
     shown: str = ""
     metavar: str = ""
-    panel: Panel = Panel.WHAT
+    panel: OptionPanel = OptionPanel.WHAT
 
 
 def names(typed: Sequence[str], option: str) -> list[str]:
@@ -252,12 +252,16 @@ class LaunchRequest:
             metavar="AXIS=VALUE,...",
         ),
     ] = field(default_factory=dict)
-    backend: Annotated[str, Option("The backend that runs the launches.", panel=Panel.MACHINE)] = "auto"
-    gpu: Annotated[bool, Option("Run on a GPU: the first one, unless --gpus names others.", panel=Panel.GPU)] = False
+    backend: Annotated[str, Option("The backend that runs the launches.", panel=OptionPanel.MACHINE)] = "auto"
+    gpu: Annotated[bool, Option("Run on a GPU: the first one, unless --gpus names others.", panel=OptionPanel.GPU)] = (
+        False
+    )
     gpus: Annotated[
         str,
         Option(
-            "The GPUs of every launch, such as 0,1, UUIDs, or `all`; implies --gpu.", metavar="0,1", panel=Panel.GPU
+            "The GPUs of every launch, such as 0,1, UUIDs, or `all`; implies --gpu.",
+            metavar="0,1",
+            panel=OptionPanel.GPU,
         ),
     ] = ""
     gpu_via: Annotated[
@@ -266,7 +270,7 @@ class LaunchRequest:
             "How containers get GPUs: by CDI, by the runtime nvidia, or by the engine's device driver; implies --gpu. "
             "Default: the first of these that works.",
             ("--gpu-via",),
-            panel=Panel.GPU,
+            panel=OptionPanel.GPU,
         ),
     ] = None
     cpus: Annotated[
@@ -275,7 +279,7 @@ class LaunchRequest:
             "Cores of each launch: a count, `all`, or a list such as 0,2-3.",
             shown="1, or all with --gpu",
             metavar="0,2-3",
-            panel=Panel.MACHINE,
+            panel=OptionPanel.MACHINE,
         ),
     ] = ""
     reference: Annotated[
@@ -289,7 +293,7 @@ class LaunchRequest:
             text="{:g}s".format,
             shown=length_text(TIMEOUT),
             metavar=length_text(TIMEOUT),
-            panel=Panel.MACHINE,
+            panel=OptionPanel.MACHINE,
         ),
     ] = None
     memory: Annotated[
@@ -299,7 +303,7 @@ class LaunchRequest:
             read=read_size,
             text="{}b".format,
             metavar="8g",
-            panel=Panel.MACHINE,
+            panel=OptionPanel.MACHINE,
         ),
     ] = None
     claims: Annotated[
@@ -313,11 +317,11 @@ class LaunchRequest:
         ),
     ] = ()
     seed: Annotated[
-        int | None, Option("Seed for the order of launches. Default: random.", least=0, panel=Panel.PRECISION)
+        int | None, Option("Seed for the order of launches. Default: random.", least=0, panel=OptionPanel.PRECISION)
     ] = None
-    results: Annotated[Path, Option("The folder of runs.", shown="results", metavar="FOLDER", panel=Panel.OUTPUT)] = (
-        Path("results")
-    )
+    results: Annotated[
+        Path, Option("The folder of runs.", shown="results", metavar="FOLDER", panel=OptionPanel.OUTPUT)
+    ] = Path("results")
 
     def command(self) -> list[str]:
         """Return the command line of the same request."""
@@ -388,7 +392,7 @@ class Request(LaunchRequest):
             f"with --precision or --budget and {MOST_CLAIM_ROUNDS} with --claim, else as the suite says, "
             f"else {ROUNDS}.",
             least=1,
-            panel=Panel.PRECISION,
+            panel=OptionPanel.PRECISION,
         ),
     ] = None
     precision: Annotated[
@@ -398,7 +402,7 @@ class Request(LaunchRequest):
             read=read_share,
             text=_share,
             metavar="2%",
-            panel=Panel.PRECISION,
+            panel=OptionPanel.PRECISION,
         ),
     ] = None
     budget: Annotated[
@@ -409,7 +413,7 @@ class Request(LaunchRequest):
             read=read_seconds,
             text="{:g}s".format,
             metavar="10m",
-            panel=Panel.PRECISION,
+            panel=OptionPanel.PRECISION,
         ),
     ] = None
     margin: Annotated[
@@ -420,7 +424,7 @@ class Request(LaunchRequest):
             text=_share,
             shown=_share(MARGIN),
             metavar=_share(MARGIN),
-            panel=Panel.PRECISION,
+            panel=OptionPanel.PRECISION,
         ),
     ] = MARGIN
     sampling: Annotated[
@@ -428,7 +432,7 @@ class Request(LaunchRequest):
         Option(
             "For how long to measure: for a time, or for the source document's iterations.",
             shown=Protocol.TIME.value,
-            panel=Panel.PRECISION,
+            panel=OptionPanel.PRECISION,
         ),
     ] = Protocol.TIME
     clock: Annotated[
@@ -436,7 +440,7 @@ class Request(LaunchRequest):
         Option(
             "What is measured: time by the clock, or CPU time, which others' work on the machine changes less.",
             shown=Clock.WALL.value,
-            panel=Panel.PRECISION,
+            panel=OptionPanel.PRECISION,
         ),
     ] = Clock.WALL
     interleave: Annotated[
@@ -444,7 +448,7 @@ class Request(LaunchRequest):
         Option(
             "How the cells of a round are measured: interleaved in turns, or launch after launch. Default: in turns, "
             "if launches have one CPU core.",
-            panel=Panel.PRECISION,
+            panel=OptionPanel.PRECISION,
         ),
     ] = None
     lock_clocks: Annotated[
@@ -454,7 +458,7 @@ class Request(LaunchRequest):
             ("--lock-clocks",),
             read_clock,
             metavar="MHZ",
-            panel=Panel.GPU,
+            panel=OptionPanel.GPU,
         ),
     ] = ""
     warmup: Annotated[
@@ -465,7 +469,7 @@ class Request(LaunchRequest):
             text="{:g}s".format,
             shown=AUTO,
             metavar="0.5s",
-            panel=Panel.PRECISION,
+            panel=OptionPanel.PRECISION,
         ),
     ] = None
     measure: Annotated[
@@ -476,7 +480,7 @@ class Request(LaunchRequest):
             text="{:g}s".format,
             shown=AUTO,
             metavar="0.5s",
-            panel=Panel.PRECISION,
+            panel=OptionPanel.PRECISION,
         ),
     ] = None
     shard: Annotated[
@@ -485,7 +489,7 @@ class Request(LaunchRequest):
             "Measure one part of the plan: 2/5 is part 2 of 5. Measure the others elsewhere, then use `harness merge`.",
             read=read_shard,
             metavar="2/5",
-            panel=Panel.MACHINES,
+            panel=OptionPanel.MACHINES,
         ),
     ] = None
     balance: Annotated[
@@ -494,7 +498,7 @@ class Request(LaunchRequest):
             "Place groups in shards by how long they took in this run, the same for every shard; `even`: by how many "
             "cells they have.",
             metavar="RUN",
-            panel=Panel.MACHINES,
+            panel=OptionPanel.MACHINES,
         ),
     ] = None
     on: Annotated[
@@ -504,7 +508,7 @@ class Request(LaunchRequest):
             "RAY_ADDRESS, otherwise a local one), or on SSH hosts (ssh://HOST,USER@HOST).",
             read=read_on,
             metavar="ADDRESS",
-            panel=Panel.MACHINES,
+            panel=OptionPanel.MACHINES,
         ),
     ] = ""
     slots: Annotated[
@@ -514,13 +518,14 @@ class Request(LaunchRequest):
             "many as `harness fleet check` found safe. With --shard: measure it in a free slot.",
             read=read_slots,
             metavar="N",
-            panel=Panel.MACHINE,
+            panel=OptionPanel.MACHINE,
         ),
     ] = ""
     spread: Annotated[
         bool,
         Option(
-            "Measure a group on each of --gpus at the same time: --slots with as many as there are.", panel=Panel.GPU
+            "Measure a group on each of --gpus at the same time: --slots with as many as there are.",
+            panel=OptionPanel.GPU,
         ),
     ] = False
 
@@ -542,7 +547,7 @@ class ProfileRequest(LaunchRequest):
             "How many calls after the first are profiled.",
             least=1,
             shown=str(PROFILED_CALLS),
-            panel=Panel.PRECISION,
+            panel=OptionPanel.PRECISION,
         ),
     ] = PROFILED_CALLS
 

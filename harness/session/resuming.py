@@ -17,12 +17,12 @@ from harness.machine.slots import Slot
 from harness.model.defaults import MOST_CLAIM_ROUNDS, MOST_ROUNDS
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.gpu import CPU_ALONE, Card, GpuHost
+from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.launch import Limits
 from harness.model.run import Run, StopReason
 from harness.model.texts import counted
 from harness.report.sections import measured
-from harness.runner.rounds import Ledger
+from harness.runner.rounds import RoundLog
 from harness.session.jobs import JobMaker
 from harness.session.planning import Planned
 from harness.session.request import Request
@@ -81,7 +81,7 @@ def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget
     if begun.plan.profile_calls:
         raise UsageError(f"{path} has profiles, and no measurement to continue.", "Profile again: harness profile")
     asks = rounds is not None or budget is not None
-    ledger = Ledger(begun.plan, folder.read_launches(begun))
+    ledger = RoundLog(begun.plan, folder.read_launches(begun))
     longer = _longer(begun, ledger, path, rounds, budget) if asks else begun
     over = _over(begun, ledger, path) if longer == begun else ""
     is_longer, begun = longer != begun, longer
@@ -126,7 +126,7 @@ def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget
     return Earlier(folder, begun, planned, is_longer, over)
 
 
-def _longer(run: Run, ledger: Ledger, path: Path, rounds: int | None, budget: float | None) -> Run:
+def _longer(run: Run, ledger: RoundLog, path: Path, rounds: int | None, budget: float | None) -> Run:
     """Return the run with the requested longer plan, with the launches that it had when it was requested.
 
     The results so far were seen. So they are recorded as a look, and from then on analysis/looks.py judges the
@@ -151,7 +151,7 @@ def _longer(run: Run, ledger: Ledger, path: Path, rounds: int | None, budget: fl
     return replace(run, plan=plan, looks=looks, stops={})
 
 
-def _over(run: Run, ledger: Ledger, path: Path) -> str:
+def _over(run: Run, ledger: RoundLog, path: Path) -> str:
     """Return a sentence if the run has nothing left to measure; otherwise empty."""
     if not _has_ended(run) or any(ledger.rounds(group) < run.stops[group.name].rounds for group in run.plan.groups):
         return ""
@@ -178,7 +178,7 @@ def changed(path: Path, what: str) -> UsageError:
     return UsageError(f"{what} has changed since {path} was started.", "Start a new run.")
 
 
-def machine_facts(limits: Limits, cards: Sequence[Card], gpu_host: GpuHost, clock: str = "") -> dict[str, Any]:
+def machine_facts(limits: Limits, cards: Sequence[Gpu], gpu_host: GpuHost, clock: str = "") -> dict[str, Any]:
     """Return the facts of this machine in run.json, with its GPUs and locked clocks if launches use GPUs."""
     of_gpus = gpus.facts(cards, gpu_host, clock) if limits.gpus else {}
     # resources that the launches' CPUs share with other CPUs; empty if launches aren't pinned

@@ -24,20 +24,20 @@ from harness.machine.gpu.host import kept_open
 from harness.machine.identity import machine
 from harness.machine.lock import exclusive, machine_to_itself, run_to_itself, slot_to_itself
 from harness.machine.slots import Slot
-from harness.model.backend import Backend, BackendFacts, GpuWay, Meanwhile, Preparation, Progress, Step
+from harness.model.backend import Backend, BackendFacts, GpuWay, Meanwhile, Preparation, PreparationStep, Progress
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, FileError, UnavailableError
-from harness.model.gpu import Card
+from harness.model.gpu import Gpu
 from harness.model.launch import BROKEN, Launch, Limits
 from harness.model.run import RULES, Machine, Plan, Run, Stop, StopReason, Unavailable, stood_in
 from harness.model.scenario import Cell
 from harness.plan.groups import control
 from harness.report.sections import measured
-from harness.runner.launching import Noting, Watch
-from harness.runner.rounds import Ledger
+from harness.runner.launching import LaunchMonitor, Watch
+from harness.runner.rounds import RoundLog
 from harness.runner.schedule import RunEstimate, affordable
 from harness.runner.stopping import stops
-from harness.runner.walk import Walk, WalkListener
+from harness.runner.walk import RunExecutor, WalkListener
 from harness.session.jobs import JobMaker
 from harness.session.meanwhile import Pilots
 from harness.session.planning import Planned, next_in_place
@@ -60,7 +60,7 @@ class Listener:
     def say(self, sentence: str) -> None:
         """Receive a message for the user, such as the name of the selected backend."""
 
-    def step(self, step: Step) -> None:
+    def step(self, step: PreparationStep) -> None:
         """Receive a step of the preparation of an environment."""
 
     def begin(self, cell: Cell, number: int) -> None:
@@ -390,12 +390,12 @@ def _launched(
         if ready.is_longer:
             folder.write_run(ended, signed=True)
         finished = folder.read_launches(ended)
-    watch = partial(Noting, {"slots": ended.slots}, ready.watch) if ended.slots > 1 else ready.watch
+    watch = partial(LaunchMonitor, {"slots": ended.slots}, ready.watch) if ended.slots > 1 else ready.watch
     starts = cpus.starting(plan.limits.cpus, os.sched_getaffinity(0)) if backend.can_move() else ()
     try:
         with cpus.keeping_off(plan.limits.cpus), listener.launching(ended) as heard:
             memory = HELD_SHARE * (ended.backend.memory_bytes if ended.backend.is_remote else host.free_memory())
-            walk = Walk(
+            walk = RunExecutor(
                 plan,
                 folder,
                 backend,
@@ -421,7 +421,7 @@ def _launched(
     launches = folder.read_launches(ended)
     if not plan.profile_calls:
         held, names = affordable(plan, launches, pairs), [group.name for group in plan.groups]
-        found = stops(held, Ledger(held, launches), widths, interrupted=end is not None)
+        found = stops(held, RoundLog(held, launches), widths, interrupted=end is not None)
         whole = {group.name for group in held.groups if group in plan.groups}
         ended = replace(ended, stops={name: _stop(found.get(name), is_whole=name in whole) for name in names})
         folder.write_run(ended, signed=True)
@@ -485,7 +485,7 @@ def _without(planned: Planned, missing: Mapping[str, UnavailableError]) -> Plann
     return left.with_one_control() if was_one else left
 
 
-def _hold_gpus(held: ExitStack, limits: Limits, cards: Sequence[Card], clock: str, listener: Listener) -> None:
+def _hold_gpus(held: ExitStack, limits: Limits, cards: Sequence[Gpu], clock: str, listener: Listener) -> None:
     """Keep the GPUs' driver loaded, and their clocks locked if requested, until `held` ends."""
     if limits.gpus:
         held.enter_context(kept_open(cards))

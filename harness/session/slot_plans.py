@@ -9,7 +9,7 @@ from harness.machine import cpus
 from harness.machine.gpu import chosen as gpus
 from harness.machine.slots import Slot, divided
 from harness.model.errors import UsageError
-from harness.model.gpu import CPU_ALONE, Card
+from harness.model.gpu import CPU_ALONE, Gpu
 from harness.session.planning import Planned
 
 
@@ -21,7 +21,7 @@ def slots_of(planned: Planned, count: int | None) -> list[Slot]:
     return divided(count, os.sched_getaffinity(0), slot_cards(planned) if planned.plan.limits.gpus else ())
 
 
-def slot_cards(planned: Planned) -> Sequence[Card]:
+def slot_cards(planned: Planned) -> Sequence[Gpu]:
     """The GPUs that slots have, one each. Raises UsageError where they are of several models."""
     cards = planned.cards if planned.request.gpus else planned.gpu_host.cards
     models = {card.name: card for card in cards}

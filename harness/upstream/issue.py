@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 
-from harness.analysis.claims import Outcome
+from harness.analysis.claims import ClaimOutcome
 from harness.analysis.environments import pins
 from harness.analysis.results import Results
 from harness.backends import registry
@@ -258,7 +258,7 @@ def _claimed(about: Subject) -> list[str]:
     lines = [f"{claim.issue.url} says: {claim.reported} ({size}; {claim.hardware or 'hardware not told'}).", ""]
     lines += ["| environment | outcome | measured |", "| --- | --- | --- |"]
     for place in told.places:
-        if place.outcome is Outcome.NOT_MEASURED:
+        if place.outcome is ClaimOutcome.NOT_MEASURED:
             continue
         shown = ""
         if place.estimate is not None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from harness.analysis.claims import ClaimResult, Outcome
+from harness.analysis.claims import ClaimOutcome, ClaimResult
 from harness.analysis.environments import pins
 from harness.analysis.quantities import growth_difference, growth_estimate, growths, kind, launches_of
 from harness.analysis.results import Results
@@ -25,7 +25,7 @@ Axes = Mapping[str, Sequence[str]]
 _NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
 
 #: Outcomes of claims that can't be the subject.
-_NOTHING = (Outcome.CANNOT_RUN, Outcome.NOT_MEASURED)
+_NOTHING = (ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED)
 
 
 @dataclass(frozen=True)

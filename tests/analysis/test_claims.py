@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.claims import ClaimResult, Outcome, of_ratio, of_value
+from harness.analysis.claims import ClaimOutcome, ClaimResult, of_ratio, of_value
 from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
 from harness.analysis.verdicts import Verdict
@@ -37,14 +37,14 @@ def one(seconds: Mapping[Cell, float], claim: Claim = CLAIM, *, spread: float = 
 @pytest.mark.parametrize(
     ("times", "outcome"),
     [
-        (3.0, Outcome.CONFIRMED),
-        (1.5, Outcome.SMALLER),
-        (9.0, Outcome.LARGER),
-        (1.0, Outcome.NOT_SEEN),
-        (0.5, Outcome.OPPOSITE),
+        (3.0, ClaimOutcome.CONFIRMED),
+        (1.5, ClaimOutcome.SMALLER),
+        (9.0, ClaimOutcome.LARGER),
+        (1.0, ClaimOutcome.NOT_SEEN),
+        (0.5, ClaimOutcome.OPPOSITE),
     ],
 )
-def test_a_ratio_is_said_against_the_claimed_range(times: float, outcome: Outcome) -> None:
+def test_a_ratio_is_said_against_the_claimed_range(times: float, outcome: ClaimOutcome) -> None:
     at = one({WORSE: 0.01 * times, BETTER: 0.01}).at
     assert at.outcome is outcome
     assert at.estimate
@@ -56,27 +56,27 @@ def test_a_ratio_is_said_against_the_claimed_range(times: float, outcome: Outcom
 
 def test_an_unclear_one_says_what_would_settle_it_and_that_it_is_below_the_claim() -> None:
     at = one({WORSE: 0.0115, BETTER: 0.01}, spread=0.2).at
-    assert at.outcome is Outcome.UNCLEAR
+    assert at.outcome is ClaimOutcome.UNCLEAR
     assert at.settling
     assert at.settling.rounds > 0
     assert at.estimate
     assert at.estimate.interval
     assert at.at_most == at.estimate.interval.high < CLAIM.range[0]
     far = one({WORSE: 0.015, BETTER: 0.01}, spread=1.2).at
-    assert (far.outcome, far.at_most) == (Outcome.UNCLEAR, None)
+    assert (far.outcome, far.at_most) == (ClaimOutcome.UNCLEAR, None)
 
 
 def test_two_rounds_show_a_large_ratio_and_are_too_few_for_another() -> None:
-    assert one({WORSE: 0.04, BETTER: 0.01}, count=2, spread=0.001).at.outcome is Outcome.CONFIRMED
+    assert one({WORSE: 0.04, BETTER: 0.01}, count=2, spread=0.001).at.outcome is ClaimOutcome.CONFIRMED
     at = one({WORSE: 0.015, BETTER: 0.01}, count=2).at
-    assert (at.outcome, at.why) == (Outcome.UNCLEAR, "too few rounds (2 of 3) for a verdict")
+    assert (at.outcome, at.why) == (ClaimOutcome.UNCLEAR, "too few rounds (2 of 3) for a verdict")
 
 
 def test_what_cannot_run_says_why() -> None:
     launches = [*rounds({BETTER: 0.01}), broken(WORSE, Status.FAILED, error="ValueError: no such layer.")]
     (result,) = results(launches)
     assert (result.at.outcome, result.at.why) == (
-        Outcome.CANNOT_RUN,
+        ClaimOutcome.CANNOT_RUN,
         "failed in tf2.0: ValueError: no such layer",
     )
     absent = Unavailable(WORSE, "There is no Keras.", "Take another.")
@@ -86,19 +86,19 @@ def test_what_cannot_run_says_why() -> None:
 
 def test_what_was_interrupted_before_it_was_measured_is_no_fault_of_the_claim() -> None:
     (result,) = results(rounds({BETTER: 0.01}), planned=[WORSE, BETTER])
-    assert (result.at.outcome, result.at.why) == (Outcome.NOT_MEASURED, "interrupted in tf2.0")
+    assert (result.at.outcome, result.at.why) == (ClaimOutcome.NOT_MEASURED, "interrupted in tf2.0")
 
 
 def test_a_claim_is_told_where_only_other_environments_were_measured() -> None:
     elsewhere = {cell("tf2.1", mode="eager"): 0.03, cell("tf2.1", mode="graph"): 0.01}
     (result,) = results(rounds(elsewhere), environments=ENVIRONMENTS)
-    assert (result.at.outcome, result.at.why) == (Outcome.NOT_MEASURED, "the run has no such cells")
-    assert [(place.environment, place.outcome) for place in result.elsewhere] == [("tf2.1", Outcome.CONFIRMED)]
+    assert (result.at.outcome, result.at.why) == (ClaimOutcome.NOT_MEASURED, "the run has no such cells")
+    assert [(place.environment, place.outcome) for place in result.elsewhere] == [("tf2.1", ClaimOutcome.CONFIRMED)]
 
 
 def test_what_is_seen_on_another_device_is_not_judged() -> None:
     at = one({WORSE: 0.03, BETTER: 0.01}, replace(CLAIM, visible=[Device.GPU])).at
-    assert (at.outcome, at.why, at.estimate) == (Outcome.CANNOT_RUN, "it is said to be seen on a GPU", None)
+    assert (at.outcome, at.why, at.estimate) == (ClaimOutcome.CANNOT_RUN, "it is said to be seen on a GPU", None)
 
 
 def test_different_work_is_no_measure_of_a_claim() -> None:
@@ -108,7 +108,7 @@ def test_different_work_is_no_measure_of_a_claim() -> None:
             for made in rounds({WORSE: 0.03, BETTER: 0.01})
         ]
     )
-    assert result.at.outcome is Outcome.DIFFERENT_WORK
+    assert result.at.outcome is ClaimOutcome.DIFFERENT_WORK
     assert "parameters" in result.at.why
 
 
@@ -130,9 +130,9 @@ def releases(ratios: Sequence[float], **changes: Any) -> ClaimResult:
 def test_other_environments_take_the_place_of_the_claimed_one() -> None:
     found = releases([3.0, 1.5, 1.0])
     assert [(place.environment, place.outcome) for place in found.places] == [
-        ("tf1.14", Outcome.CONFIRMED),
-        ("tf2.0", Outcome.SMALLER),
-        ("tf2.1", Outcome.NOT_SEEN),
+        ("tf1.14", ClaimOutcome.CONFIRMED),
+        ("tf2.0", ClaimOutcome.SMALLER),
+        ("tf2.1", ClaimOutcome.NOT_SEEN),
     ]
     assert {(place.worse.environment, place.better.environment) for place in found.places if place.better} == {
         (each.name, each.name) for each in ENVIRONMENTS
@@ -160,8 +160,8 @@ def test_only_a_later_release_fixes() -> None:
     sides = {name: replace(getattr(CLAIM, name), environment="tf2.1") for name in ("worse", "better")}
     seconds = {cell(name, mode=mode): 0.03 if (name, mode) == ("tf2.1", "eager") else 0.01 for name, mode in THREE}
     found = one(seconds, replace(CLAIM, **sides))
-    assert (found.at.outcome, found.fixed) == (Outcome.CONFIRMED, None)
-    assert [place.outcome for place in found.elsewhere] == [Outcome.NOT_SEEN] * 2
+    assert (found.at.outcome, found.fixed) == (ClaimOutcome.CONFIRMED, None)
+    assert [place.outcome for place in found.elsewhere] == [ClaimOutcome.NOT_SEEN] * 2
 
 
 def test_of_two_environments_the_worse_one_moves_and_the_other_is_held() -> None:
@@ -181,7 +181,7 @@ def test_requirements_are_found_by_what_was_asked() -> None:
     worse, better = (replace(getattr(CLAIM, name), environment=asked.asked) for name in ("worse", "better"))
     pair = {cell("moved", mode="eager"): 0.03, cell("moved"): 0.01}
     (result,) = results(rounds(pair), [replace(CLAIM, worse=worse, better=better)], environments=[asked])
-    assert (result.at.outcome, result.at.environment) == (Outcome.CONFIRMED, "moved")
+    assert (result.at.outcome, result.at.environment) == (ClaimOutcome.CONFIRMED, "moved")
 
 
 def test_a_scenarios_claims_of_one_quantity_are_judged_together() -> None:
@@ -214,29 +214,29 @@ def test_a_claim_may_be_of_a_phase() -> None:
         for each, took in ((WORSE, 3.0), (BETTER, 1.0))
     ]
     (result,) = results(launches, [replace(CLAIM, of="import")])
-    assert result.at.outcome is Outcome.CONFIRMED
+    assert result.at.outcome is ClaimOutcome.CONFIRMED
     (result,) = results(launches, [replace(CLAIM, of="load")])
-    assert (result.at.outcome, result.at.why) == (Outcome.CANNOT_RUN, "not available in tf2.0: It has no load")
+    assert (result.at.outcome, result.at.why) == (ClaimOutcome.CANNOT_RUN, "not available in tf2.0: It has no load")
 
 
 @pytest.mark.parametrize(
     ("seconds", "outcome"),
     [
-        (6.0, Outcome.CONFIRMED),
-        (2.0, Outcome.SMALLER),
-        (30.0, Outcome.LARGER),
-        (0.1, Outcome.NOT_SEEN),
-        (0.5, Outcome.UNCLEAR),
+        (6.0, ClaimOutcome.CONFIRMED),
+        (2.0, ClaimOutcome.SMALLER),
+        (30.0, ClaimOutcome.LARGER),
+        (0.1, ClaimOutcome.NOT_SEEN),
+        (0.5, ClaimOutcome.UNCLEAR),
     ],
 )
-def test_seconds_are_those_of_one_side_against_a_tenth_of_the_claim(seconds: float, outcome: Outcome) -> None:
+def test_seconds_are_those_of_one_side_against_a_tenth_of_the_claim(seconds: float, outcome: ClaimOutcome) -> None:
     claim = replace(CLAIM, better=None, ratio=None, seconds=(5.0, 20.0), of="import")
     launches = [launch(WORSE, 0.01, number, **phases(seconds, number)) for number in range(1, 6)]
     (result,) = results(launches, [claim])
     assert result.at.outcome is outcome
     assert result.at.estimate
     assert result.at.estimate.value == pytest.approx(seconds, rel=0.02)
-    assert (result.at.at_most is not None) == (outcome is Outcome.UNCLEAR)
+    assert (result.at.at_most is not None) == (outcome is ClaimOutcome.UNCLEAR)
 
 
 def leaking(growth: float, count: int = 5, calls: int = 2000) -> list[Launch]:
@@ -250,15 +250,15 @@ def leaking(growth: float, count: int = 5, calls: int = 2000) -> list[Launch]:
 @pytest.mark.parametrize(
     ("growth", "outcome"),
     [
-        (5000.0, Outcome.CONFIRMED),
-        (300.0, Outcome.SMALLER),
-        (90000.0, Outcome.LARGER),
-        (0.0, Outcome.NOT_SEEN),
-        (-40.0, Outcome.NOT_SEEN),
-        (95.0, Outcome.UNCLEAR),
+        (5000.0, ClaimOutcome.CONFIRMED),
+        (300.0, ClaimOutcome.SMALLER),
+        (90000.0, ClaimOutcome.LARGER),
+        (0.0, ClaimOutcome.NOT_SEEN),
+        (-40.0, ClaimOutcome.NOT_SEEN),
+        (95.0, ClaimOutcome.UNCLEAR),
     ],
 )
-def test_bytes_are_what_each_call_keeps(growth: float, outcome: Outcome) -> None:
+def test_bytes_are_what_each_call_keeps(growth: float, outcome: ClaimOutcome) -> None:
     (result,) = results(leaking(growth), [LEAK])
     assert result.at.outcome is outcome
     assert result.at.estimate
@@ -283,38 +283,38 @@ def test_nothing_kept_is_0_bytes_and_no_trifle() -> None:
 
 def test_what_grows_unlike_itself_is_no_claim_confirmed() -> None:
     (result,) = results(controlled([5000.0, 5100.0, 4900.0], [5050.0, 5000.0, 5000.0]), [LEAK])
-    assert result.at.outcome is Outcome.CONFIRMED
+    assert result.at.outcome is ClaimOutcome.CONFIRMED
     (result,) = results(controlled([5000.0, 5100.0, 4900.0], [5500.0, 5610.0, 5420.0]), [LEAK])
     assert (result.at.outcome, result.at.why) == (
-        Outcome.UNCLEAR,
+        ClaimOutcome.UNCLEAR,
         "of two identical cells one kept 510 bytes per call more than the other",
     )
     # less than a tenth of what is claimed takes nothing away
     (result,) = results(controlled([5000.0, 5100.0, 4900.0], [5050.0, 5150.0, 4950.0]), [LEAK])
-    assert result.at.outcome is Outcome.CONFIRMED
+    assert result.at.outcome is ClaimOutcome.CONFIRMED
 
 
 def test_what_only_observed_is_said_to_have_timed_nothing() -> None:
     only = [launch(each, (), 0, role=Role.PILOT, samples=[], observations={"n": 1}) for each in (WORSE, BETTER)]
     (result,) = results(only)
-    assert (result.at.outcome, result.at.why) == (Outcome.CANNOT_RUN, "nothing was timed in tf2.0")
+    assert (result.at.outcome, result.at.why) == (ClaimOutcome.CANNOT_RUN, "nothing was timed in tf2.0")
 
 
 def test_too_few_calls_show_no_leak_and_none_of_it_either() -> None:
     (result,) = results(leaking(0.0, calls=40), [LEAK])
     assert (result.at.outcome, result.at.why) == (
-        Outcome.UNCLEAR,
+        ClaimOutcome.UNCLEAR,
         "40 calls are too few to show 1,000 bytes per call",
     )
     (result,) = results(leaking(5000.0, count=1), [LEAK])
-    assert (result.at.outcome, result.at.why) == (Outcome.UNCLEAR, "too few rounds (1 of 3) for a verdict")
+    assert (result.at.outcome, result.at.why) == (ClaimOutcome.UNCLEAR, "too few rounds (1 of 3) for a verdict")
     (result,) = results(rounds({WORSE: 0.01}), [LEAK])
-    assert (result.at.outcome, result.at.why) == (Outcome.CANNOT_RUN, "memory was not read in tf2.0")
+    assert (result.at.outcome, result.at.why) == (ClaimOutcome.CANNOT_RUN, "memory was not read in tf2.0")
 
 
 ENDS = st.tuples(st.floats(0.01, 100.0), st.floats(0.01, 100.0)).map(sorted).map(lambda both: Interval(*both))
 RANGES = st.tuples(st.floats(1.01, 50.0), st.floats(0.01, 50.0)).map(lambda both: (both[0], both[0] + both[1]))
-HOLDS = (Outcome.CONFIRMED, Outcome.SMALLER, Outcome.LARGER)
+HOLDS = (ClaimOutcome.CONFIRMED, ClaimOutcome.SMALLER, ClaimOutcome.LARGER)
 
 
 @given(ENDS, RANGES, st.floats(0.0, 0.9), st.floats(0.0, 10.0), st.sampled_from(Verdict))
@@ -324,45 +324,45 @@ def test_a_wider_claim_is_no_less_confirmed(
     wider = (claimed[0] * (1.0 - below), claimed[1] + above)
     before, after = (of_ratio(verdict, interval, each) for each in (claimed, wider))
     # what was far below the claim may no longer be
-    nearer = (before, after) == (Outcome.NOT_SEEN, Outcome.UNCLEAR)
-    assert before is after or (before in HOLDS and after is Outcome.CONFIRMED) or nearer
+    nearer = (before, after) == (ClaimOutcome.NOT_SEEN, ClaimOutcome.UNCLEAR)
+    assert before is after or (before in HOLDS and after is ClaimOutcome.CONFIRMED) or nearer
 
 
 @pytest.mark.parametrize(
     ("low", "high", "claimed", "outcome"),
     [
-        (0.95, 1.10, (10.0, 20.0), Outcome.NOT_SEEN),
-        (0.95, 3.10, (10.0, 20.0), Outcome.NOT_SEEN),
-        (0.95, 3.30, (10.0, 20.0), Outcome.UNCLEAR),
-        (0.98, 1.06, (1.1, 1.2), Outcome.NOT_SEEN),
-        (0.98, 1.07, (1.1, 1.2), Outcome.UNCLEAR),
+        (0.95, 1.10, (10.0, 20.0), ClaimOutcome.NOT_SEEN),
+        (0.95, 3.10, (10.0, 20.0), ClaimOutcome.NOT_SEEN),
+        (0.95, 3.30, (10.0, 20.0), ClaimOutcome.UNCLEAR),
+        (0.98, 1.06, (1.1, 1.2), ClaimOutcome.NOT_SEEN),
+        (0.98, 1.07, (1.1, 1.2), ClaimOutcome.UNCLEAR),
     ],
 )
 def test_what_is_unclear_and_far_below_the_claim_is_not_seen(
-    low: float, high: float, claimed: tuple[float, float], outcome: Outcome
+    low: float, high: float, claimed: tuple[float, float], outcome: ClaimOutcome
 ) -> None:
     assert of_ratio(Verdict.UNCLEAR, Interval(low, high), claimed, 0.03) is outcome
-    assert of_ratio(Verdict.UNCLEAR, None, claimed, 0.03) is Outcome.UNCLEAR
+    assert of_ratio(Verdict.UNCLEAR, None, claimed, 0.03) is ClaimOutcome.UNCLEAR
 
 
 @given(st.floats(0.02, 50.0), st.floats(0.0, 0.05), RANGES)
 def test_the_sides_turned_around_turn_the_outcome(ratio: float, spread: float, claimed: tuple[float, float]) -> None:
     # at the margin itself a ratio is unclear, and turned around it may lie far below the claim
-    either = (Outcome.NOT_SEEN, Outcome.UNCLEAR)
-    turned = {Outcome.OPPOSITE: HOLDS, Outcome.NOT_SEEN: either, Outcome.UNCLEAR: either}
+    either = (ClaimOutcome.NOT_SEEN, ClaimOutcome.UNCLEAR)
+    turned = {ClaimOutcome.OPPOSITE: HOLDS, ClaimOutcome.NOT_SEEN: either, ClaimOutcome.UNCLEAR: either}
     claim = replace(CLAIM, ratio=claimed)
     there = one({WORSE: 0.01 * ratio, BETTER: 0.01}, claim, spread=spread).at.outcome
     back = one({WORSE: 0.01, BETTER: 0.01 * ratio}, claim, spread=spread)
     # the same noise on both sides makes the other ratio's noise another one, so only what is clear has to agree
     if spread == 0.0:
-        assert back.at.outcome in turned.get(there, (Outcome.OPPOSITE,))
+        assert back.at.outcome in turned.get(there, (ClaimOutcome.OPPOSITE,))
     assert not (there in HOLDS and back.at.outcome in HOLDS)
 
 
 @given(ENDS, RANGES)
 def test_an_absolute_value_is_one_of_five(interval: Interval, claimed: tuple[float, float]) -> None:
     outcome = of_value(interval, claimed)
-    assert (outcome is Outcome.NOT_SEEN) == (interval.high < claimed[0] / 10)
+    assert (outcome is ClaimOutcome.NOT_SEEN) == (interval.high < claimed[0] / 10)
     if outcome.holds:
         assert interval.low > claimed[0] / 10
 
@@ -370,15 +370,15 @@ def test_an_absolute_value_is_one_of_five(interval: Interval, claimed: tuple[flo
 @pytest.mark.parametrize(
     ("low", "high", "outcome"),
     [
-        (0.24, 1450.0, Outcome.UNCLEAR),  # as was measured of an import in a few rounds
-        (0.24, 50.0, Outcome.CONFIRMED),
-        (3.0, 49.0, Outcome.CONFIRMED),
-        (3.0, 51.0, Outcome.UNCLEAR),
-        (5.1, 1450.0, Outcome.LARGER),
+        (0.24, 1450.0, ClaimOutcome.UNCLEAR),  # as was measured of an import in a few rounds
+        (0.24, 50.0, ClaimOutcome.CONFIRMED),
+        (3.0, 49.0, ClaimOutcome.CONFIRMED),
+        (3.0, 51.0, ClaimOutcome.UNCLEAR),
+        (5.1, 1450.0, ClaimOutcome.LARGER),
     ],
 )
 def test_an_absolute_value_that_may_be_over_ten_times_the_claim_is_unclear(
-    low: float, high: float, outcome: Outcome
+    low: float, high: float, outcome: ClaimOutcome
 ) -> None:
     assert of_value(Interval(low, high), (2.0, 5.0)) is outcome
 
@@ -386,6 +386,6 @@ def test_an_absolute_value_that_may_be_over_ten_times_the_claim_is_unclear(
 def test_of_a_value_that_is_too_vague_what_would_settle_it_is_said() -> None:
     claim = replace(CLAIM, better=None, ratio=None, seconds=(2.0, 5.0))
     vague = one({WORSE: 3.0}, claim, spread=1.5, count=3)
-    assert vague.at.outcome is Outcome.UNCLEAR
+    assert vague.at.outcome is ClaimOutcome.UNCLEAR
     assert vague.at.settling
     assert vague.at.settling.rounds > 0

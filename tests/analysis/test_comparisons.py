@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import stdtrit
 
-from harness.analysis.comparisons import Settling, compare, compare_growth, half_widths_of
+from harness.analysis.comparisons import RoundsNeeded, compare, compare_growth, half_widths_of
 from harness.analysis.lookup import lookup
 from harness.analysis.moderation import FEWEST, residual
 from harness.analysis.quantities import PIECE
@@ -192,7 +192,9 @@ def test_an_unclear_verdict_tells_how_many_rounds_and_seconds_settle_it_with_whi
         known, np.array([0.05]), math.log(1.03), level=lambda rounds: 1.0 - 5.0 / rounds
     )
     half = -stdtrit(total - 1.0, 0.025 * (1.0 - 5.0 / total)) * 0.03 / math.sqrt(total)
-    assert found.settling == Settling(total - 5, more * SECONDS_PER_ROUND, pytest.approx(half), pytest.approx(chance))
+    assert found.settling == RoundsNeeded(
+        total - 5, more * SECONDS_PER_ROUND, pytest.approx(half), pytest.approx(chance)
+    )
     assert found.settling.is_likely
 
 

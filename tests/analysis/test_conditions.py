@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.conditions import Aspect, Difference, differences, machines, same_software
+from harness.analysis.conditions import Aspect, RunDifference, differences, machines, same_software
 from harness.model.backend import REMOTE, BackendFacts
 from harness.model.launch import Interleave, Limits, Protocol, Sampling
 from tests.factories import ENVIRONMENTS, cell, cells, run, scenario
@@ -29,7 +29,7 @@ def test_a_run_and_its_like_differ_in_nothing():
 @pytest.mark.parametrize("name", ["cpu", "cores"])
 def test_another_cpu_is_another_machine(name):
     (found,) = machines(run(), run(host={**HOST, name: 64}))
-    assert found == Difference(Aspect.MACHINE, "", name, HOST[name], 64)
+    assert found == RunDifference(Aspect.MACHINE, "", name, HOST[name], 64)
 
 
 @pytest.mark.parametrize(("share", "same"), [(0.99, True), (1.04, True), (0.5, False), (2.0, False)])
@@ -51,7 +51,7 @@ def test_the_kernel_changes_on_one_machine():
 def test_another_gpu_is_another_machine_for_runs_on_a_gpu():
     one, other = ({**HOST, "gpus": [{**CARD, "name": name}]} for name in ("NVIDIA H100", "NVIDIA T4"))
     (found,) = machines(run(asked=GPU, host=one), run(asked=GPU, host=other))
-    assert found == Difference(Aspect.MACHINE, "", "GPU 0 name", "NVIDIA H100", "NVIDIA T4")
+    assert found == RunDifference(Aspect.MACHINE, "", "GPU 0 name", "NVIDIA H100", "NVIDIA T4")
     assert machines(run(host=one), run(host=other)) == []
     assert machines(run(asked=GPU, host=one), run(host=other)) == []
 
@@ -72,7 +72,7 @@ def test_another_gpu_is_another_machine_for_runs_on_a_gpu():
 def test_a_gpu_that_is_set_otherwise_is_another_machine(name, first, second):
     one, other = ({**HOST, "gpus": [{**CARD, name: value}]} for value in (first, second))
     (found,) = machines(run(asked=GPU, host=one), run(asked=GPU, host=other))
-    assert found == Difference(Aspect.MACHINE, "", f"GPU 0 {name}", first, second)
+    assert found == RunDifference(Aspect.MACHINE, "", f"GPU 0 {name}", first, second)
     assert told(run(asked=GPU, host=one), run(asked=GPU, host=other)) == [
         ("machine", "", f"GPU 0 {name}", first, second)
     ]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.control import pooled
-from harness.analysis.effects import Change, effects
+from harness.analysis.effects import LevelChange, effects
 from harness.analysis.statistics import student
 from harness.analysis.verdicts import Verdict, Withheld
 
@@ -71,7 +71,7 @@ def by_definition(axes, logs, changes):
 def test_the_documents_worked_example():
     found = named(effects(repeated(HEADLINE), MODES, MARGIN))
     assert list(found) == [("tf2.0",), ("eager",), ("tf2.0", "eager")]
-    assert found["tf2.0",].changes == (Change("environment", "tf2.0", "tf1.14"),)
+    assert found["tf2.0",].changes == (LevelChange("environment", "tf2.0", "tf1.14"),)
     assert found["tf2.0",].estimate.value == pytest.approx(1.733, abs=0.001)
     assert found["eager",].estimate.value == pytest.approx(1.601, abs=0.001)
     both = found["tf2.0", "eager"]

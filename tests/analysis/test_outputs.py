@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness.analysis.lookup import lookup
-from harness.analysis.outputs import Likeness, outputs
+from harness.analysis.outputs import OutputMatch, outputs
 from harness.model.environment import Device
 from harness.model.scenario import Cell, Comparison
 from tests.factories import launch, run, scenario
@@ -35,19 +35,19 @@ def compared(old: list[Any], new: list[Any]) -> Any:
 @pytest.mark.parametrize(
     ("old", "new", "likeness", "line", "texts"),
     [
-        ([printed("a", "b")] * 2, [printed("a", "b")] * 2, Likeness.SAME, 0, (None, None)),
-        ([printed("a", "b")] * 2, [printed("a", "c")] * 2, Likeness.DIFFERS, 2, ("c", "b")),
-        ([printed("a")] * 2, [printed("a", "b")] * 2, Likeness.DIFFERS, 2, ("b", None)),
-        ([printed("took 1"), printed("took 2")], [printed("took 3"), printed("took 4")], Likeness.VARIES, 1, None),
+        ([printed("a", "b")] * 2, [printed("a", "b")] * 2, OutputMatch.SAME, 0, (None, None)),
+        ([printed("a", "b")] * 2, [printed("a", "c")] * 2, OutputMatch.DIFFERS, 2, ("c", "b")),
+        ([printed("a")] * 2, [printed("a", "b")] * 2, OutputMatch.DIFFERS, 2, ("b", None)),
+        ([printed("took 1"), printed("took 2")], [printed("took 3"), printed("took 4")], OutputMatch.VARIES, 1, None),
         (
             [printed("took 1", "x"), printed("took 2", "x")],
             [printed("took 3", "y")] * 2,
-            Likeness.DIFFERS,
+            OutputMatch.DIFFERS,
             2,
             ("y", "x"),
         ),
-        ([printed("a", more="1")] * 2, [printed("a", more="2")] * 2, Likeness.LATER, 2, (None, None)),
-        ([printed()] * 2, [printed()] * 2, Likeness.SAME, 0, (None, None)),
+        ([printed("a", more="1")] * 2, [printed("a", more="2")] * 2, OutputMatch.LATER, 2, (None, None)),
+        ([printed()] * 2, [printed()] * 2, OutputMatch.SAME, 0, (None, None)),
     ],
 )
 def test_outputs_are_the_same_or_differ_at_a_line(old, new, likeness, line, texts):

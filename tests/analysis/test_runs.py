@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.results import Results
-from harness.analysis.runs import Lone, Pair
+from harness.analysis.runs import Pair, UnpairedCell
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.analysis.work import Work
 from harness.model.launch import Role, Status
@@ -135,9 +135,9 @@ def test_cells_that_only_one_run_has_are_told_with_the_others_reason():
     more = cell("tf2.1")
     found = compared(first({**dict.fromkeys(CELLS, 0.01), more: 0.01}), other)
     assert list(found.only_first) == [
-        Lone(CELLS[0], Status.INTERRUPTED),
-        Lone(ONE, Status.FAILED),
-        Lone(more, None),
+        UnpairedCell(CELLS[0], Status.INTERRUPTED),
+        UnpairedCell(ONE, Status.FAILED),
+        UnpairedCell(more, None),
     ]
     assert found.broken == [CELLS[0], ONE]
     assert list(found.only_second) == []

@@ -15,7 +15,7 @@ from harness.analysis.sizing import (
     BELIEVED_IN_TURNS,
     TURNS,
     WEIGHT,
-    Wish,
+    PilotEstimate,
     samplings,
     settled,
     widths,
@@ -161,9 +161,9 @@ def test_lengths_are_rounded_up_to_a_twentieth_of_a_second():
 @pytest.mark.parametrize(
     ("changes", "asked"),
     [
-        ({"scatter": 0.0, "warm_up": 0.0}, Wish(WARMUP[0], MEASURE[0], TURNS[0])),
-        ({"cost": 1e6, "warm_up": 1e6}, Wish(WARMUP[1], MEASURE[1], TURNS[1])),
-        ({"rates": [0.01]}, Wish(0.5, MEASURE[0], TURNS[0])),
+        ({"scatter": 0.0, "warm_up": 0.0}, PilotEstimate(WARMUP[0], MEASURE[0], TURNS[0])),
+        ({"cost": 1e6, "warm_up": 1e6}, PilotEstimate(WARMUP[1], MEASURE[1], TURNS[1])),
+        ({"rates": [0.01]}, PilotEstimate(0.5, MEASURE[0], TURNS[0])),
     ],
 )
 def test_no_length_is_shorter_or_longer_than_the_limits(changes, asked):

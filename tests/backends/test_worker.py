@@ -7,7 +7,7 @@ from harness.backends.events import Events
 from harness.backends.text import Tail
 from harness.backends.worker import Ending, files, outcome
 from harness.model.errors import UsageError
-from harness.model.gpu import Card
+from harness.model.gpu import Gpu
 from harness.model.launch import Status
 from tests.backends.workers import job
 
@@ -101,7 +101,7 @@ def test_what_was_refused_of_its_artifacts_is_told_however_it_ended():
 
 
 def card(index, pci="", **changes):
-    return Card(index, f"GPU-{index}", "NVIDIA A100", changes.pop("capability", (8, 0)), 2**35, pci=pci, **changes)
+    return Gpu(index, f"GPU-{index}", "NVIDIA A100", changes.pop("capability", (8, 0)), 2**35, pci=pci, **changes)
 
 
 def on(*pcis, capability="8.0"):

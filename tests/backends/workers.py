@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.model.backend import Backend, Held
+from harness.model.backend import Backend, LaunchHandle
 from harness.model.environment import Device, Requirement
 from harness.model.launch import Job, Limits, Sample, Sampling, Status
 from harness.model.scenario import Cell
@@ -232,7 +232,7 @@ def interrupt_the_start(backend: Backend, requirement: Requirement) -> None:
         raise KeyboardInterrupt
 
 
-def interrupt_between_turns(held: Held) -> None:
+def interrupt_between_turns(held: LaunchHandle) -> None:
     """What Ctrl-C does while a launch waits for its turn."""
     assert held.go_on()
     raise KeyboardInterrupt

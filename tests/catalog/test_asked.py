@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.catalog.asked import Asked, Move, is_asked, is_move, parse, parse_move
+from harness.catalog.asked import Asked, LockOverride, is_asked, is_move, parse, parse_move
 from harness.model.errors import UsageError
 
 
@@ -127,12 +127,16 @@ def test_environments_are_named_alike_where_the_same_is_asked_only(one: Asked, o
 
 
 _MOVE = st.builds(
-    Move, st.sampled_from(["tf2.0", "tf2.1", "tensorflow==2.0", "tensorflow==2.0,a==1"]), st.lists(_PIN, min_size=1)
+    LockOverride,
+    st.sampled_from(["tf2.0", "tf2.1", "tensorflow==2.0", "tensorflow==2.0,a==1"]),
+    st.lists(_PIN, min_size=1),
 )
 
 
 @given(_MOVE, st.one_of(_MOVE, _ASKED))
-def test_environments_in_which_packages_move_have_names_of_their_own(one: Move, other: Move | Asked) -> None:
+def test_environments_in_which_packages_move_have_names_of_their_own(
+    one: LockOverride, other: LockOverride | Asked
+) -> None:
     assert (one.name == other.name) == (str(one) == str(other))
 
 

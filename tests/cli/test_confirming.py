@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from harness.cli import app
 from harness.history import summary
 from harness.model.errors import UsageError
-from harness.model.history import Software, Summary
+from harness.model.history import SeriesSoftware, Summary
 from harness.session import read
 from harness.store import codec
 from tests.cli.conftest import Harness
@@ -113,7 +113,7 @@ def _night(measured: Summary, night: int, speed: str) -> Summary:
     """The night of that number, with that version of speed in `new`."""
     when = f"2026-10-0{night}T04"
     new = measured.software["new"]
-    software = {**measured.software, "new": Software(speed, new.image, {**new.pins, "speed": speed})}
+    software = {**measured.software, "new": SeriesSoftware(speed, new.image, {**new.pins, "speed": speed})}
     middle = (math.log(4.0) if night > 4 else 0.0) + 0.001 * (night % 3)
     points = [
         replace(each, ratio=middle, low=middle - 0.01, high=middle + 0.01, rounds=5) if each.reference else each

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from harness.cli.display import Count, LiveLaunches, LivePreparation, PlainLaunches, describe, preparing
-from harness.model.backend import Stage, Step
+from harness.model.backend import PreparationStep, Stage
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Clock, Role, Sample, Status
 from harness.runner.schedule import RunEstimate
 from tests.runs import CELLS, launch, plan, run
@@ -22,8 +22,8 @@ from tests.runs import CELLS, launch, plan, run
 
 def steps(count):
     """Of `count` environments the first is worked on and the others wait."""
-    waiting = [Step(f"tf{number}", "waiting", Stage.WAITING) for number in range(count)]
-    return [*waiting, Step("tf0", f"environment 4/4: {'sh install ' * 20}")]
+    waiting = [PreparationStep(f"tf{number}", "waiting", Stage.WAITING) for number in range(count)]
+    return [*waiting, PreparationStep("tf0", f"environment 4/4: {'sh install ' * 20}")]
 
 
 def drawn(taken, height=24):
@@ -42,7 +42,7 @@ def drawn(taken, height=24):
 
 def test_away_from_a_terminal_each_step_is_a_line(capsys):
     with preparing() as display:
-        for step in [*steps(1), Step("tf0", "built in 3 s", Stage.READY)]:
+        for step in [*steps(1), PreparationStep("tf0", "built in 3 s", Stage.READY)]:
             display(step)
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -57,7 +57,7 @@ def test_on_a_terminal_each_environment_has_a_line():
 
 
 def test_what_has_ended_leaves_its_line_above():
-    lines, printed = drawn([*steps(2), Step("tf0", "failed in 3 s", Stage.FAILED)])
+    lines, printed = drawn([*steps(2), PreparationStep("tf0", "failed in 3 s", Stage.FAILED)])
     assert [line.split() for line in lines] == [["tf1", "waiting"]]
     assert "tf0: failed in 3 s" in printed
 
@@ -70,7 +70,7 @@ def test_a_small_terminal_counts_those_that_wait(height):
 
 
 def test_markup_in_a_step_is_shown_as_it_is():
-    lines, _ = drawn([Step("tf0", "[red]x[/red] [uv 1/2]")])
+    lines, _ = drawn([PreparationStep("tf0", "[red]x[/red] [uv 1/2]")])
     assert lines == ["tf0  31 s  [red]x[/red] [uv 1/2]"]
 
 

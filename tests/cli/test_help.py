@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from harness.cli import advice, app
 from harness.cli.examples import EXAMPLES
 from harness.model.errors import Exit
-from harness.session.request import Panel
+from harness.session.request import OptionPanel
 
 ROOT = Path(__file__).parents[2]
 
@@ -99,8 +99,8 @@ def test_nothing_is_cut_and_values_are_no_types(name: str) -> None:
 @pytest.mark.parametrize("name", ["matrix", "run", "repro", "profile"])
 def test_many_options_are_under_headings(name: str) -> None:
     headings = re.findall(r"^(\S.*):$", shown(name), re.MULTILINE)
-    panels = [heading for heading in headings if heading in list(Panel)]
-    assert panels == [panel for panel in Panel if panel in panels]
+    panels = [heading for heading in headings if heading in list(OptionPanel)]
+    assert panels == [panel for panel in OptionPanel if panel in panels]
     assert len(panels) > 3
     assert shown(name).partition("\nOptions:\n")[2].splitlines()[:2] == [
         "  -h, --help  Show this message and exit.",
@@ -111,4 +111,4 @@ def test_many_options_are_under_headings(name: str) -> None:
 def test_few_options_are_one_list() -> None:
     few = [name for name, each in COMMANDS.items() if not isinstance(each, TyperGroup) and len(each.params) < 5]
     assert few
-    assert not any(f"\n{panel}:\n" in shown(name) for name in few for panel in Panel)
+    assert not any(f"\n{panel}:\n" in shown(name) for name in few for panel in OptionPanel)

@@ -10,7 +10,7 @@ import pytest
 from harness import session
 from harness.analysis.results import Results
 from harness.cli.options import FailOn
-from harness.cli.running import Heard, exit_code, show
+from harness.cli.running import ProgressPrinter, exit_code, show
 from harness.model.errors import Exit
 from harness.model.launch import Launch, Role, Status
 from tests import factories
@@ -20,12 +20,12 @@ WRITTEN = session.Written([Path("results/run/report.md")], [])
 
 
 def test_before_the_first_launch_nothing_is_lost() -> None:
-    assert Heard().interrupted(1) == "Stopping: the run hasn't started yet."
-    assert Heard().interrupted(2) == ""
+    assert ProgressPrinter().interrupted(1) == "Stopping: the run hasn't started yet."
+    assert ProgressPrinter().interrupted(2) == ""
 
 
 def test_while_launches_run_the_rest_is_reported_and_a_second_signal_says_what_it_abandons() -> None:
-    heard = Heard()
+    heard = ProgressPrinter()
     with heard.launching(run()):
         first = heard.interrupted(1)
     assert first.startswith("Stopping: ending the running launches and reporting the finished ones.")
@@ -36,7 +36,7 @@ def test_while_launches_run_the_rest_is_reported_and_a_second_signal_says_what_i
 
 
 def test_after_the_last_launch_only_the_report_is_abandoned(capsys: pytest.CaptureFixture[str]) -> None:
-    heard = Heard()
+    heard = ProgressPrinter()
     with heard.launching(run()):
         pass
     said = heard.interrupted(1)

@@ -23,7 +23,7 @@ from harness.catalog.scenarios import kit_files
 from harness.model.backend import GpuWay
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
-from harness.model.gpu import Card, GpuHost, UsedGpu
+from harness.model.gpu import Gpu, GpuHost, UsedGpu
 from harness.model.launch import Job, Limits, Sampling, Status
 from harness.model.scenario import Cell
 from tests.backends.workers import job
@@ -234,7 +234,7 @@ OTHER_CARD = "say('gpus', gpus=[{'name': 'Tesla T4', 'capability': '7.5', 'pci':
 
 
 def test_a_launch_on_another_gpu_than_it_was_to_be_on_has_a_status_of_its_own(backend, gpus, image, monkeypatch):
-    a100 = Card(0, "GPU-0", "NVIDIA A100", (8, 0), 40 * 2**30, pci="0000:3b:00.0")
+    a100 = Gpu(0, "GPU-0", "NVIDIA A100", (8, 0), 40 * 2**30, pci="0000:3b:00.0")
     monkeypatch.setattr(backend, "gpu_host", GpuHost(cards=[a100], driver="550.54.15"))
     outcome = backend.launch(image, on_gpus(OTHER_CARD, "0"))
     assert outcome.status is Status.OTHER_GPU, (outcome.error, outcome.stderr)

@@ -6,14 +6,14 @@ import pytest
 
 from harness.backends.docker.specification import RUN_LABEL
 from harness.machine.gpu.watch import Watch, container_of
-from harness.model.gpu import Card
+from harness.model.gpu import Gpu
 from tests.backends.workers import job
 from tests.lacking import lacking
 from tests.machine.gpu.library import H100, NEW, Library, process
 
 pytestmark = pytest.mark.docker
 
-CARD = Card(0, "GPU-90", "H100", (9, 0), 80 * 2**30)
+CARD = Gpu(0, "GPU-90", "H100", (9, 0), 80 * 2**30)
 
 #: Steps that take a quarter of a second, and what the kit says of when that was.
 STEPS = """

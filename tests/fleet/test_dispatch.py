@@ -16,7 +16,7 @@ from harness import session
 from harness.fleet import check, dispatch
 from harness.machine.topology import Topology
 from harness.model.errors import CannotRunHereError, Exit, UsageError
-from harness.model.gpu import Card, GpuHost
+from harness.model.gpu import Gpu, GpuHost
 from harness.model.launch import Launch, Role
 from harness.model.run import Machine, Run, Shard, Stop, StopReason
 from harness.session.request import EVENLY, Request
@@ -286,7 +286,7 @@ def test_which_requests_are_for_shards() -> None:
 
 def on_gpus(planned: session.Planned, *models: str, **asked: object) -> session.Planned:
     """The same on GPUs of these models, of which the request names all."""
-    cards = [Card(at, f"GPU-{at}", model, (8, 0), 40 * 2**30) for at, model in enumerate(models)]
+    cards = [Gpu(at, f"GPU-{at}", model, (8, 0), 40 * 2**30) for at, model in enumerate(models)]
     names = tuple(str(card.index) for card in cards)
     request = replace(planned.request, gpus=",".join(names), **asked)  # type: ignore[arg-type]
     plan = replace(planned.plan, limits=replace(planned.plan.limits, gpus=names))

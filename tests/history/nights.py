@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from harness.history.states import JudgedSeries, judged
-from harness.model.history import Decision, Entry, Key, Note, Origin, Point, Series
+from harness.model.history import Decision, HistoryEntry, Key, Note, Origin, Series, SeriesPoint
 from harness.model.run import Machine
 
 MACHINE = Machine("m-1a2b3c4d", "desk")
@@ -30,7 +30,7 @@ def series(of: Key, logs: Sequence[float | None], half: float = 0.008, seconds: 
     return Series(
         of,
         [
-            Point(
+            SeriesPoint(
                 *run_of(night),
                 log,
                 None if log is None else log - half,
@@ -53,9 +53,9 @@ def noise(nights: int, level: float = 0.0, spread: float = 0.006, seed: int = 1)
     return [drawn.gauss(level, spread) for _ in range(nights)]
 
 
-def entries(nights: int) -> list[Entry]:
+def entries(nights: int) -> list[HistoryEntry]:
     """The runs of so many nights."""
-    return [Entry(*run_of(night), [MACHINE], "nightly", "tf1.14", 6) for night in range(nights)]
+    return [HistoryEntry(*run_of(night), [MACHINE], "nightly", "tf1.14", 6) for night in range(nights)]
 
 
 def changed(of: Series, **at: tuple[str, int]) -> Series:
@@ -73,7 +73,7 @@ def decided(of: JudgedSeries, *, confirmed: bool) -> Decision:
     return Decision(found.key, found.since, found.suspects, confirmed, "2026-11-20T00-00-00Z-aaaa", "2026-11-20", *size)
 
 
-def season(nights: int = 120) -> tuple[list[JudgedSeries], list[Entry], list[Note]]:
+def season(nights: int = 120) -> tuple[list[JudgedSeries], list[HistoryEntry], list[Note]]:
     """Four months with something of everything."""
     driver = {"driver": ("575.51", 31)}
     made: list[Series] = []
@@ -100,7 +100,7 @@ def season(nights: int = 120) -> tuple[list[JudgedSeries], list[Entry], list[Not
     return [judged(each, decisions) for each in made], entries(nights), notes
 
 
-def many(count: int = 3000, nights: int = 60) -> tuple[list[JudgedSeries], list[Entry], list[Note]]:
+def many(count: int = 3000, nights: int = 60) -> tuple[list[JudgedSeries], list[HistoryEntry], list[Note]]:
     """Thousands of series."""
     made = [judged(series(key(f"s{place % 50}", n=str(place)), noise(nights, seed=place))) for place in range(count)]
     return made, entries(nights), []

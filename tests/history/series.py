@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from harness.analysis.statistics import student
-from harness.model.history import Key, Origin, Point, Series
+from harness.model.history import Key, Origin, Series, SeriesPoint
 
 KEY = Key("m-1", "step", "cpu", (("call", "fit"),), "tf2.1", "tf1.14")
 ORIGIN = Origin(
@@ -16,12 +16,14 @@ ORIGIN = Origin(
 ROUNDS = 5
 
 
-def point(night: int, log_ratio: float | None, origin: Origin = ORIGIN, error: float = 0.01) -> Point:
+def point(night: int, log_ratio: float | None, origin: Origin = ORIGIN, error: float = 0.01) -> SeriesPoint:
     """What the night of that number says."""
     started = datetime(2026, 1, 1, 4, tzinfo=UTC) + timedelta(days=night)
     half = error * student(ROUNDS - 1)
     ends = (None, None) if log_ratio is None else (log_ratio - half, log_ratio + half)
-    return Point(f"run-{night:03}", started.isoformat(), log_ratio, *ends, ROUNDS, 0.01, 0.009, 0.011, "ok", origin)
+    return SeriesPoint(
+        f"run-{night:03}", started.isoformat(), log_ratio, *ends, ROUNDS, 0.01, 0.009, 0.011, "ok", origin
+    )
 
 
 def series(

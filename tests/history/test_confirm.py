@@ -11,12 +11,12 @@ import pytest
 from harness.analysis.results import Results
 from harness.catalog.project import Project
 from harness.catalog.scenarios import fingerprint
-from harness.history.confirm import Question, _changes, decisions, question, together, verdict
+from harness.history.confirm import ConfirmationRun, _changes, decisions, question, together, verdict
 from harness.history.request import ConfirmRequest
-from harness.history.states import Finding, State
+from harness.history.states import SeriesFinding, State
 from harness.model.environment import Device, Environment
 from harness.model.errors import UsageError
-from harness.model.history import Key, Measured, Software, Summary
+from harness.model.history import Key, MeasuredSeries, SeriesSoftware, Summary
 from harness.model.launch import Clock, Interleave, Protocol
 from harness.model.scenario import Cell
 from harness.session.request import Request
@@ -26,13 +26,24 @@ KEY = Key("m-1", "keras_step", "cpu", (("call", "fit"),), "tf2.1", "tf1.14", way
 
 
 def finding(ratio=1.08, key=KEY, cause="one"):
-    return Finding(key, State.SUSPECTED, "run-040", "2026", ratio, 0.99 * ratio, 1.01 * ratio, ["a lock"], cause)
+    return SeriesFinding(key, State.SUSPECTED, "run-040", "2026", ratio, 0.99 * ratio, 1.01 * ratio, ["a lock"], cause)
 
 
 def summary(pins, *, commit="", name="keras_step", digest="h", image=""):
-    software = {"tf2.1": Software("", image, pins), "tf1.14": Software("", "", {})}
+    software = {"tf2.1": SeriesSoftware("", image, pins), "tf1.14": SeriesSoftware("", "", {})}
     return Summary(
-        "run-1", "2026", "1", commit, "", 0.03, "1 CPU", "tf1.14", "kit", [], software, {name: Measured(digest, "")}
+        "run-1",
+        "2026",
+        "1",
+        commit,
+        "",
+        0.03,
+        "1 CPU",
+        "tf1.14",
+        "kit",
+        [],
+        software,
+        {name: MeasuredSeries(digest, "")},
     )
 
 
@@ -119,7 +130,7 @@ def test_an_environment_that_was_typed_moves_as_it_was_typed(project, tmp_path, 
     monkeypatch.setattr("harness.history.confirm.load_lock", lambda *_: has)
     name = "tf2.1-six-1.14.0"
     sides = (
-        replace(summary({}), software={name: Software("", "", {"six": "1.14.0", "numpy": each})})
+        replace(summary({}), software={name: SeriesSoftware("", "", {"six": "1.14.0", "numpy": each})})
         for each in ("1.17.5", "1.18.0")
     )
     of = question([finding(key=replace(KEY, environment=name))], *sides, ConfirmRequest())
@@ -128,7 +139,9 @@ def test_an_environment_that_was_typed_moves_as_it_was_typed(project, tmp_path, 
 
 def test_an_environment_that_is_not_in_the_catalogue_is_refused():
     of = finding(key=replace(KEY, environment="tf-of-mine"))
-    one, other = (replace(summary({}), software={"tf-of-mine": Software("", "", {"numpy": each})}) for each in "12")
+    one, other = (
+        replace(summary({}), software={"tf-of-mine": SeriesSoftware("", "", {"numpy": each})}) for each in "12"
+    )
     with pytest.raises(UsageError, match="not in the catalogue"):
         question([of], one, other, ConfirmRequest())
 
@@ -190,7 +203,7 @@ def test_another_file_is_measured_beside_that_of_now_in_both_environments(versio
 def test_another_file_with_another_lock_is_set_against_the_old_with_the_old(versions, project):
     path, before, after = versions
     now = pins(project)
-    software = [{"tf2.1": Software("", "", each)} for each in ({**now, "numpy": "1.17.5"}, now)]
+    software = [{"tf2.1": SeriesSoftware("", "", each)} for each in ({**now, "numpy": "1.17.5"}, now)]
     sides = (replace(each, software=of) for each, of in zip((before, after), software, strict=True))
     of = question([finding(key=MINE)], *sides, ConfirmRequest(), [path])
     assert (of.sides, of.is_file) == (("tf2.1+numpy==1.17.5", "tf2.1"), True)
@@ -204,13 +217,13 @@ def test_what_decides_of_file_and_lock_is_new_with_new_against_old_with_old():
     made = {Cell("mine", name, Device.CPU, {"side": side}): {1: time} for (name, side), time in times.items()}
     found = SimpleNamespace(cells=list(made), series=made)
     key = Key("m-1", "mine", "cpu", (), "new", "ref")
-    of = Question([finding(key=key)], Request(), ("old", "new"), is_file=True)
+    of = ConfirmationRun([finding(key=key)], Request(), ("old", "new"), is_file=True)
     assert _changes(of, of.findings[0], SimpleNamespace(found=found)) == pytest.approx([math.log(3.0 / 1.5)])
 
 
 def test_a_file_that_is_nowhere_is_refused(versions):
     path, before, after = versions
-    gone = replace(before, scenarios={"mine": Measured("0" * 16, "")})
+    gone = replace(before, scenarios={"mine": MeasuredSeries("0" * 16, "")})
     with pytest.raises(UsageError, match=r"The file of mine, as run-1 had it, is not here"):
         question([finding(key=MINE)], gone, after, ConfirmRequest(), [path])
 
@@ -226,7 +239,7 @@ def decide(slower, ratio, count=6):
     of_run, planned = results(slower, count)
     cell = next(each for each in planned if each.environment == "tf2.0")
     key = Key("m-1", cell.scenario, "cpu", tuple(sorted(cell.axes.items())), "tf2.0", "tf1.14")
-    asked = Question([finding(ratio, key)], Request(), ("tf1.14", "tf2.0"), is_file=False)
+    asked = ConfirmationRun([finding(ratio, key)], Request(), ("tf1.14", "tf2.0"), is_file=False)
     ((of, decision),) = decisions(asked, of_run, 0.03)
     assert of.key == key
     return decision

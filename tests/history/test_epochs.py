@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.history.epochs import Break, breaks, epochs
+from harness.history.epochs import SegmentBoundary, breaks, epochs
 from tests.history.series import series
 
 
@@ -18,7 +18,7 @@ from tests.history.series import series
     ],
 )
 def test_a_break_says_what_changed_to_what(changed, is_cut, words):
-    assert breaks(series([0.0] * 4, {2: changed})) == [Break(2, is_cut, words)]
+    assert breaks(series([0.0] * 4, {2: changed})) == [SegmentBoundary(2, is_cut, words)]
 
 
 def test_an_image_is_another_with_another_lock_and_is_not_told_apart():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from harness.machine.slots import Slot, divided
 from harness.machine.topology import Cpu, Topology
 from harness.model.errors import UsageError
-from harness.model.gpu import Card
+from harness.model.gpu import Gpu
 
 
 def machine(cores: int, *, threads: int = 2, cache: int = 0, node: int = 0) -> Topology:
@@ -45,8 +45,8 @@ def test_more_slots_than_cores_are_refused_and_cpus_that_are_not_ours_are_in_non
     assert divided(2, [0, 1, 4, 5], known=shape) == [Slot((0, 4)), Slot((1, 5))]
 
 
-def cards(count: int) -> list[Card]:
-    return [Card(index, f"GPU-{index}", "NVIDIA T4", (7, 5), 16 * 2**30) for index in range(count)]
+def cards(count: int) -> list[Gpu]:
+    return [Gpu(index, f"GPU-{index}", "NVIDIA T4", (7, 5), 16 * 2**30) for index in range(count)]
 
 
 def test_with_gpus_a_slot_is_a_gpu_with_its_share_of_the_cores() -> None:

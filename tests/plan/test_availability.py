@@ -10,7 +10,7 @@ from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.catalog.scenarios import find_scenarios
 from harness.model.environment import Device, Environment, Lock, Requirement
-from harness.model.gpu import CPU_ALONE, Card, GpuHost
+from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.run import Unavailable
 from harness.model.scenario import Cell, Need, Scenario
 from harness.plan import availability
@@ -24,7 +24,7 @@ CATALOG = load_environments(Project(ROOT))
 NO_NEEDS = Scenario("step", Path("step.py"), "step", "", [], {"call": ["fit"]}, "", ())
 
 
-def host(*cards: Card, driver: str = "550.54.15", cuda: tuple[int, int] = (12, 4)) -> GpuHost:
+def host(*cards: Gpu, driver: str = "550.54.15", cuda: tuple[int, int] = (12, 4)) -> GpuHost:
     return GpuHost(cards, driver, cuda)
 
 
@@ -146,7 +146,7 @@ def test_a_release_without_gpu_code_has_no_gpu_and_the_nearest_one_stands_in() -
         (K80, "tf1.15-ngc", "Use tf1.15."),
     ],
 )
-def test_what_cannot_run_names_the_nearest_release_that_runs_natively(card: Card, unavailable: str, used: str) -> None:
+def test_what_cannot_run_names_the_nearest_release_that_runs_natively(card: Gpu, unavailable: str, used: str) -> None:
     able, unable = on_gpu(list(CATALOG), host(card))
     assert unable[unavailable].reason
     assert unable[unavailable].advice == used

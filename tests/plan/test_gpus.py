@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.model.environment import Environment
-from harness.model.gpu import Card, GpuCode, GpuHost
+from harness.model.gpu import Gpu, GpuCode, GpuHost
 from harness.plan.gpus import CAPABILITIES, Support, describe, fit, judge, minimum_driver
 from tests.conftest import ROOT
 
@@ -220,7 +220,7 @@ def test_without_gpu_code_there_is_no_gpu() -> None:
 
 
 def test_a_launch_that_is_given_two_cards_has_to_run_on_both() -> None:
-    older, newer = Card(0, "GPU-75", "T4", (7, 5), 0), Card(1, "GPU-90", "H100", (9, 0), 0)
+    older, newer = Gpu(0, "GPU-75", "T4", (7, 5), 0), Gpu(1, "GPU-90", "H100", (9, 0), 0)
     both = GpuHost([older, newer], "550.54.15", (12, 4))
     assert fit(CATALOG["tf2.0"], [older], both).support is Support.NATIVE
     assert fit(CATALOG["tf2.0"], [older, newer], both).support is Support.CANNOT

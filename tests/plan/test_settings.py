@@ -9,7 +9,7 @@ from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.model.environment import Device
 from harness.model.errors import UsageError
-from harness.model.gpu import Card
+from harness.model.gpu import Gpu
 from harness.model.scenario import Cell, Scenario, Suite, SuitePart
 from harness.plan.selection import Catalog, Selection, select
 from harness.plan.settings import refusal, with_asked
@@ -92,7 +92,7 @@ def test_what_does_not_exist_is_said_with_what_does(axes: dict[str, list[str]], 
 ENVIRONMENTS = load_environments(Project(ROOT))
 
 
-def why(environment: str, device: Device = Device.GPU, card: Card = A100, keras: bool = True, **axes: str) -> str:
+def why(environment: str, device: Device = Device.GPU, card: Gpu = A100, keras: bool = True, **axes: str) -> str:
     """Why a cell with these settings cannot be; empty where it can."""
     scenario = replace(
         STEP, axes={name: [value] for name, value in axes.items()}, settings=list(axes), uses_keras=keras

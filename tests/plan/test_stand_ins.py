@@ -13,7 +13,7 @@ from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.scenarios import find_scenarios, load_suites
 from harness.model.environment import Device, Environment, Lock, Requirement
-from harness.model.gpu import Card, GpuHost
+from harness.model.gpu import Gpu, GpuHost
 from harness.model.run import StandIn, stood_in
 from harness.model.scenario import Cell, Need, Scenario
 from harness.plan.availability import split
@@ -46,7 +46,7 @@ def catalog(suite: str) -> Catalog:
     return with_asked(Selection(suite=suite), Catalog(list(KNOWN), SCENARIOS, SUITES))
 
 
-def host(card: Card, driver: str = "550.54.15", cuda: tuple[int, int] = (12, 4)) -> GpuHost:
+def host(card: Gpu, driver: str = "550.54.15", cuda: tuple[int, int] = (12, 4)) -> GpuHost:
     return GpuHost([card], driver, cuda)
 
 
@@ -77,21 +77,21 @@ def able(suite: str, cells: Sequence[Cell], known: GpuHost) -> list[Cell]:
     ],
 )
 def test_the_question_is_asked_of_what_each_card_runs(
-    suite: str, card: Card, graph: str | None, eager: str | None
+    suite: str, card: Gpu, graph: str | None, eager: str | None
 ) -> None:
     found = places(suite, host(card))
     assert (found.get("tf1.14"), found.get("tf2.0")) == (graph, eager)
 
 
 @pytest.mark.parametrize("card", [RTX3090, RTX4090, H100])
-def test_no_two_environments_of_a_suite_become_one_with_a_driver_of_today(card: Card) -> None:
+def test_no_two_environments_of_a_suite_become_one_with_a_driver_of_today(card: Gpu) -> None:
     for suite in ("quick", "headline", "training", "seed", "once"):
         _, environments = selected(suite)
         assert len(in_place(environments, taken(suite, host(card)))) == len(environments), suite
 
 
 @pytest.mark.parametrize("card", [RTX3090, H100])
-def test_in_all_releases_nvidias_tensorflow_1_is_there_once_and_no_release_twice(card: Card) -> None:
+def test_in_all_releases_nvidias_tensorflow_1_is_there_once_and_no_release_twice(card: Gpu) -> None:
     cells, environments = selected("releases")
     found = taken("releases", host(card))
     assert in_place(environments, found)[:2] == ["tf1.15-ngc", "tf2.0"]
@@ -141,7 +141,7 @@ def test_it_is_said_what_stands_in_for_what_and_why() -> None:
 
 
 hosts = st.builds(
-    lambda capability, driver: host(Card(0, "GPU-0", "A card", capability, 2**34), *driver),
+    lambda capability, driver: host(Gpu(0, "GPU-0", "A card", capability, 2**34), *driver),
     st.sampled_from(CAPABILITIES),
     st.sampled_from(
         [("410.48", (10, 0)), ("418.87", (10, 1)), ("470.82", (11, 4)), ("525.60.13", (12, 0)), ("580.65", (13, 0))]
@@ -170,7 +170,7 @@ def bare(name: str, tensorflow: str, gpu_code: str = "sm_70") -> Environment:
     return Environment(name, tensorflow, "3.8", "2023-04-15T00:00:00Z", **gpu)
 
 
-CARD = Card(0, "GPU-80", "A card", (8, 0), 2**34)
+CARD = Gpu(0, "GPU-80", "A card", (8, 0), 2**34)
 GONE, NATIVE, OLDER, LATER = (
     bare("gone", "1.14.0"),
     bare("b", "2.9", "sm_80"),

@@ -6,6 +6,7 @@ from typing import Any
 from harness.model.scenario import Cell
 from harness.report.blocks import (
     REPORT,
+    Bold,
     Code,
     Column,
     Entry,
@@ -17,7 +18,6 @@ from harness.report.blocks import (
     Line,
     Link,
     Section,
-    Strong,
     Table,
     Text,
     Where,
@@ -107,7 +107,7 @@ def phases(cells: Sequence[Cell], *, text: str = "") -> Table:
 def everything(cells: Sequence[Cell], *, text: str = "") -> list[Section]:
     """An answer, comparisons, and details; `text` is in every string that somebody reads."""
     machine = Table(f"Machine{text}", [Head(""), Head("value")], [Line([Entry(f"cores{text}"), Entry("2")])])
-    words = ["From ", Link(f"the source{text}", "https://example.org/question/1"), " of ", Strong(f"it{text}")]
+    words = ["From ", Link(f"the source{text}", "https://example.org/question/1"), " of ", Bold(f"it{text}")]
     return [
         Section(
             f"A step{text}: tf1.14, tf2.0",
@@ -138,7 +138,7 @@ def everything(cells: Sequence[Cell], *, text: str = "") -> list[Section]:
             "made-again",
             [
                 Text(words, where=REPORT),
-                Items([f"one{text}", ["two ", Strong("and three")]], where=REPORT),
+                Items([f"one{text}", ["two ", Bold("and three")]], where=REPORT),
                 Code(f"harness matrix -s step\nharness report{text}", where=REPORT),
             ],
         ),

@@ -10,6 +10,7 @@ from harness.report.blocks import (
     FILES,
     REPORT,
     REST,
+    Bold,
     Code,
     Entry,
     Folded,
@@ -19,7 +20,6 @@ from harness.report.blocks import (
     Line,
     Link,
     Section,
-    Strong,
     Table,
     Text,
     Where,
@@ -58,8 +58,8 @@ def test_sections_have_headings_and_their_blocks():
     ("block", "text"),
     [
         (Text(HOSTILE, where=FILES), HARMLESS),
-        (Text([Strong("Run:"), " a ", Link("source", "https://example.org")], where=FILES), "**Run:** a [source](http"),
-        (Items(["one", [Strong("two")]], where=FILES), "- one\n- **two**"),
+        (Text([Bold("Run:"), " a ", Link("source", "https://example.org")], where=FILES), "**Run:** a [source](http"),
+        (Items(["one", [Bold("two")]], where=FILES), "- one\n- **two**"),
         (Heading("part", where=FILES), "**part**\n\nwords"),
         (
             Folded("what <b>", [Text("inside")], where=FILES),

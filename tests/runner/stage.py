@@ -13,7 +13,7 @@ from harness.model.scenario import Cell
 from harness.model.texts import cpu_list
 from harness.runner.schedule import Pairs, RunEstimate
 from harness.runner.stopping import Widths
-from harness.runner.walk import Walk, Watch
+from harness.runner.walk import RunExecutor, Watch
 from harness.store.folder import RunFolder
 
 REQUIREMENTS = {
@@ -140,10 +140,10 @@ def staged(
     widths: Widths = no_widths,
     watch: Watch | None = None,
     pairs: Pairs | None = None,
-) -> Walk:
+) -> RunExecutor:
     """A walk over the plan."""
     clock = backend.clock if isinstance(backend, Backstage) else Clock()
-    walk = Walk(planned, folder, backend, REQUIREMENTS, job, listener or Silent(), widths, watch)  # type: ignore[arg-type]
+    walk = RunExecutor(planned, folder, backend, REQUIREMENTS, job, listener or Silent(), widths, watch)  # type: ignore[arg-type]
     return replace(walk, pairs=pairs or {}, clock=clock)
 
 

@@ -8,7 +8,7 @@ import pytest
 from harness.model.launch import CPU_QUOTA, Job, Launch, Outcome, Sample, Status
 from harness.model.run import Group, Plan, Stop, StopReason
 from harness.model.scenario import Cell
-from harness.runner.rounds import Ledger
+from harness.runner.rounds import RoundLog
 from harness.runner.schedule import affordable
 from harness.runner.stopping import stops
 from harness.store.folder import RunFolder
@@ -93,7 +93,7 @@ class Ended:
     def rounds(self) -> list[int]:
         """How many rounds each group has, of the cells that were chosen."""
         held = affordable(self.plan, self.launches, PAIRS)
-        ledger = Ledger(held, self.launches)
+        ledger = RoundLog(held, self.launches)
         by_name = {group.name: ledger.rounds(group) for group in held.groups}
         return [by_name.get(group.name, 0) for group in self.plan.groups]
 
@@ -195,7 +195,7 @@ def test_of_a_group_that_the_budget_does_not_hold_the_first_comparisons_are_meas
     assert measured == {*second.cells, *third.cells[:2]}
     assert {*ended.listener.estimates[0].left_out} == {*ended.plan.cells} - measured
     held = affordable(ended.plan, ended.launches, PAIRS)
-    found = stops(held, Ledger(held, ended.launches), lambda _: {}, interrupted=False)
+    found = stops(held, RoundLog(held, ended.launches), lambda _: {}, interrupted=False)
     assert found == {second.name: Stop(StopReason.BUDGET, 3), third.name: Stop(StopReason.BUDGET, 3)}
 
 

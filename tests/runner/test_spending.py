@@ -8,8 +8,8 @@ import pytest
 
 from harness.model.launch import Job, Launch, Outcome, Role, Sample, Status
 from harness.model.run import Plan, Stop, StopReason
-from harness.runner.rounds import Ledger
-from harness.runner.spending import Errand, Spending
+from harness.runner.rounds import RoundLog
+from harness.runner.spending import RoundRequest, Spending
 from harness.runner.stopping import stops
 from harness.store.folder import RunFolder
 from tests import runs
@@ -47,7 +47,7 @@ class Bench:
     def ledgers(self):  # type: ignore[no-untyped-def]
         return zip(self.spending.ledgers.items(), self.plan.groups, strict=True)
 
-    def do(self, errand: Errand) -> None:
+    def do(self, errand: RoundRequest) -> None:
         group, ledger = errand.group, self.spending.ledgers[errand.group.name]
         made = ledger.rounds(group)
         for number in range(made + 1, errand.rounds + 1):
@@ -120,7 +120,7 @@ def test_a_run_of_claims_with_a_budget_measures_one_group_after_the_other(folder
     assert [(launch.group, launch.round) for launch in launches] == [
         (group.name, number) for group in planned.groups for number in (1, 2, 3) for _ in group.cells
     ]
-    ended = stops(planned, Ledger(planned, launches), narrow_after_three, interrupted=False)
+    ended = stops(planned, RoundLog(planned, launches), narrow_after_three, interrupted=False)
     assert set(ended.values()) == {Stop(StopReason.PRECISION, 3)}
 
 
@@ -131,7 +131,7 @@ def test_a_group_that_the_budget_did_not_reach_says_so() -> None:
         for number in (1, 2, 3)
         for cell in planned.groups[0].cells
     ]
-    found = stops(planned, Ledger(planned, first), narrow_after_three, interrupted=False)
+    found = stops(planned, RoundLog(planned, first), narrow_after_three, interrupted=False)
     assert found == {"step 0": Stop(StopReason.PRECISION, 3), "step 1": Stop(StopReason.BUDGET, 0)}
 
 
@@ -149,7 +149,7 @@ def test_an_interrupted_run_goes_on_where_it_was(folder: RunFolder, killed_at: i
     walked(folder, planned, Backstage(), before := folder.read_launches())
     after = folder.read_launches()
     assert after[: len(before)] == before
-    ledger = Ledger(planned, after)
+    ledger = RoundLog(planned, after)
     assert [ledger.rounds(group) for group in planned.groups] == [3, 3, 3]
     assert sum(launch.status is Status.OK for launch in after) <= 3 * 3 * 2 + 1
 
@@ -160,5 +160,5 @@ def test_a_cell_that_fails_ends_and_the_other_groups_go_on(folder: RunFolder) ->
 
     planned = plan(1000.0)
     launches = walked(folder, planned, Backstage(answer))
-    ledger = Ledger(planned, launches)
+    ledger = RoundLog(planned, launches)
     assert [ledger.rounds(group) for group in planned.groups][1:] == [3, 3]

@@ -9,17 +9,17 @@ import pytest
 
 from harness.model.launch import Launch, Role, Status
 from harness.model.run import Plan, Stop, StopReason
-from harness.runner.rounds import Ledger
+from harness.runner.rounds import RoundLog
 from harness.runner.stopping import open_groups, rounds_needed, stops
 from tests.runs import launch, plan
 
 WIDE: Mapping[str, float] = {"step 0": 1.0}
 
 
-def rounds(planned: Plan, count: int, **changes: Any) -> Ledger:
+def rounds(planned: Plan, count: int, **changes: Any) -> RoundLog:
     """A pilot and `count` rounds of the plan's first group, each launch of one second."""
     (group, *_) = planned.groups
-    return Ledger(
+    return RoundLog(
         planned,
         [
             launch(**{"group": group.name, "cell": cell, "round": number, "role": role, "seconds": 1.0, **changes})
@@ -87,7 +87,7 @@ def test_a_group_that_ended_stays_so_though_what_others_measure_widens_its_inter
     planned = replace(plan(rounds=100, groups=2), precision=0.02)
     ended, going = planned.groups
     made = [*rounds(planned, 7).launches, *rounds(replace(planned, groups=[going]), 9).launches]
-    ledger = Ledger(planned, made)
+    ledger = RoundLog(planned, made)
 
     def widths(launches: Sequence[Launch]) -> Mapping[str, float]:
         return {ended.name: 0.01 if max(each.round for each in launches) == 7 else 1.0, going.name: 1.0}
@@ -103,7 +103,7 @@ def test_a_group_that_the_budget_ended_goes_on_where_others_are_ahead() -> None:
     behind, ahead = planned.groups
     made = [*rounds(planned, 7).launches, *rounds(replace(planned, groups=[ahead]), 9).launches]
     wide = dict.fromkeys((behind.name, ahead.name), 1.0)
-    assert open_groups(planned, Ledger(planned, made), 8, lambda _: wide) == {behind.name, ahead.name}
+    assert open_groups(planned, RoundLog(planned, made), 8, lambda _: wide) == {behind.name, ahead.name}
 
 
 def test_widths_after_a_round_are_asked_for_once() -> None:

@@ -22,7 +22,7 @@ from harness.model.launch import (
     Status,
 )
 from harness.model.run import Plan
-from harness.runner.walk import Walk
+from harness.runner.walk import RunExecutor
 from harness.store.folder import RunFolder
 from tests import runs
 from tests.runner.stage import Answered, Backstage, job, last_attempt, staged, walk
@@ -56,7 +56,7 @@ def test_all_launches_of_a_round_begin_then_take_turns_then_measure_alone(folder
     assert [word for _, word in stage.words].count("") == len(stage.jobs)
 
 
-def beside(walk_: Walk, *starts: int) -> Walk:
+def beside(walk_: RunExecutor, *starts: int) -> RunExecutor:
     """The walk with launches that start on these CPUs, and are measured on the first."""
     return replace(
         walk_,

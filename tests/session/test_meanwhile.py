@@ -10,7 +10,7 @@ import pytest
 
 from harness import session
 from harness.backends.local.backend import LocalBackend
-from harness.model.backend import Meanwhile, Preparation, Progress, Stage, Step
+from harness.model.backend import Meanwhile, Preparation, PreparationStep, Progress, Stage
 from harness.model.environment import Requirement
 from harness.model.launch import BESIDE_BUILDS, Launch, Role, Status
 from harness.model.run import StandIn
@@ -59,12 +59,12 @@ class Ears(session.Listener):
     """Keeps the steps of environments, and interrupts at one whose words begin so; keeps the launches of the run."""
 
     def __init__(self, interrupt_at: str = "nothing") -> None:
-        self.steps: list[Step] = []
+        self.steps: list[PreparationStep] = []
         self.ended: list[Launch] = []
         self.skipped = 0
         self._at = interrupt_at
 
-    def step(self, step: Step) -> None:
+    def step(self, step: PreparationStep) -> None:
         self.steps.append(step)
         if step.words.startswith(self._at):
             raise KeyboardInterrupt

@@ -15,7 +15,7 @@ from harness.cli.dryrun import show_plan
 from harness.model.backend import GpuWay
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, Exit, FileError, UsageError
-from harness.model.gpu import Card, GpuHost
+from harness.model.gpu import Gpu, GpuHost
 from harness.model.launch import Clock, Interleave, Protocol
 from harness.model.run import Shard
 from harness.session.planning import Planned
@@ -47,7 +47,7 @@ def plan(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pla
         (harness.root / "images" / "locks" / f"{lock}.txt").write_text("# nothing\n")
     monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
 
-    def make(card: Card | None = V100, **typed: Any) -> Planned:
+    def make(card: Gpu | None = V100, **typed: Any) -> Planned:
         host = GpuHost(cards=[card], driver="550.54.15", cuda=(12, 4)) if card else GpuHost(absent="no driver")
         monkeypatch.setattr(registry, "image_backend", lambda root: SimpleNamespace(gpu_host=host))
         options: dict[str, Any] = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "seed": 1}

@@ -20,10 +20,10 @@ from harness.machine.lock import machine_to_itself
 from harness.model.backend import BackendFacts, Preparation
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, Exit, UnavailableError, UsageError
-from harness.model.gpu import Card, GpuHost, Settings
+from harness.model.gpu import Gpu, GpuHost, Settings
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Launch, Role, Status
 from harness.model.run import Stop, StopReason
-from harness.runner.rounds import Ledger
+from harness.runner.rounds import RoundLog
 from harness.session.reporting import Written
 from harness.session.running import Ended
 from harness.store.codec import dump
@@ -167,7 +167,7 @@ def test_an_interruption_is_no_look_until_the_plan_is_another_one(request_: dict
     # a pilot and two rounds of two cells and the control
     folder = session.run(session.plan(session.Request(**request_)), Ears(interrupt_after=9)).folder
     (group,) = session.read(folder).run.plan.groups
-    made = Ledger(session.read(folder).run.plan, session.read(folder).launches).rounds(group)
+    made = RoundLog(session.read(folder).run.plan, session.read(folder).launches).rounds(group)
     assert session.earlier(folder, rounds=2).run.looks == [{group.name: made}]
     assert session.earlier(folder, rounds=3).run.looks == []
     assert session.resume(folder).results.run.looks == []
@@ -237,7 +237,7 @@ def test_what_stands_in_is_said_stored_reported_and_kept(
     (harness.root / "scenarios" / "suites.toml").write_text(SUITES)
     for name in ("gone", "there"):
         (harness.root / "images" / "locks" / f"{name}-gpu.txt").write_text("# nothing\n")
-    card = Card(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30)
+    card = Gpu(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30)
     host = GpuHost([card], "550.54.15", (12, 4))
     monkeypatch.setattr(registry, "image_backend", lambda root: SimpleNamespace(gpu_host=host))
     monkeypatch.setattr(LocalBackend, "check_gpus", lambda *_: "nothing")
@@ -266,7 +266,7 @@ def test_what_comes_next_stands_in_for_what_this_machine_cannot_have(
     (harness.root / "scenarios" / "suites.toml").write_text(SUITES.replace('["there"]', '["there", "next"]'))
     for name in ("gone", "there", "next"):
         (harness.root / "images" / "locks" / f"{name}-gpu.txt").write_text("# nothing\n")
-    card = Card(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30)
+    card = Gpu(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30)
     monkeypatch.setattr(
         registry, "image_backend", lambda root: SimpleNamespace(gpu_host=GpuHost([card], "550.54.15", (12, 4)))
     )
@@ -306,7 +306,7 @@ def test_a_run_is_not_resumed_on_a_gpu_that_is_set_otherwise_and_locks_its_clock
 
     def limited(watts: float) -> None:
         settings = Settings(power_limit_watts=watts, pcie_width=16)
-        card = Card(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30, settings=settings)
+        card = Gpu(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30, settings=settings)
         host = GpuHost([card], "550.54.15", (12, 4))
         monkeypatch.setattr(registry, "image_backend", lambda root: SimpleNamespace(gpu_host=host))
 
@@ -331,7 +331,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     around: list[str] = []
 
     @contextmanager
-    def kept_open(cards: Sequence[Card]) -> Iterator[None]:
+    def kept_open(cards: Sequence[Gpu]) -> Iterator[None]:
         around.append(f"{[card.index for card in cards]} kept up")
         try:
             yield
@@ -339,7 +339,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             around.append("let go")
 
     @contextmanager
-    def locked(cards: Sequence[Card], clock: str) -> Iterator[None]:
+    def locked(cards: Sequence[Gpu], clock: str) -> Iterator[None]:
         around.append(f"{[card.index for card in cards]} locked to {clock!r}")
         try:
             yield
@@ -363,7 +363,7 @@ def test_clocks_are_locked_before_anything_is_made_and_unlocked_where_a_run_cann
     monkeypatch.setattr("harness.session.running.registry.choose", refuse)
     planned = session.plan(session.Request(**request_))
     limits = replace(planned.plan.limits, gpus=("0",))
-    card = Card(0, "GPU-0", "NVIDIA H100", (9, 0), 80 * 2**30)
+    card = Gpu(0, "GPU-0", "NVIDIA H100", (9, 0), 80 * 2**30)
     planned = replace(planned, plan=replace(planned.plan, limits=limits, lock_clocks="base"), cards=[card])
     ears = Ears()
     with pytest.raises(CannotRunHereError, match="No Docker Engine"):

@@ -24,10 +24,10 @@ from harness.backends.verification import SCRIPT, Verification, verified
 from harness.machine.doctor import surroundings
 from harness.machine.doctor.check import CheckResult, Level
 from harness.machine.lock import is_held, run_lock
-from harness.model.backend import BackendFacts, GpuWay, Held, KeptImage, Meanwhile, Preparation, Progress
+from harness.model.backend import BackendFacts, GpuWay, KeptImage, LaunchHandle, Meanwhile, Preparation, Progress
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError
-from harness.model.gpu import Card, GpuCode, GpuHost
+from harness.model.gpu import Gpu, GpuCode, GpuHost
 from harness.model.launch import Job, Limits, Outcome, Status
 from harness.model.texts import counted
 
@@ -223,7 +223,7 @@ class DockerBackend(ImageBackend):
         return self.engine.is_here and bool(info.get("CPUSet")) and info.get("NCPU") == os.cpu_count()
 
     @contextmanager
-    def hold(self, requirement: Requirement, job: Job) -> Iterator[Held]:
+    def hold(self, requirement: Requirement, job: Job) -> Iterator[LaunchHandle]:
         """One launch in a container, which is removed."""
         specification = self._specification(requirement, job)
         with gpu_refusals.refusals(job.limits.gpus), created(self.engine, specification) as container:
@@ -332,7 +332,7 @@ class DockerBackend(ImageBackend):
         asked = self.access.asked(limits.gpus)
         return gpus.given(with_code, self.access.way, asked, gpus.groups(self.engine))
 
-    def _may_compile(self, requirement: Requirement, cards: Sequence[Card]) -> bool:
+    def _may_compile(self, requirement: Requirement, cards: Sequence[Gpu]) -> bool:
         """Whether the driver may have to compile most of the release's GPU code; yes where the GPU is not known."""
         code = GpuCode.parse(requirement.environment.gpu_code)
         return not cards or any(not code.runs_on(card.capability) for card in cards)

@@ -17,7 +17,7 @@ from typing import Any
 from harness.backends.docker import cuda_probe, fatbins
 from harness.backends.docker.container import printed
 from harness.backends.docker.engine import Engine
-from harness.backends.docker.gpu_code import Held, held
+from harness.backends.docker.gpu_code import HeldCode, held
 from harness.backends.text import one_line
 from harness.files import parse_json
 from harness.model.environment import Environment
@@ -202,7 +202,7 @@ def _drifted(environment: Environment, build: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _code(read: Held) -> list[str]:
+def _code(read: HeldCode) -> list[str]:
     """What was read, in one line; none where nothing was."""
     alone = f" ({read.ptx_alone} alone in some kernels)" if read.ptx_alone else ""
     parts = [("TensorFlow", read.gpu_code + alone), ("cuDNN", read.cudnn_code), ("cuBLAS", read.cublas_code)]
@@ -210,7 +210,7 @@ def _code(read: Held) -> list[str]:
     return [f"GPU code: {', '.join(told)}"] if told else []
 
 
-def _other_code(environment: Environment, read: Held) -> list[str]:
+def _other_code(environment: Environment, read: HeldCode) -> list[str]:
     """Where the GPU code that was read is not what the catalogue says.
 
     What cuDNN holds is no mistake where the catalogue does not say; cuBLAS is not in it, and must serve what is.

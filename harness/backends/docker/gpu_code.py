@@ -20,7 +20,7 @@ _CUBLAS = re.compile(r"libcublas(Lt)?\.so")
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldCode:
     """The GPU code in an image, in the words of docker-bake.hcl; empty where nothing was found.
 
     `gpu_code` and `ptx_alone` are TensorFlow's own libraries', `cudnn_code` and `cublas_code` the machine code in these
@@ -33,13 +33,13 @@ class Held:
     cublas_code: str = ""
 
 
-def held(libraries: Mapping[str, Iterable[Code]]) -> Held:
+def held(libraries: Mapping[str, Iterable[Code]]) -> HeldCode:
     """Of the libraries of an image or of wheels, by path, what the catalogue tells."""
     named = {path: [frozenset(code) for code in modules] for path, modules in libraries.items()}
     cudnn = {path: modules for path, modules in named.items() if _of(_ALIKE, path) or _of(_MIXED, path)}
     cublas = {path: modules for path, modules in named.items() if _of(_CUBLAS, path)}
     own = [code for path, modules in named.items() if not PurePath(path).name.startswith("libcu") for code in modules]
-    return Held(*_wheel(own), _in_all(cudnn), _in_all(cublas))
+    return HeldCode(*_wheel(own), _in_all(cudnn), _in_all(cublas))
 
 
 def _of(pattern: re.Pattern[str], path: str) -> bool:

@@ -20,7 +20,7 @@ from harness.backends.text import one_line
 from harness.files import replacing
 from harness.machine.doctor.check import CheckResult
 from harness.machine.doctor.surroundings import disk_room
-from harness.model.backend import ImageState, KeptImage, Meanwhile, Preparation, Progress, Stage, Step
+from harness.model.backend import ImageState, KeptImage, Meanwhile, Preparation, PreparationStep, Progress, Stage
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 
@@ -118,9 +118,9 @@ class Images:
         check_registry()
         for each in requirements:
             name, tag = each.environment.name, recipe.tag(each)
-            progress(Step(name, f"pushing {tag}"))
+            progress(PreparationStep(name, f"pushing {tag}"))
             self._transfer("push", tag)
-            progress(Step(name, "pushed", Stage.READY))
+            progress(PreparationStep(name, "pushed", Stage.READY))
 
     def bases(self, requirements: Iterable[Requirement]) -> list[str]:
         """Return the base images of these environments' images, each once."""
@@ -183,13 +183,13 @@ class Images:
             return {}
         builder, one_at_a_time = Builder(self._root), threading.Lock()
 
-        def say(step: Step) -> None:
+        def say(step: PreparationStep) -> None:
             with one_at_a_time:
                 if not builder.is_stopped:
                     progress(step)
 
         for each in requirements:
-            say(Step(each.environment.name, "waiting", Stage.WAITING))
+            say(PreparationStep(each.environment.name, "waiting", Stage.WAITING))
         with ThreadPoolExecutor(jobs, thread_name_prefix="image") as pool:
             futures = {pool.submit(self._one, each, builder, say): each for each in requirements}
 
@@ -208,22 +208,22 @@ class Images:
         words = {each.environment.name: future.result() for future, each in futures.items()}
         return {name: each for name, each in words.items() if each}
 
-    def _one(self, requirement: Requirement, builder: Builder, say: Callable[[Step], None]) -> str:
+    def _one(self, requirement: Requirement, builder: Builder, say: Callable[[PreparationStep], None]) -> str:
         """Pull or build one image; return nothing if it is available then, otherwise the builder's last lines."""
         name, begun = requirement.environment.name, monotonic()
         if recipe.registry() and self._pull(requirement, builder, say):
-            say(Step(name, f"pulled in {monotonic() - begun:.0f} s", Stage.READY))
+            say(PreparationStep(name, f"pulled in {monotonic() - begun:.0f} s", Stage.READY))
             return ""
         check()
-        say(Step(name, f"building {recipe.tag(requirement)}"))
+        say(PreparationStep(name, f"building {recipe.tag(requirement)}"))
         with self._settings(requirement) as settings:
             target = recipe.target(requirement.environment, requirement.device)
-            words = builder.build(target, settings, lambda words: say(Step(name, words)))
+            words = builder.build(target, settings, lambda words: say(PreparationStep(name, words)))
         took = f"{monotonic() - begun:.0f} s"
         if words:
-            say(Step(name, f"failed after {took}: {words.splitlines()[0].rstrip(':')}", Stage.FAILED))
+            say(PreparationStep(name, f"failed after {took}: {words.splitlines()[0].rstrip(':')}", Stage.FAILED))
         else:
-            say(Step(name, f"built in {took}", Stage.READY))
+            say(PreparationStep(name, f"built in {took}", Stage.READY))
         return words
 
     @contextmanager
@@ -238,14 +238,14 @@ class Images:
         with wheels.selected(folder, [requirement.lock.path, self._root / "images" / "uv.txt"]) as few:
             yield settings | {"contexts.wheels": str(few)}
 
-    def _pull(self, requirement: Requirement, builder: Builder, say: Callable[[Step], None]) -> bool:
+    def _pull(self, requirement: Requirement, builder: Builder, say: Callable[[PreparationStep], None]) -> bool:
         """Pull the image from the registry; return whether it is available and up to date."""
         name, tag = requirement.environment.name, recipe.tag(requirement)
-        say(Step(name, f"pulling {tag}"))
+        say(PreparationStep(name, f"pulling {tag}"))
         try:
             self._transfer("pull", tag, lambda: builder.is_stopped)
         except CannotRunHereError as error:
-            say(Step(name, f"{one_line(error.message)}; it will be built"))
+            say(PreparationStep(name, f"{one_line(error.message)}; it will be built"))
             return False
         return not self.unprepared([requirement])
 

@@ -22,7 +22,7 @@ from harness.files import cache_dir
 from harness.machine import niceness
 from harness.machine.lock import is_held, run_lock
 from harness.machine.quota import read_quota
-from harness.model.backend import BackendFacts, GpuWay, Held, Meanwhile, Preparation, Progress
+from harness.model.backend import BackendFacts, GpuWay, LaunchHandle, Meanwhile, Preparation, Progress
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 from harness.model.launch import Job, Outcome
@@ -94,7 +94,7 @@ class LocalBackend(RegisteredBackend):
         return True
 
     @contextmanager
-    def hold(self, requirement: Requirement, job: Job) -> Iterator[Held]:
+    def hold(self, requirement: Requirement, job: Job) -> Iterator[LaunchHandle]:
         """Yield a launch in its own folder, which is removed afterwards."""
         python = self._python(requirement)
         self.environments.check(requirement)

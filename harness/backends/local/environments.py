@@ -15,7 +15,7 @@ from harness.machine.guarded import guarded
 from harness.machine.interpreters import find_python
 from harness.machine.lock import exclusive
 from harness.machine.uv import environ, last_words
-from harness.model.backend import Progress, Stage, Step
+from harness.model.backend import PreparationStep, Progress, Stage
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError
 
@@ -76,18 +76,18 @@ class Environments:
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             lock, busy = folder.with_name(f".{folder.name}.lock"), f"The lock of {folder.name} is taken."
-            with exclusive(lock, busy, waiting=lambda words: progress(Step(name, words))):
+            with exclusive(lock, busy, waiting=lambda words: progress(PreparationStep(name, words))):
                 if self.is_ready(requirement):
-                    progress(Step(name, "installed by another process", Stage.READY))
+                    progress(PreparationStep(name, "installed by another process", Stage.READY))
                     return
                 # an environment knows its own path, so it is made in place
                 if folder.exists():
                     shutil.rmtree(folder)
-                progress(Step(name, f"installing {requirement.environment.title} on Python {python}"))
+                progress(PreparationStep(name, f"installing {requirement.environment.title} on Python {python}"))
                 self._install(python, requirement, folder)
                 made = {"lock": requirement.lock.sha256, "python": str(python), "state": _state(folder)}
                 write_atomically(folder / _MARKER, json.dumps(made))
-                progress(Step(name, "installed", Stage.READY))
+                progress(PreparationStep(name, "installed", Stage.READY))
         except OSError as error:
             raise CannotRunHereError(
                 f"The folder {folder} cannot be written: {error.strerror}.", "HARNESS_CACHE_DIR names another."

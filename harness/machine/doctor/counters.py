@@ -24,7 +24,7 @@ _PAGE = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CpuPlace:
     """The CPUs to check, the CPUs that this process may use, and the root of the system's files."""
 
     cpus: tuple[int, ...]
@@ -80,7 +80,7 @@ class Counters:
 class Period:
     """The period of a check: the counters at its start and end, and the load average before it."""
 
-    place: Place
+    place: CpuPlace
     before: Counters
     after: Counters
     load: float | None
@@ -102,7 +102,7 @@ class Period:
         )
 
 
-def read_counters(place: Place, now: float, own: float) -> Counters:
+def read_counters(place: CpuPlace, now: float, own: float) -> Counters:
     """Read all counters at the time `now`. `own` are the CPU seconds of this process."""
     return Counters(
         now, own, read_ticks(place.root), read_processes(), read_throttles(place.root, place.cpus), read_memory()

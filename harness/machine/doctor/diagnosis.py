@@ -8,7 +8,7 @@ from harness.machine.cpus import describe, running_on
 from harness.machine.doctor import clock, counters, system
 from harness.machine.doctor.check import CheckResult, Level, short
 from harness.machine.doctor.clock import BLOCK_SECONDS, Clock, Gaps, Noise, Timer, Work
-from harness.machine.doctor.counters import Period, Place
+from harness.machine.doctor.counters import CpuPlace, Period
 from harness.model.defaults import MARGIN
 
 #: The share of the time for blocks of work. The rest is for interruptions.
@@ -64,7 +64,7 @@ class Diagnosis:
 
 
 def listen(
-    place: Place,
+    place: CpuPlace,
     seconds: float,
     say: Callable[[str], None],
     *,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, checked, gibibytes
-from harness.model.gpu import Card, GpuHost, shown
+from harness.model.gpu import Gpu, GpuHost, shown
 from harness.model.texts import counted
 
 #: An older Docker limits neither CPUs nor memory on kernels with control groups of version 2 only.
@@ -117,7 +117,7 @@ def gpu_access(
     )
 
 
-def gpu(card: Card) -> CheckResult:
+def gpu(card: Gpu) -> CheckResult:
     """Check one GPU: its model, and other processes that compute on it."""
     value = f"{card.name}, compute capability {shown(card.capability)}, {gibibytes(card.memory_bytes)}"
     advice, command = [], f"sudo nvidia-smi -i {card.index} -mig 0"
@@ -159,20 +159,20 @@ def gpus_asked(error: str, advice: str) -> CheckResult:
     return checked("GPUs asked for", Level.BAD, error, {"error": error}, advice=advice)
 
 
-def gpu_settings(card: Card) -> list[CheckResult]:
+def gpu_settings(card: Gpu) -> list[CheckResult]:
     """Check a GPU's settings. Return one result for each setting that affects measurements."""
     return [found for check in _SETTINGS if (found := check(card)) is not None]
 
 
 def _setting(
-    card: Card, name: str, value: str, advice: str, *, command: str = "", level: Level = Level.WARN
+    card: Gpu, name: str, value: str, advice: str, *, command: str = "", level: Level = Level.WARN
 ) -> CheckResult:
     """Return a result. The advice ends with a colon if a command follows."""
     facts = {"index": card.index, **card.settings.told()}
     return checked(f"GPU {card.index} {name}", level, value, facts, advice=advice, command=command)
 
 
-def _compute_mode(card: Card) -> CheckResult | None:
+def _compute_mode(card: Gpu) -> CheckResult | None:
     default = f"sudo nvidia-smi -i {card.index} -c DEFAULT"
     match card.settings.compute_mode:
         case "prohibited":
@@ -187,7 +187,7 @@ def _compute_mode(card: Card) -> CheckResult | None:
     return None
 
 
-def _persistence(card: Card) -> CheckResult | None:
+def _persistence(card: Gpu) -> CheckResult | None:
     if card.settings.persistence is not False:
         return None
     return _setting(
@@ -200,7 +200,7 @@ def _persistence(card: Card) -> CheckResult | None:
     )
 
 
-def _clocks(card: Card) -> CheckResult | None:
+def _clocks(card: Gpu) -> CheckResult | None:
     # the clocks of Pascal, of older GPUs and of MIG instances can't be locked
     if card.capability < VOLTA or card.is_partitioned:
         return None
@@ -215,7 +215,7 @@ def _clocks(card: Card) -> CheckResult | None:
     )
 
 
-def _power_limit(card: Card) -> CheckResult | None:
+def _power_limit(card: Gpu) -> CheckResult | None:
     limit, usual = card.settings.power_limit_watts, card.settings.power_limit_default_watts
     if limit is None or usual is None or limit >= usual:
         return None
@@ -228,7 +228,7 @@ def _power_limit(card: Card) -> CheckResult | None:
     )
 
 
-def _ecc(card: Card) -> CheckResult | None:
+def _ecc(card: Gpu) -> CheckResult | None:
     now, later = card.settings.ecc, card.settings.ecc_pending
     if now is None or later is None or now is later:
         return None
@@ -242,7 +242,7 @@ def _ecc(card: Card) -> CheckResult | None:
     )
 
 
-def _link(card: Card) -> CheckResult | None:
+def _link(card: Gpu) -> CheckResult | None:
     set_so = card.settings
     narrow = set_so.pcie_width and set_so.pcie_width_most and set_so.pcie_width < set_so.pcie_width_most
     slow = (
@@ -264,7 +264,7 @@ def _link(card: Card) -> CheckResult | None:
     )
 
 
-def _display(card: Card) -> CheckResult | None:
+def _display(card: Gpu) -> CheckResult | None:
     if not card.settings.display:
         return None
     return _setting(
@@ -277,7 +277,7 @@ def _display(card: Card) -> CheckResult | None:
     )
 
 
-def _virtual(card: Card) -> CheckResult | None:
+def _virtual(card: Gpu) -> CheckResult | None:
     if card.settings.virtualization != "vGPU":
         return None
     advice = "It is a share of a GPU, and what other machines do with theirs cannot be seen. Measure on a whole GPU."
@@ -285,7 +285,7 @@ def _virtual(card: Card) -> CheckResult | None:
 
 
 #: In the order of the output.
-_SETTINGS: Sequence[Callable[[Card], CheckResult | None]] = (
+_SETTINGS: Sequence[Callable[[Gpu], CheckResult | None]] = (
     _compute_mode,
     _persistence,
     _clocks,

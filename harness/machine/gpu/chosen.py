@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.machine.gpu.watch import EVERY, Watch
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.gpu import ALL, FIRST, Card, GpuHost, shown
+from harness.model.gpu import ALL, FIRST, Gpu, GpuHost, shown
 
 _NAME = re.compile(r"\d+(:\d+)?|(GPU|MIG)-[0-9a-fA-F][0-9a-fA-F-]*")
 _INSTANCE = re.compile(r"\d+:\d+|MIG-.*")
@@ -58,7 +58,7 @@ def meant(names: Sequence[str], host: GpuHost, *, typed: bool) -> tuple[str, ...
     return (ALL,)
 
 
-def cards(names: Sequence[str], host: GpuHost) -> list[Card]:
+def cards(names: Sequence[str], host: GpuHost) -> list[Gpu]:
     """Return the requested GPUs, if the machine's GPUs are known. A MIG instance selects its GPU.
 
     Raises CannotRunHereError for a missing GPU, and for a divided GPU, because a launch gets only an instance.
@@ -91,21 +91,21 @@ def cards(names: Sequence[str], host: GpuHost) -> list[Card]:
     return host.chosen(names)
 
 
-def _parts(card: Card) -> str:
+def _parts(card: Gpu) -> str:
     """Format the instances of a divided GPU, with the names for `--gpus`."""
     return ", ".join(f"{each.index} {each.profile} ({each.uuid})" for each in card.instances)
 
 
-def _divided(card: Card) -> str:
+def _divided(card: Gpu) -> str:
     return f", divided into {_parts(card) or 'instances'}" if card.is_partitioned else ""
 
 
-def watch(chosen: Sequence[Card]) -> Callable[[], Watch] | None:
+def watch(chosen: Sequence[Gpu]) -> Callable[[], Watch] | None:
     """Return the monitor for the GPUs of each launch, or None. Then `facts` has the reason."""
     return partial(Watch, chosen) if chosen else None
 
 
-def facts(chosen: Sequence[Card], host: GpuHost, clock: str = "") -> dict[str, Any]:
+def facts(chosen: Sequence[Gpu], host: GpuHost, clock: str = "") -> dict[str, Any]:
     """Return the facts about the launches' GPUs for run.json's `host`, or the reason why they are unknown.
 
     No fact identifies a single GPU. `clock` is the locked clock of the run.
@@ -116,7 +116,7 @@ def facts(chosen: Sequence[Card], host: GpuHost, clock: str = "") -> dict[str, A
     return {"gpu_telemetry": telemetry, "gpus": [_facts(card, host.driver, clock) for card in chosen]}
 
 
-def _facts(card: Card, driver: str, clock: str) -> dict[str, Any]:
+def _facts(card: Gpu, driver: str, clock: str) -> dict[str, Any]:
     return {
         "index": card.index,
         "name": card.name,
@@ -131,7 +131,7 @@ def _facts(card: Card, driver: str, clock: str) -> dict[str, Any]:
     }
 
 
-def lines(chosen: Sequence[Card], host: GpuHost) -> list[str]:
+def lines(chosen: Sequence[Gpu], host: GpuHost) -> list[str]:
     """Return the lines of --dry-run about the launches' GPUs."""
     if host.absent:
         return [f"GPU: not known ({host.absent}), so that nothing is judged by it"]
@@ -140,7 +140,7 @@ def lines(chosen: Sequence[Card], host: GpuHost) -> list[str]:
     return [*told, *(["Containers get all of these GPUs, and TensorFlow takes the first."] if together else [])]
 
 
-def shared(chosen: Sequence[Card]) -> list[str]:
+def shared(chosen: Sequence[Gpu]) -> list[str]:
     """Return a sentence for each process that computes on the launches' GPUs before the run starts."""
     said = []
     for card in chosen:

@@ -14,10 +14,10 @@ from typing import Any
 
 from harness.files import parse_json
 from harness.machine import sysfs
-from harness.machine.gpu.host import AbsentError, asked, opened
+from harness.machine.gpu.host import LibraryUnavailableError, asked, opened
 from harness.machine.lock import lock_file
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.gpu import BASE_CLOCK, Card
+from harness.model.gpu import BASE_CLOCK, Gpu
 
 #: An id that changes at every start of the machine. After a start, no clock is locked.
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -30,7 +30,7 @@ def mark() -> Path:
 
 
 @contextlib.contextmanager
-def locked(cards: Sequence[Card], clock: str, library: Any = None) -> Iterator[None]:
+def locked(cards: Sequence[Gpu], clock: str, library: Any = None) -> Iterator[None]:
     """Lock the GPUs' processor clocks during the block: to `clock` MHz, or to their base clock (BASE_CLOCK).
 
     Without a clock, nothing is locked. In both cases, clocks that a killed run left locked are unlocked first. The
@@ -108,7 +108,7 @@ def _write(uuids: Sequence[str]) -> None:
         ) from None
 
 
-def _lock(cards: Sequence[Card], clock: str, library: Any) -> None:
+def _lock(cards: Sequence[Gpu], clock: str, library: Any) -> None:
     with _driver(library, "lock") as nvml:
         handles = [(card, _handle(nvml, card)) for card in cards]
         for card, handle in handles:
@@ -131,19 +131,19 @@ def _driver(library: Any, verb: str) -> Iterator[Any]:
     with contextlib.ExitStack() as stack:
         try:
             nvml = stack.enter_context(opened(library))
-        except AbsentError as error:
+        except LibraryUnavailableError as error:
             raise CannotRunHereError(f"The clocks of the GPUs cannot be {verb}ed: {error}.") from None
         yield nvml
 
 
-def _handle(nvml: Any, card: Card) -> Any:
+def _handle(nvml: Any, card: Gpu) -> Any:
     handle = asked(nvml, nvml.nvmlDeviceGetHandleByUUID, card.uuid)
     if handle is None:
         raise CannotRunHereError(f"--lock-clocks: the driver does not find GPU {card.index} ({card.name}) any more.")
     return handle
 
 
-def _check(nvml: Any, card: Card, handle: Any, clock: str) -> None:
+def _check(nvml: Any, card: Gpu, handle: Any, clock: str) -> None:
     """Raise UsageError for a clock that the GPU doesn't support, and CannotRunHereError for a divided GPU."""
     if card.is_partitioned:
         raise CannotRunHereError(
@@ -159,7 +159,7 @@ def _check(nvml: Any, card: Card, handle: Any, clock: str) -> None:
         )
 
 
-def _range(nvml: Any, card: Card, handle: Any) -> tuple[int, int]:
+def _range(nvml: Any, card: Gpu, handle: Any) -> tuple[int, int]:
     """Return the lowest and the highest processor clock in MHz, or 0 if it isn't known."""
     # at the fastest memory clock, which is the first
     memory = asked(nvml, nvml.nvmlDeviceGetSupportedMemoryClocks, handle) or []
@@ -167,7 +167,7 @@ def _range(nvml: Any, card: Card, handle: Any) -> tuple[int, int]:
     return min(clocks, default=0), max(clocks, default=card.settings.sm_clock_most_mhz or 0)
 
 
-def _refused(nvml: Any, card: Card, clock: str, error: Exception) -> Exception:
+def _refused(nvml: Any, card: Gpu, clock: str, error: Exception) -> Exception:
     which, code = f"GPU {card.index} ({card.name})", getattr(error, "value", None)
     pair = "tdp,tdp" if clock == BASE_CLOCK else f"{clock},{clock}"
     if code == nvml.NVML_ERROR_NO_PERMISSION:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.machine.sysfs import printable
-from harness.model.gpu import Card, GpuHost, Instance, Process, Settings, pci_address
+from harness.model.gpu import Gpu, GpuHost, GpuProcess, Instance, Settings, pci_address
 
 
-class AbsentError(Exception):
+class LibraryUnavailableError(Exception):
     """Error for an unusable library. The message is a clause."""
 
 
@@ -26,7 +26,7 @@ def opened(library: Any = None) -> Iterator[Any]:
     try:
         library.nvmlInit()
     except library.NVMLError as error:
-        raise AbsentError(_why(library, error)) from None
+        raise LibraryUnavailableError(_why(library, error)) from None
     try:
         yield library
     finally:
@@ -35,7 +35,7 @@ def opened(library: Any = None) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def kept_open(cards: Sequence[Card], library: Any = None) -> Iterator[None]:
+def kept_open(cards: Sequence[Gpu], library: Any = None) -> Iterator[None]:
     """Keep the driver of these GPUs loaded during the block, so that opening the library is fast.
 
     Without persistence mode, an unused driver unloads. Loading it takes 1 to 3 s, and locked clocks are lost. Without
@@ -43,7 +43,7 @@ def kept_open(cards: Sequence[Card], library: Any = None) -> Iterator[None]:
     """
     with contextlib.ExitStack() as stack:
         if cards:
-            with contextlib.suppress(AbsentError):
+            with contextlib.suppress(LibraryUnavailableError):
                 nvml = stack.enter_context(opened(library))
                 for card in cards:  # the driver attaches a GPU when it is first asked for
                     asked(nvml, nvml.nvmlDeviceGetHandleByIndex, card.index)
@@ -99,7 +99,7 @@ def read(library: Any = None) -> GpuHost:
             if not cards:
                 return GpuHost(absent=f"the NVIDIA driver {driver} {'cannot use its GPU' if count else 'sees no GPU'}")
             return GpuHost(cards=cards, driver=driver, cuda=_cuda(nvml))
-    except AbsentError as error:
+    except LibraryUnavailableError as error:
         return GpuHost(absent=str(error))
 
 
@@ -109,7 +109,7 @@ def _cuda(nvml: Any) -> tuple[int, int] | None:
     return None if number is None else (number // 1000, number % 1000 // 10)
 
 
-def _card(nvml: Any, index: int) -> Card | None:
+def _card(nvml: Any, index: int) -> Gpu | None:
     """Return one GPU, or None if the driver lost it or doesn't report its compute capability."""
     handle = asked(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
     if handle is None:
@@ -119,7 +119,7 @@ def _card(nvml: Any, index: int) -> Card | None:
         return None
     mig = asked(nvml, nvml.nvmlDeviceGetMigMode, handle)
     pci = asked(nvml, nvml.nvmlDeviceGetPciInfo, handle)
-    return Card(
+    return Gpu(
         index=index,
         uuid=str(asked(nvml, nvml.nvmlDeviceGetUUID, handle) or ""),
         name=str(asked(nvml, nvml.nvmlDeviceGetName, handle) or "GPU"),
@@ -199,7 +199,7 @@ def _watts(milliwatts: int | None) -> float | None:
     return None if milliwatts is None else milliwatts / 1000
 
 
-def _process(nvml: Any, process: Any) -> Process:
+def _process(nvml: Any, process: Any) -> GpuProcess:
     # the path and the arguments are private
     name = str(asked(nvml, nvml.nvmlSystemGetProcessName, process.pid) or "").split(" ")[0].rsplit("/", 1)[-1]
-    return Process(pid=process.pid, name=printable(name), memory_bytes=process.usedGpuMemory)
+    return GpuProcess(pid=process.pid, name=printable(name), memory_bytes=process.usedGpuMemory)

@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Self
 
-from harness.machine.gpu.host import AbsentError, is_loss, opened, processes
-from harness.model.gpu import Card
+from harness.machine.gpu.host import LibraryUnavailableError, is_loss, opened, processes
+from harness.model.gpu import Gpu
 
 #: Seconds between two readings. NVML itself averages the utilization over 1/6 s to 1 s.
 EVERY = 0.1
@@ -226,7 +226,7 @@ class Watch:
     If a GPU doesn't report a value, its number is missing. If a GPU is lost, all numbers of the launch are missing.
     """
 
-    cards: Sequence[Card]
+    cards: Sequence[Gpu]
     library: Any = None
     every: float = EVERY
     clock: Callable[[], float] = time.time
@@ -246,7 +246,7 @@ class Watch:
     def __enter__(self) -> Self:
         try:
             nvml = self._stack.enter_context(opened(self.library))
-        except AbsentError:
+        except LibraryUnavailableError:
             return self
         for card in self.cards:
             try:

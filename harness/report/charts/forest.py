@@ -53,7 +53,7 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
-class Forest:
+class ForestPlot:
     """The ratios of a chart, at least one, in order, with unique names; `margin` is a share, 0.03 for 3 %.
 
     `control` is the ratio of the A/A control, if it has an interval and is shown.
@@ -99,7 +99,7 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
     if not same:
         return
     rows = _farthest([Ratio(line.name, line.compared.ratio, line.verdict) for line in same])
-    chart = Forest(rows, results.run.plan.margin, twins)
+    chart = ForestPlot(rows, results.run.plan.margin, twins)
     dotted = (
         f" Dotted lines: two identical cells (the A/A control), {format.between(twins.interval)}×." if twins else ""
     )
@@ -130,7 +130,7 @@ def effects(results: Results, made: Attribution) -> Iterator[Picture]:
     device = made.device.value if table.several_devices else ""
     on = f" on {device}" if device else ""
     told = [Ratio(names.effect(scenario, each), each.estimate, each.verdict or NO_VERDICT) for each in made.told]
-    chart = Forest(_farthest(told), results.run.plan.margin)
+    chart = ForestPlot(_farthest(told), results.run.plan.margin)
     joined = "Two changes joined by ×: their additional factor, 1 where the two factors simply multiply."
     words = layout.words(
         f"{scenario.title}: what explains the differences{on}",
@@ -156,7 +156,7 @@ def _farthest(rows: Sequence[Ratio]) -> list[Ratio]:
     ]
 
 
-def _layers(chart: Forest, title: Sequence[str]) -> list[Specification]:
+def _layers(chart: ForestPlot, title: Sequence[str]) -> list[Specification]:
     shown, rows = chart.shown, chart.rows
     x = layout.ratios(shown, title, layout.NARROW)
     y = layout.rows([row.name for row in rows])

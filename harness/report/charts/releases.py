@@ -39,7 +39,7 @@ POINT: Specification = {"size": 50, "strokeWidth": 1.5, "opacity": 1}
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ReleasePoint:
     """How many times as long an environment takes as the baseline; `line` is None of the baseline itself."""
 
     environment: str
@@ -56,12 +56,12 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ReleaseChange:
     """From one environment of a line to the next, whose intervals have nothing in common."""
 
     series: str
-    before: Point
-    after: Point
+    before: ReleasePoint
+    after: ReleasePoint
 
     @property
     def factor(self) -> float:
@@ -79,12 +79,12 @@ class Lines:
     `order` has their environments by release.
     """
 
-    curves: Mapping[str, Sequence[Point]]
+    curves: Mapping[str, Sequence[ReleasePoint]]
     order: Sequence[str]
     margin: float
 
     @property
-    def points(self) -> list[Point]:
+    def points(self) -> list[ReleasePoint]:
         """The points of all lines, without the baseline."""
         return [point for points in self.curves.values() for point in points if point.line]
 
@@ -98,11 +98,11 @@ class Lines:
         return replace(shown, high=max(shown.high, above))
 
     @property
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[ReleaseChange]:
         """Those between neighbours whose bars do not touch."""
         several = len(self.curves) > 1
         return [
-            Change(name if several else "", before, after)
+            ReleaseChange(name if several else "", before, after)
             for name, points in self.curves.items()
             for before, after in pairwise(points)
             if _are_apart(before.takes, after.takes)
@@ -147,7 +147,7 @@ def pictures(results: Results, table: ScenarioTable, compared: Sequence[Comparis
     yield layout.picture(name, words, _layers(chart, words.axis), HEIGHT)
 
 
-def _curves(series: Mapping[str, Sequence[Point]]) -> dict[str, Sequence[Point]]:
+def _curves(series: Mapping[str, Sequence[ReleasePoint]]) -> dict[str, Sequence[ReleasePoint]]:
     """The lines that are drawn, each by its name in the picture."""
     kept = layout.farthest(
         list(series), lambda name: max(abs(math.log(each.takes.value)) for each in series[name]), CURVES
@@ -155,13 +155,15 @@ def _curves(series: Mapping[str, Sequence[Point]]) -> dict[str, Sequence[Point]]
     return dict(zip(layout.distinct(kept, layout.SERIES_CHARACTERS), map(series.__getitem__, kept), strict=True))
 
 
-def _series(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> dict[str, Sequence[Point]]:
+def _series(
+    results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]
+) -> dict[str, Sequence[ReleasePoint]]:
     """The points of each line, in order of the releases; a line without enough releases is left out."""
     if table.quantity == GROWTH:
         return {}
     order, base = _order(results), results.run.reference
     release = {each.name: each.release for each in results.run.environments}
-    found: dict[str, dict[str, Point]] = {}
+    found: dict[str, dict[str, ReleasePoint]] = {}
     for line in compared:
         one, other = line.compared.cell, line.compared.other
         if line.entry.along != ENVIRONMENT or other.environment != base or one.environment not in order:
@@ -171,11 +173,11 @@ def _series(results: Results, table: ScenarioTable, compared: Sequence[Compariso
         shared = {axis: one.axes[axis] for axis in table.column_axes if one.axes[axis] == other.axes[axis]}
         way = line.entry.name if line.entry.pick else " ".join(names.labels(table.scenario, shared))
         points = found.setdefault(", ".join(filter(None, [line.place, way])), {})
-        points[one.environment] = Point(one.environment, line.compared.ratio, line)
-    lines: dict[str, Sequence[Point]] = {}
+        points[one.environment] = ReleasePoint(one.environment, line.compared.ratio, line)
+    lines: dict[str, Sequence[ReleasePoint]] = {}
     for name, points in found.items():
         if len({release[each] for each in (base, *points)}) >= RELEASES:
-            known = {base: Point(base, Estimate(1.0, 1)), **points}
+            known = {base: ReleasePoint(base, Estimate(1.0, 1)), **points}
             lines[name] = [known[each] for each in order if each in known]
     return lines
 

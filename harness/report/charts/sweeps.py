@@ -10,7 +10,7 @@ from harness.analysis.columns import Side
 from harness.analysis.crossings import finer
 from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
-from harness.analysis.sweeps import MeasuredSweep, Point
+from harness.analysis.sweeps import MeasuredSweep, SweepPoint
 from harness.analysis.tables import ScenarioTable
 from harness.model.defaults import LEVEL
 from harness.model.texts import counted
@@ -49,14 +49,14 @@ class CrossingMark:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class SweepPanel:
     """Curves of one place of the sweep and of one environment, unless these are the curves.
 
     `curves` are the points of each, by increasing size, by a name that is the same in all panels.
     """
 
     name: str
-    curves: Mapping[str, Sequence[Point]]
+    curves: Mapping[str, Sequence[SweepPoint]]
     marks: Sequence[CrossingMark]
 
 
@@ -73,7 +73,7 @@ def _picture(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) ->
     called = layout.called((name for panel in made for name in panel.curves), layout.SERIES_CHARACTERS)
     kept = dict(list(called.items())[:CURVES])
     panels = [
-        Panel(title, {kept[name]: points for name, points in panel.curves.items() if name in kept}, panel.marks)
+        SweepPanel(title, {kept[name]: points for name, points in panel.curves.items() if name in kept}, panel.marks)
         for title, panel in zip(layout.distinct([panel.name for panel in made[:PANELS]]), made, strict=False)
     ]
     estimates = [point.estimate for panel in panels for points in panel.curves.values() for point in points]
@@ -117,14 +117,14 @@ def _picture(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) ->
     return Picture(name, words, layout.specification(words, concat=drawn, columns=COLUMNS, resolve=shared))
 
 
-def _panels(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[Panel]:
+def _panels(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[SweepPanel]:
     """Return the panels of a sweep: one per environment if curves differ in another axis, and otherwise one."""
     apart = len({names.values(table, curve.side) for curve in sweep.curves}) > 1
     environments = list(dict.fromkeys(curve.side.environment for curve in sweep.curves))
     for environment in environments if apart else [""]:
         members = [curve for curve in sweep.curves if environment in ("", curve.side.environment)]
         points = {_series(table, curve.side, apart=apart): curve.points for curve in members}
-        yield Panel(
+        yield SweepPanel(
             name=", ".join(filter(None, [names.sweep_place(table, sweep), environment])),
             curves=points,
             marks=list(_marks(table, sweep, environment, points, apart=apart)),
@@ -136,7 +136,12 @@ def _series(table: ScenarioTable, side: Side, *, apart: bool) -> str:
 
 
 def _marks(
-    table: ScenarioTable, sweep: MeasuredSweep, environment: str, points: Mapping[str, Sequence[Point]], *, apart: bool
+    table: ScenarioTable,
+    sweep: MeasuredSweep,
+    environment: str,
+    points: Mapping[str, Sequence[SweepPoint]],
+    *,
+    apart: bool,
 ) -> Iterator[CrossingMark]:
     """The crossings of two curves of one panel."""
     for race in sweep.races:
@@ -151,12 +156,12 @@ def _marks(
             yield CrossingMark(crossing.at, seconds, crossing.interval, format.size(crossing.at, sweep))
 
 
-def _height(at: float, points: Sequence[Point]) -> float:
+def _height(at: float, points: Sequence[SweepPoint]) -> float:
     """Return the time at a size, on the straight line between the curve's points."""
     return float(np.interp(at, [point.size for point in points], [point.estimate.value for point in points]))
 
 
-def _drawn(points: Sequence[Point]) -> Iterator[tuple[float, float]]:
+def _drawn(points: Sequence[SweepPoint]) -> Iterator[tuple[float, float]]:
     """Return the times at the curve's sizes and between them, because such lines are bent on logarithmic axes."""
     sizes = [point.size for point in points]
     for at in finer(sizes, STEPS) if len(sizes) > 1 else sizes:
@@ -183,7 +188,7 @@ def _sizes(swept: Sequence[MeasuredSweep]) -> Specification:
 
 
 def _layers(
-    panel: Panel,
+    panel: SweepPanel,
     at: Callable[[str], Specification],
     looks: Mapping[str, Specification],
     shown: Interval,

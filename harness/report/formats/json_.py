@@ -32,7 +32,7 @@ SCHEMA = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Description:
     """An answer of the report: its sentence, and what it rests on, the lowest ratio first.
 
     `comparison` is the name that the scenario's header gives it, `along` the axis (or `environment`) that differs, `of`
@@ -94,7 +94,7 @@ class Accounted:
 
 
 @dataclass(frozen=True, slots=True)
-class Hidden:
+class UnrequestedDifference:
     """A setting of TensorFlow's that differs between compared cells though nobody asked for it."""
 
     text: str
@@ -129,7 +129,7 @@ class Document:
     schema: int
     run: Run
     control: Control | None
-    answers: Sequence[Told]
+    answers: Sequence[Description]
     cells: Sequence[CellResult]
     comparisons: Sequence[ComparisonFacts]
     attributions: Sequence[Accounted]
@@ -138,7 +138,7 @@ class Document:
     missing: Sequence[Missing]
     disturbance: Disturbance
     turns: Turns | None
-    settings: Sequence[Hidden] = ()
+    settings: Sequence[UnrequestedDifference] = ()
     quantities: Sequence[Quantified] = ()
     claims: Sequence[Claimed] = ()
     machines: Sequence[OnMachine] = ()
@@ -177,7 +177,7 @@ def build(results: Results) -> Document:
         missing=results.missing,
         disturbance=results.disturbance,
         turns=results.turns,
-        settings=[Hidden(settings.sentence(each), each) for each in results.settings],
+        settings=[UnrequestedDifference(settings.sentence(each), each) for each in results.settings],
         quantities=[
             Quantified(cell_name(cell), table.quantity, value.estimate)
             for table in results.all_tables
@@ -198,8 +198,8 @@ def build(results: Results) -> Document:
     )
 
 
-def _told(results: Results, each: Answer) -> Told:
-    return Told(
+def _told(results: Results, each: Answer) -> Description:
+    return Description(
         text=answer.sentence(results.run, each),
         scenario=each.table.scenario.name,
         comparison=each.comparison.name,

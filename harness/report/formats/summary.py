@@ -9,7 +9,7 @@ from harness.model.defaults import LEVEL
 from harness.model.scenario import STEP
 from harness.model.texts import counted
 from harness.report import format, markdown
-from harness.report.blocks import Block, Code, Column, Entry, Items, Section, Strong, Text, Words, tabulate
+from harness.report.blocks import Block, Bold, Code, Column, Entry, Items, Section, Text, Words, tabulate
 from harness.report.comparisons import ComparisonLine, lines, too_few_rounds
 from harness.report.sections import answer, missing, statements
 from harness.report.sections.scenarios import verdict_counts
@@ -80,7 +80,7 @@ def _urgency(line: ComparisonLine) -> tuple[int, float]:
 
 def _absent(results: Results) -> Iterator[Block]:
     items: list[Words] = [
-        [Strong(each.status.value), f", {missing.cells(results, each)}: {missing.reason(each)}"]
+        [Bold(each.status.value), f", {missing.cells(results, each)}: {missing.reason(each)}"]
         for each in results.missing[:ABSENCES]
     ]
     more = len(results.missing) - ABSENCES

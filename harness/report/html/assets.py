@@ -41,7 +41,7 @@ _ENDS = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class PageScript:
     """A script for a page."""
 
     text: str
@@ -57,12 +57,12 @@ class Assets:
     """All that the page is made of beside its text: `first` in its head, `vega` and then `last` at its end."""
 
     style: str
-    first: Script
-    vega: Script
-    last: Script
+    first: PageScript
+    vega: PageScript
+    last: PageScript
 
     @property
-    def scripts(self) -> Sequence[Script]:
+    def scripts(self) -> Sequence[PageScript]:
         """Every script of the page."""
         return [self.first, self.vega, self.last]
 
@@ -77,12 +77,12 @@ def style(names: Sequence[str]) -> str:
     return "\n".join((FOLDER / "html" / name).read_text(encoding="utf-8") for name in names)
 
 
-def script(names: Sequence[str]) -> Script:
+def script(names: Sequence[str]) -> PageScript:
     """Return scripts of templates/html as one, with their own scope, because a page's globals are shared."""
-    return Script(_harmless(f'(() => {{\n"use strict";\n{style(names)}}})();\n'))
+    return PageScript(_harmless(f'(() => {{\n"use strict";\n{style(names)}}})();\n'))
 
 
-def policy(scripts: Sequence[Script]) -> str:
+def policy(scripts: Sequence[PageScript]) -> str:
     """A page's content security policy: its own scripts run and no others, and nothing is fetched from anywhere."""
     sources = " ".join(script.source for script in scripts)
     return (
@@ -92,7 +92,7 @@ def policy(scripts: Sequence[Script]) -> str:
 
 
 @functools.cache
-def vega(cache: Path | None = None) -> Script:
+def vega(cache: Path | None = None) -> PageScript:
     """Return Vega, Vega-Lite and vega-embed as one script; it sets `vegaEmbed`.
 
     Bundling takes one or two seconds, so the script is saved in the folder `cache`, if that is writable.
@@ -100,15 +100,15 @@ def vega(cache: Path | None = None) -> Script:
     kept = cache / f"vega-{version('vl-convert-python')}.js" if cache else None
     if kept:
         with suppress(OSError):
-            return Script(kept.read_text(encoding="utf-8"))
+            return PageScript(kept.read_text(encoding="utf-8"))
     try:
         made = _harmless(drawer().scripts())
     except DrawingError:  # then there are no charts either
-        return Script("window.vegaEmbed = () => Promise.resolve();")
+        return PageScript("window.vegaEmbed = () => Promise.resolve();")
     if kept:
         with suppress(OSError):
             write_atomically(kept, made)
-    return Script(made)
+    return PageScript(made)
 
 
 def _harmless(text: str) -> str:

@@ -9,7 +9,7 @@ from harness.model.run import Run
 from harness.model.scenario import Cell
 from harness.model.texts import counted
 from harness.report import blocks, escape
-from harness.report.blocks import Block, Link, Section, Strong, Table, Where, Words
+from harness.report.blocks import Block, Bold, Link, Section, Table, Where, Words
 from harness.report.comparisons import NO_VERDICT, is_settled
 from harness.report.html import data
 from harness.report.html.assets import PLAIN_STYLES, assets, policy, style
@@ -112,9 +112,9 @@ def _words(words: Words) -> str:
     return _text(words) if isinstance(words, str) else "".join(map(_span, words))
 
 
-def _span(span: str | Strong | Link) -> str:
+def _span(span: str | Bold | Link) -> str:
     match span:
-        case Strong():
+        case Bold():
             return f"<strong>{_text(span.text)}</strong>"
         case Link():
             target = escape.web_address(span.address)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from harness.analysis.answers import Answer, Finding
-from harness.analysis.claims import Outcome
-from harness.analysis.comparisons import Settling
+from harness.analysis.claims import ClaimOutcome
+from harness.analysis.comparisons import RoundsNeeded
 from harness.analysis.cover import Box, cover
 from harness.analysis.lookup import Lookup
 from harness.analysis.quantities import PIECE, is_time
@@ -21,7 +21,7 @@ from harness.model.run import RULES, Run, StopReason, stood_in
 from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PRINTED, STEP, TRACES, Cell
 from harness.model.texts import counted
 from harness.report import format, names
-from harness.report.blocks import EVERYWHERE, FILES, REPORT, Alert, Block, Code, Items, Section, Strong, Text
+from harness.report.blocks import EVERYWHERE, FILES, REPORT, Alert, Block, Bold, Code, Items, Section, Text
 from harness.report.comparisons import NO_VERDICT, ComparisonLine, is_settled, lines, tally, why_withheld
 from harness.report.sections import (
     attribution,
@@ -67,7 +67,7 @@ def first_screen(results: Results, *, table: bool = True) -> list[Block]:
     """
     return [
         *claims.head(results),
-        *(Text([Strong(each)], where=EVERYWHERE) for each in _answers(results)[:1]),
+        *(Text([Bold(each)], where=EVERYWHERE) for each in _answers(results)[:1]),
         *(_table(results) if table else ()),
         *(Text(each, where=EVERYWHERE) for each in machines.sentences(results)),
         *(Text(each, where=FILES) for each in attribution.causes(results)),
@@ -453,7 +453,7 @@ def _middle(totals: Sequence[int]) -> int:
     return totals[(len(totals) - 1) // 2]
 
 
-def _settlings(results: Results) -> list[tuple[Lookup, Cell, Settling | None]]:
+def _settlings(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:
     """Return the claims or the comparisons, each with the rounds that settle it if it is unclear."""
     if results.claims:
         return _claimed(results)
@@ -471,10 +471,14 @@ def _judged(results: Results) -> list[ComparisonLine]:
     return [*found.values()]
 
 
-def _claimed(results: Results) -> list[tuple[Lookup, Cell, Settling | None]]:
+def _claimed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:
     """The same of claims, in each place in which something was measured."""
     return [
-        (results.found_of(each.claim.of), place.worse, place.settling if place.outcome is Outcome.UNCLEAR else None)
+        (
+            results.found_of(each.claim.of),
+            place.worse,
+            place.settling if place.outcome is ClaimOutcome.UNCLEAR else None,
+        )
         for each in results.claims
         for place in each.places
         if place.estimate

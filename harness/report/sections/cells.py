@@ -6,7 +6,7 @@ from functools import partial
 
 from harness.analysis.results import Results
 from harness.analysis.shape import RESOURCES, STATISTICS, Quantity, Shape, Spread, Statistic, Times, in_order
-from harness.analysis.tables import Measured, ScenarioTable
+from harness.analysis.tables import MeasuredCell, ScenarioTable
 from harness.model.launch import Clock, Launch
 from harness.report import format, names
 from harness.report.blocks import Block, Column, Entry, Figure, Heading, Section, Text, tabulate
@@ -33,12 +33,12 @@ _STEADY_STATE = "Steady state: the time per step after the warm-up."
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _CellSection:
     """A section: its columns for the measured cells of a table, the charts of a table, and what all columns share."""
 
     title: str
     anchor: str
-    columns: Callable[[ScenarioTable, Sequence[Measured]], Sequence[Column[Measured]]]
+    columns: Callable[[ScenarioTable, Sequence[MeasuredCell]], Sequence[Column[MeasuredCell]]]
     drawn: Callable[[Results, ScenarioTable], Iterable[Picture]]
     note: str = ""
 
@@ -46,15 +46,15 @@ class _Part:
 def sections(results: Results) -> Iterator[Section]:
     """Return the phases, distributions and resources of all cells with a number, as far as launches reported them."""
     for part in (
-        _Part("Phases", "phases", phases, phases_chart.pictures, SPREADS),
-        _Part("Distribution", "distribution", shape, lambda *of: (*course.pictures(*of), *trends.pictures(*of))),
-        _Part("Resources", "resources", resources, lambda *_: (), SPREADS),
+        _CellSection("Phases", "phases", phases, phases_chart.pictures, SPREADS),
+        _CellSection("Distribution", "distribution", shape, lambda *of: (*course.pictures(*of), *trends.pictures(*of))),
+        _CellSection("Resources", "resources", resources, lambda *_: (), SPREADS),
     ):
         if blocks := list(_blocks(results, part)):
             yield Section(part.title, part.anchor, blocks)
 
 
-def _blocks(results: Results, part: _Part) -> Iterator[Block]:
+def _blocks(results: Results, part: _CellSection) -> Iterator[Block]:
     """A table and its charts for each scenario, and below them what the columns mean, once."""
     legends: dict[str, None] = {}
     for table in results.tables:
@@ -72,11 +72,11 @@ def _blocks(results: Results, part: _Part) -> Iterator[Block]:
         yield Text(" ".join(filter(None, legends)), True)
 
 
-def phases(table: ScenarioTable, cells: Sequence[Measured]) -> list[Column[Measured]]:
+def phases(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
     """The phases in the order in which launches go through them, their sum, and what comes after; nothing of none."""
     column = partial(_spread, table, cells)
 
-    def phase(name: str) -> Column[Measured]:
+    def phase(name: str) -> Column[MeasuredCell]:
         return column(Quantity.SECONDS, name, lambda each: each.used.phases.get(name))
 
     is_wall = table.clock is Clock.WALL
@@ -95,7 +95,7 @@ def phases(table: ScenarioTable, cells: Sequence[Measured]) -> list[Column[Measu
     ]
 
 
-def shape(table: ScenarioTable, cells: Sequence[Measured]) -> list[Column[Measured]]:
+def shape(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
     """The statistics of each cell, and what is remarked of its launches."""
     return [
         *(_statistic(each, _unit(each.quantity, table, ())) for each in STATISTICS),
@@ -103,8 +103,8 @@ def shape(table: ScenarioTable, cells: Sequence[Measured]) -> list[Column[Measur
     ]
 
 
-def _statistic(statistic: Statistic[Times], unit: Unit) -> Column[Measured]:
-    def value(cell: Measured) -> Entry:
+def _statistic(statistic: Statistic[Times], unit: Unit) -> Column[MeasuredCell]:
+    def value(cell: MeasuredCell) -> Entry:
         found = cell.shape.statistics[statistic.name]
         if found is None:
             return Entry("")
@@ -129,10 +129,10 @@ def remark(shape: Shape, clock: Clock) -> str:
     )
 
 
-def resources(table: ScenarioTable, cells: Sequence[Measured]) -> list[Column[Measured]]:
+def resources(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
     """What launches used."""
 
-    def column(of: Statistic[Launch]) -> Column[Measured]:
+    def column(of: Statistic[Launch]) -> Column[MeasuredCell]:
         return _spread(
             table, cells, of.quantity, of.name, lambda each: each.used.resources.get(of.name), legend=of.legend
         )
@@ -142,17 +142,17 @@ def resources(table: ScenarioTable, cells: Sequence[Measured]) -> list[Column[Me
 
 def _spread(
     table: ScenarioTable,
-    cells: Sequence[Measured],
+    cells: Sequence[MeasuredCell],
     quantity: Quantity,
     name: str,
-    of: Callable[[Measured], Spread | None],
+    of: Callable[[MeasuredCell], Spread | None],
     *,
     legend: str = "",
-) -> Column[Measured]:
+) -> Column[MeasuredCell]:
     """A column of spreads over launches, in the unit that they ask for."""
     unit = _unit(quantity, table, [found.median for each in cells if (found := of(each))])
 
-    def value(cell: Measured) -> Entry:
+    def value(cell: MeasuredCell) -> Entry:
         found = of(cell)
         return Entry(format.spread(found, unit.factor), order=found.median) if found else Entry("")
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.claims import ClaimResult, Outcome, Place
+from harness.analysis.claims import ClaimOutcome, ClaimPlace, ClaimResult
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference, Interval
 from harness.analysis.verdicts import Verdict
@@ -18,12 +18,12 @@ from harness.report.blocks import (
     FILES,
     REPORT,
     Block,
+    Bold,
     Column,
     Entry,
     Items,
     Link,
     Section,
-    Strong,
     Text,
     Words,
     tabulate,
@@ -37,24 +37,24 @@ SENTENCES, OTHERS = 5, 3
 
 #: The outcomes in words, in the order in which they are counted.
 WORDS = {
-    Outcome.CONFIRMED: "confirmed",
-    Outcome.LARGER: "confirmed, but larger",
-    Outcome.SMALLER: "confirmed, but smaller",
-    Outcome.NOT_SEEN: "not seen here",
-    Outcome.OPPOSITE: "the opposite",
-    Outcome.UNCLEAR: "unclear",
-    Outcome.DIFFERENT_WORK: "different work",
-    Outcome.CANNOT_RUN: "cannot run here",
-    Outcome.NOT_MEASURED: "not measured",
+    ClaimOutcome.CONFIRMED: "confirmed",
+    ClaimOutcome.LARGER: "confirmed, but larger",
+    ClaimOutcome.SMALLER: "confirmed, but smaller",
+    ClaimOutcome.NOT_SEEN: "not seen here",
+    ClaimOutcome.OPPOSITE: "the opposite",
+    ClaimOutcome.UNCLEAR: "unclear",
+    ClaimOutcome.DIFFERENT_WORK: "different work",
+    ClaimOutcome.CANNOT_RUN: "cannot run here",
+    ClaimOutcome.NOT_MEASURED: "not measured",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _ClaimLine:
     """A claim in one place, for the table."""
 
     result: ClaimResult
-    place: Place
+    place: ClaimPlace
 
 
 def head(results: Results) -> Iterator[Block]:
@@ -75,7 +75,7 @@ def sections(results: Results) -> Iterator[Section]:
     if not found:
         return
     rest = [sentence(results, each) for each in found[SENTENCES:]]
-    lines = [_Line(each, place) for each in found for place in each.places]
+    lines = [_ClaimLine(each, place) for each in found for place in each.places]
     # a terminal doesn't repeat the claims that are in the sentences
     has_more = bool(rest) or any(len(each.elsewhere) > OTHERS for each in found)
     table = tabulate(
@@ -90,7 +90,7 @@ def sections(results: Results) -> Iterator[Section]:
     yield Section("Claims of upstream issues", "claims", [*([Items(rest, where=FILES)] if rest else []), table])
 
 
-def _columns(results: Results) -> list[Column[_Line]]:
+def _columns(results: Results) -> list[Column[_ClaimLine]]:
     return [
         Column("issue", lambda line: line.result.claim.issue.short, is_label=True),
         Column("claim", lambda line: line.result.claim.reported),
@@ -128,7 +128,7 @@ def sentence(results: Results, result: ClaimResult) -> Words:
     claim = result.claim
     outcome, rest = verdict(results, result)
     said = f" says: {claim.reported.rstrip('.')}. "
-    return [Link(claim.issue.short, claim.issue.url), said, Strong(capital(outcome)), rest]
+    return [Link(claim.issue.short, claim.issue.url), said, Bold(capital(outcome)), rest]
 
 
 def text(results: Results, result: ClaimResult) -> str:
@@ -151,7 +151,7 @@ def verdict(results: Results, result: ClaimResult) -> tuple[str, str]:
     return WORDS[at.outcome], " ".join(parts)
 
 
-def _told(results: Results, result: ClaimResult, place: Place) -> str:
+def _told(results: Results, result: ClaimResult, place: ClaimPlace) -> str:
     """`in tf2.2, predict takes 12.3× (11.9 to 12.8) as long as model (rows one); claimed: 50 to 300× (…)`."""
     claim, scenario, better = result.claim, result.scenario, place.better
     apart = better is not None and better.environment != place.environment
@@ -176,18 +176,18 @@ def _told(results: Results, result: ClaimResult, place: Place) -> str:
     )
     told = f"{f'{where}, ' if where else ''}{said}{f' ({when})' if when else ''}"
     hardware = f" ({claim.hardware})" if claim.hardware else ""
-    unclear = _unclear(results, place, claim) if place.outcome is Outcome.UNCLEAR else place.why
+    unclear = _unclear(results, place, claim) if place.outcome is ClaimOutcome.UNCLEAR else place.why
     versions = pythons(place.compared.pythons) if place.compared else ""
     return "; ".join(filter(None, [told, versions, f"claimed: {claimed(claim)}{hardware}", unclear]))
 
 
-def _elsewhere(place: Place) -> str:
+def _elsewhere(place: ClaimPlace) -> str:
     outcome = WORDS[place.outcome].removesuffix(" here")
     told = measured(place) if place.estimate else place.why
     return f"{outcome}, {told}" if told else outcome
 
 
-def _unclear(results: Results, place: Place, claim: Claim) -> str:
+def _unclear(results: Results, place: ClaimPlace, claim: Claim) -> str:
     """Explain why a claim has no outcome and what would settle it; also if it is shown to be below the claim."""
     least = f"{claim.range[0]:,.10g}"
     below = f"at most {_number(place.at_most, place)}, below the claimed {least}" if place.at_most is not None else ""
@@ -195,9 +195,9 @@ def _unclear(results: Results, place: Place, claim: Claim) -> str:
     return "; ".join(filter(None, [below, why]))
 
 
-def _remarks(results: Results, line: _Line) -> str:
+def _remarks(results: Results, line: _ClaimLine) -> str:
     place, claim = line.place, line.result.claim
-    told = [place.why if place.outcome is not Outcome.UNCLEAR else _unclear(results, place, claim)]
+    told = [place.why if place.outcome is not ClaimOutcome.UNCLEAR else _unclear(results, place, claim)]
     compared = place.compared
     if compared and compared.verdict not in (Verdict.UNCLEAR, Verdict.DIFFERENT_WORK) and not place.why:
         told.append(scenarios.remark(results, compared, of=claim.of))
@@ -213,15 +213,15 @@ def claimed(claim: Claim) -> str:
     return f"{low} to {high}{'×' if claim.ratio else ' s' if claim.seconds else ' B per call'}"
 
 
-def measured(place: Place) -> str:
+def measured(place: ClaimPlace) -> str:
     """Return the measured value with its interval: `12.3× (11.9 to 12.8)`; empty if there is none."""
-    if place.estimate is None or place.outcome is Outcome.DIFFERENT_WORK:
+    if place.estimate is None or place.outcome is ClaimOutcome.DIFFERENT_WORK:
         return ""
     between = format.between(place.estimate.interval)
     return f"{_number(place.estimate.value, place)}{f' ({between})' if between else ''}"
 
 
-def _amount(place: Place) -> str:
+def _amount(place: ClaimPlace) -> str:
     """Return the measured value with its interval: `12.3× (11.9 to 12.8)`."""
     assert place.estimate, "what has no estimate has no amount"
     interval = _interval(place)
@@ -229,17 +229,17 @@ def _amount(place: Place) -> str:
     return f"{_number(place.estimate.value, place)}{between}"
 
 
-def _interval(place: Place) -> Interval | None:
+def _interval(place: ClaimPlace) -> Interval | None:
     return place.estimate.interval if place.estimate else None
 
 
-def _number(value: float, place: Place) -> str:
+def _number(value: float, place: ClaimPlace) -> str:
     if place.better:
         return format.factor(value)
     return f"{format.number(value)} {'B' if isinstance(place.estimate, Difference) else 's'}"
 
 
-def _where(place: Place) -> str:
+def _where(place: ClaimPlace) -> str:
     """The environment, or both."""
     other = place.better.environment if place.better else place.environment
     return place.environment if other == place.environment else f"{place.environment} vs {other}"

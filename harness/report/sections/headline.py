@@ -28,7 +28,7 @@ DIFFERENT = (Verdict.SLOWER, Verdict.MORE, Verdict.FASTER, Verdict.LESS)
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _HeadlineLine:
     answer: Answer
     finding: Finding
 
@@ -59,7 +59,7 @@ def shared(results: Results) -> dict[str, str]:
 
 def blocks(results: Results) -> Iterator[Block]:
     """Return the table and a sentence that counts the other comparisons; empty if nothing is compared."""
-    every = [_Line(answer, finding) for answer in leading(results) for finding in answer.findings]
+    every = [_HeadlineLine(answer, finding) for answer in leading(results) for finding in answer.findings]
     if not every:
         return
     every.sort(key=lambda line: (line.finding.verdict is Verdict.DIFFERENT_WORK, -line.finding.distance))
@@ -78,13 +78,13 @@ def blocks(results: Results) -> Iterator[Block]:
         yield Text(f"Not in this table: {tally(others)}.", where=EVERYWHERE ^ Where.DETAILS)
 
 
-def _columns(results: Results, shown: Sequence[_Line]) -> Iterator[Column[_Line]]:
+def _columns(results: Results, shown: Sequence[_HeadlineLine]) -> Iterator[Column[_HeadlineLine]]:
     tables = {id(line.answer.table): line.answer.table for line in shown}
     pairs, common = {_sides(line.answer) for line in shown}, shared(results)
     bases = {base for _, base in pairs}
     (table, *others) = tables.values()
 
-    def label(line: _Line) -> str:
+    def label(line: _HeadlineLine) -> str:
         of, row = line.answer.table, line.finding.row
         scenario, place = of.scenario.name if others else "", names.place(of, row, names.varying(of))
         context = {axis: value for axis, value in line.answer.context.items() if axis not in common}
@@ -115,7 +115,7 @@ def _columns(results: Results, shown: Sequence[_Line]) -> Iterator[Column[_Line]
     yield Column("verdict", _verdict, is_verdict=True)
 
 
-def _times(table: ScenarioTable, subject: str, base: str) -> Iterator[Column[_Line]]:
+def _times(table: ScenarioTable, subject: str, base: str) -> Iterator[Column[_HeadlineLine]]:
     """Yield the columns with the times of the base and of the subject."""
     unit, cells = unit_of(table), table.cells()
     symbol = f", {unit.symbol}" if unit.symbol else ""
@@ -136,17 +136,17 @@ def _sides(answer: Answer) -> tuple[str, str]:
     return " ".join([subject, *answer.subject_has]), " ".join([base, *answer.base_has])
 
 
-def _ratio(line: _Line) -> Entry:
+def _ratio(line: _HeadlineLine) -> Entry:
     if not _is_comparable(line):
         return Entry("")
     ratio: Estimate = line.finding.ratio
     return Entry(format.ratio(ratio), cells=line.cells, order=ratio.value, stands_out=line.finding.verdict in DIFFERENT)
 
 
-def _is_comparable(line: _Line) -> bool:
+def _is_comparable(line: _HeadlineLine) -> bool:
     return line.finding.verdict is not Verdict.DIFFERENT_WORK
 
 
-def _verdict(line: _Line) -> Entry:
+def _verdict(line: _HeadlineLine) -> Entry:
     verdict = line.finding.verdict
     return Entry(verdict or NO_VERDICT, verdict in DIFFERENT)

@@ -18,6 +18,7 @@ from harness.report.blocks import (
     FILES,
     REST,
     Block,
+    Bold,
     Code,
     Entry,
     Folded,
@@ -26,7 +27,6 @@ from harness.report.blocks import (
     Line,
     Link,
     Section,
-    Strong,
     Table,
     Words,
 )
@@ -65,7 +65,7 @@ def _blocks(results: Results) -> Iterator[Block]:
         "Run": origin(run),
         "Reference": run.reference,
     }
-    labelled: list[Words] = [[Strong(f"{name}:"), f" {text}."] for name, text in told.items() if text]
+    labelled: list[Words] = [[Bold(f"{name}:"), f" {text}."] for name, text in told.items() if text]
     yield Items([*subjects, *labelled], where=FILES)
     for scenario in run.scenarios:
         if scenario.name in run.scripts:
@@ -136,7 +136,7 @@ def subject(results: Results, scenario: Scenario) -> Words:
     source: list[str | Link] = [", ", Link("source", scenario.source)] if scenario.source else []
     only = f", {observed} with observations only" if observed else ""
     return [
-        Strong(scenario.title),
+        Bold(scenario.title),
         f" ({scenario.name}",
         *source,
         f"): {counted(len(cells), 'cell')} on {devices}, {numbers} with a number{only}.",

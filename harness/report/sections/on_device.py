@@ -7,7 +7,7 @@ from functools import partial
 from harness.analysis.comparisons import Compared
 from harness.analysis.on_device import LAUNCH_BOUND, OnDevice
 from harness.analysis.results import Results
-from harness.analysis.tables import Measured, ScenarioTable
+from harness.analysis.tables import MeasuredCell, ScenarioTable
 from harness.model.scenario import Cell
 from harness.model.texts import counted, joined
 from harness.report import format, names
@@ -45,14 +45,14 @@ def _blocks(results: Results, table: ScenarioTable) -> Iterator[Block]:
     cells = [each for each in results.measured[table.scenario.name] if each.cell in results.on_device]
     yield from headed(results, table.scenario, where=FILES)
     if cells:
-        columns: list[Column[Measured]] = [Column("cell", partial(names.measured, table), is_label=True)]
+        columns: list[Column[MeasuredCell]] = [Column("cell", partial(names.measured, table), is_label=True)]
         columns += [_of_cell(results, column) for column in _columns()]
         caption = f"Time on the device, {table.scenario.title}"
         yield tabulate(caption, columns, cells, cell=lambda each: each.cell, where=FILES, noun="cell")
     yield from (Text(each, where=FILES) for each in _not_told(results, table))
 
 
-def _of_cell(results: Results, column: Column[OnDevice]) -> Column[Measured]:
+def _of_cell(results: Results, column: Column[OnDevice]) -> Column[MeasuredCell]:
     return Column(
         column.text,
         lambda each: column.value(results.on_device[each.cell]),

@@ -6,7 +6,7 @@ from itertools import takewhile
 
 from harness.analysis.answers import Answer, Finding
 from harness.analysis.cells import Missing
-from harness.analysis.outputs import Likeness, OutputComparison, outputs
+from harness.analysis.outputs import OutputComparison, OutputMatch, outputs
 from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.model.defaults import FEWEST_ROUNDS
@@ -160,15 +160,15 @@ def _import_seconds(results: Results, scenario: Scenario, environment: str) -> f
 def _output(made: OutputComparison) -> str:
     one, other = made.cell.environment, made.other.environment
     match made.likeness:
-        case Likeness.SAME:
+        case OutputMatch.SAME:
             return f"Exit status and output are the same in {one} and {other}."
-        case Likeness.VARIES:
+        case OutputMatch.VARIES:
             first, second = _apart(*made.texts)
             return (
                 f"The output differs only as it does from launch to launch, first in line {made.line}: {first}, then "
                 f"{second}."
             )
-        case Likeness.LATER:
+        case OutputMatch.LATER:
             return f"The output is the same up to line {made.line - 1} and differs after it."
     ours, theirs = _apart(*made.texts)
     return f"The output differs at line {made.line}: {ours} in {one}, {theirs} in {other}."

@@ -7,7 +7,7 @@ from itertools import groupby
 from harness.analysis.crossings import Crossing
 from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
-from harness.analysis.sweeps import MeasuredSweep, Race
+from harness.analysis.sweeps import MeasuredSweep, SweepComparison
 from harness.analysis.tables import ScenarioTable
 from harness.model.defaults import LEVEL
 from harness.model.launch import Clock
@@ -27,7 +27,7 @@ class SweepLine:
 
     table: ScenarioTable
     sweep: MeasuredSweep
-    race: Race
+    race: SweepComparison
     crossing: Crossing | None
 
 
@@ -75,7 +75,7 @@ def sentences(table: ScenarioTable, sweep: MeasuredSweep) -> list[tuple[str, int
     return [(f"{text} ({shared[text]})." if shared[text] else f"{text}.", len(each)) for text, each in told.items()]
 
 
-def _sentence(table: ScenarioTable, sweep: MeasuredSweep, race: Race) -> str:
+def _sentence(table: ScenarioTable, sweep: MeasuredSweep, race: SweepComparison) -> str:
     subject, base, _ = names.sides(table, race.column)
     if race.different:
         return f"{subject} and {base} did different work ({race.different}), so no crossing is computed"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate
-from harness.analysis.turns import SHARE, Alone, Deviation
+from harness.analysis.turns import SHARE, Deviation, NonInterleavedRatio
 from harness.model.launch import Interleave
 from harness.model.texts import counted, joined
 from harness.report import format
@@ -109,11 +109,11 @@ def _not_found(results: Results) -> Iterator[tuple[str, float]]:
         yield "the cell before", _farthest([found.predecessor.estimate])
 
 
-def _is_shown(each: Alone, least: float) -> bool:
+def _is_shown(each: NonInterleavedRatio, least: float) -> bool:
     return each.is_found and abs(math.log(each.estimate.value)) > least
 
 
-def _name(results: Results, each: Alone) -> str:
+def _name(results: Results, each: NonInterleavedRatio) -> str:
     """What the comparison is called in its table."""
     named = (
         f"{line.table.scenario.title}: {line.name}" if results.has_several_scenarios else line.name

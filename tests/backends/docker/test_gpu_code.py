@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bench import gpu_code
-from harness.backends.docker.gpu_code import Held, held
+from harness.backends.docker.gpu_code import HeldCode, held
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.model.gpu import GpuCode
@@ -20,7 +20,7 @@ def test_machine_code_with_ptx_is_compute_and_alone_it_is_sm() -> None:
         "compute_35 compute_70"
     )
     assert held({TENSORFLOW: [["sm_70", "sm_100", "sm_80", "ptx_80"]]}).gpu_code == "sm_70 compute_80 sm_100"
-    assert held({}) == Held()
+    assert held({}) == HeldCode()
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_cudnn_has_what_all_of_its_parts_have_kernels_for_single_gpus_aside() ->
 
 def test_cublas_is_two_libraries() -> None:
     libraries = {"/l/libcublas.so.12": [["sm_50"], ["sm_90"]], "/l/libcublasLt.so.12": [["sm_90"], ["sm_100"]]}
-    assert held(libraries) == Held(cublas_code="sm_90")
+    assert held(libraries) == HeldCode(cublas_code="sm_90")
 
 
 KEPT = json.loads(gpu_code.KEPT.read_text())

@@ -7,7 +7,7 @@ import pytest
 from harness.backends.docker import images
 from harness.backends.docker.images import Images, public_base
 from harness.backends.docker.recipe import BASE, CUDA, FROM, LOCK, PYTHON, RECIPE
-from harness.model.backend import ImageState, KeptImage, Preparation, Stage, Step
+from harness.model.backend import ImageState, KeptImage, Preparation, PreparationStep, Stage
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
 from tests.backends.conftest import ROOT, requirement_of
@@ -237,7 +237,7 @@ class Ready:
     def __call__(self, name, progress, is_making):
         assert is_making()
         self.heard.append(name)
-        progress(Step(name, "tried"))
+        progress(PreparationStep(name, "tried"))
         if name == self.until:
             self.event.set()
 

@@ -7,7 +7,7 @@ import pytest
 
 from harness.machine.doctor.check import CheckResult
 from harness.machine.doctor.clock import Gaps, Noise, Timer
-from harness.machine.doctor.counters import Counters, Period, Place
+from harness.machine.doctor.counters import Counters, CpuPlace, Period
 from harness.machine.doctor.diagnosis import Diagnosis, listen
 from harness.machine.topology import Cpu, Topology
 from tests.machine.conftest import Tree
@@ -22,7 +22,7 @@ def here() -> tuple[int, ...]:
     return (max(os.sched_getaffinity(0)),)
 
 
-def heard_on(tree: Tree, place: Place, said: list[str], after: dict[str, str] | None = None) -> list[CheckResult]:
+def heard_on(tree: Tree, place: CpuPlace, said: list[str], after: dict[str, str] | None = None) -> list[CheckResult]:
     """What is found in some seconds of a clock; `after` are the files once the work has begun."""
     clock = Clock(5e-7)
     before = os.sched_getaffinity(0)
@@ -42,7 +42,7 @@ def test_a_system_that_shows_nothing_is_unknown_and_never_good(
 ) -> None:
     root = tree({"proc/1/comm": "init"})
     monkeypatch.setattr(psutil, "PROCFS_PATH", str(root / "proc"))
-    place = Place(here, frozenset(here), Topology({}, known=False, virtual=None), root)
+    place = CpuPlace(here, frozenset(here), Topology({}, known=False, virtual=None), root)
     levels = {finding.name: finding.level.value for finding in heard_on(tree, place, [])}
     measured = ("noise", "drift", "interruptions")
     assert {name: levels.pop(name) for name in measured} == dict.fromkeys(measured, "good")
@@ -51,7 +51,7 @@ def test_a_system_that_shows_nothing_is_unknown_and_never_good(
 
 def test_what_is_done_and_for_how_long_is_said(tree: Tree, here: tuple[int, ...]) -> None:
     said: list[str] = []
-    heard_on(tree, Place(here, frozenset(here), Topology({}), tree({})), said)
+    heard_on(tree, CpuPlace(here, frozenset(here), Topology({}), tree({})), said)
     assert [line for line in said if "1.5 s" in line or "0.5 s" in line] == said[1:]
 
 
@@ -66,7 +66,7 @@ def test_other_work_is_what_the_doctor_did_not_do(tree: Tree, here: tuple[int, .
         }
 
     topology = Topology({n: Cpu(n, frozenset({cpu, sibling})) for n in (cpu, sibling)})
-    place = Place(here, frozenset({cpu, sibling}), topology, tree(stat(0, 0)))
+    place = CpuPlace(here, frozenset({cpu, sibling}), topology, tree(stat(0, 0)))
     (found,) = [f for f in heard_on(tree, place, [], stat(ticks, ticks // 2)) if f.name == "other load"]
     assert found.level == "bad"
     assert found.facts["others"] == pytest.approx(0.5, abs=0.02)
@@ -93,7 +93,7 @@ def test_other_work_is_what_the_doctor_did_not_do(tree: Tree, here: tuple[int, .
 def test_the_headline_is_the_score_in_words(score: float, pinned: bool, words: str) -> None:
     both = Topology({n: Cpu(n, frozenset({n})) for n in (0, 1)})
     nothing = Counters(0.0, 0.0, {}, {}, {}, None)
-    period = Period(Place((1,) if pinned else (0, 1), frozenset({0, 1}), both), nothing, nothing, None)
+    period = Period(CpuPlace((1,) if pinned else (0, 1), frozenset({0, 1}), both), nothing, nothing, None)
     noise = Noise(score, score, 1.0, 1.0, 0.0, 0.0, 0.05, 100)
     heard = Diagnosis(period, noise, Gaps(1.0, ()), Timer("tsc", 1e-8, 1e-8))
     assert heard.headline(pinned=pinned).startswith(words)

@@ -15,9 +15,9 @@ from harness.machine.doctor.surroundings import (
     gpu_driver,
     gpu_settings,
 )
-from harness.model.gpu import Card, GpuHost, Instance, Process, Settings
+from harness.model.gpu import Gpu, GpuHost, GpuProcess, Instance, Settings
 
-CARD = Card(1, "GPU-80", "NVIDIA A100", (8, 0), 40 * 2**30)
+CARD = Gpu(1, "GPU-80", "NVIDIA A100", (8, 0), 40 * 2**30)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_gpu_is_good_unless_it_is_shared() -> None:
     check = gpu(CARD)
     assert (check.name, check.level) == ("GPU 1", "good")
     assert check.value == "NVIDIA A100, compute capability 8.0, 40.0 GiB"
-    used = gpu(replace(CARD, processes=[Process(7, "python", 2**20), Process(8)]))
+    used = gpu(replace(CARD, processes=[GpuProcess(7, "python", 2**20), GpuProcess(8)]))
     assert used.level == "warn"
     assert used.value.endswith("; used by python (process 7) 1 MiB, a process (process 8)")
     assert used.facts["processes"][0] == {"pid": 7, "name": "python", "memory_bytes": 2**20}
@@ -143,7 +143,7 @@ def test_a_part_of_a_gpu_is_shared_with_the_other_parts() -> None:
     assert parts.value.endswith("divided into instances (MIG): none yet, so that nothing can run on it")
     assert "whole GPUs" in parts.advice
     assert parts.command == "sudo nvidia-smi -i 1 -mig 0"
-    both = gpu(replace(CARD, is_partitioned=True, processes=[Process(7)]))
+    both = gpu(replace(CARD, is_partitioned=True, processes=[GpuProcess(7)]))
     assert "End the processes" in both.advice
     assert "whole GPUs" in both.advice
 

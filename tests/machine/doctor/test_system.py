@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from harness.machine.doctor import system
-from harness.machine.doctor.counters import CPUS, Counters, CpuUse, Memory, Period, Place, Ticks
+from harness.machine.doctor.counters import CPUS, Counters, CpuPlace, CpuUse, Memory, Period, Ticks
 from harness.machine.quota import read_quota
 from harness.machine.topology import Topology
 from tests.machine.conftest import Tree, cores
@@ -34,7 +34,7 @@ def period(
     after: Mapping[str, Any] | None = None,
 ) -> Period:
     """Ten seconds on some CPUs; `before` and `after` are the counters that are not empty."""
-    place = Place(cpus, frozenset(allowed or cpus), topology or cores((0,)), root)
+    place = CpuPlace(cpus, frozenset(allowed or cpus), topology or cores((0,)), root)
     start = Counters(0.0, 0.0, {}, {}, {}, None)
     return Period(place, replace(start, **before or {}), replace(start, seconds=SECONDS, own=own, **after or {}), load)
 

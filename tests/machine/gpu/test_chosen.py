@@ -6,10 +6,10 @@ import pytest
 
 from harness.machine.gpu.chosen import cards, facts, lines, meant, shared, watch, wish
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.gpu import Card, GpuHost, Instance, Process, Settings
+from harness.model.gpu import Gpu, GpuHost, GpuProcess, Instance, Settings
 
-OLD = Card(index=0, uuid="GPU-aaaa", name="Tesla K80", capability=(3, 7), memory_bytes=12 * 2**30)
-NEW = Card(index=1, uuid="GPU-bbbb", name="NVIDIA H100", capability=(9, 0), memory_bytes=80 * 2**30)
+OLD = Gpu(index=0, uuid="GPU-aaaa", name="Tesla K80", capability=(3, 7), memory_bytes=12 * 2**30)
+NEW = Gpu(index=1, uuid="GPU-bbbb", name="NVIDIA H100", capability=(9, 0), memory_bytes=80 * 2**30)
 HOST = GpuHost(cards=[OLD, NEW], driver="470.223.02", cuda=(11, 4))
 UNKNOWN = GpuHost(absent="libnvidia-ml.so.1 is not there")
 
@@ -56,7 +56,7 @@ def test_a_gpu_that_the_machine_lacks_is_named_with_those_that_it_has() -> None:
 
 
 PART = Instance("2:0", "MIG-cccc", "NVIDIA A100 MIG 1g.5gb", 5 * 2**30)
-DIVIDED = Card(2, "GPU-cccc", "NVIDIA A100", (8, 0), 40 * 2**30, is_partitioned=True, instances=[PART])
+DIVIDED = Gpu(2, "GPU-cccc", "NVIDIA A100", (8, 0), 40 * 2**30, is_partitioned=True, instances=[PART])
 
 
 def test_an_instance_means_its_card_and_the_divided_card_itself_is_given_to_no_launch() -> None:
@@ -139,7 +139,7 @@ def test_the_plan_says_what_it_was_judged_by() -> None:
 
 
 def test_who_else_uses_the_gpus_is_told() -> None:
-    busy = Card(1, "GPU-80", "NVIDIA A100", (8, 0), 1, [Process(7, "python"), Process(8)])
+    busy = Gpu(1, "GPU-80", "NVIDIA A100", (8, 0), 1, [GpuProcess(7, "python"), GpuProcess(8)])
     assert shared([OLD, busy]) == [
         "GPU 1 (NVIDIA A100) is also used by python (process 7). The report marks launches that share it.",
         "GPU 1 (NVIDIA A100) is also used by process 8. The report marks launches that share it.",

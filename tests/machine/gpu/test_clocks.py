@@ -14,7 +14,7 @@ import pytest
 
 from harness.machine.gpu import clocks
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.gpu import BASE_CLOCK, Card
+from harness.model.gpu import BASE_CLOCK, Gpu
 from tests.machine.gpu.library import DIVIDED, H100, K80, NEW, Library
 from tests.stand_in.gpus import T4, Machine
 
@@ -40,8 +40,8 @@ def library(*cards: dict[str, Any]) -> Library:
     return made
 
 
-def card(index: int, uuid: str, **others: Any) -> Card:
-    return Card(index, uuid, "NVIDIA H100", (9, 0), 80 * 2**30, **others)
+def card(index: int, uuid: str, **others: Any) -> Gpu:
+    return Gpu(index, uuid, "NVIDIA H100", (9, 0), 80 * 2**30, **others)
 
 
 ONE, OTHER = card(0, "GPU-one"), card(1, "GPU-other")
@@ -148,7 +148,7 @@ def test_a_card_that_lists_no_clocks_is_asked_without_a_range() -> None:
     ("cards", "words"),
     [([], "are not seen from here"), ([card(0, "GPU-one", is_partitioned=True)], "divided into instances")],
 )
-def test_clocks_that_cannot_be_locked_are_a_sentence(cards: list[Card], words: str) -> None:
+def test_clocks_that_cannot_be_locked_are_a_sentence(cards: list[Gpu], words: str) -> None:
     nvml = library({**DIVIDED, "nvmlDeviceGetUUID": "GPU-one"})
     with pytest.raises(CannotRunHereError, match=words), clocks.locked(cards, "1500", nvml):
         pytest.fail("the run began")

@@ -4,7 +4,7 @@ import pynvml
 import pytest
 
 from harness.machine.gpu.host import kept_open, read
-from harness.model.gpu import Card, GpuHost, Instance, Process, Settings
+from harness.model.gpu import Gpu, GpuHost, GpuProcess, Instance, Settings
 from tests.machine.gpu.library import DIVIDED, H100, K80, NEW, OLD, Library, process
 
 
@@ -12,13 +12,13 @@ def test_an_old_card_that_does_not_answer_everything() -> None:
     library = Library([K80], **OLD)
     assert read(library) == GpuHost(
         cards=[
-            Card(
+            Gpu(
                 index=0,
                 uuid="GPU-00000000-0000-0000-0000-000000000037",
                 name="Tesla K80",
                 capability=(3, 7),
                 memory_bytes=12 * 2**30,
-                processes=[Process(41, "python", 2**20)],
+                processes=[GpuProcess(41, "python", 2**20)],
             )
         ],
         driver="470.256.02",
@@ -67,7 +67,7 @@ def test_of_a_process_no_more_is_told_than_its_programs_name() -> None:
     names = {"nvmlSystemGetProcessName": "/opt/a/\x1b[31mtrain --token secret"}
     card = {**H100, "nvmlDeviceGetComputeRunningProcesses": [process(7)]}
     (told,) = read(Library([card], **{**NEW, **names})).cards[0].processes
-    assert told == Process(7, "?[31mtrain", None)
+    assert told == GpuProcess(7, "?[31mtrain", None)
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,11 @@ from harness.machine.gpu.watch import (
     numbers,
     read,
 )
-from harness.model.gpu import Card
+from harness.model.gpu import Gpu
 from tests.machine.conftest import Tree
 from tests.machine.gpu.library import H100, K80, NEW, OLD, Library, process
 
-CARD = Card(0, "GPU-90", "H100", (9, 0), 80 * 2**30)
+CARD = Gpu(0, "GPU-90", "H100", (9, 0), 80 * 2**30)
 #: Longer than any machine stalls; nothing waits for it unless something is wrong.
 PATIENCE = 60.0
 

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 
-from harness.report.html.assets import FIRST, LAST, PLAIN_STYLES, STYLES, Script, assets, vega
+from harness.report.html.assets import FIRST, LAST, PLAIN_STYLES, STYLES, PageScript, assets, vega
 from harness.report.templates import FOLDER
 
 
@@ -15,7 +15,7 @@ def test_every_file_of_the_page_is_in_it() -> None:
 
 def test_a_policy_names_a_script_by_the_hash_of_its_text() -> None:
     digest = base64.b64encode(hashlib.sha256("say(‘é’)".encode()).digest()).decode()
-    assert Script("say(‘é’)").source == f"'sha256-{digest}'"
+    assert PageScript("say(‘é’)").source == f"'sha256-{digest}'"
 
 
 def test_no_script_ends_its_element_early() -> None:
@@ -43,7 +43,7 @@ def test_vega_is_kept_and_taken_from_where_it_is_kept(tmp_path) -> None:
     assert made == vega()
     kept.write_text("window.vegaEmbed = 1;")
     vega.cache_clear()
-    assert vega(tmp_path / "new" / "cache") == Script("window.vegaEmbed = 1;")
+    assert vega(tmp_path / "new" / "cache") == PageScript("window.vegaEmbed = 1;")
     vega.cache_clear()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from harness.analysis.results import Results
 from harness.report import sections
-from harness.report.blocks import Block, Entry, Folded, Head, Line, Link, Section, Strong, Table, Text, Where
+from harness.report.blocks import Block, Bold, Entry, Folded, Head, Line, Link, Section, Table, Text, Where
 from harness.report.html import page as pages
 from harness.report.html.assets import assets
 from tests.factories import cell, cells, run
@@ -126,7 +126,7 @@ def test_the_answer_comes_first(page: Reader) -> None:
     assert isinstance(answer, Text)
     assert page.text("h1") == ["One training step: tf1.14, tf2.0, tf2.1"]
     (sentence,) = answer.words
-    assert isinstance(sentence, Strong)
+    assert isinstance(sentence, Bold)
     assert page.text("p")[1] == sentence.text
     assert page.found("p", **{"class": "answer"})
 

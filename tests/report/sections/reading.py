@@ -9,12 +9,12 @@ from harness.model.run import Run
 from harness.report.blocks import (
     EVERYWHERE,
     Block,
+    Bold,
     Code,
     Folded,
     Heading,
     Items,
     Section,
-    Strong,
     Table,
     Text,
     Where,
@@ -112,7 +112,7 @@ def text(words: Words) -> str:
 
 def strong(words: Words) -> list[str]:
     """What of these words is bold."""
-    return [each.text for each in words if isinstance(each, Strong)]
+    return [each.text for each in words if isinstance(each, Bold)]
 
 
 def _sentences(block: Block) -> list[str]:

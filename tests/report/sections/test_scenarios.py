@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.comparisons import Compared, Settling
+from harness.analysis.comparisons import Compared, RoundsNeeded
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.verdicts import Verdict, Withheld
@@ -212,15 +212,15 @@ def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.
             "parameters is 1 and 2",
         ),
         (
-            compared(Verdict.UNCLEAR, settling=Settling(12, 187.0, 0.02, 0.81)),
+            compared(Verdict.UNCLEAR, settling=RoundsNeeded(12, 187.0, 0.02, 0.81)),
             "12 rounds in all would probably settle it",
         ),
         (
-            compared(Verdict.UNCLEAR, settling=Settling(200, 0.0, 0.02, 0.79)),
+            compared(Verdict.UNCLEAR, settling=RoundsNeeded(200, 0.0, 0.02, 0.79)),
             "200 rounds settle it with probability 0.7",
         ),
         (
-            compared(Verdict.UNCLEAR, settling=Settling(200, 0.0, 0.02, 0.04)),
+            compared(Verdict.UNCLEAR, settling=RoundsNeeded(200, 0.0, 0.02, 0.04)),
             "200 rounds settle it with a probability below 0.1",
         ),
         (compared(Verdict.UNCLEAR), ""),
