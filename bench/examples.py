@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from harness import session
 from harness.report.blocks import Drawing, within
 from harness.upstream import bundle
-from harness.upstream.subject import subject
+from harness.upstream.bundle_subject import subject
 
 EXAMPLES = Path(__file__).parent.parent / "docs" / "examples"
 LAUNCHES = "launches.tar.xz"

@@ -24,8 +24,8 @@ from bench.simulation.correlated import autoregression
 from bench.simulation.machine import Floats
 from harness.cli import history as command
 from harness.history import export
+from harness.history.change_cache import Options, search
 from harness.history.index import History
-from harness.history.known import Options, search
 from harness.model.launch import Launch, Role, Sample
 from harness.model.run import Machine, Run, Stop, StopReason
 from harness.store import codec

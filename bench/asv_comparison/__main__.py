@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
+from bench.aa_check import loaded
 from bench.asv_comparison import ours
 from bench.asv_comparison.measured import HEAD, Measured, held, row, scatter
 from bench.asv_comparison.theirs import ASV, Asv
-from bench.twins import loaded
 from harness import __version__
 from harness.machine import host
 from harness.model.errors import HarnessError

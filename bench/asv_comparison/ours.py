@@ -7,8 +7,8 @@ from pathlib import Path
 
 from bench.asv_comparison.measured import Measured
 from bench.pairs import seconds
+from harness.analysis.cell_index import lookup
 from harness.analysis.comparisons import Compared
-from harness.analysis.lookup import lookup
 from harness.analysis.statistics import combine
 from harness.analysis.tables import tables
 from harness.model.launch import Launch

@@ -27,7 +27,7 @@ from harness import __version__
 from harness.backends.docker import gpus
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
-from harness.machine.gpu import chosen
+from harness.machine.gpu import selection
 from harness.model.errors import CannotRunHereError, Exit, UsageError
 from harness.model.gpu import FIRST, Gpu, GpuHost, shown
 from harness.plan.availability import gpu_rows
@@ -93,7 +93,7 @@ def main() -> int:
     arguments = parser.parse_args()
     host = gpus.host()
     try:
-        cards = chosen.cards(chosen.wish(True, arguments.gpus), host)
+        cards = selection.cards(selection.wish(True, arguments.gpus), host)
         if not cards:
             raise CannotRunHereError(
                 f"It needs an NVIDIA GPU and its driver: {host.absent}.", "What is here: harness doctor --gpu"

@@ -23,7 +23,7 @@ import pynvml
 from bench.gpu_check.masking import Mask
 from harness import __version__
 from harness.machine.gpu.host import kept_open, read
-from harness.machine.gpu.watch import Watch
+from harness.machine.gpu.monitor import Watch
 
 MISMATCH = "mismatch"
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from bench.simulation.machine import Floats
 from bench.simulation.nights import NEAR, ROUND, ROUNDS, RULES, Kind, Nights, Rule, at_most, delay, ours
+from harness.history.change_cache import CachedChanges, ChangeCache, Options
 from harness.history.detection import LEAST, holding, segmented
-from harness.history.known import CachedChanges, ChangeCache, Options
 
 NIGHTS, HISTORY = 60, 30
 #: A planted step begins at this night.

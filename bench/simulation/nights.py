@@ -23,9 +23,9 @@ from bench.simulation.machine import Floats
 from harness.analysis.statistics import student
 from harness.history.alarm import IssueStep, TrackedIssue, alarms, steps
 from harness.history.alarm import Kind as Action
+from harness.history.change_cache import ChangeCache
 from harness.history.confirm import verdict
 from harness.history.index import History
-from harness.history.known import ChangeCache
 from harness.history.states import SeriesFinding, State, findings, judged
 from harness.model.history import (
     CellPoint,

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from bench.simulation.machine import FACTORS, Against, Floats, Spread, Table, launches
 from harness.analysis.control import Control, beyond, pooled
+from harness.analysis.distribution import outliers
 from harness.analysis.looks import FIRST_LOOK, LOOKS, settling
 from harness.analysis.moderation import Scatter, moderate
-from harness.analysis.shape import outliers
 from harness.analysis.statistics import Estimate, Logs, half_widths
 from harness.analysis.verdicts import LARGE, Verdict, judge, judgements, p_values, shown_alpha
 from harness.model.defaults import ALPHA, FEWEST_ROUNDS

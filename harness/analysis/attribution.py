@@ -8,11 +8,11 @@ from itertools import pairwise, product
 import numpy as np
 import numpy.typing as npt
 
+from harness.analysis.cell_index import Lookup
 from harness.analysis.effects import Effect, effects
-from harness.analysis.lookup import Lookup
 from harness.analysis.statistics import Floats
 from harness.analysis.tables import ScenarioTable
-from harness.analysis.work import Work
+from harness.analysis.work_equivalence import Work
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.environment import Device
 from harness.model.run import Run

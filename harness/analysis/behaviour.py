@@ -9,8 +9,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from harness.analysis.cell_index import Lookup
 from harness.analysis.environments import pins
-from harness.analysis.lookup import Lookup
 from harness.analysis.observations import KIT, SETTINGS_SEEN, Observed, has_told, observations, tells_version
 from harness.model.environment import Device
 from harness.model.launch import Status

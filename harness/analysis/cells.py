@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.analysis.cell_index import Lookup
+from harness.analysis.distribution import Shape, Used, used
 from harness.analysis.disturbance import disturbed
-from harness.analysis.lookup import Lookup
 from harness.analysis.observations import observations
 from harness.analysis.on_device import OnDevice
 from harness.analysis.rounds import centre, taken
-from harness.analysis.shape import Shape, Used, used
 from harness.analysis.statistics import Estimate
 from harness.analysis.tables import ScenarioTable
 from harness.model.launch import Launch, Status

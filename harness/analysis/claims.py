@@ -21,9 +21,9 @@ from itertools import takewhile
 
 import numpy as np
 
+from harness.analysis.cell_index import Lookup
 from harness.analysis.cells import reason
 from harness.analysis.comparisons import Compared, RoundsNeeded, compare, control_of_growth, is_beyond, settlings
-from harness.analysis.lookup import Lookup
 from harness.analysis.quantities import PIECE, calls_looked_at, growths
 from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, means
 from harness.analysis.verdicts import (

@@ -9,9 +9,9 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis import turns, work
+from harness.analysis import turns, work_equivalence
+from harness.analysis.cell_index import Lookup
 from harness.analysis.looks import share_left
-from harness.analysis.lookup import Lookup
 from harness.analysis.moderation import moderate
 from harness.analysis.quantities import PIECE, calls_looked_at, growth_control, growths
 from harness.analysis.rounds import series
@@ -75,7 +75,7 @@ class Compared:
     verdict: Verdict | None
     withheld: Withheld | None
     settling: RoundsNeeded | None
-    work: work.WorkCheck
+    work: work_equivalence.WorkCheck
     pythons: tuple[str, str] | None
     alone: Estimate | None = None
     steps: Interval | None = None
@@ -103,7 +103,7 @@ class _Pair:
     other: Cell
     logs: Sequence[float]
     weight: float
-    work: work.WorkCheck
+    work: work_equivalence.WorkCheck
     changes: bool
     steps: Interval | None
 
@@ -257,7 +257,7 @@ def _growth_pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:
     differences = [one[number] - two[number] for number in sorted(one.keys() & two.keys())]
     if not differences:
         return None
-    same = work.compare(found.numbers[other], found.numbers[cell])
+    same = work_equivalence.compare(found.numbers[other], found.numbers[cell])
     return _Pair(cell, other, differences, found.weight(cell, other), same, changes=False, steps=None)
 
 
@@ -378,7 +378,7 @@ def _pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:
     if steps:
         between = series(restricted(both, steps))
         own, others = between[cell], between[other]
-    same = work.compare(found.numbers[other], found.numbers[cell])
+    same = work_equivalence.compare(found.numbers[other], found.numbers[cell])
     return _Pair(cell, other, log_ratios(own, others), found.weight(cell, other), same, changes, steps)
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from harness.analysis.cell_index import Lookup
 from harness.analysis.environments import pins
-from harness.analysis.lookup import Lookup
 from harness.model.environment import installed, normalise, unmet
 from harness.model.launch import ON_DEVICE, Status
 from harness.model.run import Run

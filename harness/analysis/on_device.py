@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.lookup import Lookup
+from harness.analysis.cell_index import Lookup
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Launch
 from harness.model.scenario import Cell
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from harness.analysis.lookup import Lookup
+from harness.analysis.cell_index import Lookup
 from harness.model.launch import Launch, Status
 from harness.model.scenario import OUTPUT, Cell
 

@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from harness.analysis.shape import Quantity
+from harness.analysis.distribution import Quantity
 from harness.analysis.statistics import Difference, Interval, student, variance
 from harness.model.defaults import LEVEL
 from harness.model.launch import Clock, Launch, Role, Sample, Status

@@ -8,13 +8,12 @@ from harness.analysis.agreement import Agreement, agreements
 from harness.analysis.answers import Answer, answers, in_turn
 from harness.analysis.attribution import Attribution, attributions
 from harness.analysis.behaviour import Behaviour, behaviours
+from harness.analysis.cell_index import Lookup, lookup
 from harness.analysis.cells import CellResult, Missing, cell_results, missing
 from harness.analysis.claims import ClaimResult, claims
 from harness.analysis.control import Control
-from harness.analysis.course import Endings, Moment, ended, samplings_used, timeline
 from harness.analysis.disturbance import Disturbance, disturbance
 from harness.analysis.environments import Software, software
-from harness.analysis.lookup import Lookup, lookup
 from harness.analysis.observations import Statement, statements
 from harness.analysis.on_device import OnDevice, on_device, untold
 from harness.analysis.quantities import is_time, launches_of
@@ -22,6 +21,7 @@ from harness.analysis.rounds import by_clock
 from harness.analysis.settings import SettingDifference, differences
 from harness.analysis.sweeps import MeasuredSweep, sweeps
 from harness.analysis.tables import MeasuredCell, ScenarioTable, measured, tables
+from harness.analysis.timeline import Endings, Moment, ended, samplings_used, timeline
 from harness.analysis.turns import NonInterleavedRatio, Turns, is_bias, turns
 from harness.model.launch import Launch, Sampling
 from harness.model.run import Run

@@ -15,14 +15,14 @@ from statistics import fmean
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis import work
-from harness.analysis.conditions import RunDifference, differences, machines, same_software
+from harness.analysis import work_equivalence
+from harness.analysis.cell_index import Lookup
 from harness.analysis.control import beyond
 from harness.analysis.disturbance import ERROR, possible_error
-from harness.analysis.lookup import Lookup
 from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
 from harness.analysis.rounds import series
+from harness.analysis.run_differences import RunDifference, differences, machines, same_software
 from harness.analysis.statistics import (
     Estimate,
     Floats,
@@ -64,7 +64,7 @@ class CellChange:
     second: Estimate
     change: Judgement
     without_shift: Judgement | None
-    work: work.WorkCheck
+    work: work_equivalence.WorkCheck
     same_software: bool
     steps: Interval | None = None
 
@@ -117,7 +117,7 @@ class _Both:
     cell: Cell
     first: Sequence[float]
     second: Sequence[float]
-    work: work.WorkCheck
+    work: work_equivalence.WorkCheck
     same_software: bool
     changes: bool
     steps: Interval | None
@@ -232,7 +232,7 @@ def _both(cell: Cell, one: Lookup, other: Lookup, same: bool) -> _Both:
         cell=cell,
         first=[math.log(centre) for centre in both[0].values()],
         second=[math.log(centre) for centre in both[1].values()],
-        work=work.compare(*launches),
+        work=work_equivalence.compare(*launches),
         same_software=same,
         changes=changes,
         steps=steps,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.analysis.lookup import Lookup
+from harness.analysis.cell_index import Lookup
 from harness.analysis.observations import SETTINGS_SEEN, alike, observations
 from harness.analysis.tables import ScenarioTable
 from harness.model.scenario import ENVIRONMENT, Cell, Scenario

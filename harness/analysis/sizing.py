@@ -15,9 +15,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from harness.analysis.cell_index import Lookup, lookup
 from harness.analysis.comparisons import half_widths_of, open_widths
 from harness.analysis.looks import FIRST_LOOK, LOOKS, settling
-from harness.analysis.lookup import Lookup, lookup
 from harness.analysis.quantities import growths, launches_of
 from harness.analysis.rounds import Series, by_clock, centre, gave_number, granted
 from harness.analysis.statistics import combine, half_widths, means

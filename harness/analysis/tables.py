@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from harness.analysis.cell_index import Lookup
 from harness.analysis.columns import ScenarioColumn, Side, columns
 from harness.analysis.comparisons import Compared, compare, compare_growth
-from harness.analysis.lookup import Lookup
+from harness.analysis.distribution import Shape, Spread, Used, shape, spread, used
 from harness.analysis.quantities import growth_estimate, is_time
 from harness.analysis.rounds import centre
-from harness.analysis.shape import Shape, Spread, Used, shape, spread, used
 from harness.analysis.statistics import Estimate, combine
-from harness.analysis.work import steps
+from harness.analysis.work_equivalence import steps
 from harness.model.environment import Device
 from harness.model.launch import Clock, Status
 from harness.model.run import Plan, Run

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from harness.analysis.rounds import taken
 from harness.analysis.statistics import RESOLUTION, Floats, Interval, exp, student, variance
-from harness.analysis.work import CALLED
+from harness.analysis.work_equivalence import CALLED
 from harness.model.launch import Launch, Sample
 from harness.model.scenario import Cell
 

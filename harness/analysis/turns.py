@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.lookup import Lookup
+from harness.analysis.cell_index import Lookup
 from harness.analysis.moderation import Residual, moderate, residual
 from harness.analysis.rounds import centre, taken
 from harness.analysis.statistics import RESOLUTION, Estimate, Floats, half_widths, means, student

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import IO, cast
 
-from harness.backends.text import one_line
+from harness.backends.untrusted_text import one_line
 
 #: What is kept of a launch: bytes in all, files, how many entries are looked at, how deep their folders are, and for
 #: how long they are read, in seconds.

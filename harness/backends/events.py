@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
-from harness.backends.text import one_line
+from harness.backends.untrusted_text import one_line
 from harness.files import parse_json
 from harness.model.gpu import UsedGpu, pci_address
 from harness.model.launch import Sample, Status

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from harness.backends.artifacts import Artifacts
 from harness.backends.events import Events
-from harness.backends.text import Tail, one_line
+from harness.backends.untrusted_text import Tail, one_line
 from harness.model.errors import UsageError
 from harness.model.gpu import Gpu, UsedGpu, described
 from harness.model.launch import CPU_QUOTA, Job, Outcome, Status

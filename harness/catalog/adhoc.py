@@ -22,7 +22,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from harness.catalog import index
-from harness.catalog.asked import Asked, LockOverride, exact, is_asked, is_move, parse, parse_move
+from harness.catalog.requirement_specs import Asked, LockOverride, exact, is_asked, is_move, parse, parse_move
 from harness.files import cache_dir, parse_json, read_text, write_atomically
 from harness.model.environment import KERAS, TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, UsageError

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from harness.catalog import adhoc, index, moves
-from harness.catalog.asked import NIGHTLIES, Asked, parse, parse_move
+from harness.catalog import adhoc, index, lock_overrides
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
+from harness.catalog.requirement_specs import NIGHTLIES, Asked, parse, parse_move
 from harness.files import read, write_atomically
 from harness.machine.interpreters import find_python
 from harness.machine.uv import last_words
@@ -186,7 +186,7 @@ def resolve_moved(project: Project, environment: Environment, device: Device) ->
     lock = load_lock(project, base, device).lock
     text = lock.path.read_text(encoding="utf-8")
     options = [f"--python={find_python(environment.python)}", *_instants(environment)]
-    lines = moves.resolve(base.name, text, inputs(base, device), _to_move(environment, device), options)
+    lines = lock_overrides.resolve(base.name, text, inputs(base, device), _to_move(environment, device), options)
     told = joined(differences(pins(lines), lock.pins))
     return f"{_heading(environment, device)}# {_made_of(base.name, lock.sha256)}: {told}.\n{lines}"
 

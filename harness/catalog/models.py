@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from harness.catalog.asked import is_asked, is_move, parse, parse_move
+from harness.catalog.requirement_specs import is_asked, is_move, parse, parse_move
 from harness.catalog.toml import Findings, Key, choices, is_json, is_number, number_text
 from harness.model import issues
 from harness.model.environment import Device

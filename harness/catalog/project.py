@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import shipped
+from harness import package_data
 from harness.model.errors import UsageError
 from harness.model.scenario import FOLDERS
 
@@ -44,7 +44,7 @@ class Project:
     @property
     def is_installed(self) -> bool:
         """Whether its files belong to an installed wheel, which must not be changed."""
-        return shipped.IS_INSTALLED and self.root == shipped.FOLDER
+        return package_data.IS_INSTALLED and self.root == package_data.FOLDER
 
     @property
     def locks(self) -> Path:
@@ -66,4 +66,4 @@ class Project:
         for folder in (here, *here.parents):
             if (folder / BAKE_FILE).is_file() and (folder / "scenarios").is_dir():
                 return cls(folder)
-        return cls(shipped.FOLDER, own=here / "scenarios")
+        return cls(package_data.FOLDER, own=here / "scenarios")

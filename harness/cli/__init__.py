@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from harness import __version__, shipped
+from harness import __version__, package_data
 from harness.cli import advice, completion
 from harness.cli.messages import NO_WRITE, interruptible, say, say_defect, say_not_written, say_problems
 from harness.model.errors import Exit, FileError, HarnessError
@@ -83,8 +83,8 @@ def _show_version(asked: bool) -> None:
     from harness.machine import host  # noqa: PLC0415 - no command needs it
 
     here = host.facts()
-    where = "installed" if shipped.IS_INSTALLED else "a checkout"
-    typer.echo(f"harness {__version__} ({where}: {shipped.FOLDER})")
+    where = "installed" if package_data.IS_INSTALLED else "a checkout"
+    typer.echo(f"harness {__version__} ({where}: {package_data.FOLDER})")
     typer.echo(f"Python {here['harness_python']}, {here['kernel']}, {here['system']}")
     typer.echo(f"{here['cpu']}; CPUs: {here['cores']}; memory: {here['memory_bytes'] / 1e9:.0f} GB")
     raise typer.Exit
@@ -106,7 +106,7 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     line = os.environ.get(completion.VARIABLE)
     if line is not None:
-        from harness.cli.answer import answer  # noqa: PLC0415 - see there
+        from harness.cli.completion_server import answer  # noqa: PLC0415 - see there
 
         # written at once, so that nothing is left to write where the reader has gone
         with suppress(BrokenPipeError):

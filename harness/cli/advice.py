@@ -55,7 +55,7 @@ class _Explained:
         """What was typed, by the options' names."""
         if not ctx.resilient_parsing:
             return super().parse_args(ctx, args)  # type: ignore[misc]
-        from harness.cli.answer import read_as_typed  # noqa: PLC0415 - see there
+        from harness.cli.completion_server import read_as_typed  # noqa: PLC0415 - see there
 
         return read_as_typed(self, ctx, args)
 

@@ -25,8 +25,8 @@ from harness.model.run import Plan, Run
 from harness.model.scenario import Cell
 from harness.model.texts import counted, escaped
 from harness.report import format, names
+from harness.runner.executor import WalkListener
 from harness.runner.schedule import RunEstimate
-from harness.runner.walk import WalkListener
 
 #: A suggested budget is this multiple of the estimate.
 HEADROOM = 1.1

@@ -161,8 +161,8 @@ def report(
     With `--format md`, it prints the changes since an earlier run as Markdown.
     """
     from harness.history import changes, page  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.history.change_cache import ChangeCache  # noqa: PLC0415
     from harness.history.index import History  # noqa: PLC0415
-    from harness.history.known import ChangeCache  # noqa: PLC0415
     from harness.history.states import judged  # noqa: PLC0415
 
     asked = format or ("md" if since or (output and output.suffix == ".md") else "html")
@@ -232,17 +232,17 @@ def confirm(
 
     It measures both sides in one run, and adds the verdict to the history.
     """
-    from harness.cli import confirming  # noqa: PLC0415 - what measures; help does not need it
+    from harness.cli import confirm  # noqa: PLC0415 - what measures; help does not need it
     from harness.history.index import History  # noqa: PLC0415
 
     files = [Path(each) for each in request.scenarios if each.endswith(".py")]
     stems = [Path(each).stem if each.endswith(".py") else each for each in request.scenarios]
     with History.open(told=say) as history:
         found = _found(history, replace(request, scenarios=stems))
-        asked = confirming.Suspicion.of(history, found)
+        asked = confirm.Suspicion.of(history, found)
     if not (all_suspected or request.scenarios or request.environments or request.axes):
         asked.refuse()
-    raise typer.Exit(confirming.confirm(asked, request, files, wait=wait))
+    raise typer.Exit(confirm.confirm(asked, request, files, wait=wait))
 
 
 @app.command()

@@ -86,18 +86,18 @@ def show(
     """
     # nothing but this needs them
     from harness.report import terminal  # noqa: PLC0415
-    from harness.report.sections import answer, measured  # noqa: PLC0415
+    from harness.report.sections import run_info, summary  # noqa: PLC0415
 
     if tables:
         shown = [each for each in written.sections if not only or each.anchor in only]
         # the last output stays on the screen
         terminal.show(sorted(shown, key=lambda each: each.anchor == "answer"))
         sys.stdout.flush()
-    early = measured.describe_early_end(results.run, results.launches)
+    early = run_info.describe_early_end(results.run, results.launches)
     if early and end:
         # the command that settles unclear comparisons is just above
-        is_above = tables and answer.rounds_to_settle(results) is not None
-        command = "" if is_above else answer.command_to_continue(results)
+        is_above = tables and summary.rounds_to_settle(results) is not None
+        command = "" if is_above else summary.command_to_continue(results)
         # on its own line, to be copied
         say(f"{early} To continue it:\n    {command}" if command else early)
     first, *others = [path for path in written.files if path.parent.name != "charts"]

@@ -10,7 +10,7 @@ from harness.cli.messages import columns, say
 from harness.session.request import OptionPanel, Request
 
 if TYPE_CHECKING:
-    from harness.upstream.known import KnownIssue, Library
+    from harness.upstream.issue_index import KnownIssue, Library
 
 #: The options of a request that claims set.
 _SETTLED = (
@@ -76,10 +76,10 @@ def repro(
 
     It measures in the releases of the claim, in the newest release and in the newest nightly wheel.
     """
-    from harness.upstream import known  # noqa: PLC0415 - help needs none of it
+    from harness.upstream import issue_index  # noqa: PLC0415 - help needs none of it
     from harness.upstream import repro as upstream  # noqa: PLC0415
 
-    library = known.library()
+    library = issue_index.library()
     listed = issues == ["list"]
     found = library.chosen([] if listed else issues or [], family, every=every or (listed and not family))
     if listed:

@@ -15,7 +15,7 @@ from harness.model.backend import Progress
 from harness.model.errors import Exit, Problem
 from harness.model.run import Run
 from harness.model.texts import counted, json_escaped
-from harness.runner.walk import WalkListener
+from harness.runner.executor import WalkListener
 
 #: The largest number of errors of scenarios that a terminal shows.
 RAISED = 3

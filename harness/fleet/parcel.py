@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from harness import DISTRIBUTION, shipped
+from harness import DISTRIBUTION, package_data
 from harness.catalog.project import Project
 from harness.catalog.scenarios import load_scenario
 from harness.model.errors import CannotRunHereError
@@ -91,10 +91,10 @@ def packed(request: Request) -> tuple[Parcel, Request]:
         def add(path: Path, name: str) -> None:
             archive.add(path, name, filter=_plain)
 
-        add(Path(shipped.__file__).parent, "code/harness")
-        if not shipped.IS_INSTALLED:  # else they are in it
+        add(Path(package_data.__file__).parent, "code/harness")
+        if not package_data.IS_INSTALLED:  # else they are in it
             for name in (*_PROJECT, "requirements.txt"):
-                add(shipped.FOLDER / name, f"code/{name}")
+                add(package_data.FOLDER / name, f"code/{name}")
         for name in _PROJECT:
             if (project.root / name).exists():
                 add(project.root / name, f"project/{name}")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.files import parse_json, read_text
-from harness.history.known import ChangeCache
+from harness.history.change_cache import ChangeCache
 from harness.history.states import SeriesFinding, State, findings
 from harness.model.errors import UsageError
 from harness.model.history import Decision, Key, Series

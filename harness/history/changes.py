@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from harness.analysis.statistics import exp
-from harness.history import sentences as told
-from harness.history.sentences import Names
+from harness.history import phrases as told
+from harness.history.phrases import Names
 from harness.history.states import JudgedSeries, SeriesFinding
 from harness.model.errors import UsageError
 from harness.model.history import Decision, HistoryEntry, Note, Series
 from harness.model.texts import counted
 from harness.report import format, markdown
 from harness.report.blocks import Block, Bold, Column, Items, Section, Text, tabulate
-from harness.report.sentences import listed
+from harness.report.phrases import listed
 
 #: So many breaks are listed, those of most series first; the others are counted.
 BREAKS = 20

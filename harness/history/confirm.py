@@ -16,10 +16,10 @@ from typing import Any
 from harness.analysis.results import Results
 from harness.analysis.statistics import half_widths, means
 from harness.catalog import adhoc, versions
-from harness.catalog.asked import parse_move
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
+from harness.catalog.requirement_specs import parse_move
 from harness.catalog.scenarios import fingerprint, scenario_files
 from harness.history.request import ConfirmRequest
 from harness.history.states import SeriesFinding

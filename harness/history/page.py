@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from harness import __version__
 from harness.history import chart
-from harness.history import sentences as told
+from harness.history import phrases as told
 from harness.history.detection import ChangePoint
-from harness.history.sentences import Names
+from harness.history.phrases import Names
 from harness.history.states import JudgedSeries, SeriesFinding
 from harness.model.defaults import LEVEL
 from harness.model.history import HistoryEntry, Key, Note, SeriesPoint

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from harness.analysis.statistics import student
+from harness.history.change_cache import ChangeCache, Options
 from harness.history.detection import ChangePoint
-from harness.history.epochs import SegmentBoundary, breaks, epochs
-from harness.history.known import ChangeCache, Options
+from harness.history.segments import SegmentBoundary, breaks, epochs
 from harness.model.history import Decision, Key, Series, SeriesPoint
 
 #: A change is found so many nights from where it is, at most: marks there are its suspects, and a decision is of it.

@@ -151,7 +151,7 @@ class Plan:
     - `precision`: 0.02 for ± 2 %. A group ends as soon as each of its comparisons has this precision or a settled
       verdict.
     - `budget_seconds`: launching time after which all groups end. The groups advance equally, or one after the other
-      (runner/schedule.py; for claims, runner/spending.py).
+      (runner/schedule.py; for claims, runner/budget.py).
     - `budget_is_wish`: every group gets the rounds that a verdict needs, even if that takes longer. True for the budget
       of a suite.
     - `margin`: 0.03: two cells with a smaller difference count as the same.

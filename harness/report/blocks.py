@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Generic, TypeVar
 
 from harness.model.scenario import Cell
-from harness.report.charts.picture import Picture
+from harness.report.charts.vega import Picture
 
 
 class Where(Flag):

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from harness.analysis.conditions import Aspect, RunDifference
 from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
+from harness.analysis.run_differences import Aspect, RunDifference
 from harness.analysis.runs import FEWEST_CELLS, FEWEST_ROUNDS, CellChange, Changes, Pair, Shift
 from harness.analysis.verdicts import Judgement, Verdict, Withheld, too_few
 from harness.model.defaults import LEVEL
@@ -16,10 +16,10 @@ from harness.report import format, names
 from harness.report.blocks import REPORT, Block, Column, Entry, Heading, Items, Section, Text, tabulate
 from harness.report.comparisons import tally
 from harness.report.format import Unit
-from harness.report.sections import measured
-from harness.report.sections.answer import control
+from harness.report.phrases import capital, listed, remarks
+from harness.report.sections import run_info
 from harness.report.sections.scenarios import at_equal_steps, levels
-from harness.report.sentences import capital, listed, remarks
+from harness.report.sections.summary import control
 
 #: The version of `--json`.
 SCHEMA = 3
@@ -215,7 +215,7 @@ def fact(each: RunDifference) -> str:
     if each.name == "source":
         return "its file, or the kit, has changed"
     called = _OF_A_LAUNCH.get(each.name, "") if each.part is Aspect.MEASUREMENT else ""
-    return measured.change(each.name, each.first, each.second, called)
+    return run_info.change(each.name, each.first, each.second, called)
 
 
 def document(pair: Pair) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.answers import Finding
+from harness.analysis.cell_index import Lookup
 from harness.analysis.claims import ClaimOutcome
 from harness.analysis.comparisons import Compared, RoundsNeeded
-from harness.analysis.lookup import Lookup
 from harness.analysis.tables import Row, ScenarioTable
 from harness.analysis.verdicts import MOST_ROUNDS, Verdict, Withheld, too_few
 from harness.model.defaults import FEWEST_ROUNDS

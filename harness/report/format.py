@@ -5,8 +5,8 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from harness.analysis.distribution import Spread
 from harness.analysis.quantities import is_time
-from harness.analysis.shape import Spread
 from harness.analysis.statistics import Difference, Estimate, Interval, percent
 from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.tables import ScenarioTable, Value

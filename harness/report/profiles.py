@@ -26,7 +26,7 @@ from harness.model.profile import Part, Profile
 from harness.model.run import Run, stood_in
 from harness.model.scenario import STEP, Cell
 from harness.model.texts import counted
-from harness.report import escape, flames, format, names
+from harness.report import escape, flamegraphs, format, names
 from harness.report.blocks import (
     FILES,
     Block,
@@ -43,7 +43,7 @@ from harness.report.blocks import (
     Where,
     tabulate,
 )
-from harness.report.sections import course, measured
+from harness.report.sections import run_info, timeline
 
 #: Functions that a table names, and those whose shares moved most.
 FUNCTIONS, MOVES = 12, 16
@@ -135,7 +135,7 @@ class ProfileReport:
             yield Text(_NESTED, True, where=FILES)
         cpu = self.run.host.get("cpu")
         on = f", on {cpu}" if cpu else ""
-        yield Text(f"Run {measured.origin(self.run)}, {course.pinning(self.run)}{on}.", True, where=FILES)
+        yield Text(f"Run {run_info.origin(self.run)}, {timeline.pinning(self.run)}{on}.", True, where=FILES)
 
     def _columns(self) -> list[Column[Cell]]:
         patterns = list(dict.fromkeys(glob for cell in self.cells for glob in self.patterns(cell)))
@@ -227,7 +227,7 @@ class ProfileReport:
         laid, patterns = frames(tree(profile), LEAST), self.patterns(cell)
         if laid:
             title = f"{self.name(cell)}, {profile.part.value}: which function called which, and how long each took"
-            svg = flames.draw(laid, title, lambda name: any(fnmatchcase(name, each) for each in patterns))
+            svg = flamegraphs.draw(laid, title, lambda name: any(fnmatchcase(name, each) for each in patterns))
             yield Drawing(svg, _caption(profile, marked=bool(patterns)), where=Where.PAGE)
 
     def _absent(self) -> Iterator[Block]:

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import shipped
+from harness import package_data
 from harness.report import format
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 #: The harness's own `templates/`, whichever project it works in.
-FOLDER = shipped.FOLDER / "templates"
+FOLDER = package_data.FOLDER / "templates"
 
 
 def environment(escape: Callable[[str], str], folder: Path | None = None) -> "Environment":

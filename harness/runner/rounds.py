@@ -22,7 +22,7 @@ class RoundLog:
     def __init__(self, plan: Plan, launches: Iterable[Launch] = ()) -> None:
         self._plan = plan
         self.launches: list[Launch] = []
-        #: By group and number of rounds, how wide its widest interval was then (runner/stopping.py).
+        #: By group and number of rounds, how wide its widest interval was then (runner/stop_rules.py).
         self.widths: dict[tuple[str, int], float] = {}
         self._rounds: dict[tuple[str, int], list[Launch]] = defaultdict(list)
         self._cells: dict[Cell, list[Launch]] = defaultdict(list)

@@ -20,7 +20,7 @@ from harness.model.launch import Launch
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
 from harness.runner.rounds import RoundLog
-from harness.runner.stopping import Widths, open_groups, rounds_needed
+from harness.runner.stop_rules import Widths, open_groups, rounds_needed
 
 #: A budget may be exceeded by this share if that completes what a verdict needs.
 TOLERANCE = 0.1

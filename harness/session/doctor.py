@@ -12,11 +12,11 @@ from harness.catalog.locks import load_lock, lock_file
 from harness.catalog.project import Project
 from harness.machine import topology
 from harness.machine.cpus import choose
-from harness.machine.doctor import surroundings as around
+from harness.machine.doctor import prerequisites as around
 from harness.machine.doctor.check import CheckResult
 from harness.machine.doctor.counters import CpuPlace
 from harness.machine.doctor.diagnosis import listen
-from harness.machine.gpu import chosen
+from harness.machine.gpu import selection
 from harness.machine.host import require_linux
 from harness.machine.lock import machine_to_itself
 from harness.model.environment import Device
@@ -51,7 +51,7 @@ def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any
     `typed` are names or globs of environments, by default the whole catalogue. With a GPU, each environment has a row
     that says how it runs on the GPUs.
     """
-    wanted = chosen.wish(gpu, gpus)
+    wanted = selection.wish(gpu, gpus)
     project = Project.find()
     host = registry.image_backend(project.root).gpu_host
     catalog, selected = with_asked(load_environments(project), names(typed, "-e"))
@@ -66,8 +66,8 @@ def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any
     cards, refused = host.cards[:1], []
     try:
         if wanted:
-            wanted = chosen.meant(wanted, host, typed=bool(gpus))
-            cards = chosen.cards(wanted, host)
+            wanted = selection.meant(wanted, host, typed=bool(gpus))
+            cards = selection.cards(wanted, host)
     except CannotRunHereError as error:  # one finding among the others
         cards, refused = [], [around.gpus_asked(error.message, error.advice)]
     checks = [check for each in registry.opened(project.root) for check in each.findings(locked, wanted)]

@@ -26,7 +26,7 @@ from harness.catalog.scenarios import (
     scenario_files,
 )
 from harness.machine import cpus, host
-from harness.machine.gpu import chosen as gpus
+from harness.machine.gpu import selection as gpus
 from harness.model.defaults import FIRST_START_TIMEOUT, MOST_CLAIM_ROUNDS, MOST_ROUNDS, ROUNDS, TIMEOUT
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError, FileError, HarnessError, UnavailableError, UsageError
@@ -37,10 +37,10 @@ from harness.model.scenario import DEFAULT_SUITE, ENVIRONMENT, GROWTH, PEAK, STE
 from harness.model.texts import joined
 from harness.plan import claims, settings, shards
 from harness.plan.availability import compiled, names_on, split
+from harness.plan.fallbacks import cells_in_place, in_place, stand_ins
 from harness.plan.gpus import Support
 from harness.plan.groups import group, is_of_launches, name_of, with_one_control
 from harness.plan.selection import Catalog, Selection, check_stand_ins, resolve, select, without_broken
-from harness.plan.stand_ins import cells_in_place, in_place, stand_ins
 from harness.session.request import EVENLY, LaunchRequest, ProfileRequest, Request, SuiteLength, suite_seconds
 from harness.store.folder import RunFolder, uncollected
 

@@ -23,7 +23,7 @@ from harness.report.blocks import Section, Table, Where
 from harness.report.charts.drawing import DrawingError, drawer
 from harness.report.escape import plain
 from harness.report.formats import render
-from harness.report.sections import answer
+from harness.report.sections import summary
 from harness.store.folder import RunFolder, uncollected
 
 if TYPE_CHECKING:
@@ -128,8 +128,8 @@ def results_of(run: Run, launches: Sequence[Launch]) -> Results:
 
 def _to_html(results: Results) -> str:
     """Return the table of the report's first screen as HTML, in its words."""
-    blocks = [block for block in answer.first_screen(results) if isinstance(block, Table)]
-    return "".join(map(_table_html, blocks)) or f"<p>{escape.html(answer.no_answer(results))}</p>"
+    blocks = [block for block in summary.first_screen(results) if isinstance(block, Table)]
+    return "".join(map(_table_html, blocks)) or f"<p>{escape.html(summary.no_answer(results))}</p>"
 
 
 def _table_html(table: Table) -> str:
@@ -193,7 +193,7 @@ def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, an
     are the same run, if one run measured wall-clock time and the other CPU time, or if the machines differ. To allow
     different machines, pass `any_host`.
     """
-    from harness.analysis.conditions import Aspect  # noqa: PLC0415 - the report of one run needs none of it
+    from harness.analysis.run_differences import Aspect  # noqa: PLC0415 - the report of one run needs none of it
     from harness.analysis.runs import Pair  # noqa: PLC0415
     from harness.report.changes import fact  # noqa: PLC0415
 

@@ -12,7 +12,7 @@ from harness.backends.registry import AUTO
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.machine import cpus, host, topology
-from harness.machine.gpu import chosen as gpus
+from harness.machine.gpu import selection as gpus
 from harness.machine.slots import Slot
 from harness.model.defaults import MOST_CLAIM_ROUNDS, MOST_ROUNDS
 from harness.model.environment import Device
@@ -21,7 +21,7 @@ from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.launch import Limits
 from harness.model.run import Run, StopReason
 from harness.model.texts import counted
-from harness.report.sections import measured
+from harness.report.sections import run_info
 from harness.runner.rounds import RoundLog
 from harness.session.jobs import JobMaker
 from harness.session.planning import Planned
@@ -99,7 +99,7 @@ def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget
     cards = gpus.cards(limits.gpus, gpu_host)
     differing = host.differing(begun.host, machine_facts(limits, cards, gpu_host, begun.plan.lock_clocks))
     if differing:
-        told = "; ".join(measured.change(*each) for each in differing)
+        told = "; ".join(run_info.change(*each) for each in differing)
         raise CannotRunHereError(f"{path} was started on another machine: {told}.", "Start a new run.")
     moved = [each for each, digest in sources.items() if begun.sources.get(each) != digest]
     if moved:
@@ -135,7 +135,7 @@ def _longer(run: Run, ledger: RoundLog, path: Path, rounds: int | None, budget: 
     made = {group.name: ledger.rounds(group) for group in run.plan.groups}
     most = max(made.values(), default=0)
     if rounds is not None and rounds < most:
-        more = measured.suggest_rounds(most)
+        more = run_info.suggest_rounds(most)
         raise UsageError(
             f"{path} has {counted(most, 'round')}, and --rounds {rounds} is fewer: with --resume it counts all rounds.",
             f"Use --rounds {more} for {more - most} more.",
@@ -163,7 +163,7 @@ def _over(run: Run, ledger: RoundLog, path: Path) -> str:
     what = f"The budget of {path} is spent" if is_spent else f"{path} is complete"
     return (
         f"{what}: it has {counted(most, 'round')}. To continue it: harness matrix --resume {shlex.quote(str(path))} "
-        f"--rounds {measured.suggest_rounds(most)}"
+        f"--rounds {run_info.suggest_rounds(most)}"
     )
 
 

@@ -18,8 +18,8 @@ from harness.backends.protocol import RegisteredBackend
 from harness.catalog.scenarios import fingerprint
 from harness.files import data_dir
 from harness.machine import cpus, host
-from harness.machine.gpu import chosen as gpus
 from harness.machine.gpu import clocks
+from harness.machine.gpu import selection as gpus
 from harness.machine.gpu.host import kept_open
 from harness.machine.identity import machine
 from harness.machine.lock import exclusive, machine_to_itself, run_to_itself, slot_to_itself
@@ -32,14 +32,14 @@ from harness.model.launch import BROKEN, Launch, Limits
 from harness.model.run import RULES, Machine, Plan, Run, Stop, StopReason, Unavailable, stood_in
 from harness.model.scenario import Cell
 from harness.plan.groups import control
-from harness.report.sections import measured
+from harness.report.sections import run_info
+from harness.runner.executor import RunExecutor, WalkListener
 from harness.runner.launching import LaunchMonitor, Watch
 from harness.runner.rounds import RoundLog
 from harness.runner.schedule import RunEstimate, affordable
-from harness.runner.stopping import stops
-from harness.runner.walk import RunExecutor, WalkListener
+from harness.runner.stop_rules import stops
+from harness.session.early_pilots import Pilots
 from harness.session.jobs import JobMaker
-from harness.session.meanwhile import Pilots
 from harness.session.planning import Planned, next_in_place
 from harness.session.reporting import Written, report, results_of
 from harness.session.resuming import Earlier, changed, earlier, machine_facts, slot_of
@@ -491,7 +491,7 @@ def _hold_gpus(held: ExitStack, limits: Limits, cards: Sequence[Gpu], clock: str
         held.enter_context(kept_open(cards))
         held.enter_context(clocks.locked(cards, clock))
     if clock:
-        listener.say(f"The clocks of the GPUs are locked for this run, {measured.clock(clock)}.")
+        listener.say(f"The clocks of the GPUs are locked for this run, {run_info.clock(clock)}.")
 
 
 def _machine(facts: BackendFacts, listener: Listener) -> Machine | None:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.catalog import header, scripts, skeleton, toml
-from harness.catalog.asked import is_asked, is_move, parse_move
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
+from harness.catalog.requirement_specs import is_asked, is_move, parse_move
 from harness.catalog.scenarios import Found, find_scenarios, load_scenario, load_suites, read_suites, scenario_files
 from harness.catalog.signature import not_python, oldest_python
 from harness.machine.interpreters import find_python, installed

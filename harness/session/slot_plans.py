@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from harness.backends import registry
 from harness.machine import cpus
-from harness.machine.gpu import chosen as gpus
+from harness.machine.gpu import selection as gpus
 from harness.machine.slots import Slot, divided
 from harness.model.errors import UsageError
 from harness.model.gpu import CPU_ALONE, Gpu

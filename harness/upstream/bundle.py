@@ -12,7 +12,7 @@ from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
-from harness import shipped
+from harness import package_data
 from harness.analysis.environments import pins
 from harness.analysis.results import Results
 from harness.catalog.locks import lock_file
@@ -25,9 +25,9 @@ from harness.model.run import Run
 from harness.model.scenario import PEAK, PRINTED, STEP
 from harness.session import read
 from harness.store import codec
+from harness.upstream.bundle_subject import Axes, Subject, select, subject
 from harness.upstream.issue import TRACKERS, how_to_run, issue, requirements, sentence
 from harness.upstream.standalone import standalone
-from harness.upstream.subject import Axes, Subject, select, subject
 
 #: Names of users and machines that name nobody.
 _NOBODY = {"", "root", "user", "ubuntu", "debian", "runner", "admin", "localhost"}
@@ -101,7 +101,7 @@ def _locked(run: Run, environment: Environment) -> str:
 
 def _hiding(folder: Path) -> Callable[..., str]:
     """Return a function that removes folders and names of this machine and its user from a text, except some words."""
-    places = [Project.find().root, folder.absolute(), Path.cwd(), Path.home(), shipped.FOLDER]
+    places = [Project.find().root, folder.absolute(), Path.cwd(), Path.home(), package_data.FOLDER]
     paths = {str(path) for each in places for path in (each, each.resolve()) if len(path.parts) > 1}
     names = {platform.node(), platform.node().partition(".")[0]}
     with suppress(OSError, KeyError):
@@ -163,7 +163,7 @@ def _code(run: Run, about: Subject) -> str:
     ]
     of = STEP if about.of.startswith(PRINTED) or (scenario.script and about.of != PEAK) else about.of
     kit = project.root / "scenarios" / "kit"
-    kit = kit if kit.is_dir() else shipped.FOLDER / "scenarios" / "kit"
+    kit = kit if kit.is_dir() else package_data.FOLDER / "scenarios" / "kit"
     head = f"{scenario.title.rstrip('.')}.\n\nMeasured: {sentence(about)}\n\n{how_to_run(run, about)}"
     return standalone(scenario, text, kit, sides, of=of, about=head)
 

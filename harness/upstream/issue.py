@@ -14,7 +14,7 @@ from harness.model.run import Run
 from harness.model.scenario import STEP
 from harness.report import format
 from harness.report.escape import fenced
-from harness.upstream.subject import IssueSide, Subject, moved, nightlies
+from harness.upstream.bundle_subject import IssueSide, Subject, moved, nightlies
 
 #: The most characters that an issue takes, with some left for what is written above it.
 MOST = 60_000

@@ -14,7 +14,7 @@ from harness.model.errors import CannotRunHereError, NothingSelectedError, Usage
 from harness.session.reporting import Gate
 from harness.session.request import Request
 from harness.upstream import bundle
-from harness.upstream.known import KnownIssue
+from harness.upstream.issue_index import KnownIssue
 
 
 def request(asked: Request, found: Sequence[KnownIssue], nightly: str) -> Request:

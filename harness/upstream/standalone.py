@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import shipped
+from harness import package_data
 from harness.model.errors import UsageError
 from harness.model.scenario import Scenario
 
 #: Names of the kit that the template defines itself.
 _OWN = ("main", "NotAvailable")
 
-_TEMPLATE = shipped.FOLDER / "templates" / "repro.py"
+_TEMPLATE = package_data.FOLDER / "templates" / "repro.py"
 
 
 def standalone(

@@ -4,7 +4,7 @@
  * @typedef {{ name: string, kind: string, started: number | null, centre: number | null, samples: number[] }} Drawn
  */
 
-/** What launches are, each with a look of its own, as in harness/report/charts/course.py; their names stand in the page. */
+/** What launches are, each with a look of its own, as in harness/report/charts/timeline.py; their names stand in the page. */
 const KINDS = [
   { key: "measured", shape: "circle", stroke: "#0072B2", fill: "#0072B2" },
   { key: "control", shape: "diamond", stroke: "#222222", fill: "white" },

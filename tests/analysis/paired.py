@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from harness.analysis.cell_index import Lookup, lookup
 from harness.analysis.comparisons import Compared, compare
-from harness.analysis.lookup import Lookup, lookup
 from harness.model.launch import Launch, Role
 from harness.model.run import Run
 from harness.model.scenario import Cell

@@ -3,7 +3,7 @@
 import pytest
 
 from harness.analysis.answers import answers
-from harness.analysis.lookup import lookup
+from harness.analysis.cell_index import lookup
 from harness.analysis.tables import tables
 from harness.analysis.verdicts import Verdict
 from tests.factories import COMPARE, cell, cells, launch, rounds, run, scenario

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import stdtrit
 
+from harness.analysis.cell_index import lookup
 from harness.analysis.comparisons import RoundsNeeded, compare, compare_growth, half_widths_of
-from harness.analysis.lookup import lookup
 from harness.analysis.moderation import FEWEST, residual
 from harness.analysis.quantities import PIECE
 from harness.analysis.statistics import Logs, log_ratios, student, variance
 from harness.analysis.tables import layouts
 from harness.analysis.verdicts import MOST_ROUNDS, Verdict, Withheld, rounds_to_settle
-from harness.analysis.work import Work
+from harness.analysis.work_equivalence import Work
 from harness.model.launch import Role, Sample
 from tests.analysis.paired import SECONDS_PER_ROUND, around, family, pair
 from tests.factories import ENVIRONMENTS, cells, contended, launch, rounds, run

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.lookup import lookup
+from harness.analysis.cell_index import lookup
 from harness.analysis.observations import Observed, Standing, alike, has_told, observations, tells_version
 from harness.analysis.results import Results
 from harness.model.launch import Status

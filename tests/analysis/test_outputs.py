@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.analysis.lookup import lookup
+from harness.analysis.cell_index import lookup
 from harness.analysis.outputs import OutputMatch, outputs
 from harness.model.environment import Device
 from harness.model.scenario import Cell, Comparison

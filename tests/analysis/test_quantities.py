@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.analysis.cell_index import lookup
 from harness.analysis.comparisons import compare
-from harness.analysis.lookup import lookup
 from harness.analysis.quantities import (
     growth,
     growth_difference,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.analysis.results import Results
 from harness.analysis.runs import Pair, UnpairedCell
 from harness.analysis.verdicts import Verdict, Withheld
-from harness.analysis.work import Work
+from harness.analysis.work_equivalence import Work
 from harness.model.launch import Role, Status
 from tests.factories import broken, cell, contended, growing, launch, run
 from tests.quantified import VALUES, quantified, quantified_run

@@ -8,7 +8,7 @@ from harness.model.launch import Launch
 from harness.model.scenario import Cell
 from harness.model.settings import with_settings
 from harness.report.formats import json_
-from harness.report.sections import answer, settings
+from harness.report.sections import settings, summary
 from tests.factories import cell, cells, launch, run, scenario
 
 OFF = {"xla": [], "precision": "float32", "deterministic": "off"}
@@ -72,7 +72,7 @@ def test_what_was_asked_for_is_not_told_and_what_it_brings_with_it_is() -> None:
 def test_the_sentence_follows_the_first_screen_and_is_in_the_report_as_data() -> None:
     made = by_release(OFF, OPTIMIZER)
     (sentence,) = settings.sentences(made)
-    _, section = answer.sections(made)
+    _, section = summary.sections(made)
     assert any(getattr(block, "words", "") == sentence for block in section.blocks)
     (hidden,) = json_.build(made).settings
     assert hidden.text[0].lower() + hidden.text[1:] == sentence[0].lower() + sentence[1:]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.lookup import lookup
+from harness.analysis.cell_index import lookup
 from harness.analysis.results import Results
 from harness.analysis.statistics import percent
 from harness.analysis.tables import measured, tables

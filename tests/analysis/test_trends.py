@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.analysis.cell_index import lookup
 from harness.analysis.comparisons import half_widths_of
-from harness.analysis.lookup import lookup
 from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
 from harness.analysis.trends import before, change, changes, in_common, parts, restricted, trends, within

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.lookup import lookup
+from harness.analysis.cell_index import lookup
 from harness.analysis.results import Results
 from harness.analysis.turns import alone, is_bias, turns
 from harness.analysis.verdicts import Verdict

@@ -4,7 +4,7 @@ import pytest
 
 from harness.backends.artifacts import Artifacts
 from harness.backends.events import Events
-from harness.backends.text import Tail
+from harness.backends.untrusted_text import Tail
 from harness.backends.worker import Ending, files, outcome
 from harness.model.errors import UsageError
 from harness.model.gpu import Gpu

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import shipped
+from harness import package_data
 from harness.catalog.project import BAKE_FILE, Project
 from harness.model.errors import UsageError
 
@@ -26,7 +26,7 @@ def test_a_folder_upwards_wins_over_what_comes_with_the_harness(
 
 def test_elsewhere_a_users_scenarios_are_added_to_the_harnesss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert Project.find() == Project(shipped.FOLDER, own=tmp_path / "scenarios")
+    assert Project.find() == Project(package_data.FOLDER, own=tmp_path / "scenarios")
     assert Project.find().new_scenarios == tmp_path / "scenarios"
 
 

@@ -11,8 +11,8 @@ import pytest
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.cli import COMMANDS, app
-from harness.cli.answer import answer
 from harness.cli.completion import VARIABLE, Shell
+from harness.cli.completion_server import answer
 from harness.model.settings import SETTINGS, values
 from harness.store.folder import RunFolder
 from tests.cli.conftest import Harness

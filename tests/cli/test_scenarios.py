@@ -220,7 +220,7 @@ def test_new_refuses_what_cannot_be_one(harness: Harness, name: str, told: str) 
 def elsewhere(harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of a user, for whom the project is what came with the harness."""
     monkeypatch.delenv("HARNESS_PROJECT", raising=False)
-    monkeypatch.setattr("harness.shipped.FOLDER", harness.root)
+    monkeypatch.setattr("harness.package_data.FOLDER", harness.root)
     folder = tmp_path / "elsewhere"
     (folder / "scenarios").mkdir(parents=True)
     monkeypatch.chdir(folder)

@@ -113,7 +113,7 @@ def copied(builder):
 def output(engine, image, *command):
     from harness.backends.docker.container import created
     from harness.backends.docker.specification import Specification
-    from harness.backends.text import Tail
+    from harness.backends.untrusted_text import Tail
     from harness.model.launch import Limits
 
     stdout, stderr = Tail(), Tail()

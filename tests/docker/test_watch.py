@@ -5,7 +5,7 @@ import os
 import pytest
 
 from harness.backends.docker.specification import RUN_LABEL
-from harness.machine.gpu.watch import Watch, container_of
+from harness.machine.gpu.monitor import Watch, container_of
 from harness.model.gpu import Gpu
 from tests.backends.workers import job
 from tests.lacking import lacking

@@ -24,7 +24,7 @@ from harness.report.blocks import (
     tabulate,
 )
 from harness.report.charts import layout
-from harness.report.charts.picture import Picture, Words
+from harness.report.charts.vega import Picture, Words
 from harness.report.escape import plain
 
 #: Names of a chart's rows that leave a plot no room beside them on a narrow screen.

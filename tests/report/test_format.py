@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.analysis.shape import Spread
+from harness.analysis.distribution import Spread
 from harness.analysis.statistics import Estimate, Interval, percent
 from harness.model.launch import Clock
 from harness.report.format import (

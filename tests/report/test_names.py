@@ -1,6 +1,6 @@
 """What rows, columns and cells are called."""
 
-from harness.analysis.lookup import lookup
+from harness.analysis.cell_index import lookup
 from harness.analysis.tables import tables
 from harness.model.environment import Device
 from harness.report.names import cell_name, label, varying, what

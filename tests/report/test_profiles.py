@@ -9,7 +9,7 @@ from harness.model.launch import Role, Status
 from harness.model.profile import Part
 from harness.report import markdown
 from harness.report.blocks import Drawing, Items, Table, Where
-from harness.report.flames import draw
+from harness.report.flamegraphs import draw
 from harness.report.profiles import ProfileReport, speedscope
 from tests.factories import broken, cell, launch, run, scenario
 from tests.profiles import first, function, profile

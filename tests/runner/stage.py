@@ -11,9 +11,9 @@ from harness.model.launch import Job, Launch, Limits, Outcome, Sample, Sampling,
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
 from harness.model.texts import cpu_list
+from harness.runner.executor import RunExecutor, Watch
 from harness.runner.schedule import Pairs, RunEstimate
-from harness.runner.stopping import Widths
-from harness.runner.walk import RunExecutor, Watch
+from harness.runner.stop_rules import Widths
 from harness.store.folder import RunFolder
 
 REQUIREMENTS = {

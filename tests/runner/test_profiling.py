@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.lookup import lookup
+from harness.analysis.cell_index import lookup
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Outcome, Role, Sample, Sampling, Status
 from tests.runner.stage import Backstage, staged, walk
 from tests.runs import plan, run

@@ -10,7 +10,7 @@ from harness.model.run import Group, Plan, Stop, StopReason
 from harness.model.scenario import Cell
 from harness.runner.rounds import RoundLog
 from harness.runner.schedule import affordable
-from harness.runner.stopping import stops
+from harness.runner.stop_rules import stops
 from harness.store.folder import RunFolder
 from tests import runs
 from tests.runner.stage import Backstage, Silent, staged

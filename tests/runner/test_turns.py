@@ -22,7 +22,7 @@ from harness.model.launch import (
     Status,
 )
 from harness.model.run import Plan
-from harness.runner.walk import RunExecutor
+from harness.runner.executor import RunExecutor
 from harness.store.folder import RunFolder
 from tests import runs
 from tests.runner.stage import Answered, Backstage, job, last_attempt, staged, walk

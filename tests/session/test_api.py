@@ -63,7 +63,15 @@ def test_a_notebook_shows_the_comparisons_as_a_table(tmp_path: Path) -> None:
 
 
 def test_the_page_names_all_that_there_is() -> None:
-    for name in set(session.__all__) - {"Planned", "Earlier", "Ended", "DurationEstimate", "Written", "Gate", "Listener"}:
+    for name in set(session.__all__) - {
+        "Planned",
+        "Earlier",
+        "Ended",
+        "DurationEstimate",
+        "Written",
+        "Gate",
+        "Listener",
+    }:
         assert f"{name}(" in PAGE, name
     for name in session.__all__:
         assert name in PAGE

@@ -15,7 +15,7 @@ from harness.analysis.results import Results
 from harness.backends import registry
 from harness.backends.local.backend import LocalBackend
 from harness.cli.running import exit_code
-from harness.machine.gpu import chosen as gpus
+from harness.machine.gpu import selection as gpus
 from harness.machine.lock import machine_to_itself
 from harness.model.backend import BackendFacts, Preparation
 from harness.model.environment import Requirement

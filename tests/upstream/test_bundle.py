@@ -18,8 +18,8 @@ from harness.model.scenario import GROWTH, Claim, ClaimSide, Comparison, Scenari
 from harness.store.folder import RunFolder
 from harness.upstream import bundle
 from harness.upstream.bundle import files, write
+from harness.upstream.bundle_subject import select, subject
 from harness.upstream.issue import MOST
-from harness.upstream.subject import select, subject
 from tests.factories import broken, cell, launch, rounds, run, scenario
 from tests.packageindex import PackageIndex, serving
 

@@ -19,9 +19,9 @@ from harness.backends.docker.removal import remove
 from harness.backends.docker.specification import CELL_LABEL, OWNER_LABEL, RUN_LABEL, Specification, owner
 from harness.backends.events import Events
 from harness.backends.protocol import ImageBackend
-from harness.backends.text import Tail
+from harness.backends.untrusted_text import Tail
 from harness.backends.verification import SCRIPT, Verification, verified
-from harness.machine.doctor import surroundings
+from harness.machine.doctor import prerequisites
 from harness.machine.doctor.check import CheckResult, Level
 from harness.machine.lock import is_held, run_lock
 from harness.model.backend import BackendFacts, GpuWay, KeptImage, LaunchHandle, Meanwhile, Preparation, Progress
@@ -121,13 +121,13 @@ class DockerBackend(ImageBackend):
 
     def findings(self, requirements: Sequence[Requirement], wanted: Sequence[str]) -> list[CheckResult]:
         """Return the doctor's checks of the engine, its builder, the disk space for images, and access to GPUs."""
-        builder = surroundings.buildx(bake.version())
+        builder = prerequisites.buildx(bake.version())
         try:
             facts = self.engine.facts
         except CannotRunHereError as error:
             told = error.message.rstrip(".")
-            return [surroundings.docker("", error=told, mend=error.advice, wanted=bool(wanted)), builder]
-        engine = surroundings.docker(self.engine.version, api=facts.api, where=facts.where)
+            return [prerequisites.docker("", error=told, mend=error.advice, wanted=bool(wanted)), builder]
+        engine = prerequisites.docker(self.engine.version, api=facts.api, where=facts.where)
         found = [engine, builder, self.images.room(requirements)]
         if wanted or not self.gpu_host.absent:
             found.append(self._found_access(wanted, requirements))
@@ -142,15 +142,15 @@ class DockerBackend(ImageBackend):
         try:
             found = gpus.find(self.engine)
             if not wanted:
-                return surroundings.gpu_access(found[0].way.words, wanted=wanted)
+                return prerequisites.gpu_access(found[0].way.words, wanted=wanted)
             self.check_gpus(gpus_wanted)
             told = self.try_gpus(requirements)
-            return surroundings.gpu_access(self.access.way.words, told=told, wanted=wanted)
+            return prerequisites.gpu_access(self.access.way.words, told=told, wanted=wanted)
         except gpu_refusals.GpuRefusedError as error:
             advice, command = f"{error.do}{':' if error.command else '.'}", error.command
-            return surroundings.gpu_access("", error=error.message, advice=advice, command=command, wanted=wanted)
+            return prerequisites.gpu_access("", error=error.message, advice=advice, command=command, wanted=wanted)
         except CannotRunHereError as error:
-            return surroundings.gpu_access("", error=error.message, advice=error.advice, wanted=wanted)
+            return prerequisites.gpu_access("", error=error.message, advice=error.advice, wanted=wanted)
 
     def give_priority(self, cpus: Collection[int]) -> list[str]:
         """Give launches on these CPUs the most weight there is, once a container has started with it.
@@ -270,7 +270,7 @@ class DockerBackend(ImageBackend):
 
     def bill(self, requirement: Requirement, found: Verification) -> str:
         """Return the image's bill of materials, with the packages in `found`: a CycloneDX document."""
-        from harness.backends.docker.bill import bill  # noqa: PLC0415 - no launch needs it
+        from harness.backends.docker.sbom import bill  # noqa: PLC0415 - no launch needs it
 
         return bill(recipe.tag(requirement), self._image(requirement), found)
 

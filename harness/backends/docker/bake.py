@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from harness.backends.text import one_line
-from harness.machine.guarded import guarded
+from harness.backends.untrusted_text import one_line
+from harness.machine.child_process import guarded
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import escaped
 

@@ -26,7 +26,7 @@ from harness.backends.docker.specification import (
     format_cpus,
     options,
 )
-from harness.backends.text import Tail
+from harness.backends.untrusted_text import Tail
 from harness.backends.worker import Ending, Read
 from harness.machine import sysfs
 from harness.machine.quota import read_quota

@@ -18,7 +18,7 @@ from harness.backends.docker import cuda_probe, fatbins
 from harness.backends.docker.container import printed
 from harness.backends.docker.engine import Engine
 from harness.backends.docker.gpu_code import HeldCode, held
-from harness.backends.text import one_line
+from harness.backends.untrusted_text import one_line
 from harness.files import parse_json
 from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError

@@ -26,7 +26,7 @@ from harness.backends.docker.gpu_refusals import (
     refusals,
 )
 from harness.backends.docker.specification import CELL_LABEL, RUN_LABEL, Specification
-from harness.backends.text import Tail, one_line
+from harness.backends.untrusted_text import Tail, one_line
 from harness.files import parse_json
 from harness.model.backend import GpuWay
 from harness.model.gpu import ALL, CAPABILITIES, FIRST, KIND, GpuHost

@@ -16,10 +16,10 @@ from harness.backends.docker import recipe
 from harness.backends.docker.bake import Builder, check
 from harness.backends.docker.engine import Engine, sentences
 from harness.backends.docker.recipe import Image
-from harness.backends.text import one_line
+from harness.backends.untrusted_text import one_line
 from harness.files import replacing
 from harness.machine.doctor.check import CheckResult
-from harness.machine.doctor.surroundings import disk_room
+from harness.machine.doctor.prerequisites import disk_room
 from harness.model.backend import ImageState, KeptImage, Meanwhile, Preparation, PreparationStep, Progress, Stage
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError

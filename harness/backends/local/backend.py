@@ -16,7 +16,7 @@ from harness.backends.events import Events
 from harness.backends.local.environments import Environments
 from harness.backends.local.process import LocalProcess
 from harness.backends.protocol import RegisteredBackend
-from harness.backends.text import Tail
+from harness.backends.untrusted_text import Tail
 from harness.backends.verification import SCRIPT, Verification, verified
 from harness.files import cache_dir
 from harness.machine import niceness

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.backends import wheels
 from harness.files import cache_dir, parse_json, write_atomically
-from harness.machine.guarded import guarded
+from harness.machine.child_process import guarded
 from harness.machine.interpreters import find_python
 from harness.machine.lock import exclusive
 from harness.machine.uv import environ, last_words

@@ -19,7 +19,7 @@ from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
-from harness.report.charts.picture import Picture, file_name
+from harness.report.charts.vega import Picture, file_name
 from harness.report.comparisons import NO_VERDICT, ComparisonLine
 
 #: Shape, outline and fill of each verdict, which differ in black and white too.

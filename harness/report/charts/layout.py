@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 from harness.analysis.statistics import Estimate, Interval
 from harness.model.texts import counted
 from harness.report.charts import axes
-from harness.report.charts.picture import Picture, Words, numbered
+from harness.report.charts.vega import Picture, Words, numbered
 from harness.report.escape import plain
 from harness.report.format import Unit
 

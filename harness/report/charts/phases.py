@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.analysis.distribution import BEFORE, in_order
 from harness.analysis.results import Results
-from harness.analysis.shape import BEFORE, in_order
 from harness.analysis.tables import ScenarioTable
 from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.charts import layout
 from harness.report.charts.layout import Specification
-from harness.report.charts.picture import Picture, file_name
+from harness.report.charts.vega import Picture, file_name
 from harness.report.format import Unit
 
 #: For each phase its colour, light and dark in turn, so that neighbours part in black and white; others share the last.

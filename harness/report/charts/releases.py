@@ -15,8 +15,8 @@ from harness.model.texts import counted, joined
 from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
-from harness.report.charts.picture import Picture, file_name
 from harness.report.charts.times import LOOKS
+from harness.report.charts.vega import Picture, file_name
 from harness.report.comparisons import ComparisonLine
 
 #: A line has at least as many releases, the baseline's among them.

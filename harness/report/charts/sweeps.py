@@ -17,8 +17,8 @@ from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
-from harness.report.charts.picture import Picture, file_name
 from harness.report.charts.times import LOOKS, POINT
+from harness.report.charts.vega import Picture, file_name
 from harness.report.escape import plain
 from harness.report.format import Unit
 

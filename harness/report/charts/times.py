@@ -15,7 +15,7 @@ from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
-from harness.report.charts.picture import Picture, file_name
+from harness.report.charts.vega import Picture, file_name
 from harness.report.format import Unit
 
 #: Shape and colour of each series. With more series than these, each cell has its own lane.

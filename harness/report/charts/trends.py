@@ -8,8 +8,8 @@ from harness.analysis.tables import ScenarioTable
 from harness.analysis.trends import Trend
 from harness.report import format, names
 from harness.report.charts import axes, layout
-from harness.report.charts.picture import Picture, file_name
 from harness.report.charts.times import LOOKS, POINT
+from harness.report.charts.vega import Picture, file_name
 
 #: More curves are not drawn.
 CURVES = len(LOOKS)

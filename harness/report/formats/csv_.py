@@ -5,11 +5,11 @@ import io
 import re
 from collections.abc import Iterable
 
+from harness.analysis.distribution import TIMED, in_order
 from harness.analysis.disturbance import disturbed
 from harness.analysis.quantities import growth
 from harness.analysis.results import Results
 from harness.analysis.rounds import centre, counted, taken
-from harness.analysis.shape import TIMED, in_order
 from harness.model.launch import Clock, Launch
 from harness.report.escape import plain
 

@@ -25,7 +25,7 @@ from harness.model.run import Run
 from harness.model.scenario import STEP, Scenario
 from harness.report.comparisons import lines
 from harness.report.escape import dumps
-from harness.report.sections import answer, attribution, claims, machines, scenarios, settings
+from harness.report.sections import attribution, claims, machines, scenarios, settings, summary
 
 #: 2: as `harness.analysis` has it. 3: ratios as the report shows them, time(cell) / time(other).
 SCHEMA = 3
@@ -200,7 +200,7 @@ def build(results: Results) -> Document:
 
 def _told(results: Results, each: Answer) -> Description:
     return Description(
-        text=answer.sentence(results.run, each),
+        text=summary.sentence(results.run, each),
         scenario=each.table.scenario.name,
         comparison=each.comparison.name,
         along=each.comparison.along,

@@ -24,7 +24,7 @@ from harness.report.comparisons import ComparisonLine, lines
 from harness.report.escape import clean, plain
 from harness.report.formats import named
 from harness.report.names import measure
-from harness.report.sections import claims, missing
+from harness.report.sections import claims, no_results
 from harness.report.sections.scenarios import remark
 
 _ENDED = {
@@ -107,8 +107,8 @@ def _measured(results: Results, result: CellResult) -> _Case:
     # a cell with a number passes unless some of its launches went wrong
     if cause is None or (cause.partial and _ENDED[cause.status] == "skipped"):
         return _Case(name, seconds=seconds)
-    advice = missing.advice(results.run, cause)
-    reason = missing.reason(cause).rstrip(".")
+    advice = no_results.advice(results.run, cause)
+    reason = no_results.reason(cause).rstrip(".")
     message = f"{cause.status}: {reason}.{f' {advice}' if advice else ''}"
     return _Case(name, _ENDED[cause.status], cause.status.value, plain(message), cause.stderr, seconds=seconds)
 

@@ -16,7 +16,7 @@ from harness.model.run import Run
 from harness.model.texts import cpu_list
 from harness.report.escape import dumps, plain
 from harness.report.formats import named, with_numbers
-from harness.report.sections.measured import pairs
+from harness.report.sections.run_info import pairs
 
 Metadata = dict[str, str | float]
 

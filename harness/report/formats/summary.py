@@ -11,7 +11,7 @@ from harness.model.texts import counted
 from harness.report import format, markdown
 from harness.report.blocks import Block, Bold, Code, Column, Entry, Items, Section, Text, Words, tabulate
 from harness.report.comparisons import ComparisonLine, lines, too_few_rounds
-from harness.report.sections import answer, missing, statements
+from harness.report.sections import expectations, no_results, summary
 from harness.report.sections.scenarios import verdict_counts
 
 #: How many comparisons, and how many reasons for no number, are shown at most.
@@ -31,9 +31,9 @@ def render(results: Results) -> str:
         Text(f"The whole report is report.md in {folder}; this makes it again:"),
         Code(shlex.join(["harness", "report", folder])),
     ]
-    blocks = [*answer.first_screen(results, table=False), *_compared(results), *_absent(results), *end]
+    blocks = [*summary.first_screen(results, table=False), *_compared(results), *_absent(results), *end]
     # beside the summaries of other jobs' steps a heading of the first level would be too large
-    return "#" + markdown.full([Section(answer.title(results), "answer", blocks)])
+    return "#" + markdown.full([Section(summary.title(results), "answer", blocks)])
 
 
 def _compared(results: Results) -> Iterator[Block]:
@@ -61,7 +61,7 @@ def _compared(results: Results) -> Iterator[Block]:
             f"intervals of one table in the report hold together with {format.level(LEVEL)}."
         )
     if results.statements and results.tables:
-        yield Text(statements.counts(results.statements))
+        yield Text(expectations.counts(results.statements))
 
 
 def _row(line: ComparisonLine, *, several: bool) -> str:
@@ -80,7 +80,7 @@ def _urgency(line: ComparisonLine) -> tuple[int, float]:
 
 def _absent(results: Results) -> Iterator[Block]:
     items: list[Words] = [
-        [Bold(each.status.value), f", {missing.cells(results, each)}: {missing.reason(each)}"]
+        [Bold(each.status.value), f", {no_results.cells(results, each)}: {no_results.reason(each)}"]
         for each in results.missing[:ABSENCES]
     ]
     more = len(results.missing) - ABSENCES

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.model.launch import Clock
 from harness.report.charts.layout import CONFIG, Specification
-from harness.report.charts.picture import Picture
+from harness.report.charts.vega import Picture
 
 #: What all charts of the page share: Vega-Lite's `config`, with letters as in the rest of the page. The page itself
 #: says what a chart shows, and its style sheet has the colours of its ground.

@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from harness.analysis.cells import cell_name
+from harness.analysis.distribution import rates
 from harness.analysis.disturbance import disturbed
 from harness.analysis.results import Results
 from harness.analysis.rounds import centre, gave_number
-from harness.analysis.shape import rates
 from harness.model.launch import Launch, Role
 from harness.model.scenario import ENVIRONMENT, Cell, Scenario
 from harness.report import blocks, format

@@ -14,7 +14,7 @@ from harness.report import format, names
 from harness.report.blocks import FILES, REST, Block, Column, Entry, Figure, Section, Text, tabulate
 from harness.report.charts import forest
 from harness.report.comparisons import tally
-from harness.report.sentences import capital, headed, in_clock, pythons, remarks
+from harness.report.phrases import capital, headed, in_clock, pythons, remarks
 
 #: How many changes the sentence over the table names.
 NAMED = 3

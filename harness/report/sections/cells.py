@@ -4,18 +4,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from harness.analysis.distribution import RESOURCES, STATISTICS, Quantity, Shape, Spread, Statistic, Times, in_order
 from harness.analysis.results import Results
-from harness.analysis.shape import RESOURCES, STATISTICS, Quantity, Shape, Spread, Statistic, Times, in_order
 from harness.analysis.tables import MeasuredCell, ScenarioTable
 from harness.model.launch import Clock, Launch
 from harness.report import format, names
 from harness.report.blocks import Block, Column, Entry, Figure, Heading, Section, Text, tabulate
-from harness.report.charts import course, trends
 from harness.report.charts import phases as phases_chart
-from harness.report.charts.picture import Picture
+from harness.report.charts import timeline, trends
+from harness.report.charts.vega import Picture
 from harness.report.format import Unit, unit_of
+from harness.report.phrases import remarks
 from harness.report.sections.scenarios import REMARKS
-from harness.report.sentences import remarks
 
 #: Legend: the ranges across the launches of a table.
 SPREADS = "Each is the median over the cell's launches, with p10 to p90 in brackets."
@@ -47,7 +47,9 @@ def sections(results: Results) -> Iterator[Section]:
     """Return the phases, distributions and resources of all cells with a number, as far as launches reported them."""
     for part in (
         _CellSection("Phases", "phases", phases, phases_chart.pictures, SPREADS),
-        _CellSection("Distribution", "distribution", shape, lambda *of: (*course.pictures(*of), *trends.pictures(*of))),
+        _CellSection(
+            "Distribution", "distribution", shape, lambda *of: (*timeline.pictures(*of), *trends.pictures(*of))
+        ),
         _CellSection("Resources", "resources", resources, lambda *_: (), SPREADS),
     ):
         if blocks := list(_blocks(results, part)):

@@ -29,8 +29,8 @@ from harness.report.blocks import (
     tabulate,
 )
 from harness.report.comparisons import settled
+from harness.report.phrases import capital, pythons
 from harness.report.sections import scenarios
-from harness.report.sentences import capital, pythons
 
 #: The largest number of claims on the first screen, and of other environments per claim. The table has all of them.
 SENTENCES, OTHERS = 5, 3

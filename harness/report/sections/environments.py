@@ -7,7 +7,7 @@ from harness.analysis.results import Results
 from harness.model.run import Run
 from harness.model.texts import counted
 from harness.report.blocks import FILES, Block, Column, Entry, Folded, Head, Line, Section, Table, Text, tabulate
-from harness.report.sentences import SIDE_BY_SIDE, moved
+from harness.report.phrases import SIDE_BY_SIDE, moved
 
 #: The largest number of packages with a column of their own, if environments of the same TensorFlow differ in them.
 PACKAGES = 6

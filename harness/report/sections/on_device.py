@@ -13,7 +13,7 @@ from harness.model.texts import counted, joined
 from harness.report import format, names
 from harness.report.blocks import FILES, Block, Column, Entry, Section, Text, tabulate
 from harness.report.comparisons import lines
-from harness.report.sentences import headed, listed
+from harness.report.phrases import headed, listed
 
 #: The largest number of cells that a sentence names. More cells are counted instead.
 NAMED = 2

@@ -20,9 +20,9 @@ from harness.report.charts import times as times_chart
 from harness.report.charts.axes import domain_of_ratios
 from harness.report.comparisons import ComparisonLine, largest_first, lines, settled, tally, too_few_rounds
 from harness.report.format import CHANGING, OUTLYING, UNDONE, UNEVEN, Unit, marks, unit_of
+from harness.report.phrases import capital, listed, pythons, remarks
 from harness.report.sections import on_device, turns
-from harness.report.sections.course import after
-from harness.report.sentences import capital, listed, pythons, remarks
+from harness.report.sections.timeline import after
 
 #: A table with more columns of times than this has its environments in lines of their own instead.
 COLUMNS = 8

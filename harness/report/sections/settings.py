@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.analysis.distribution import FAULTS, by_faults
 from harness.analysis.results import Results
 from harness.analysis.settings import SettingDifference
-from harness.analysis.shape import FAULTS, by_faults
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted, joined
 from harness.report import names

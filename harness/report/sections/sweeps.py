@@ -15,7 +15,7 @@ from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, FILES, Block, Column, Figure, Items, Section, Text, Where, tabulate
 from harness.report.charts import sweeps as sweeps_chart
-from harness.report.sentences import headed, remarks
+from harness.report.phrases import headed, remarks
 
 #: The largest number of sentences about a sweep that also has a table.
 SENTENCES = 4

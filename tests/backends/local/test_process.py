@@ -6,7 +6,7 @@ import pytest
 
 from harness.backends.local import process
 from harness.backends.local.process import LocalProcess
-from harness.backends.text import Tail
+from harness.backends.untrusted_text import Tail
 from harness.backends.worker import Ending
 from harness.machine import niceness
 from harness.model.launch import Limits

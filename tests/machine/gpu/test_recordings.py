@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 from bench.gpu_check.recording import Recorder, Replay
 from harness.cli import app
-from harness.machine.gpu import chosen, host
-from harness.machine.gpu.watch import Watch
+from harness.machine.gpu import host, selection
+from harness.machine.gpu.monitor import Watch
 
 RECORDINGS = sorted((Path(__file__).parent / "recordings").glob("*.jsonl"))
 #: Longer than any machine stalls; nothing waits for it unless something is wrong.
@@ -54,7 +54,7 @@ def test_the_cards_are_read(path: Path) -> None:
         assert card.uuid
         assert card.pci
     assert library.open == 0
-    facts = chosen.facts(found.cards, found)
+    facts = selection.facts(found.cards, found)
     assert json.loads(json.dumps(facts)) == facts
 
 

@@ -57,7 +57,7 @@ def test_a_machine_without_a_gpu_that_works_says_why(stand_ins: Path, faults: di
 WATCHES = """
 import json, threading
 from harness.machine.gpu.host import kept_open, read
-from harness.machine.gpu.watch import Watch
+from harness.machine.gpu.monitor import Watch
 cards = read().cards
 with kept_open(cards), Watch(cards, every=0.0) as watching:
     for thread in [each for each in threading.enumerate() if each.name == "gpu watch"]:  # none where it has ended

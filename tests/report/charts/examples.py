@@ -8,8 +8,8 @@ from typing import Any
 
 from harness.analysis.results import Results
 from harness.model.scenario import Cell
-from harness.report.charts import course, forest, phases, sweeps, times, trends
-from harness.report.charts.picture import Picture
+from harness.report.charts import forest, phases, sweeps, timeline, times, trends
+from harness.report.charts.vega import Picture
 from harness.report.comparisons import lines
 from tests.factories import PHASES, cell, cells, rounds, run, scenario
 
@@ -65,7 +65,7 @@ def drawn(of: Results) -> Iterator[Picture]:
             if made.scenario.name == table.scenario.name:
                 yield from forest.effects(of, made)
         yield from phases.pictures(of, table)
-        yield from course.pictures(of, table)
+        yield from timeline.pictures(of, table)
         yield from trends.pictures(of, table)
 
 

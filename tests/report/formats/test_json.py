@@ -7,8 +7,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from harness.analysis.distribution import STATISTICS
 from harness.analysis.results import Results
-from harness.analysis.shape import STATISTICS
 from harness.report import sections
 from harness.report.blocks import Text
 from harness.report.formats.json_ import SCHEMA, render, schemas

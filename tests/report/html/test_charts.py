@@ -3,7 +3,7 @@
 from typing import Any
 
 from harness.model.launch import Clock
-from harness.report.charts.picture import Picture, Words
+from harness.report.charts.vega import Picture, Words
 from harness.report.html.charts import PAGE_CONFIG, specification
 from tests.report.handmade import drawing, panels
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis import shape as analysis
+from harness.analysis import distribution as analysis
+from harness.analysis.distribution import Quantity, Share, Statistic
 from harness.analysis.results import Results
-from harness.analysis.shape import Quantity, Share, Statistic
 from harness.model.environment import Device
 from harness.model.launch import Clock
 from harness.model.scenario import Cell

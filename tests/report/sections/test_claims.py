@@ -11,7 +11,7 @@ from harness.model.launch import Clock, Launch, Status
 from harness.model.scenario import Cell, Claim
 from harness.report import sections
 from harness.report.blocks import Items, Link, Text, Where
-from harness.report.sections import answer, claims
+from harness.report.sections import claims, summary
 from tests.claims import BETTER, CLAIM, LEAK, WORSE, claimed_scenario
 from tests.factories import ENVIRONMENTS, broken, cell, launch, rounds, run
 from tests.report.sections import reading
@@ -149,11 +149,11 @@ def test_several_are_counted_and_the_table_has_every_place() -> None:
     assert reading.heads(table) == ["issue", "claim", "where", "claimed", "measured", "outcome", "remarks"]
     assert [row[2] for row in reading.rows(table)] == ["tf1.14", "tf2.0"] * 7
     assert reading.rows(table)[1][4:6] == ["1.00× (1.00 to 1.00)", "not seen here"]
-    assert reading.told(next(answer.sections(both)), Where.PASTE)[0] == (
+    assert reading.told(next(summary.sections(both)), Where.PASTE)[0] == (
         "Of 7 claims of upstream issues: 7 confirmed; 7 of them fixed in a later release, measured."
     )
     items = [
-        block for each in (next(answer.sections(both)), section) for block in each.blocks if isinstance(block, Items)
+        block for each in (next(summary.sections(both)), section) for block in each.blocks if isinstance(block, Items)
     ]
     assert [len(block.items) for block in items] == [5, 2]
 
@@ -167,7 +167,7 @@ def test_a_claims_cells_are_no_pair_that_lacks_a_comparison() -> None:
     compared = claimed_scenario(replace(CLAIM, hardware=""))
     launches = rounds({WORSE: 0.03, BETTER: 0.01})
     results = Results(run([WORSE, BETTER], scenarios=[replace(compared, compare=[])]), launches)
-    told = reading.told(next(answer.sections(results)), Where.PASTE, notes=True)
+    told = reading.told(next(summary.sections(results)), Where.PASTE, notes=True)
     assert not any("Nothing is compared" in each for each in told)
     assert any("A/A control" in each for each in told)
 

@@ -9,7 +9,7 @@ from harness.model.environment import Device
 from harness.model.launch import ON_DEVICE
 from harness.report.blocks import Alert, Where
 from harness.report.formats import json_
-from harness.report.sections import answer, on_device, scenarios
+from harness.report.sections import on_device, scenarios, summary
 from tests.factories import RESOURCES, cell, rounds, run
 from tests.report.sections.reading import all_tables, column, heads, made, rows, told
 
@@ -118,7 +118,7 @@ def test_two_cells_are_named_in_the_answer():
 
 
 def test_the_answer_says_what_such_a_ratio_is_of():
-    (alert,) = [block for block in next(answer.sections(Results(RUN, BOUND))).blocks if isinstance(block, Alert)]
+    (alert,) = [block for block in next(summary.sections(Results(RUN, BOUND))).blocks if isinstance(block, Alert)]
     notes = [block.words for block in alert.blocks]
     assert (
         "In tf1.14 graph kernels ran in 7.1 % of a step: ratios of such cells are of the CPU's work, launching "

@@ -8,14 +8,14 @@ from harness.analysis.comparisons import Compared, RoundsNeeded
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.verdicts import Verdict, Withheld
-from harness.analysis.work import Work, WorkCheck
+from harness.analysis.work_equivalence import Work, WorkCheck
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.model.run import Stop, StopReason
 from harness.report.blocks import Table, Text, Where
+from harness.report.phrases import capital
 from harness.report.sections import scenarios
 from harness.report.sections.scenarios import AS_THE_SOURCE
-from harness.report.sentences import capital
 from tests.factories import COMPARE, ENVIRONMENTS, broken, cell, cells, growing, launch, rounds, run, scenario
 from tests.quantified import quantified, quantified_run
 

@@ -9,7 +9,7 @@ from harness.model.environment import Device
 from harness.model.launch import Role, Status
 from harness.model.scenario import OWN, PEAK, PRINTED, STEP, WHOLE, Cell, Comparison
 from harness.report.blocks import Where
-from harness.report.sections import answer, missing, scripts
+from harness.report.sections import no_results, scripts, summary
 from tests.factories import broken, launch, run, scenario
 from tests.report.sections.reading import all_tables, texts
 
@@ -41,7 +41,7 @@ def test_how_long_it_takes_with_the_import_and_without_it_is_said_first():
     assert first.startswith("mine.py takes 2.00× as long in tf2.0 as in tf1.14 (")
     assert ", and 1.00× (1.00 to 1.00) without the import of TensorFlow" in first
     assert second == "Exit status and output are the same in tf2.0 and tf1.14."
-    section, rest = answer.sections(found)
+    section, rest = summary.sections(found)
     assert section.blocks[0].words[0].text == first
     assert not any("in the tables" in text for each in (section, rest) for text in texts(each))
 
@@ -76,7 +76,7 @@ def test_an_error_is_told_once_in_the_answer():
     launches = [broken(cell, Status.FAILED, error=error, stderr="Traceback") for cell in (OLD, NEW)]
     found = Results(run([OLD, NEW], scenarios=[made()], reference="tf1.14"), launches)
     assert scripts.sentences(found) == [f"mine.py fails in tf1.14 and tf2.0: {error}."]
-    (section,) = missing.sections(found)
+    (section,) = no_results.sections(found)
     (table,) = all_tables(section)
     assert Where.TERMINAL not in table.where
 

@@ -9,7 +9,7 @@ from harness.analysis.statistics import Estimate
 from harness.model.launch import Interleave
 from harness.report.blocks import Alert, Items, Where
 from harness.report.comparisons import lines
-from harness.report.sections import answer, course, measured, scenarios, turns
+from harness.report.sections import run_info, scenarios, summary, timeline, turns
 from tests.factories import cell, cells, in_turns, launch, rounds, run, scenario
 from tests.report.sections.reading import shown, text
 
@@ -24,10 +24,10 @@ def results(**planted):
 
 
 def test_which_way_it_was_stands_with_the_rounds():
-    assert course.told(results(turns=12)).endswith(
+    assert timeline.told(results(turns=12)).endswith(
         "; the cells of a round took 12 turns on the same core; up to 5 were alive together"
     )
-    assert course.told(Results(RUN, rounds(TIMES))).endswith("; one launch runs after the other")
+    assert timeline.told(Results(RUN, rounds(TIMES))).endswith("; one launch runs after the other")
     planned = run(MEMBERS, asked={"interleave": Interleave.TURNS})
     assert turns.told(Results(planned, [])) == "the cells of a round take turns on the same core"
     assert turns.told(Results(planned, rounds(TIMES))) == "one launch runs after the other"
@@ -44,7 +44,7 @@ def test_several_numbers_of_turns_blocks_and_launches_without_turns_are_told():
 
 
 def test_how_launches_sampled_in_turns():
-    assert course.sampling(results()) == (
+    assert timeline.sampling(results()) == (
         "warm up for 0.5 s, then a sample of at least 0.05 s in each turn, and some alone in the end"
     )
 
@@ -87,9 +87,9 @@ def test_the_ratio_alone_reads_as_the_ratio_of_the_table():
 
 def test_the_warning_is_on_the_first_screen_and_the_checks_with_what_was_measured():
     made = results(alone={NEW: 1.1})
-    (alert,) = [block for block in next(answer.sections(made)).blocks if isinstance(block, Alert)]
+    (alert,) = [block for block in next(summary.sections(made)).blocks if isinstance(block, Alert)]
     assert alert.blocks[0].words == next(iter(turns.warnings(made)))
-    (section,) = measured.sections(made)
+    (section,) = run_info.sections(made)
     (items,) = [block for block in shown(section, Where.PASTE) if isinstance(block, Items)]
     assert any(text(each).startswith("Checks of the turns: alone, the ratio of") for each in items.items)
 

@@ -1,0 +1,129 @@
+"""`python -m bench.history_demo FOLDER`: a week of nights in miniature, and docs/examples/week that is made of it.
+
+Seven runs of one scenario with real TensorFlow, one after the other. From the fourth on its file is a slower one. The
+change is found, and confirmed by measuring both files side by side; then the history is kept, as `harness history
+export --git` writes it, with its page and what changed in Markdown. A week that was interrupted in FOLDER goes on;
+`python -m bench.history_demo` makes page and Markdown again from what is kept.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+WEEK = Path(__file__).parent.parent / "docs" / "examples" / "week"
+KEPT, PAGE, TEXT = "nights", "history.html", "changes.md"
+
+#: So many nights, from which on the file is the slower one.
+NIGHTS, SLOWER = 7, 4
+
+#: What is measured: short, in CPU time, as a busy machine is measured on.
+ASKED = ("-e", "tf2.2", "--backend", "local", "--rounds", "3", "--clock", "cpu")
+LENGTHS = ("--warmup", "0.3s", "--measure", "0.5s")
+
+SCENARIO = '''# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow"]
+#
+# [tool.harness]
+# title = "Twenty layers by hand"
+#
+# [tool.harness.axes]
+# mode = ["graph", "eager"]
+#
+# [[tool.harness.compare]]
+# name    = "eager vs graph"
+# along   = "mode"
+# plus    = "eager"
+# against = "graph"
+# ///
+"""Twenty products and activations in a row: as one graph, or one by one."""
+
+from kit import main
+
+
+def scenario(bench, mode="eager"):
+    with bench.phase("import"):
+        import numpy
+        import tensorflow
+    bench.device()
+    with bench.phase("build"):
+        given = numpy.full((64, 64), 1.0 / 64, "float32")
+        weights = WEIGHTS
+        start = tensorflow.ones((32, 64))
+
+    def step():
+        state = start
+        for _ in range(20):
+            state = tensorflow.tanh(tensorflow.matmul(state, weights))
+        return state
+
+    run = tensorflow.function(step) if mode == "graph" else step
+    with bench.phase("first call"):
+        result = bench.fetch(run())
+    bench.measure(run)
+    bench.fingerprint(total=float(tensorflow.reduce_sum(result)))
+
+
+if __name__ == "__main__":
+    main(scenario)
+'''
+
+#: The weights as they are first, and from the slower night on: a list is made a tensor in each eager product.
+WEIGHTS = {False: "tensorflow.constant(given)", True: "given.tolist()"}
+
+
+def measure(folder: Path) -> None:
+    """Seven nights, and a confirmation, with all they leave in `folder`."""
+    scenario, results = folder / "layers.py", folder / "results"
+    for night in range(len(list(results.glob("*/report.md"))) + 1, NIGHTS + 1):
+        scenario.write_text(SCENARIO.replace("WEIGHTS", WEIGHTS[night >= SLOWER]))
+        before = set(results.glob("*"))
+        _harness(folder, "matrix", "-s", str(scenario), *ASKED, *LENGTHS, "--results", str(results))
+        (run,) = set(results.glob("*")) - before
+        _harness(folder, "history", "add", str(run))
+    _harness(
+        folder,
+        "history",
+        "confirm",
+        "--all-suspected",
+        "--backend",
+        "local",
+        "--rounds",
+        "3",
+        "--results",
+        str(results),
+        good=(0, 5),
+    )
+    _harness(folder, "history", "export", "--git", str(WEEK / KEPT))
+
+
+def write(folder: Path) -> None:
+    """The page and the Markdown, from what is kept."""
+    _harness(folder, "history", "rebuild", "--from", str(WEEK / KEPT), "--results", str(folder / "none"))
+    _harness(folder, "history", "report", "-o", str(WEEK / PAGE))
+    (WEEK / TEXT).unlink(missing_ok=True)
+    first = sorted(path.stem for path in (WEEK / KEPT).glob("*/*.json"))[0]
+    _harness(folder, "history", "report", "-o", str(WEEK / TEXT), "--since", first)
+
+
+def _harness(folder: Path, *words: str, good: tuple[int, ...] = (0,)) -> None:
+    """A command of ours, with a history in `folder`."""
+    environment = {**os.environ, "HARNESS_HISTORY": str(folder / "history.duckdb")}
+    done = subprocess.run([sys.executable, "-m", "harness", *words], env=environment, check=False)
+    if done.returncode not in good:
+        sys.exit(f"bench.history_demo: harness {' '.join(words)} ended with {done.returncode}")
+
+
+def main() -> None:
+    """Measure in the folder that is named, if one is, and show what is kept."""
+    WEEK.mkdir(exist_ok=True)
+    if sys.argv[1:]:
+        measure(Path(sys.argv[1]))
+    with TemporaryDirectory() as temporary:
+        write(Path(temporary))
+
+
+if __name__ == "__main__":
+    main()

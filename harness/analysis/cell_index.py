@@ -1,0 +1,234 @@
+"""What is known of every cell of a run, gathered once."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
+
+from harness.analysis import work_equivalence
+from harness.analysis.control import Control, beyond, control, with_control_apart
+from harness.analysis.distribution import Times
+from harness.analysis.disturbance import Contention, contention
+from harness.analysis.looks import Look, looks
+from harness.analysis.moderation import Residual, Scatter
+from harness.analysis.rounds import Series, centre, counted, gave_number, pilots, references, seconds_per_round, series
+from harness.analysis.trends import Trend, trends
+from harness.model.launch import Launch, Status
+from harness.model.run import Run, Stop, Unavailable
+from harness.model.scenario import Cell
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Every cell that the run names, with its data.
+
+    `cells` is an ordered set: the plan's cells, then those known to be unavailable. `series` has centres by round,
+    `numbers` the counted launches that have one, and `lost` those that don't. `pilots` has each cell's pilot,
+    `observed` the launches of cells that observe and time nothing (the counted ones, otherwise the pilot), and
+    `unavailable` what was known before any launch. `controls` are the A/A controls by machine (with the name "" in a
+    run that wasn't merged), and `references` those that blocks of a round share. `groups` has each cell's group. By
+    group, `machines` are those that measured it, `scatters` the variances of launches, `contentions` the effects of CPU
+    contention (if any), `rounds` the number that counts, `costs` the seconds of one, `stops` how it ended, and `looks`
+    the share of the level of its verdicts. `trends` belong to cells with non-stationary steps, `interpreters` are the
+    Python (X.Y) of each environment, and `seen` caches the results of `observations`.
+    """
+
+    cells: Mapping[Cell, None]
+    series: Mapping[Cell, Series]
+    numbers: Mapping[Cell, Sequence[Launch]]
+    lost: Mapping[Cell, Sequence[Launch]]
+    pilots: Mapping[Cell, Launch]
+    observed: Mapping[Cell, Sequence[Launch]]
+    unavailable: Mapping[Cell, Unavailable]
+    controls: Mapping[str, Control]
+    references: Mapping[tuple[str, int], Mapping[int, Sequence[float]]]
+    groups: Mapping[Cell, str]
+    machines: Mapping[str, str]
+    scatters: Mapping[str, Scatter]
+    contentions: Mapping[str, Contention]
+    rounds: Mapping[str, int]
+    costs: Mapping[str, float]
+    trends: Mapping[Cell, Trend]
+    interpreters: Mapping[str, str]
+    stops: Mapping[str, Stop] = field(default_factory=dict)
+    looks: Mapping[str, Look] = field(default_factory=dict)
+    seen: dict[Cell, dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
+
+    def cells_of(self, scenario: str) -> list[Cell]:
+        """The run's cells of a scenario."""
+        return [cell for cell in self.cells if cell.scenario == scenario]
+
+    @property
+    def control(self) -> Control | None:
+        """The A/A control; None where there is none, or one for each of several machines."""
+        return next(iter(self.controls.values())) if len(self.controls) == 1 else None
+
+    def machine(self, cell: Cell) -> str:
+        """The machine that measured the cell; empty in a run that was not merged from several."""
+        return self.machines.get(self.groups.get(cell, ""), "")
+
+    def look(self, cell: Cell) -> Look:
+        """The share of the level that verdicts of the cell's group may use."""
+        return self.looks.get(self.groups.get(cell, ""), Look())
+
+    def residual(self, cell: Cell, other: Cell) -> Residual | None:
+        """Return what the comparison of two cells of a group learns from the group's launches."""
+        known = self.scatters.get(self.groups.get(cell, ""))
+        return known.between(cell, other) if known else None
+
+    def contention(self, cell: Cell, other: Cell) -> float:
+        """By how much the log ratio of two cells of a group may be wrong, as CPU contention was subtracted."""
+        known = self.contentions.get(self.groups.get(cell, ""))
+        return known.bias(cell, other) if known else 0.0
+
+    def control_of(self, cell: Cell) -> Control | None:
+        """The A/A control of the machine that measured the cell."""
+        return self.controls.get(self.machine(cell))
+
+    def is_lost(self, cell: Cell, margin: float) -> bool:
+        """Return whether that control is beyond `margin` (log scale): then the cell is in no verdict."""
+        return beyond([self.control_of(cell)], margin)
+
+    def weight(self, cell: Cell, other: Cell) -> float:
+        """Return the variance of the log ratio of two cells in a round, if a launch has variance 1.
+
+        It is the mean over the rounds that both have. A cell may have several launches in a round. Two cells that were
+        in no block together are compared through the reference (`series`), whose launches' variance is added.
+        """
+        one, two = _places(self.numbers[cell]), _places(self.numbers[other])
+        return fmean(
+            self._weight(one[number], two[number], self.references.get((self.groups.get(cell, ""), number), {}))
+            for number in one.keys() & two.keys()
+        )
+
+    @staticmethod
+    def _weight(one: Counter[int], two: Counter[int], references: Mapping[int, Sequence[float]]) -> float:
+        """Of one round: how many launches each has by block, and what the reference has there."""
+        together = one.keys() & two.keys()
+        if together:
+            return min(1.0 / one[block] + 1.0 / two[block] for block in together)
+        through = (1.0 / len(references[block]) for block in (*one, *two) if block in references)
+        return 1.0 / one.total() + 1.0 / two.total() + sum(through)
+
+    def rounds_of(self, cell: Cell) -> int:
+        """How many rounds of the cell's group count."""
+        return self.rounds.get(self.groups.get(cell, ""), 0)
+
+    def seconds_for(self, cell: Cell, more: int) -> float:
+        """Return the seconds that `more` rounds of the cell's group take, and the other groups up to the same number.
+
+        Those of its machine, as a run continues with all of them. 0 if what a round takes isn't known.
+        """
+        total = self.rounds_of(cell) + more
+        beside = (group for group in self.costs if self.machines.get(group, "") == self.machine(cell))
+        return math.fsum(self.costs[group] * max(0, total - self.rounds[group]) for group in beside)
+
+    def pythons(self, environment: str, other: str) -> tuple[str, str] | None:
+        """The Python versions of two environments where they differ: a change of Python is a change of speed."""
+        one, two = (self.interpreters.get(each, "") for each in (environment, other))
+        return (one, two) if one and two and one != two else None
+
+    def culprit(self, cell: Cell) -> Launch | None:
+        """Return the launch that explains why the cell has no number: its last counted one, or its failed pilot."""
+        if self.lost.get(cell):
+            return self.lost[cell][-1]
+        pilot = self.pilots.get(cell)
+        return pilot if pilot and pilot.status is not Status.OK else None
+
+    def status(self, cell: Cell) -> Status | None:
+        """Why the cell has no number; None for a cell that the run does not name.
+
+        A cell that was to be measured and of which there is nothing was interrupted; one that only observes is ok, and
+        an `ok` without a timed step or an observation is a failure.
+        """
+        if cell in self.unavailable:
+            return Status.NOT_AVAILABLE
+        if culprit := self.culprit(cell):
+            return Status.FAILED if culprit.status is Status.OK else culprit.status
+        if cell in self.observed:
+            return Status.OK
+        return Status.INTERRUPTED if cell in self.cells else None
+
+
+def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
+    """Gather what the stored launches and the plan say of each cell."""
+    unavailable = {entry.cell: entry for entry in run.plan.unavailable}
+    numbers: dict[Cell, list[Launch]] = defaultdict(list)
+    lost: dict[Cell, list[Launch]] = defaultdict(list)
+    observed: dict[Cell, list[Launch]] = defaultdict(list)
+    counting = counted(run.plan, launches)
+    for launch in counting:
+        (numbers if gave_number(launch) else observed if launch.only_observed else lost)[launch.cell].append(launch)
+    machines = {group.name: group.machine for group in run.plan.groups}
+    on: dict[str, list[Launch]] = defaultdict(list)
+    for launch in counting:
+        on[machines.get(launch.group, "")].append(launch)
+    first = pilots(launches)
+    scatters = _scatters(run, numbers)
+    apart = {group: with_control_apart(each, numbers) for group, each in scatters.items()}
+    for cell, pilot in first.items():
+        if pilot.only_observed and cell not in observed:
+            observed[cell].append(pilot)
+    return Lookup(
+        cells=dict.fromkeys([*run.plan.cells, *unavailable]),
+        series=series(counting),
+        numbers=dict(numbers),
+        lost=dict(lost),
+        pilots=first,
+        observed=dict(observed),
+        unavailable=unavailable,
+        controls={machine: shown for machine, made in on.items() if (shown := control(made, apart))},
+        references=references(counting),
+        groups={cell: group.name for group in run.plan.groups for cell in group.cells},
+        machines=machines,
+        scatters=scatters,
+        contentions=_contentions(run, numbers),
+        rounds=Counter(group for group, _ in {(each.group, each.round) for each in counting}),
+        costs=seconds_per_round(counting),
+        trends=trends(numbers, math.log1p(run.plan.margin)),
+        interpreters={environment.name: environment.python for environment in run.environments},
+        stops=run.stops,
+        looks=looks(run, counting),
+    )
+
+
+def _scatters(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, Scatter]:
+    """Return the variances of launches by group.
+
+    Cells that did other work than the first are left out, because nothing is compared with them and they vary
+    differently. If most cells differ from the first, all are included.
+    """
+    found: dict[str, Scatter] = {}
+    for group in run.plan.groups:
+        cells = [cell for cell in group.cells if numbers.get(cell)]
+        alike = [cell for cell in cells if not work_equivalence.compare(numbers[cells[0]], numbers[cell]).differs]
+        cells = alike if 2 * len(alike) > len(cells) else cells
+        made = [launch for cell in cells for launch in numbers[cell]]
+        # the launches of a block had the same interference
+        of_rounds = [(each.round, each.block) for each in made]
+        within = {cell: scatter for cell in cells if (scatter := _within(numbers[cell]))}
+        found[group.name] = Scatter(
+            [each.cell for each in made], of_rounds, [math.log(centre(each)) for each in made], within
+        )
+    return found
+
+
+def _contentions(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, Contention]:
+    """Return the effects of CPU contention by group, if there were any."""
+    made = {group.name: [each for cell in group.cells for each in numbers.get(cell, ())] for group in run.plan.groups}
+    return {name: found for name, launches in made.items() if (found := contention(launches))}
+
+
+def _within(launches: Sequence[Launch]) -> float:
+    """Return the standard error of a launch's centre from its samples; 0 if they don't show it."""
+    return (Times(launches).within or 0.0) / math.sqrt(fmean(len(launch.samples) or 1 for launch in launches))
+
+
+def _places(launches: Sequence[Launch]) -> dict[int, Counter[int]]:
+    """By round, how many of the launches were in which block."""
+    found: dict[int, Counter[int]] = defaultdict(Counter)
+    for launch in launches:
+        found[launch.round][launch.block] += 1
+    return found

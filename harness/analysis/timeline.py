@@ -1,0 +1,101 @@
+"""Run timeline: after which round groups stopped, how long launches measured, and launches in order of time."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.analysis.cell_index import Lookup
+from harness.analysis.disturbance import disturbed
+from harness.analysis.rounds import centre, gave_number
+from harness.analysis.sizing import first_look, samplings
+from harness.analysis.tables import ScenarioTable
+from harness.model.launch import Launch, Role, Sampling
+from harness.model.run import Run, StopReason
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Groups that stopped for the same reason, and after which rounds, fewest first.
+
+    `early` is the round before which no interval is looked at, if some stopped before it; otherwise 0.
+    """
+
+    reason: StopReason
+    groups: int
+    rounds: Sequence[int]
+    early: int
+
+
+@dataclass(frozen=True, slots=True)
+class Endings:
+    """How the run's groups ended: by reason, and how many have not yet."""
+
+    stops: Sequence[Stopped]
+    groups: int
+    going: int
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A launch with a number: its `place` in the table, and its centre as a factor of its cell's mean.
+
+    `mean` is that mean in seconds per step. `counts`: it is in the numbers; otherwise its round was repeated.
+    `disturbed`: it had interference.
+    """
+
+    launch: Launch
+    place: int
+    mean: float
+    factor: float
+    counts: bool
+    disturbed: bool
+
+
+def ended(run: Run) -> Endings:
+    """How the run's groups ended."""
+    rounds: dict[StopReason, list[int]] = defaultdict(list)
+    known = [run.stops[group.name] for group in run.plan.groups if group.name in run.stops]
+    for stop in known:
+        rounds[stop.reason].append(stop.rounds)
+    first = first_look(run.plan)
+    stops = [
+        Stopped(
+            reason=reason,
+            groups=len(rounds[reason]),
+            rounds=sorted(set(rounds[reason])),
+            early=first if run.plan.ends_early and min(rounds[reason]) < first else 0,
+        )
+        for reason in StopReason
+        if rounds[reason]
+    ]
+    return Endings(stops, len(run.plan.groups), len(run.plan.groups) - len(known))
+
+
+def samplings_used(run: Run, launches: Sequence[Launch], found: Lookup) -> list[Sampling]:
+    """How the launches of the groups that have a number sampled, each way once a group."""
+    planned = run.plan.sampling
+    with_numbers = dict.fromkeys(found.groups[cell] for cell in found.series if cell in found.groups)
+    return list(samplings(planned, with_numbers, launches).values()) if planned.is_open else [planned]
+
+
+def timeline(table: ScenarioTable, launches: Sequence[Launch], found: Lookup) -> list[Moment]:
+    """The measured and control launches of the table's cells that have a mean, in the order in which they began."""
+    means = {cell: value.estimate.value for cell, value in table.cells().items() if value.estimate}
+    known = [
+        launch
+        for launch in launches
+        if launch.cell in means and launch.role in (Role.MEASURE, Role.CONTROL) and gave_number(launch)
+    ]
+    counting = {id(launch) for cell in means for launch in found.numbers[cell]}
+    return [
+        Moment(
+            launch=launch,
+            place=place,
+            mean=means[launch.cell],
+            factor=centre(launch) / means[launch.cell],
+            counts=id(launch) in counting,
+            disturbed=bool(disturbed(launch)),
+        )
+        # all times are UTC in the same format; launches without a time keep the order in which they ended
+        for place, launch in enumerate(sorted(known, key=lambda launch: launch.started), 1)
+    ]

@@ -1,0 +1,151 @@
+"""Selection of GPUs by `--gpu` and `--gpus`, with their monitor and their facts."""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from harness.machine.gpu.monitor import EVERY, Watch
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.gpu import ALL, FIRST, Gpu, GpuHost, shown
+
+_NAME = re.compile(r"\d+(:\d+)?|(GPU|MIG)-[0-9a-fA-F][0-9a-fA-F-]*")
+_INSTANCE = re.compile(r"\d+:\d+|MIG-.*")
+
+
+def wish(gpu: bool, gpus: str) -> tuple[str, ...]:
+    """Return the requested GPUs as indices, UUIDs or `all`. Without either option, there are none.
+
+    A MIG instance has its name in CDI, `0:1`, or its UUID. Raises UsageError for an invalid name.
+    """
+    if not gpus:
+        return (FIRST,) if gpu else ()
+    if gpus.strip() == ALL:
+        return (ALL,)
+    names = [name.strip() for name in gpus.split(",")]
+    wrong = [name for name in names if not _NAME.fullmatch(name)]
+    if wrong:
+        raise UsageError(
+            f"--gpus {gpus}: {wrong[0]!r} isn't a GPU.",
+            "Pass numbers or UUIDs as `nvidia-smi -L` shows them, such as 0,1, or `all`. For a MIG instance, pass its "
+            "UUID, or 0:1.",
+        )
+    parts = [name for name in names if _INSTANCE.fullmatch(name)]
+    if parts and len(names) > 1:
+        # NVIDIA's MIG user guide, "CUDA device enumeration"
+        raise UsageError(
+            f"--gpus {gpus}: {parts[0]} is an instance of a divided GPU (MIG): CUDA gives a process one of these, and "
+            "no GPU beside it.",
+            "Name it alone.",
+        )
+    return tuple(dict.fromkeys(str(int(name)) if name.isdecimal() else name for name in names))
+
+
+def meant(names: Sequence[str], host: GpuHost, *, typed: bool) -> tuple[str, ...]:
+    """Return the GPUs that launches get for these names: the same, or `all` if containers get all GPUs or none.
+
+    On such a machine, `--gpu` and the only GPU mean `all`. Raises CannotRunHereError for other names that the user
+    passed (`typed`), as `cards` does.
+    """
+    if not names or ALL in names or not host.all_or_none:
+        return tuple(names)
+    if typed and len(cards(names, host)) < len(host.cards):
+        raise CannotRunHereError(
+            f"--gpus {','.join(names)}: containers get all of this machine's {len(host.cards)} GPUs or none, as WSL2 "
+            "has it, and TensorFlow takes the first.",
+            "Type --gpus all. Which one a launch's work was on is in launches.jsonl (`gpus`).",
+        )
+    return (ALL,)
+
+
+def cards(names: Sequence[str], host: GpuHost) -> list[Gpu]:
+    """Return the requested GPUs, if the machine's GPUs are known. A MIG instance selects its GPU.
+
+    Raises CannotRunHereError for a missing GPU, and for a divided GPU, because a launch gets only an instance.
+    """
+    if host.absent:
+        return []
+    known = {name for card in host.cards for name in card.names}
+    # a driver may hide the names of instances that the engine knows
+    untold = [str(card.index) for card in host.cards if card.is_partitioned and not card.instances]
+    missing = [
+        name
+        for name in names
+        if name not in {ALL, *known} and not name.startswith("MIG-") and name.partition(":")[0] not in untold
+    ]
+    if missing or not host.cards:
+        has = "; ".join(f"{card.index}: {card.name}{_divided(card)}" for card in host.cards) or "none"
+        raise CannotRunHereError(
+            f"--gpus {','.join(names)}: this machine has no GPU {', '.join(missing) or 'at all'}. It has {has}.",
+            "To list the GPUs: harness doctor --gpu",
+        )
+    for card in host.cards:
+        if card.is_partitioned and {str(card.index), card.uuid, ALL} & set(names):
+            parts = _parts(card)
+            one = next((each.index for each in card.instances), "MIG-…")
+            raise CannotRunHereError(
+                f"--gpus {','.join(names)}: GPU {card.index} ({card.name}) is divided into instances (MIG), of which a "
+                f"launch gets one. It has {parts or 'none yet'}.",
+                f"Name one (--gpus {one}, or its UUID), or make the GPU whole: sudo nvidia-smi -i {card.index} -mig 0",
+            )
+    return host.chosen(names)
+
+
+def _parts(card: Gpu) -> str:
+    """Format the instances of a divided GPU, with the names for `--gpus`."""
+    return ", ".join(f"{each.index} {each.profile} ({each.uuid})" for each in card.instances)
+
+
+def _divided(card: Gpu) -> str:
+    return f", divided into {_parts(card) or 'instances'}" if card.is_partitioned else ""
+
+
+def watch(chosen: Sequence[Gpu]) -> Callable[[], Watch] | None:
+    """Return the monitor for the GPUs of each launch, or None. Then `facts` has the reason."""
+    return partial(Watch, chosen) if chosen else None
+
+
+def facts(chosen: Sequence[Gpu], host: GpuHost, clock: str = "") -> dict[str, Any]:
+    """Return the facts about the launches' GPUs for run.json's `host`, or the reason why they are unknown.
+
+    No fact identifies a single GPU. `clock` is the locked clock of the run.
+    """
+    if host.absent:
+        return {"gpus": f"not known: {host.absent}", "gpu_telemetry": f"none: {host.absent}"}
+    telemetry = f"NVML, every {EVERY:g} s" if chosen else "none: NVML knows none of the GPUs that launches get"
+    return {"gpu_telemetry": telemetry, "gpus": [_facts(card, host.driver, clock) for card in chosen]}
+
+
+def _facts(card: Gpu, driver: str, clock: str) -> dict[str, Any]:
+    return {
+        "index": card.index,
+        "name": card.name,
+        "capability": shown(card.capability),
+        "memory_bytes": card.memory_bytes,
+        "driver": driver,
+        **({"pci": card.pci} if card.pci else {}),
+        **({"mig": [each.profile for each in card.instances]} if card.is_partitioned else {}),
+        **card.settings.told(),
+        # also without locked clocks, so that a difference to another run is visible
+        "locked_sm_clock_mhz": int(clock) if clock.isdecimal() else clock or None,
+    }
+
+
+def lines(chosen: Sequence[Gpu], host: GpuHost) -> list[str]:
+    """Return the lines of --dry-run about the launches' GPUs."""
+    if host.absent:
+        return [f"GPU: not known ({host.absent}), so that nothing is judged by it"]
+    told = [f"GPU {card.index}: {card.name}, compute capability {shown(card.capability)}" for card in chosen]
+    together = host.all_or_none and len(chosen) > 1
+    return [*told, *(["Containers get all of these GPUs, and TensorFlow takes the first."] if together else [])]
+
+
+def shared(chosen: Sequence[Gpu]) -> list[str]:
+    """Return a sentence for each process that computes on the launches' GPUs before the run starts."""
+    said = []
+    for card in chosen:
+        for process in card.processes:
+            who = f"{process.name} (process {process.pid})" if process.name else f"process {process.pid}"
+            which = f"GPU {card.index} ({card.name})"
+            said.append(f"{which} is also used by {who}. The report marks launches that share it.")
+    return said

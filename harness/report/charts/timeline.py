@@ -1,0 +1,111 @@
+"""Run timeline: the launches in order of time, each compared with the mean of its cell, and the noisy ones."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from harness.analysis.distribution import quantile, rates
+from harness.analysis.results import Results
+from harness.analysis.statistics import Estimate, Interval
+from harness.analysis.tables import ScenarioTable
+from harness.analysis.timeline import Moment
+from harness.model.launch import Clock, Role
+from harness.model.texts import counted
+from harness.report import format
+from harness.report.charts import axes, layout
+from harness.report.charts.layout import Specification
+from harness.report.charts.vega import Picture, file_name
+
+#: More launches than these are not drawn.
+LAUNCHES = 200
+
+#: The plot's height, and the smallest distance of its ticks, in pixels.
+HEIGHT, APART = 150, 22.0
+
+#: Shape, outline and fill of each kind of launch, which differ in black and white too.
+LOOKS = {
+    "launch": ("circle", layout.BLUE, layout.BLUE),
+    "A/A control": ("diamond", layout.INK, "white"),
+    "disturbed": ("triangle-up", layout.VERMILION, layout.VERMILION),
+    "not counted: its round was repeated": ("square", layout.FAINT, "white"),
+}
+_MEASURED, _CONTROL, _DISTURBED, _REPEATED = LOOKS
+
+
+def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
+    """A table's launches, those farthest from their cells' means; nothing of fewer than two."""
+    moments, margin, scenario = results.timeline(table), results.run.plan.margin, table.scenario
+    if len(moments) < 2:
+        return
+    kept = layout.farthest(moments, lambda each: abs(math.log(each.factor)), LAUNCHES)
+    apart = sum(abs(math.log(each.factor)) > math.log1p(margin) for each in kept)
+    disturbed, within = sum(each.disturbed for each in kept), format.share(margin)
+    words = layout.words(
+        f"{scenario.title}: each launch compared with the mean of its cell",
+        [
+            f"Marks: the {table.clock.time} per step of a launch. Bars: p10 to p90 of its samples. "
+            f"Grey band: within {within} of the mean.",
+            layout.some(len(kept), len(moments), "launch", "those farthest from the means of their cells"),
+        ],
+        "launches in order of time",
+        f"Chart of {counted(len(kept), 'launch')} of {scenario.name} in order of time: {apart or 'none'} "
+        f"more than {within} from the mean of its cell, {disturbed or 'none'} disturbed.",
+    )
+    yield layout.picture(
+        file_name(results, "course", scenario),
+        words,
+        _layers(kept, len(moments), margin, layout.axis_title(words), table.clock),
+        HEIGHT,
+    )
+
+
+def _layers(
+    moments: Sequence[Moment], of: int, margin: float, title: Sequence[str], clock: Clock
+) -> list[Specification]:
+    samples = [_samples(each) for each in moments]
+    drawn = [Estimate(each.factor, 1, within) for each, within in zip(moments, samples, strict=True)]
+    shown = axes.domain_of_ratios(drawn, margin)
+    y = layout.ratios(shown, f"{clock.time} / mean of its cell", HEIGHT, APART)
+    x = {
+        "field": "place",
+        "type": "quantitative",
+        "scale": {"domain": [0, of + 1], "nice": False},
+        "axis": {"title": title, "grid": False, "tickMinStep": 1, "format": ",d"},
+    }
+    known = [{"place": each.place, "kind": _kind(each)} for each in moments]
+    occurring = {_kind(each) for each in moments}
+    kinds = {kind: look for kind, look in LOOKS.items() if kind in occurring}
+    looks = layout.looks("kind", kinds, ("shape", "stroke", "fill"), layout.legend(list(kinds)))
+    bars = [(each, axes.bar(within, shown)) for each, within in zip(known, samples, strict=True)]
+    return [
+        *layout.band(margin, shown, "y", y),
+        layout.layer(
+            {"type": "rule", "strokeWidth": 1},
+            [{**each, "low": bar.low, "high": bar.high} for each, bar in bars if bar.high > bar.low],
+            x=x,
+            y={"field": "low", **y},
+            y2={"field": "high"},
+            stroke=looks["stroke"],
+        ),
+        layout.layer(
+            {"type": "point", "size": 28, "strokeWidth": 1, "opacity": 1},
+            [{**each, "factor": moment.factor} for each, moment in zip(known, moments, strict=True)],
+            x=x,
+            y={"field": "factor", **y},
+            **looks,
+        ),
+    ]
+
+
+def _kind(moment: Moment) -> str:
+    if moment.disturbed:
+        return _DISTURBED
+    if not moment.counts:
+        return _REPEATED
+    return _CONTROL if moment.launch.role is Role.CONTROL else _MEASURED
+
+
+def _samples(moment: Moment) -> Interval:
+    ordered = sorted(rates(moment.launch))
+    # a sample of zero seconds has no ratio
+    low, high = (max(quantile(ordered, share) / moment.mean, 1e-300) for share in (0.1, 0.9))
+    return Interval(low, high)

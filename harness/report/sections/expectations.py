@@ -1,0 +1,91 @@
+"""Statements of the sources, checked against the observations."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from harness.analysis.behaviour import fold
+from harness.analysis.observations import Check, Standing, Statement
+from harness.analysis.results import Results
+from harness.model.texts import counted
+from harness.report import names
+from harness.report.blocks import EVERYWHERE, FILES, Block, Section, Text, Where
+from harness.report.phrases import headed, listed
+from harness.report.sections.observations import SeenLine, SeenValue, by_environment, in_full, seen, text
+
+#: The headings before the environments.
+LABELS = ("observation", "where", "stated")
+
+# the label of the device in the list of axes
+_DEVICE = "device"
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """Return the results of the checks, by scenario."""
+    found = results.statements
+    if not found:
+        return
+    tables: list[Block] = []
+    otherwise: list[str] = []
+    for _, members in groupby(found, key=lambda statement: statement.scenario.name):
+        stated = list(members)
+        scenario, present = stated[0].scenario, {check.cell.environment for each in stated for check in each.checks}
+        environments = [known.name for known in results.run.environments if known.name in present]
+        lines = [line for statement in stated for line in _lines(statement, environments)]
+        caption = f"Statements, {scenario.title}"
+        tables += headed(results, scenario, where=EVERYWHERE)
+        tables += [by_environment(caption, LABELS, environments, lines), *in_full(environments, lines)]
+        odd = [line for line in lines if any(value and value.stands_out for value in line.values)]
+        if odd:
+            tables.append(by_environment(caption, LABELS, environments, odd, where=Where.TERMINAL))
+            otherwise += [_name(line, environments) for line in odd]
+    # without any time this section is the answer, and comes first
+    told = EVERYWHERE if results.tables else Where.DETAILS
+    more = [Text(f"Not as stated: {listed(otherwise)}.", where=FILES)] if otherwise else []
+    yield Section("Claims checked against the source", "statements", [Text(counts(found), where=told), *more, *tables])
+
+
+def counts(found: Sequence[Statement]) -> str:
+    """Count the statements by result, once per cell to which they apply."""
+    standings = Counter(check.standing for statement in found for check in statement.checks)
+    told = ", ".join(f"{standings[standing]} {standing.value}" for standing in Standing if standings[standing])
+    total = counted(sum(standings.values()), "statement")
+    return f"Of {total} of the sources, each counted in every cell that it is about: {told}."
+
+
+def _name(line: SeenLine, environments: Sequence[str]) -> str:
+    """Name a statement that doesn't hold, and where: `traces, retracing (tf2.0, tf2.1)`."""
+    named = [name for name, value in zip(environments, line.values, strict=True) if value and value.stands_out]
+    return f"{line.name} ({', '.join(named)})"
+
+
+def _lines(statement: Statement, environments: Sequence[str]) -> Iterator[SeenLine]:
+    """Return a row for the statement; several rows if its result differs between cells of an environment."""
+    scenario, expectation = statement.scenario, statement.expectation
+    cells = [check.cell for check in statement.checks]
+    axes = [
+        axis for axis in scenario.axes if axis not in expectation.when and len({cell.axes[axis] for cell in cells}) > 1
+    ]
+    # the device is listed after the header's own axes
+    said = {
+        ((*(check.cell.axes[axis] for axis in axes), check.cell.device.value), check.cell.environment): _value(check)
+        for check in statement.checks
+    }
+    when = [names.label(scenario, axis, value) for axis, value in expectation.when.items()]
+    for line in fold(said, [*axes, _DEVICE], environments, lambda value: value.text):
+        own = [value if axis == _DEVICE else names.label(scenario, axis, value) for axis, value in line.axes.items()]
+        where = ", ".join([*when, *own])
+        name = ", ".join(filter(None, [expectation.observation, where]))
+        yield SeenLine(name, [expectation.observation, where, text(expectation.value)], line.entries)
+
+
+def _value(check: Check) -> SeenValue:
+    if check.observed is None:
+        return SeenValue(check.standing.value, is_observed=False, stands_out=True)
+    told = seen(check.observed)
+    match check.standing:
+        case Standing.AS_STATED:
+            return SeenValue(check.standing.value)
+        case Standing.VARIES:
+            return SeenValue(f"{check.standing.value}: {told}", stands_out=True)
+    return SeenValue(told, stands_out=True)

@@ -1,0 +1,225 @@
+"""Observations that aren't times, by experiment. Long values are printed in full below their table."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+from harness.analysis.behaviour import Behaviour, Said
+from harness.analysis.observations import Observed, observations
+from harness.analysis.results import Results
+from harness.model.scenario import ENVIRONMENT, Cell
+from harness.report import format, names
+from harness.report.blocks import (
+    EVERYWHERE,
+    REST,
+    Block,
+    Code,
+    Entry,
+    Folded,
+    Head,
+    Line,
+    Section,
+    Table,
+    Text,
+    Where,
+    as_entry,
+)
+from harness.report.escape import shortened
+from harness.report.format import unit_of
+from harness.report.phrases import SIDE_BY_SIDE, headed
+
+#: Longer values are cut to this many characters in a table, and printed in full below it, up to this many values.
+CHARACTERS = 60
+FULL_CHARACTERS, FULL = 4000, 20
+
+#: Shown instead of a value that is the same as in the previous environment.
+SAME = "="
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """Return the tables of observations.
+
+    If nothing is timed, they are the answer; otherwise they are in the details.
+    """
+    found = results.behaviours
+    if found:
+        blocks = [block for made in found for block in _blocks(results, made)]
+        yield Section("Observations", "observed", [*legends(results), *blocks])
+
+
+def legends(results: Results) -> Iterator[Text]:
+    """How the tables are read."""
+    wide = {len(each.environments) > SIDE_BY_SIDE for each in results.behaviours if not each.timed}
+    told = [f"{SAME} means the same as in the environment to its left."] if False in wide else []
+    told += ["Neighbouring environments with the same observation share a line."] if True in wide else []
+    if wide:
+        bold = "Bold: different from the environment before, or the cell's launches disagree."
+        yield Text(" ".join([*told, bold]), True, where=_where(results, timed=False))
+    if any(each.timed for each in results.behaviours):
+        timed = "Next to the times: the observations that differ between compared cells, or that the header expects."
+        yield Text(timed, True)
+
+
+def _where(results: Results, *, timed: bool) -> Where:
+    return REST if timed else REST | Where.TERMINAL if results.tables else EVERYWHERE
+
+
+def _blocks(results: Results, made: Behaviour) -> Iterator[Block]:
+    where = _where(results, timed=made.timed)
+    several = len({each.device for each in results.behaviours}) > 1
+    shared = [names.label(made.scenario, *pair) for pair in made.shared.items()]
+    place = ", ".join([*([made.device.value] if several else []), *shared])
+    yield from headed(results, made.scenario, place, where)
+    caption = ", ".join(filter(None, ["Observed", made.scenario.title, place]))
+    yield from _beside_times(results, made, caption) if made.timed else _by_observation(made, caption, where)
+
+
+def _by_observation(made: Behaviour, caption: str, where: Where) -> Iterator[Block]:
+    """An observation a line."""
+    lines = [
+        SeenLine(
+            ", ".join([row.observation, *(names.label(made.scenario, *pair) for pair in row.line.axes.items())]),
+            [row.observation, *(row.line.axes.get(axis, "") for axis in made.axes)],
+            [None if said is None else _value(said) for said in row.line.entries],
+        )
+        for row in made.rows
+    ]
+    labels = ["observation", *made.axes]
+    yield by_environment(caption, labels, made.environments, lines, changes=True, where=where)
+    yield from in_full(made.environments, lines)
+
+
+def _beside_times(results: Results, made: Behaviour, caption: str) -> Iterator[Block]:
+    """A line for each cell that has a number: the number, and what the cell observed."""
+    table = next(table for table in results.tables if table.scenario is made.scenario)
+    unit, axes = unit_of(table), names.varying(table)
+    shown = list(dict.fromkeys(row.observation for row in made.rows))
+    lines = []
+    for row, head, value in table.times():
+        if row.device is not made.device or not value.estimate:
+            continue
+        cell, name = table.cell(row, head.side), names.cell_name(table, row, head.side, axes)
+        seen = observations(cell, results.found)
+        time = Entry(format.time(value.estimate, unit), cells=[cell], order=value.estimate.value)
+        values = [_value(seen[each]) if each in seen else None for each in shown]
+        lines.append(SeenLine(name, [name, time], values, cell))
+    labels = [Head("cell", is_label=True), Head(f"{table.clock.time}, {unit.symbol}", is_number=True)]
+    yield _side_by_side(caption, labels, shown, lines, REST)
+    yield from in_full(shown, lines)
+
+
+def _value(said: Said) -> "SeenValue":
+    if isinstance(said, Observed):
+        told = seen(said)
+        return SeenValue(f"varies: {told}" if said.varies else told, stands_out=said.varies)
+    return SeenValue(f"{said!s}", is_observed=False)
+
+
+# Values by environment: side by side, or of many environments in lines.
+
+
+@dataclass(frozen=True, slots=True)
+class SeenValue:
+    """The observation in one place of a table; without `is_observed`, the reason why there is none."""
+
+    text: str
+    is_observed: bool = True
+    stands_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SeenLine:
+    """A row before layout: its labels, and a value per column; None if that cell doesn't exist.
+
+    `name` is the name of the row on its own, and `cell` the cell that the whole row is about.
+    """
+
+    name: str
+    labels: Sequence[str | Entry]
+    values: Sequence[SeenValue | None]
+    cell: Cell | None = None
+
+
+def text(value: Any) -> str:
+    """Return a value as people write it: strings unquoted, other values as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def seen(observed: Observed) -> str:
+    """Return the observation of a cell; every value if its launches disagree."""
+    return "; ".join(map(text, observed.values))
+
+
+def by_environment(
+    caption: str,
+    labels: Sequence[str],
+    environments: Sequence[str],
+    lines: Sequence[SeenLine],
+    *,
+    changes: bool = False,
+    where: Where = REST,
+) -> Table:
+    """Return a table with environments as columns; as rows, if there are too many.
+
+    With `changes`, a value stands out if it differs from the previous environment, and otherwise it is `SAME`.
+    """
+    heads = [Head(label, is_label=True) for label in labels]
+    if len(environments) > SIDE_BY_SIDE:
+        rows = [row for line in lines for row in _runs(line, environments, changes=changes)]
+        return Table(caption, [*heads, Head(ENVIRONMENT, is_label=True), Head("value")], rows, where=where)
+    marked = [replace(line, values=list(_changes(line.values))) for line in lines] if changes else lines
+    return _side_by_side(caption, heads, environments, marked, where)
+
+
+def _side_by_side(
+    caption: str, labels: Sequence[Head], headings: Sequence[str], lines: Sequence[SeenLine], where: Where
+) -> Table:
+    rows = [Line([*map(as_entry, line.labels), *map(_entry, line.values)], line.cell) for line in lines]
+    return Table(caption, [*labels, *map(Head, headings)], rows, where=where)
+
+
+def in_full(headings: Sequence[str], lines: Sequence[SeenLine]) -> list[Folded]:
+    """What is cut in a table, each value of a line once, with the headings that have it."""
+    found: list[tuple[str, str]] = []
+    for line in lines:
+        having: dict[str, list[str]] = {}
+        for heading, value in zip(headings, line.values, strict=True):
+            if value and len(_on_one_line(value.text)) > CHARACTERS:
+                having.setdefault(value.text, []).append(heading)
+        found += [(", ".join([line.name, *named]), whole[:FULL_CHARACTERS]) for whole, named in having.items()]
+    told = [block for what, whole in found[:FULL] for block in (Text(f"{what}:"), Code(whole, "text"))]
+    more = [Text(f"{len(found) - FULL} more are in launches.jsonl.")] if len(found) > FULL else []
+    return [Folded("In full", [*told, *more])] if told else []
+
+
+def _changes(values: Iterable[SeenValue | None]) -> Iterator[SeenValue | None]:
+    before: str | None = None
+    for value in values:
+        if value is None or not value.is_observed:
+            yield value
+            continue
+        changed = before is not None and value.text != before
+        yield SeenValue(SAME if value.text == before else value.text, stands_out=changed or value.stands_out)
+        before = value.text
+
+
+def _runs(line: SeenLine, environments: Sequence[str], *, changes: bool) -> Iterator[Line]:
+    """Return a row for each group of successive environments with equal values. The labels are in the first row."""
+    known = [(name, value) for name, value in zip(environments, line.values, strict=True) if value]
+    for number, (value, members) in enumerate(groupby(known, key=lambda pair: pair[1])):
+        span = [name for name, _ in members]
+        told = span[0] if len(span) == 1 else f"{span[0]} to {span[-1]} ({len(span)})"
+        changed = changes and value.is_observed and number > 0
+        labels = [Entry("") if number else as_entry(label) for label in line.labels]
+        entry = _entry(replace(value, stands_out=value.stands_out or changed))
+        yield Line([*labels, Entry(told), entry], line.cell)
+
+
+def _entry(value: SeenValue | None) -> Entry:
+    return Entry(shortened(_on_one_line(value.text), CHARACTERS), value.stands_out) if value else Entry("")
+
+
+def _on_one_line(whole: str) -> str:
+    return " ".join(whole.split())

@@ -1,0 +1,264 @@
+"""Run details: the configuration of the measurement, and the machine."""
+
+import hashlib
+import json
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from harness.analysis.results import Results
+from harness.analysis.rounds import budget_seconds, granted
+from harness.model.defaults import FEWEST_ROUNDS
+from harness.model.gpu import BASE_CLOCK, described
+from harness.model.launch import Clock, Launch
+from harness.model.run import Run, StopReason
+from harness.model.scenario import Scenario
+from harness.model.texts import counted
+from harness.report.blocks import (
+    FILES,
+    REST,
+    Block,
+    Bold,
+    Code,
+    Entry,
+    Folded,
+    Head,
+    Items,
+    Line,
+    Link,
+    Section,
+    Table,
+    Words,
+)
+from harness.report.format import bytes_, duration, share
+from harness.report.phrases import remarks
+from harness.report.sections import timeline, turns
+
+#: A scenario of more characters than these is left to the details.
+SCRIPT_CHARACTERS = 20_000
+
+#: What is measured by the clock that is not time.
+CPU_TIME = "the CPU time of the process, in all its threads (--clock cpu), not time by the clock"
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """What was measured."""
+    yield Section("Run details", "measured", list(_blocks(results)))
+
+
+def _blocks(results: Results) -> Iterator[Block]:
+    run = results.run
+    subjects = [subject(results, each) for each in run.scenarios if results.found.cells_of(each.name)]
+    told = {
+        "Rounds": timeline.told(results),
+        "Sampling": f"{timeline.sampling(results)}{f'; {placement(run)}' if not run.machines else ''}",
+        "Clock": CPU_TIME if run.plan.clock is Clock.CPU else "",
+        "Checks of the turns": turns.checks(results),
+        "Machine": "" if run.machines else machine(run),
+        **{
+            f"Machine {name}": f"{machine(each.run)}; launches {placement(each.run)}"
+            for name, each in results.machines.items()
+        },
+        "GPUs used": used_gpus(results),
+        "GPU code": run.plan.compiled_code,
+        "GPU clocks": locked_clocks(results),
+        "Run": origin(run),
+        "Reference": run.reference,
+    }
+    labelled: list[Words] = [[Bold(f"{name}:"), f" {text}."] for name, text in told.items() if text]
+    yield Items([*subjects, *labelled], where=FILES)
+    for scenario in run.scenarios:
+        if scenario.name in run.scripts:
+            yield script(scenario, run.scripts[scenario.name])
+    lines = [Line([*map(Entry, each)]) for each in facts(run)]
+    if lines:
+        heads = [Head("of", is_label=True), Head("fact", is_label=True), Head("value")]
+        yield Folded(
+            "The machine and the backend, in full", [Table("The machine and the backend", heads, lines, "fact")]
+        )
+
+
+def describe_early_end(run: Run, launches: Sequence[Launch] = ()) -> str:
+    """Return what ended groups before all planned rounds: a budget, a precision or an interruption; empty if nothing.
+
+    The command that continues the run is `command_to_continue`.
+    """
+    plan, groups = run.plan, len(run.plan.groups)
+    budget, wish = budget_seconds(plan, launches), " that the suite asks for" if plan.budget_is_wish else ""
+    if plan.budget_seconds and budget != plan.budget_seconds:
+        wish = f" ({duration(plan.budget_seconds)}{wish}, at a CPU quota of {share(granted(launches))})"
+    causes = {
+        StopReason.BUDGET: f"The budget of {duration(budget)}{wish}" if budget else "",
+        StopReason.PRECISION: f"A settled verdict or ±{share(plan.precision)}" if plan.precision else "",
+        StopReason.INTERRUPTED: "An interruption",
+    }
+    sentences = []
+    for reason, cause in causes.items():
+        rounds = [stop.rounds for stop in run.stops.values() if stop.reason is reason]
+        if cause and rounds:
+            which = "the run" if len(rounds) == groups else f"{len(rounds)} of {counted(groups, 'group')}"
+            after = timeline.after(sorted({*rounds}))
+            sentences.append(f"{cause} ended {which} {after} (planned: {timeline.planned(plan)}).")
+    return " ".join(sentences)
+
+
+def command_to_continue(run: Run, rounds: int | None = None) -> str:
+    """Return the command that continues a run that a budget or an interruption ended, for `rounds` in all if given.
+
+    It is empty if there is nothing to continue, or if the run was merged.
+    """
+    reasons = {stop.reason for stop in run.stops.values()}
+    command = ["harness", "matrix", "--resume", run.shown_folder]
+    if run.merged or not reasons & {StopReason.BUDGET, StopReason.INTERRUPTED}:
+        return ""
+    if StopReason.INTERRUPTED in reasons:
+        return shlex.join(command)
+    more = suggest_rounds(max(stop.rounds for stop in run.stops.values()))
+    return shlex.join([*command, "--rounds", str(rounds or min(more, run.plan.rounds))])
+
+
+def suggest_rounds(rounds: int) -> int:
+    """Return how many rounds in all to suggest for a run that has some."""
+    return max(FEWEST_ROUNDS, 2 * rounds)
+
+
+def placement(run: Run) -> str:
+    """Return which cores launches had, and whether they had priority there."""
+    return f"{timeline.pinning(run)}{', with priority over other work' if run.backend.priority else ''}"
+
+
+def subject(results: Results, scenario: Scenario) -> Words:
+    """A scenario, its source, and how many cells it has, on which devices."""
+    cells = results.found.cells_of(scenario.name)
+    numbers = sum(cell in results.found.series for cell in cells)
+    observed = sum(cell in results.found.observed for cell in cells)
+    devices = " and ".join(dict.fromkeys(cell.device.value for cell in cells))
+    source: list[str | Link] = [", ", Link("source", scenario.source)] if scenario.source else []
+    only = f", {observed} with observations only" if observed else ""
+    return [
+        Bold(scenario.title),
+        f" ({scenario.name}",
+        *source,
+        f"): {counted(len(cells), 'cell')} on {devices}, {numbers} with a number{only}.",
+    ]
+
+
+def origin(run: Run) -> str:
+    """The run's name, when it began, and what it was made with."""
+    commit = f", commit {run.commit}" if run.commit else ""
+    suite = f", suite {run.suite}" if run.suite else ""
+    return f"{run.id}, started {run.started}, harness {run.harness}{commit}{suite}, seed {run.plan.seed}"
+
+
+def script(scenario: Scenario, text: str) -> Folded:
+    """A user's own scenario, whole, so that a reader who has only the report can run it."""
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    where = FILES if len(text) <= SCRIPT_CHARACTERS else REST
+    return Folded(f"The scenario {scenario.path.name}, SHA-256 {digest}", [Code(text, "python")], where=where)
+
+
+def machine(run: Run) -> str:
+    """The machine that launches ran on, the engine's where that is another one than this; empty where not known."""
+    remote = run.backend.is_remote
+    known = run.backend.told() if remote else run.host
+    cores = int(known.get("cpus" if remote else "cores") or 0)
+    memory, cards = known.get("memory_bytes"), run.host.get("gpus")
+    parts = [
+        str(known.get("cpu") or known.get("architecture") or ""),
+        counted(cores, "core") if cores else "",
+        bytes_(memory) if isinstance(memory, int | float) and memory else "",
+        *(_card(card) for card in (cards if isinstance(cards, list) else ())),
+    ]
+    return remarks([", ".join(filter(None, parts)), run.backend.engine or run.backend.name])
+
+
+def used_gpus(results: Results) -> str:
+    """The GPUs that the launches' work was on, as they said themselves; empty where none said."""
+    used = dict.fromkeys(gpu for launch in results.launches for gpu in launch.gpus)
+    return ", ".join(map(described, used))
+
+
+def clock(locked: str) -> str:
+    """Return the clock speeds that the GPUs are locked to."""
+    return "to the base clock" if locked == BASE_CLOCK else f"to {locked} MHz"
+
+
+def locked_clocks(results: Results) -> str:
+    """Describe the clock speeds that the run locked and the speeds that were read; empty if it locked none."""
+    locked = results.run.plan.lock_clocks
+    steady = [launch.resources for launch in results.launches if launch.resources.get("gpu_steady")]
+    names = ("gpu_sm_clock_least_mhz", "gpu_sm_clock_mhz")
+    read = [told[name] for told in steady for name in names if name in told]
+    ends = dict.fromkeys(f"{end:.0f}" for end in (min(read, default=0.0), max(read, default=0.0)))
+    while_timed = f"; while steps were timed they were {' to '.join(ends)} MHz" if read else ""
+    return f"locked for the run, {clock(locked)}{while_timed}" if locked else ""
+
+
+def _card(told: Mapping[str, Any]) -> str:
+    """A GPU, and in brackets what is unusual about it: a limit that was lowered, a narrow link, that it is shared."""
+    limit, usual = told.get("power_limit_watts"), told.get("power_limit_default_watts")
+    width, widest = told.get("pcie_width"), told.get("pcie_width_most")
+    unusual = [
+        f"limited to {limit:g} W of {usual:g} W" if limit and usual and limit != usual else "",
+        f"{width} of {widest} PCIe lanes" if width and widest and width < widest else "",
+        "divided into instances (MIG)" if "mig" in told else "",
+        "a vGPU" if told.get("virtualization") == "vGPU" else "",
+        "drives a screen" if told.get("display") else "",
+    ]
+    words = ", ".join(filter(None, unusual))
+    return f"{told.get('name', '')}{f' ({words})' if words else ''}"
+
+
+def facts(run: Run) -> list[tuple[str, str, str]]:
+    """Return the recorded facts of the machine and the backend: their source, label and value as text."""
+    of = {"machine": run.host, "backend": run.backend.told()}
+    if run.machines:
+        of = {
+            name: known
+            for each in run.machines
+            for name, known in ((each.label, each.host), (f"{each.label}: backend", each.backend.told()))
+        }
+    return [(name, label, text) for name, known in of.items() for label, text in pairs(known)]
+
+
+def pairs(known: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Label and text of every free-form fact that says something: `memory_bytes` becomes `memory`, in a unit."""
+    told = [(label(key), fact(key, value)) for key, value in known.items()]
+    return [(name, text) for name, text in told if text]
+
+
+#: What is not made of a fact's key by rule.
+_LABELS = {"cpu": "CPU", "gpus": "GPUs", "gpu telemetry": "GPU telemetry", "gpus by": "GPUs by"}
+#: Words of a key that are written otherwise.
+_WORDS = {"sm": "SM", "ecc": "ECC", "pcie": "PCIe", "pci": "PCI", "mig": "MIG"}
+#: The format of numbers by the ending of their key. The label omits the ending.
+_UNITS: Mapping[str, Callable[[float], str]] = {"_bytes": bytes_, "_watts": "{:g} W".format, "_mhz": "{:g} MHz".format}
+
+
+def label(key: str) -> str:
+    """Return the label of a fact; a key without a label is its own label."""
+    for ending in _UNITS:
+        key = key.removesuffix(ending)
+    words = key.replace("_", " ")
+    return _LABELS.get(words) or " ".join(_WORDS.get(word, word) for word in words.split(" "))
+
+
+def change(name: str, before: Any, now: Any, called: str = "") -> str:
+    """A fact that differs, with both values: `GPU 0 power limit 400 W → 250 W`. It may be `called` otherwise."""
+    return f"{called or label(name)} {fact(name, before) or 'none'} → {fact(name, now) or 'none'}"
+
+
+def fact(key: str, value: Any) -> str:
+    """A fact's value as text; empty where it says nothing."""
+    if value is None or value in ("", [], {}):
+        return ""
+    unit = next((unit for ending, unit in _UNITS.items() if key.endswith(ending)), None)
+    if unit and isinstance(value, int | float):
+        return unit(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
+        return ", ".join(str(item) for item in value)
+    if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
+        return "; ".join(", ".join(f"{name} {text}" for name, text in pairs(item)) for item in value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

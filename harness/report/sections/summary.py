@@ -1,0 +1,528 @@
+"""The first screen: the answer in a few sentences, its table, and the facts that a reader needs to believe it."""
+
+import math
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from harness.analysis.answers import Answer, Finding
+from harness.analysis.cell_index import Lookup
+from harness.analysis.cell_set_names import Box, cover
+from harness.analysis.claims import ClaimOutcome
+from harness.analysis.comparisons import RoundsNeeded
+from harness.analysis.quantities import PIECE, is_time
+from harness.analysis.results import Results
+from harness.analysis.statistics import Difference
+from harness.analysis.verdicts import MOST_ROUNDS, POWER, Verdict
+from harness.model.defaults import LEVEL
+from harness.model.environment import Environment
+from harness.model.launch import Clock
+from harness.model.run import RULES, Run, StopReason, stood_in
+from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PRINTED, STEP, TRACES, Cell
+from harness.model.texts import counted
+from harness.report import format, names
+from harness.report.blocks import EVERYWHERE, FILES, REPORT, Alert, Block, Bold, Code, Items, Section, Text
+from harness.report.comparisons import NO_VERDICT, ComparisonLine, is_settled, lines, tally, why_withheld
+from harness.report.phrases import changed_packages, environments, in_clock, moved
+from harness.report.sections import (
+    attribution,
+    claims,
+    expectations,
+    headline,
+    machines,
+    on_device,
+    run_info,
+    scenarios,
+    scripts,
+    settings,
+    timeline,
+    turns,
+)
+
+#: How many sentences the answer has at most.
+SENTENCES = 3
+
+#: The largest number of rows that a sentence names, and of values in a name. More rows are counted instead.
+NAMES, VALUES = 2, 3
+
+# The order of the clauses of a sentence: readers look for differences first.
+_ORDER = (
+    *(Verdict.SLOWER, Verdict.MORE, Verdict.FASTER, Verdict.LESS, Verdict.SAME),
+    *(Verdict.UNCLEAR, NO_VERDICT, Verdict.DIFFERENT_WORK),
+)
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """The first screen, and below it what else the comparisons show."""
+    yield Section(title(results), "answer", first_screen(results))
+    if rest := list(_rest(results)):
+        yield Section("Other findings", "findings", rest)
+
+
+def first_screen(results: Results, *, table: bool = True) -> list[Block]:
+    """Return one sentence with the answer, one table, one sentence on the cause, warnings, and the small print.
+
+    Claims of upstream issues come before all of it. Without `table` the table is left out. A terminal has neither the
+    cause nor the small print, so that all of it fits 24 lines.
+    """
+    return [
+        *claims.head(results),
+        *(Text([Bold(each)], where=EVERYWHERE) for each in _answers(results)[:1]),
+        *(_table(results) if table else ()),
+        *(Text(each, where=EVERYWHERE) for each in machines.sentences(results)),
+        *(Text(each, where=FILES) for each in attribution.causes(results)),
+        *_alerts(results),
+        Text(" ".join(_conditions(results)), is_small=True, where=FILES),
+    ]
+
+
+def _answers(results: Results) -> list[str]:
+    """Return the answers in sentences. The small print has the values that all rows of the first one share."""
+    first, *others = sentences(results) or ([] if results.claims else [no_answer(results)]) or [""]
+    if results.answers and not scripts.sentences(results):
+        first = sentence(results.run, results.answers[0], _apart(results))
+    return [each for each in (first, *others) if each]
+
+
+def _apart(results: Results) -> str:
+    """Return the values that distinguish the first answer's rows from the other rows on the first screen."""
+    answer, known = results.answers[0], headline.shared(results)
+    facts = {axis: value for axis, value in {**answer.context, **answer.common}.items() if axis not in known}
+    several = len({id(each.table) for each in headline.leading(results)}) > 1
+    return ", ".join([*([answer.table.scenario.name] if several else []), *names.labels(answer.table.scenario, facts)])
+
+
+def _rest(results: Results) -> Iterator[Block]:
+    others = _answers(results)[1:]
+    if others:
+        yield Items(others, where=FILES)
+    more = len(results.answers) - SENTENCES
+    if more > 0 and not scripts.sentences(results):
+        yield Text(f"{counted(more, 'more comparison', 'is')} in the tables.", where=FILES)
+    for each in [*settings.sentences(results), *settings.page_faults(results)]:
+        yield Text(each, True, where=FILES)
+
+
+def _table(results: Results) -> Iterator[Block]:
+    """The table of the first screen: comparisons, or if nothing is compared, times."""
+    if results.answers:
+        yield from headline.blocks(results)
+    elif not results.claims:
+        yield from islice((scenarios.times_table(table) for table in results.tables), 1)
+
+
+def _alerts(results: Results) -> Iterator[Alert]:
+    """Return the warnings that a reader must see before believing the answer."""
+    taken = stood_in(results.run.plan.stand_ins)
+    told = [
+        *machines.absent(results),
+        *([taken] if taken else []),
+        *machines.told(results, turns.warnings),
+        *on_device.warnings(results),
+    ]
+    blocks = [*early_end(results), *(Text(each, where=REPORT) for each in told), *settle(results)]
+    if blocks:
+        yield Alert(blocks, where=REPORT)
+
+
+def _conditions(results: Results) -> list[str]:
+    """How the numbers were measured, and what the A/A control shows."""
+    counts = tally(each.compared.verdict for each in _judged(results))
+    known = headline.shared(results)
+    scenario = results.answers[0].table.scenario if known else None
+    shared = ", ".join([scenario.name, *names.labels(scenario, known)]) if scenario else ""
+    return [
+        *([f"Of {counted(len(_judged(results)), 'comparison')}: {counts}."] if counts else []),
+        *([f"In every row: {shared}."] if shared else []),
+        *machines.told(results, lambda each: [conditions(each)]),
+        *(machines.told(results, lambda each: [control(each)]) if results.compares or results.claims else []),
+    ]
+
+
+def title(results: Results) -> str:
+    """Return the title: `One training step: TensorFlow 2.0.0 vs 1.14.0`."""
+    measured = [scenario for scenario in results.run.scenarios if results.found.cells_of(scenario.name)]
+    subject = measured[0].title if len(measured) == 1 else f"{len(measured)} scenarios"
+    return ": ".join(filter(None, [subject, _versions(results.run.environments)]))
+
+
+def _versions(known: Sequence[Environment]) -> str:
+    """Two releases of TensorFlow by their versions, newer first; other environments by their names."""
+    versions = [each.tensorflow for each in known if not each.base]
+    if len(known) == 2 == len({*versions}):
+        return f"TensorFlow {versions[1]} vs {versions[0]}"
+    return environments(known)
+
+
+def sentences(results: Results, most: int = SENTENCES) -> list[str]:
+    """Return the first answers in sentences. Values that an answer shares with the one before it are left out.
+
+    For plain scripts, every answer is a sentence, and the tables add none.
+    """
+    if of_scripts := scripts.sentences(results):
+        return of_scripts
+    texts, before = [], ""
+    for answer in results.answers[:most]:
+        where = _where(answer)
+        texts.append(sentence(results.run, answer, "" if where == before else where))
+        before = where
+    return texts
+
+
+def sentence(run: Run, answer: Answer, where: str | None = None) -> str:
+    """One answer. `where` names what all its rows share; the scenario and the axes' values unless it is given."""
+    parts = [(kind, [each for each in answer.findings if (each.verdict or NO_VERDICT) == kind]) for kind in _ORDER]
+    (first, _), *others = [_clauses(run, answer, kind, findings) for kind, findings in parts if findings]
+    shared = _where(answer) if where is None else where
+    return "; ".join([first, *(further for _, further in others)]) + (f" ({shared})." if shared else ".")
+
+
+def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> tuple[str, str]:
+    """Describe the rows of one verdict: as the beginning of a sentence, and as a later clause of one."""
+    subject, base = _sides(run, answer)
+    rows, ends, most = _rows(answer, findings), _interval(findings), _most(answer, findings)
+    said, where = _said(run, answer, kind, findings), rows.strip()
+    takes, of = f"{subject} {said} {_than(answer)} {base}{_of(answer)}{rows}", names.measure(answer.table)
+    match kind:
+        case Verdict.SLOWER | Verdict.MORE | Verdict.FASTER | Verdict.LESS:
+            return f"{takes}{ends}{most}", f"{where} it {said}"
+        case Verdict.SAME:
+            within = _within(run, answer)
+            return f"{subject} {said} as {base}{_of(answer)} {within}{rows}", f"{where} it {said} {within}"
+        case Verdict.UNCLEAR:
+            return f"No clear difference: {takes}{ends}", f"no clear difference {where}"
+        case Verdict.DIFFERENT_WORK:
+            several = of if of.endswith(("s", "growth", "memory")) else f"{of}s"
+            apart = f"{subject} and {base} did not do the same work{rows}: their {several} cannot be compared"
+            return apart, f"different work {where}"
+    why = why_withheld(findings)
+    return f"{takes}{ends}; {why}", f"{why} {where}"
+
+
+def _said(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> str:
+    """Return the predicate of the subject: `takes 2.70× as long`, `has 3.00× as many traces`."""
+    clock, quantity = run.plan.clock, answer.table.quantity
+    as_much = {
+        PEAK: "takes {}as much memory",
+        TRACES: "has {}as many traces",
+        GROWTH: "keeps {}as much memory with each call",
+    }.get(quantity, "takes {}as much CPU time" if clock is Clock.CPU else "takes {}as long")
+    if quantity.startswith(PRINTED):
+        as_much = "prints {}as much"
+    if kind == Verdict.SAME:
+        return as_much.format("")
+    if quantity == GROWTH:
+        return f"keeps {_bytes(findings)} with each call"
+    if kind == Verdict.FASTER:
+        return f"is {_span(findings, faster=True)} as fast{in_clock(clock)}"
+    return as_much.format(f"{_span(findings)} ")
+
+
+def _of(answer: Answer) -> str:
+    """Return the compared quantity, if the verb doesn't name it: ` at its peak`; otherwise empty."""
+    quantity = answer.table.quantity
+    if quantity == STEP or not is_time(quantity):
+        printed = f" for {quantity.removeprefix(PRINTED)}" if quantity.startswith(PRINTED) else ""
+        return " at its peak" if quantity == PEAK else printed
+    return f" in the phase {quantity}"
+
+
+def _than(answer: Answer) -> str:
+    return "than" if answer.table.quantity == GROWTH else "as"
+
+
+def _within(run: Run, answer: Answer) -> str:
+    """Within what two are the same."""
+    if answer.table.quantity == GROWTH:
+        return f"within {format.bytes_(PIECE)} over the later half of calls"
+    return f"within {format.share(run.plan.margin)}"
+
+
+def _bytes(findings: Sequence[Finding]) -> str:
+    """Return a difference or a range of differences in bytes: `1,230 B more`, `12 to 1,230 B more`."""
+    values = [each.ratio.value for each in findings]
+    ends = dict.fromkeys(format.number(abs(end)) for end in sorted((min(values), max(values)), key=abs))
+    if min(values) < 0.0 < max(values):
+        return f"{format.number(-min(values))} B less to {format.number(max(values))} B more"
+    return f"{' to '.join(ends)} B {'less' if max(values) < 0.0 else 'more'}"
+
+
+def _span(findings: Sequence[Finding], *, faster: bool = False) -> str:
+    """`2.70×`, or from the least to the most: `1.16× to 3.07×`."""
+    ratios = sorted((each.ratio.inverse if faster else each.ratio).value for each in findings)
+    return " to ".join(dict.fromkeys(f"{format.number(end)}×" for end in (ratios[0], ratios[-1])))
+
+
+def _interval(findings: Sequence[Finding]) -> str:
+    """The interval of a single row, which reads the same way as its ratio."""
+    if len(findings) != 1:
+        return ""
+    (found,) = findings
+    is_turned = found.verdict is Verdict.FASTER or (isinstance(found.ratio, Difference) and found.ratio.value < 0.0)
+    ratio = found.ratio.inverse if is_turned else found.ratio
+    return f" ({format.between(ratio.interval)})" if ratio.interval else ""
+
+
+def _most(answer: Answer, findings: Sequence[Finding]) -> str:
+    """Name the row whose ratio is farthest from 1; empty if all ratios are equal."""
+    if len({format.number(each.ratio.value) for each in findings}) == 1:
+        return ""
+    farthest = max(findings, key=lambda each: each.distance)
+    rows = [each.row for each in findings]
+    axes = [axis for axis in answer.table.row_axes if len({row.axes[axis] for row in rows}) > 1]
+    place = names.place(answer.table, farthest.row, axes)
+    return f", most with {place}" if place else ""
+
+
+def _rows(answer: Answer, findings: Sequence[Finding]) -> str:
+    """In which rows of the table something holds; empty in a table of one row."""
+    count, of = len(findings), len(answer.findings)
+    if of == 1:
+        return ""
+    if count == of > NAMES:
+        return f" in all {of} rows"
+    named = _names(answer, findings)
+    if named:
+        return " with " + " and with ".join(named)
+    return f" in {count} of {of} rows"
+
+
+def _names(answer: Answer, findings: Sequence[Finding]) -> list[str]:
+    """Return names for some of the answer's rows; empty if they are too many.
+
+    A box names several rows at once. If it names only one, each row is named by every axis that varies.
+    """
+    boxes, left = cover(_cells(answer, findings), _cells(answer, answer.findings), limit=NAMES)
+    if len(findings) == len(answer.findings) or 1 < len(findings) == len(boxes):
+        axes = [axis for axis in names.varying(answer.table) if axis not in answer.common]
+        return [names.place(answer.table, each.row, axes) for each in _in_order(answer, findings)]
+    if left or any(len(values) > VALUES for box in boxes for values in box.values.values()):
+        return []
+    return [_name(answer, box) for box in boxes]
+
+
+def _in_order(answer: Answer, findings: Iterable[Finding]) -> list[Finding]:
+    """The findings in the table's order."""
+    places = {id(row): place for place, row in enumerate(answer.table.rows)}
+    return sorted(findings, key=lambda each: places[id(each.row)])
+
+
+def _cells(answer: Answer, findings: Iterable[Finding]) -> list[Cell]:
+    return [each.compared.cell for each in _in_order(answer, findings)]
+
+
+def _name(answer: Answer, box: Box) -> str:
+    scenario, values = answer.table.scenario, box.values
+    axes = [axis for axis in ("device", *answer.table.row_axes) if axis in values]
+    return ", ".join(
+        "/".join(names.label(scenario, axis, value) if axis in scenario.axes else value for value in values[axis])
+        for axis in axes
+    )
+
+
+def _where(answer: Answer) -> str:
+    """Return the scenario's name, the values that all rows share, and the name of a `pick` comparison."""
+    scenario = answer.table.scenario
+    shared: Mapping[str, str] = {**answer.context, **answer.common}
+    words = ", ".join([scenario.name, *names.labels(scenario, shared)])
+    return f"{words}; {answer.comparison.name}" if answer.comparison.pick else words
+
+
+def _sides(run: Run, answer: Answer) -> tuple[str, str]:
+    """Return the names of the subject and the base, each with the other values in which they differ."""
+    scenario, along = answer.table.scenario, answer.comparison.along
+    subject, base = (names.label(scenario, along, each) for each in (answer.subject, answer.base))
+    has, base_has = list(answer.subject_has), list(answer.base_has)
+    if along == ENVIRONMENT:
+        known = {each.name: each for each in run.environments}
+        subject, base = _environments(run, known.get(answer.subject), known.get(answer.base)) or (subject, base)
+        pythons = answer.findings[0].compared.pythons
+        if pythons:
+            has.append(f"Python {pythons[0]}")
+            base_has.append(f"Python {pythons[1]}")
+    return _with(subject, has), _with(base, base_has)
+
+
+def _with(name: str, more: Sequence[str]) -> str:
+    return f"{name} ({', '.join(more)})" if more else name
+
+
+def _environments(run: Run, one: Environment | None, other: Environment | None) -> tuple[str, str] | None:
+    """Name two environments by what distinguishes them: TensorFlow, Keras or packages; None if unknown."""
+    if one is None or other is None:
+        return None
+    if one.base or other.base:
+        return moved(run, one) or one.name, moved(run, other) or other.name
+    for called in (lambda each: f"TensorFlow {each.tensorflow}", lambda each: each.title):
+        titles = [called(each) for each in run.environments]
+        if all(titles.count(called(each)) == 1 for each in (one, other)):
+            return called(one), called(other)
+    if (one.tensorflow, one.keras) != (other.tensorflow, other.keras):
+        return None
+    changed = changed_packages(run, one.name, other.name)
+    return (f"{one.name} ({changed})", other.name) if changed else None
+
+
+def no_answer(results: Results) -> str:
+    """Return the answer of a run that compares nothing."""
+    cells = len(results.found.cells)
+    if results.tables:
+        number = len(results.found.series)
+        told = (
+            f"Nothing is compared: {number} of {cells} cells have a number, but no two of them are a pair to compare."
+        )
+        asks = " To compare the values of an axis, name it in the scenario's header: [[tool.harness.compare]]."
+        return told + asks if 1 < cells == number else told
+    observed = len(results.found.observed)
+    if not observed:
+        return "No cell has a number."
+    told = f"Nothing was timed: {observed} of {cells} cells have observations."
+    return f"{told} {expectations.counts(results.statements)}" if results.statements else told
+
+
+def settle(results: Results) -> Iterator[Block]:
+    """Yield the number of rounds that settles the unclear comparisons or claims, its duration and its command.
+
+    These rounds settle half of the comparisons that any number is likely to settle. Remarks have the rounds of each.
+    """
+    every, noun = _settlings(results), "claim" if results.claims else "comparison"
+    unclear = [(found, cell, settling) for found, cell, settling in every if settling]
+    if not unclear:
+        return
+    told = f"{len(unclear)} of {counted(len(every), noun)} {'is' if len(unclear) == 1 else 'are'} unclear"
+    if not results.claims and len(unclear) < len(every):
+        told += _which([line for line in _judged(results) if line.compared.settling])
+    totals = sorted(found.rounds_of(cell) + each.rounds for found, cell, each in unclear if each.is_likely)
+    if not totals:
+        ends = sorted(each.probability for *_, each in unclear)
+        least, most = (format.chance(end) for end in (ends[0], ends[-1]))
+        chances = least if least == most else f"{least} to {most.removeprefix('probability ')}"
+        each = "it" if len(unclear) == 1 else "each"
+        yield Text(f"{told}: {MOST_ROUNDS} rounds settle {each} with {chances}.", where=REPORT)
+        return
+    rounds = _middle(totals)
+    enough = sum(each <= rounds for each in totals)
+    which = f"{enough} of them" if enough < len(unclear) else "it" if enough == 1 else "each"
+    found, cell, _ = unclear[0]
+    seconds = found.seconds_for(cell, rounds - found.rounds_of(cell))
+    took = f", in about {format.duration(seconds)} more for the whole run" if seconds else ""
+    told = f"{told}: {rounds} rounds in all settle {which} with a probability of {format.share(POWER)} or more{took}"
+    if results.machines:
+        # a merged run can't be continued
+        yield Text(f"{told}.", where=REPORT)
+        return
+    yield Text(f"{told}:", where=REPORT)
+    folder = results.run.shown_folder
+    yield Code(shlex.join(["harness", "matrix", "--resume", folder, "--rounds", str(rounds)]), where=REPORT)
+
+
+def _which(unclear: Sequence[ComparisonLine]) -> str:
+    """Return the names of a few comparisons in parentheses; empty if they are too many."""
+    title = len({line.table.scenario.name for line in unclear}) > 1
+    named = [f"{line.table.scenario.name}: {line.name}" if title else line.name for line in unclear]
+    return f" ({'; '.join(named)})" if 0 < len(named) <= NAMES else ""
+
+
+def early_end(results: Results) -> Iterator[Block]:
+    """Return what ended the run before all planned rounds, with the command that continues it if that is useful."""
+    sentence, command = run_info.describe_early_end(results.run, results.launches), command_to_continue(results)
+    if sentence and command and not rounds_to_settle(results):  # otherwise `settle` has the command
+        yield Text(f"{sentence} To continue it:", where=FILES)
+        yield Code(command, where=FILES)
+    elif sentence:
+        yield Text(sentence, where=FILES)
+
+
+def command_to_continue(results: Results) -> str:
+    """Return the command that continues a run; empty if its budget ended it with every comparison settled."""
+    judged = _judged(results)
+    by_budget = {stop.reason for stop in results.run.stops.values()} == {StopReason.BUDGET}
+    if by_budget and judged and all(is_settled(line.verdict) for line in judged):
+        return ""
+    return run_info.command_to_continue(results.run, rounds_to_settle(results))
+
+
+def rounds_to_settle(results: Results) -> int | None:
+    """Return the rounds in all that `settle` suggests; None if it suggests none."""
+    every = _settlings(results)
+    totals = sorted(found.rounds_of(cell) + each.rounds for found, cell, each in every if each and each.is_likely)
+    return _middle(totals) if totals and not results.machines else None
+
+
+def _middle(totals: Sequence[int]) -> int:
+    return totals[(len(totals) - 1) // 2]
+
+
+def _settlings(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:
+    """Return the claims or the comparisons, each with the rounds that settle it if it is unclear."""
+    if results.claims:
+        return _claimed(results)
+    judged = _judged(results)
+    return [(results.found_of(line.table.quantity), line.compared.cell, line.compared.settling) for line in judged]
+
+
+def _judged(results: Results) -> list[ComparisonLine]:
+    """Return the comparisons, each once, as two columns may show the same one."""
+    found = {
+        (table.quantity, line.compared.cell, line.compared.other): line
+        for table in results.all_tables
+        for line in lines(table)
+    }
+    return [*found.values()]
+
+
+def _claimed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:
+    """The same of claims, in each place in which something was measured."""
+    return [
+        (
+            results.found_of(each.claim.of),
+            place.worse,
+            place.settling if place.outcome is ClaimOutcome.UNCLEAR else None,
+        )
+        for each in results.claims
+        for place in each.places
+        if place.estimate
+    ]
+
+
+_OLDER = " This run was made when verdicts had other rules, and is judged by today's."
+
+
+def conditions(results: Results) -> str:
+    """Describe how the run was measured: rounds, cores, the margin, and interference from other processes."""
+    run = results.run
+    cpu = run.host.get("cpu")
+    on = f", on {cpu}" if cpu else ""
+    measured = "CPU time, not time by the clock, was measured" if run.plan.clock is Clock.CPU else "Measured"
+    has_intervals = any(found.ratio.interval for each in results.answers for found in each.findings)
+    level = f"The intervals in brackets hold together with {format.level(LEVEL)} confidence. " if has_intervals else ""
+    return (
+        f"{measured} in {timeline.rounds(results)} of fresh processes, {timeline.pinning(run)}{on}. "
+        f"A difference of less than {format.share(run.plan.margin)} counts as none. {level}"
+        f"{timeline.disturbance(results.disturbance)}{_OLDER if run.rules < RULES else ''}"
+    )
+
+
+def control(results: Results, margin: float | None = None) -> str:
+    """Describe the A/A control: whether two identical cells differ, and the smallest bias that would show.
+
+    `margin` is a share, by default that of the run.
+    """
+    found, margin = results.control, results.run.plan.margin if margin is None else margin
+    if found is None:
+        return "No A/A control: no cell was launched twice in a round, so this run's own noise is not known."
+    logs = math.log1p(margin)
+    differed = f"two identical cells differed by {format.from_itself(found.estimate)}"
+    told = f"A/A control: {differed}{in_clock(results.run.plan.clock)}, over {counted(found.groups, 'group')}"
+    if found.beyond(logs):
+        return (
+            f"{told}. That is more than the margin of {format.share(margin)}, so no verdicts are given. Measure on a "
+            "machine with less interference (see harness doctor), and with more rounds."
+        )
+    if found.estimate.interval is None or not found.is_check(logs):
+        return f"{told}: too few rounds to check for a bias."
+    least = format.share(float(f"{math.expm1(found.least_bias(logs)):.2g}"))
+    could = f"A bias of less than {least} would not show."
+    if 1.0 in found.estimate.interval:
+        return f"{told}: no difference is shown. {could}"
+    return f"{told}: more than noise, but not shown to be more than the margin of {format.share(margin)}. {could}"

@@ -1,0 +1,170 @@
+"""The course of the run: rounds, where groups stopped, how launches sampled, and interference."""
+
+from collections.abc import Iterator, Sequence
+
+from harness.analysis.disturbance import Disturbance, DisturbedRound
+from harness.analysis.results import Results
+from harness.analysis.timeline import Endings, Stopped
+from harness.model.launch import Protocol
+from harness.model.run import Plan, Run, StopReason
+from harness.model.texts import counted, cpu_list
+from harness.report import format
+from harness.report.blocks import Items, Section, Text
+from harness.report.sections import machines, turns
+
+#: The largest number of noisy rounds in the list.
+LISTED = 10
+
+
+def sections(results: Results) -> Iterator[Section]:
+    """Return the noisy rounds, if there are any."""
+    found = results.disturbance.disturbed
+    if found:
+        more = [f"and {len(found) - LISTED} more"] if len(found) > LISTED else []
+        items = [*map(_disturbed, found[:LISTED]), *more]
+        judged = "A round is noisy if other processes were active while its steps were timed. The times don't matter."
+        told = [Text(each) for each in machines.told(results, lambda each: [disturbance(each.disturbance)])]
+        yield Section("Noisy rounds", "disturbed", [*told, Items(items), Text(judged, True)])
+
+
+def _disturbed(each: DisturbedRound) -> str:
+    return f"Round {each.round} of {each.group}{' (repeated)' if each.repeated else ''}: {each.reason}"
+
+
+def disturbance(found: Disturbance) -> str:
+    """Return how many rounds had interference from other processes, and how they were handled."""
+    count, taken = len(found.disturbed), _taken(found)
+    if not count:
+        if found.rounds and not found.told:
+            return "Interference is unknown: no launch recorded the activity of other processes."
+        return f"No round had interference from other processes.{taken}" if found.rounds else ""
+    told = f"{count} of {counted(found.rounds, 'round')} had interference from other processes"
+    left = count - found.repeated
+    if not left:
+        return f"{told} and {'was' if count == 1 else 'were'} repeated: the repetition counts.{taken}"
+    if not found.repeated:
+        return f"{told}; not repeated.{taken}"
+    return f"{told}: {found.repeated} repeated, and {left} in the numbers.{taken}"
+
+
+def _taken(found: Disturbance) -> str:
+    """Return the share of time that other processes or a CPU quota took, which is subtracted."""
+    contended, stopped = _shares(found.taken, found.launches), _shares(found.stopped, found.launches)
+    return "".join(
+        (
+            f" The CPU time of other processes is subtracted: {contended}." if contended else "",
+            f" The time for which a CPU quota stopped launches is subtracted: {stopped}." if stopped else "",
+        )
+    )
+
+
+def _shares(shares: Sequence[float], launches: int) -> str:
+    """Between which shares these are, and in how many of the launches; empty without any."""
+    ends = dict.fromkeys(format.share(end) for end in (shares[0], shares[-1])) if shares else ()
+    return f"{' to '.join(ends)} in {len(shares)} of {counted(launches, 'launch')}" if ends else ""
+
+
+def rounds(results: Results) -> str:
+    """Return how many rounds the numbers come from: `5 rounds`, `3 to 5 rounds`; the planned rounds if none ended."""
+    numbers = sorted({table.rounds for table in results.tables})
+    return _span(numbers) if numbers else planned(results.run.plan)
+
+
+def planned(plan: Plan) -> str:
+    """Return how many rounds were requested: `5 rounds`, `at most 100 rounds`."""
+    most = "at most " if plan.ends_early or plan.budget_seconds else ""
+    return f"{most}{counted(plan.rounds, 'round')}"
+
+
+def pinning(run: Run) -> str:
+    """Which cores launches had."""
+    cpus, slots = run.plan.limits.cpus, run.host.get("slots")
+    if cpus and isinstance(slots, Sequence):
+        places = "; ".join(map(str, slots))
+        return f"in {counted(len(slots), 'slot')} at once, each pinned to {counted(len(cpus), 'core')} (CPU {places})"
+    return f"pinned to {counted(len(cpus), 'core')} (CPU {cpu_list(cpus)})" if cpus else "on all cores of the machine"
+
+
+def told(results: Results) -> str:
+    """How rounds are made, and where they ended."""
+    ended, seed = results.ended, results.run.plan.seed
+    order = f"in an order drawn from the seed {seed}"
+    if [stop.reason for stop in ended.stops] == [StopReason.OBSERVED] and not ended.going:
+        return f"none: no cell has anything to time, so the pilot observed everything, {order}"
+    able = [group for group in results.run.plan.groups if group.control]
+    controls = sum(group.controlled for group in able)
+    which = "each group" if controls == len(able) else counted(controls, "group")
+    twice = f", and the control cell of {which} twice" if controls else ""
+    is_piloted = results.run.plan.piloted and any(group.piloted for group in results.run.plan.groups)
+    first = "A pilot round comes first and is not counted; every round" if is_piloted else "Every round"
+    return (
+        f"{stopped(ended, results.run.plan)}. {first} "
+        f"launches each cell once{twice}, in a fresh process, {order}; {turns.told(results)}"
+    )
+
+
+def stopped(ended: Endings, plan: Plan) -> str:
+    """Return after which round the groups stopped: `5 rounds in every group, as planned`."""
+    reasons = [_ending(stop, ended.groups, plan) for stop in ended.stops] or [planned(plan)]
+    going = [f"{counted(ended.going, 'group')} not ended yet"] if ended.stops and ended.going else []
+    return "; ".join([*reasons, *going])
+
+
+def _ending(stop: Stopped, groups: int, plan: Plan) -> str:
+    every, when = stop.groups == groups, after(stop.rounds)
+    if stop.reason is StopReason.ROUNDS and every and not plan.ends_early:
+        return f"{_span(stop.rounds)} in every group, as planned"
+    width = f"±{format.share(plan.precision)}" if plan.precision else "what the claims need" if plan.claims else ""
+    budget = f" of {format.duration(plan.budget_seconds)}" if plan.budget_seconds else ""
+    budget = f"budget{budget} that the suite asks for" if plan.budget_is_wish else f"budget{budget}"
+    early = f": no interval is checked before round {stop.early}" if stop.early else ""
+    why = {
+        StopReason.ROUNDS: f"{when}, the maximum asked for{f', with intervals wider than {width}' if width else ''}",
+        StopReason.PRECISION: f"{when}, {'settled or ' if plan.precision else ''}at {width}",
+        StopReason.BUDGET: f"when the {budget} ended, {when}{early}",
+        StopReason.OBSERVED: f"{when}, as its cells observe and have nothing to time",
+        StopReason.NO_NUMBERS: f"{when}, as no cell had a number",
+        StopReason.INTERRUPTED: f"when the run was interrupted, {when}",
+    }
+    return f"{'every group' if every else counted(stop.groups, 'group')} stopped {why[stop.reason]}"
+
+
+def after(numbers: Sequence[int]) -> str:
+    """After how many rounds, fewest first: `after 8 rounds`."""
+    return f"after {_span(numbers)}"
+
+
+def _span(numbers: Sequence[int]) -> str:
+    """Numbers of rounds, fewest first: `8 rounds`, `8 and 11 rounds`, `8 to 20 rounds`; the pilot where none was."""
+    if numbers[-1] == 0:
+        return "the pilot"
+    if len(numbers) == 1:
+        return counted(numbers[0], "round")
+    return f"{numbers[0]} {'and' if len(numbers) == 2 else 'to'} {numbers[-1]} rounds"
+
+
+def sampling(results: Results) -> str:
+    """How long launches warmed up and measured."""
+    planned_ = results.run.plan.sampling
+    if planned_.protocol is Protocol.DOCUMENT:
+        return "as many iterations as the source says"
+    fixed = [launch.fixes_calls for launches in results.found.numbers.values() for launch in launches]
+    if fixed and all(fixed):
+        return "as many calls as the scenario says"
+    return _by_time(results) + ("; some as many calls as their scenario says" if any(fixed) else "")
+
+
+def _by_time(results: Results) -> str:
+    planned_, used = results.run.plan.sampling, results.samplings
+    warmup = format.seconds([each.warmup_seconds for each in used if each.warmup_seconds is not None])
+    measure = format.seconds([each.measure_seconds for each in used if each.measure_seconds is not None])
+    pilot = f"as each group's pilot {'asked' if measure else 'asks'}: " if planned_.is_open else ""
+    if any(each.turns for each in results.each_machine.values()):
+        return (
+            f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then a sample of at least "
+            f"{planned_.sample_seconds:.3g} s in each turn, and some alone in the end"
+        )
+    return (
+        f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then measure{f' for {measure} s' if measure else ''} "
+        f"in samples of at least {planned_.sample_seconds:.3g} s"
+    )

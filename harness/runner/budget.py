@@ -1,0 +1,169 @@
+"""How the budget of a run of claims is spent: group by group, so that its end leaves whole claims and not thin ones.
+
+Claims of different groups are compared with nothing of each other, so drift matters within a group alone. First each
+group gets as many rounds as a verdict needs at least, the one first that has them soonest. Then those that are still
+wider than their claims need continue, the one first that has the least left to launch. A group that could not have that
+many rounds before the budget ends is not started.
+"""
+
+import math
+import statistics
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from harness.model.defaults import FEWEST_ROUNDS
+from harness.model.launch import Launch
+from harness.model.run import Group, Plan
+from harness.runner.rounds import RoundLog
+from harness.runner.stop_rules import Widths, is_known, narrow
+
+#: Assumed seconds of a launch, if few launches have ended.
+USUAL_SECONDS = 4.0
+
+#: A group may spend this multiple of the usual cost of this many launches, if that is more than its share.
+PATIENCE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRequest:
+    """What a group does next: rounds up to `rounds`, while all of its launches together need at most `seconds`."""
+
+    group: Group
+    rounds: int
+    seconds: float
+
+
+class Spending:
+    """The budget of a run with claims: what was spent, and which group continues.
+
+    `widths` and `looks` are by group, as in analysis/sizing.py.
+    """
+
+    def __init__(self, plan: Plan, widths: Widths, looks: Mapping[str, int], launches: Iterable[Launch] = ()) -> None:
+        assert plan.budget_seconds is not None
+        self._plan, self._looks = plan, looks
+        self._measured, self._known_widths = widths, dict[tuple[str, int], Mapping[str, float]]()
+        self._budget = plan.budget_seconds
+        self._groups = {group.name: group for group in plan.groups}
+        self.ledgers = {name: RoundLog(replace(plan, groups=[group])) for name, group in self._groups.items()}
+        for launch in launches:
+            self.ledgers[launch.group].add(launch)
+
+    def next(self) -> RoundRequest | None:
+        """Return what to do next; None if nothing else can be started."""
+        free = [group for group in self._groups.values() if self._is_open(group)]
+        short = [group for group in free if self._rounds(group) < self._fewest(group)]
+        # first groups that were started and stay within their share, then those that settle a claim soonest, in plan
+        # order
+        for group in sorted(short, key=lambda each: (not self._is_fair(each, short), self._price(each))):
+            if errand := self._first(group, short):
+                return errand
+        begun = [group for group in free if group not in short and self._last(group) <= self._left]
+        if not begun:
+            return None
+        nearest = min(begun, key=self._seconds_to_go)  # of several the first, in the plan's order
+        rounds = self._rounds(nearest) + self._rounds_to_go(nearest)
+        return RoundRequest(nearest, rounds, self._spent(nearest) + self._left)
+
+    def rounds_left(self) -> int:
+        """Return the number of launches in the rounds that weren't started."""
+        return self._of_rounds(lambda group, number: number > self._rounds(group))
+
+    def rounds_done(self) -> int:
+        """How many launches the rounds have that are complete."""
+        return self._of_rounds(lambda group, number: number <= self._rounds(group))
+
+    def _of_rounds(self, counts: Callable[[Group, float], bool]) -> int:
+        return sum(
+            len(self._plan.slots(group, number))
+            for name, group in self._groups.items()
+            for number in range(self._plan.rounds + 1)
+            if counts(group, number if self.ledgers[name].launches else math.inf)
+        )
+
+    def _widths(self, launches: Sequence[Launch]) -> Mapping[str, float]:
+        """As `widths` gives them, which takes some time."""
+        key = launches[0].group, len(launches)
+        if key not in self._known_widths:
+            self._known_widths[key] = self._measured(launches)
+        return self._known_widths[key]
+
+    def _first(self, group: Group, short: Collection[Group]) -> RoundRequest | None:
+        """Return the rounds that a group needs at least, if they will probably end before the budget does.
+
+        A group that wasn't started returns after its share of the budget, if it turns out to be more expensive than
+        that: other groups may then be finished sooner.
+        """
+        spent, left = self._spent(group), self._left
+        # a run without a number is worth nothing
+        if self._price(group) > left and any(ledger.launches for ledger in self.ledgers.values()):
+            return None
+        allowed = spent + left
+        if not self._rounds(group):
+            usual = self._usual() * self._launches(group, self._fewest(group))
+            allowed = min(allowed, spent + max(self._share(group, short), PATIENCE * usual))
+        return RoundRequest(group, self._target(group), allowed)
+
+    def _is_fair(self, group: Group, short: Collection[Group]) -> bool:
+        """Return whether a group was started, and needs at most its share: its results aren't abandoned for a guess."""
+        return self._rounds(group) > 0 and self._price(group) <= self._share(group, short)
+
+    def _share(self, group: Group, short: Collection[Group]) -> float:
+        """The group's part of the seconds that are left, by how much it launches."""
+        return self._left * len(group.slots) / sum(len(each.slots) for each in short)
+
+    def _target(self, group: Group) -> int:
+        """The round after which a group may be known, otherwise that after which it has a verdict."""
+        look = self._looks.get(group.name, 0)
+        return min(look if self._rounds(group) < look else self._fewest(group), self._plan.rounds)
+
+    def _price(self, group: Group) -> float:
+        """Return the expected seconds of the rounds up to the group's target."""
+        rounds = self._target(group) - self._rounds(group)
+        return rounds * self._last(group) if self._rounds(group) else self._usual() * self._launches(group, rounds)
+
+    def _usual(self) -> float:
+        """Return the usual seconds of a launch: the median over groups, which one slow group doesn't change."""
+        known = [ledger.seconds() / len(ledger.launches) for ledger in self.ledgers.values() if ledger.launches]
+        return statistics.median_low([USUAL_SECONDS, *known])
+
+    def _launches(self, group: Group, rounds: int) -> int:
+        return sum(len(self._plan.slots(group, number)) for number in range(rounds + 1))
+
+    def _seconds_to_go(self, group: Group) -> float:
+        return self._rounds_to_go(group) * self._last(group)
+
+    def _rounds_to_go(self, group: Group) -> int:
+        """Return the expected number of rounds until the group's claims are settled; at least one."""
+        rounds, ledger = self._rounds(group), self.ledgers[group.name]
+        width = self._widths(ledger.launches).get(group.name, math.inf) / narrow(self._plan)
+        # an interval's width goes with the root of the number of rounds
+        wanted = math.ceil(rounds * width**2 - 1e-9) if math.isfinite(width) else self._fewest(group)
+        return min(max(1, wanted - rounds), self._plan.rounds - rounds)
+
+    def _is_open(self, group: Group) -> bool:
+        ledger, rounds = self.ledgers[group.name], self._rounds(group)
+        return (
+            rounds < self._plan.rounds
+            and bool(ledger.slots(group, rounds + 1))
+            and not is_known(self._plan, group, ledger, self._widths)
+        )
+
+    def _fewest(self, group: Group) -> int:
+        return min(self._plan.rounds, max(FEWEST_ROUNDS, self._looks.get(group.name, 0)))
+
+    def _rounds(self, group: Group) -> int:
+        return self.ledgers[group.name].rounds(group)
+
+    def _last(self, group: Group) -> float:
+        """Return the seconds of the group's last round, including its repetitions."""
+        ledger = self.ledgers[group.name]
+        return ledger.seconds(self._rounds(group), [group])
+
+    def _spent(self, group: Group) -> float:
+        return self.ledgers[group.name].seconds()
+
+    @property
+    def _left(self) -> float:
+        """For how many seconds more it may launch."""
+        return self._budget - sum(ledger.seconds() for ledger in self.ledgers.values())

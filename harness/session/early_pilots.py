@@ -1,0 +1,132 @@
+"""Early pilots: they run in available environments while the images of others are being built."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from time import monotonic
+
+from harness.machine import cpus
+from harness.machine.lock import run_to_itself
+from harness.model.backend import Backend, PreparationStep, Progress, Stage
+from harness.model.launch import BESIDE_BUILDS, Launch, Status
+from harness.model.run import Plan
+from harness.model.scenario import Cell
+from harness.model.texts import counted
+from harness.runner.executor import RunExecutor, WalkListener
+from harness.runner.launching import LaunchMonitor
+from harness.runner.schedule import RunEstimate
+from harness.session.jobs import JobMaker
+from harness.session.planning import Planned
+from harness.store.folder import RunFolder
+
+
+class Pilots:
+    """Launches the pilots of each environment that it is called with, and keeps them until the run has started.
+
+    Builds interfere with launches beside them. So only pilots run early, whose times are in no statistic, and only if
+    they set no lengths. They don't run on GPUs, where a cell's first launch is profiled.
+    """
+
+    def __init__(self, planned: Planned, run: str, backend: Backend, jobs: JobMaker) -> None:
+        self._planned, self._run, self._backend, self._jobs = planned, run, backend, jobs
+        self._kept = _Kept()
+
+    @staticmethod
+    def may_begin(plan: Plan) -> bool:
+        """Return whether pilots may run beside builds: not those of substitutes, which may still be replaced."""
+        is_measured = plan.profile_calls is None and not plan.sampling.is_open
+        return is_measured and not plan.limits.gpus and not plan.stand_ins
+
+    def __call__(self, environment: str, progress: Progress, is_making: Callable[[], bool]) -> None:
+        """Launch the pilots of an environment while others are being built, and report the steps.
+
+        Raises the errors of launching.
+        """
+        plan, begun, before = self._planned.plan, monotonic(), len(self._kept.launches)
+        walk = RunExecutor(
+            plan,
+            self._kept,
+            self._backend,
+            self._planned.requirements,
+            self._jobs,
+            _Told(progress),
+            widths=lambda _: {},
+            watch=partial(LaunchMonitor, {BESIDE_BUILDS: 1.0}),
+        )
+        with run_to_itself(self._run), cpus.keeping_off(plan.limits.cpus):
+            for part in _pilots(plan, environment):
+                if is_making():  # each by itself: one pilot of every group costs nothing beside builds
+                    replace(walk, plan=part).run([])
+        made = len(self._kept.launches) - before
+        if made:
+            told = f"{counted(made, 'pilot')} in {monotonic() - begun:.0f} s, while other images are made"
+            progress(PreparationStep(environment, told, Stage.READY))
+
+    def store(self, folder: RunFolder) -> list[Launch]:
+        """Store the launches in the folder of the run, which has started, and return them."""
+        return self._kept.store(folder)
+
+
+def _pilots(plan: Plan, environment: str) -> Iterator[Plan]:
+    """The pilot of each group's cells in one environment."""
+    for group in plan.groups:
+        cells = [cell for cell in group.cells if cell.environment == environment]
+        if cells:
+            alone = replace(group, cells=cells, control=None)
+            yield replace(plan, groups=[alone], rounds=0, claims=[], budget_seconds=None)
+
+
+class _Told(WalkListener):
+    """Reports pilots as steps of the preparation of their environment."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def begin(self, cell: Cell, number: int) -> None:
+        """A pilot begins."""
+        self._progress(PreparationStep(cell.environment, f"pilot: {cell}"))
+
+    def skip(self, launches: int) -> None:
+        """Do nothing: launches that are skipped have no pilot."""
+
+    def turn(self, number: int, turns: int) -> None:
+        """Pilots take no turns."""
+
+    def again(self, number: int, launches: int) -> None:
+        """Nor are they repeated."""
+
+    def estimate(self, estimate: RunEstimate) -> None:
+        """How long the run takes is not known yet."""
+
+    def end(self, launch: Launch) -> None:
+        """Report a failed pilot. Success isn't reported."""
+        if launch.status is not Status.OK:
+            told = f"pilot: {launch.cell}: {launch.status.value}"
+            self._progress(
+                PreparationStep(launch.cell.environment, f"{told}: {launch.error}" if launch.error else told)
+            )
+
+
+class _Kept:
+    """Keeps launches in memory: a run that is interrupted before its start leaves nothing."""
+
+    def __init__(self) -> None:
+        self.launches: list[Launch] = []
+        self._artifacts: list[tuple[str, Mapping[str, bytes]]] = []
+
+    def write_artifacts(self, launch: str, artifacts: Mapping[str, bytes]) -> list[str]:
+        """Keep the artifacts of the launch that comes next."""
+        self._artifacts.append((launch, artifacts))
+        return []
+
+    def append(self, launch: Launch) -> None:
+        """Keep a launch."""
+        self.launches.append(launch)
+
+    def store(self, folder: RunFolder) -> list[Launch]:
+        """Store everything in a run's folder, and return the launches as they are there."""
+        stored = []
+        for launch, (name, artifacts) in zip(self.launches, self._artifacts, strict=True):
+            stored.append(replace(launch, artifacts=folder.write_artifacts(name, artifacts)))
+            folder.append(stored[-1])
+        return stored

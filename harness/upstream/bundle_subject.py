@@ -1,0 +1,243 @@
+"""Subject of a bundle: one or two cells of a run, with their results."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from harness.analysis.claims import ClaimOutcome, ClaimResult
+from harness.analysis.distribution import Quantity
+from harness.analysis.environments import pins
+from harness.analysis.quantities import growth_difference, growth_estimate, growths, kind, launches_of
+from harness.analysis.results import Results
+from harness.analysis.rounds import series
+from harness.analysis.statistics import Difference, Estimate, combine, exp, log_ratios
+from harness.model.defaults import LEVEL
+from harness.model.environment import Environment
+from harness.model.errors import NothingSelectedError, UsageError
+from harness.model.scenario import GROWTH, STEP, Cell, Scenario
+from harness.plan.selection import resolve
+from harness.report import format
+
+#: Values or globs by axis.
+Axes = Mapping[str, Sequence[str]]
+
+#: A nightly's packages, of which a form asks.
+_NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
+
+#: Outcomes of claims that can't be the subject.
+_NOTHING = (ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED)
+
+
+@dataclass(frozen=True)
+class IssueSide:
+    """A cell, its scenario and environment, the values of its rounds, and their mean (None without a value)."""
+
+    cell: Cell
+    scenario: Scenario
+    environment: Environment
+    values: Mapping[int, float]
+    centre: Estimate | None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A comparison of `worse` with `better` by the quantity `of`.
+
+    `ratio`, with an interval of the confidence `level`, is None if there is no `better`, or no result. `claim` is the
+    result of an issue's claim about the two.
+    """
+
+    of: str
+    worse: IssueSide
+    better: IssueSide | None
+    ratio: Estimate | None
+    level: float = LEVEL
+    claim: ClaimResult | None = None
+
+    @property
+    def sides(self) -> list[IssueSide]:
+        """Return the one or two sides, the worse first."""
+        return [self.worse, *([self.better] if self.better else [])]
+
+    @property
+    def has_results(self) -> bool:
+        """Return whether each side has a value."""
+        return all(side.centre for side in self.sides)
+
+    @property
+    def is_shown(self) -> bool:
+        """Return whether the worse side is shown to take longer, or more."""
+        if self.ratio is None or self.ratio.interval is None:
+            return False
+        return self.ratio.interval.low > (0.0 if isinstance(self.ratio, Difference) else 1.0)
+
+    @property
+    def is_turned(self) -> bool:
+        """Return whether the better side takes longer."""
+        equal = 0.0 if isinstance(self.ratio, Difference) else 1.0
+        return self.ratio is not None and self.ratio.value < equal
+
+    @property
+    def turned(self) -> "Subject":
+        """Return the comparison with the sides swapped."""
+        assert self.better
+        return replace(self, worse=self.better, better=self.worse, ratio=self.ratio and self.ratio.inverse)
+
+    def label(self, side: IssueSide) -> str:
+        """Return the name of a side, from the differences of the sides: `predict`, `tf2.2`, `tf2.2, predict`."""
+        axes = [side.cell.axes[axis] for axis in side.cell.axes if not self._is_shared(axis)]
+        is_named = len(self.environments) > 1 or not axes
+        return ", ".join([*([side.environment.name] if is_named else []), *axes])
+
+    @property
+    def shared(self) -> list[str]:
+        """Return the common values of the sides: the environment if it is the same, and values of axes."""
+        alone = [self.worse.environment.name] if len(self.environments) == 1 else []
+        return [*alone, *(f"{axis} {value}" for axis, value in self.worse.cell.axes.items() if self._is_shared(axis))]
+
+    def _is_shared(self, axis: str) -> bool:
+        return len({side.cell.axes.get(axis) for side in self.sides}) == 1
+
+    @property
+    def environments(self) -> list[Environment]:
+        """Return the environments of the sides, without duplicates."""
+        return list({side.environment.name: side.environment for side in self.sides}.values())
+
+    def amount(self, value: float) -> str:
+        """Format a value of the quantity with its unit."""
+        match kind(self.of):
+            case Quantity.BYTES:
+                return f"{'' if value >= 0 else '-'}{format.bytes_(abs(value))}{' a call' if self.of == GROWTH else ''}"
+            case Quantity.COUNT:
+                return format.number(value)
+        factor, unit = next(((f, u) for f, u in ((1.0, "s"), (1e3, "ms")) if value * f >= 1), (1e6, "µs"))
+        return f"{format.number(value * factor)} {unit}"
+
+    @property
+    def sentence(self) -> str:
+        """Return the result in a clause: `predict takes 4.10 times as long as model(x) (95 %: 3.90 to 4.30)`."""
+        worse, ratio = self.label(self.worse), self.ratio
+        takes = "takes" if kind(self.of) in (Quantity.STEP, Quantity.SECONDS) else "has"
+        what = "" if self.of == STEP else f" {self.of}:"
+        if self.worse.centre is None:
+            return f"{worse} has no result"
+        if self.better is None or ratio is None:
+            return f"{worse}{what} {self.amount(self.worse.centre.value)}"
+        better = self.label(self.better)
+        if isinstance(ratio, Difference):
+            span = ratio.interval
+            between = (
+                f" ({format.level(self.level)}: {self.amount(span.low)} to {self.amount(span.high)})" if span else ""
+            )
+            return f"{worse}{what} {self.amount(ratio.value)} more than {better}{between}"
+        between = f" ({format.level(self.level)}: {format.between(ratio.interval)})" if ratio.interval else ""
+        long = "as long" if takes == "takes" else "as much"
+        return f"{worse}{what} {takes} {format.number(ratio.value)} times {long} as {better}{between}"
+
+
+def subject(results: Results) -> Subject:
+    """Return the main comparison of a run: a claim of an upstream issue, otherwise the first answer, otherwise a cell.
+
+    Claims that hold come first. A claim must be measured in its own environment, or hold in another one. `worse` is the
+    side that the claim calls worse; in an answer, it is the slower side. Raises NothingSelectedError if the run has no
+    result.
+    """
+    for told in sorted(results.claims, key=lambda each: not any(place.outcome.holds for place in each.places)):
+        for place in told.places:
+            if place.outcome.holds or (place is told.at and place.outcome not in _NOTHING):
+                found = _subject(results, told.claim.of, place.worse, place.better)
+                if found is not None and place.estimate is not None and place.better is not None:
+                    found = replace(found, ratio=place.estimate, level=place.level)
+                if found is not None:
+                    return replace(found, claim=told)
+    for answer in results.answers:
+        compared = max(answer.findings, key=lambda each: each.distance).compared
+        found = _subject(results, answer.comparison.of, compared.cell, compared.other)
+        if found is not None:
+            found = replace(found, ratio=compared.ratio, level=compared.level)
+            return found.turned if found.is_turned else found
+    for cell in results.found.series:
+        found = _subject(results, STEP, cell, None)
+        if found is not None:
+            return found
+    raise NothingSelectedError("The run has no number to report upstream.", "For the reasons, see its report.md.")
+
+
+def select(results: Results, scenarios: Sequence[str], environments: Sequence[str], axes: Axes) -> Subject:
+    """Return the subject of one or two cells of the run, selected by names and globs, also without a result.
+
+    Raises UsageError for a name that the run doesn't have, and if no cell or more than two cells are selected.
+    """
+    cells = list(dict.fromkeys(results.run.plan.cells))
+    filters: list[tuple[Sequence[str], str, Callable[[Cell], str]]] = [
+        (scenarios, "scenario", lambda cell: cell.scenario),
+        (environments, "environment", lambda cell: cell.environment),
+        *((values, f"value of {axis}", partial(_value, axis)) for axis, values in axes.items()),
+    ]
+    for patterns, noun, name in filters:
+        if patterns:
+            selected = resolve(patterns, list(dict.fromkeys(map(name, cells))), noun)
+            cells = [cell for cell in cells if name(cell) in selected]
+    if len(cells) not in (1, 2):
+        raise UsageError(
+            f"{len(cells)} cells are selected, and a script runs 1 or 2.",
+            "Select with -s, -e and -a. The first two are:\n    " + "\n    ".join(map(str, cells[:2])),
+        )
+    sides = [side for cell in cells if (side := _side(results, STEP, cell))]
+    logs = log_ratios(sides[0].values, sides[-1].values) if len(sides) == 2 else []
+    about = Subject(STEP, sides[0], sides[1] if len(sides) == 2 else None, combine([*map(exp, logs)]) if logs else None)
+    return about.turned if about.is_turned else about
+
+
+def _value(axis: str, cell: Cell) -> str:
+    return cell.axes.get(axis, "")
+
+
+def moved(results: Results, about: Subject, name: str) -> Subject | None:
+    """Return the comparison in another environment: of both sides, or of the worse one if their environments differ."""
+    there = replace(about.worse.cell, environment=name)
+    if about.better is None:
+        return _subject(results, about.of, there, None)
+    together = about.better.environment == about.worse.environment
+    return _subject(
+        results, about.of, there, replace(about.better.cell, environment=name) if together else about.better.cell
+    )
+
+
+def nightlies(results: Results) -> list[str]:
+    """Return the names of the run's nightly environments."""
+    return [
+        each.name
+        for each in results.run.environments
+        if any(name in pins(results.run, each.name) for name in _NIGHTLIES)
+    ]
+
+
+def _subject(results: Results, of: str, one: Cell, other: Cell | None) -> Subject | None:
+    """Return the subject of one or two cells; None if one of them has no result."""
+    cells = [cell for cell in (one, other) if cell is not None]
+    known = [side for cell in cells if (side := _side(results, of, cell)) and side.centre]
+    if len(known) < len(cells):
+        return None
+    if len(known) == 1:
+        return Subject(of, known[0], None, None)
+    worse, better = known
+    if of == GROWTH:
+        return Subject(of, worse, better, growth_difference(worse.values, better.values))
+    logs = log_ratios(worse.values, better.values)
+    return Subject(of, worse, better, combine([exp(log) for log in logs]) if logs else None)
+
+
+def _side(results: Results, of: str, cell: Cell) -> IssueSide | None:
+    launches = results.found.numbers.get(cell, ())
+    scenario = next((each for each in results.run.scenarios if each.name == cell.scenario), None)
+    environment = next((each for each in results.run.environments if each.name == cell.environment), None)
+    if scenario is None or environment is None:
+        return None
+    if of == GROWTH:
+        values: Mapping[int, float] = growths(launches)
+        centre: Estimate | None = growth_estimate(launches)
+    else:
+        values = series(launches_of(of, launches, results.run.plan.clock)).get(cell, {})
+        centre = combine(list(values.values())) if values else None
+    return IssueSide(cell, scenario, environment, values, centre)

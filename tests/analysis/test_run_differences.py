@@ -1,0 +1,168 @@
+"""What differs between two runs beside their times."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.analysis.run_differences import Aspect, RunDifference, differences, machines, same_software
+from harness.model.backend import REMOTE, BackendFacts
+from harness.model.launch import Interleave, Limits, Protocol, Sampling
+from tests.factories import ENVIRONMENTS, cell, cells, run, scenario
+
+CARD = {"index": 0, "name": "NVIDIA H100", "capability": "9.0", "memory_bytes": 80 * 2**30, "driver": "550.54"}
+HOST = run().host
+GPU = {"limits": Limits(gpus=("0",))}
+KNOWN = {"sources": {"step": "ab12"}}
+
+
+def told(first, second, of=None):
+    """Part, subject, name and both values of every difference."""
+    found = differences(first, second, cells() if of is None else of)
+    return [(each.part.value, each.subject, each.name, each.first, each.second) for each in found]
+
+
+def test_a_run_and_its_like_differ_in_nothing():
+    assert machines(run(), run()) == []
+    assert told(run(), run()) == []
+
+
+@pytest.mark.parametrize("name", ["cpu", "cores"])
+def test_another_cpu_is_another_machine(name):
+    (found,) = machines(run(), run(host={**HOST, name: 64}))
+    assert found == RunDifference(Aspect.MACHINE, "", name, HOST[name], 64)
+
+
+@pytest.mark.parametrize(("share", "same"), [(0.99, True), (1.04, True), (0.5, False), (2.0, False)])
+def test_a_kernel_may_keep_some_memory_for_itself(share, same):
+    other = run(host={**HOST, "memory_bytes": int(HOST["memory_bytes"] * share)})
+    assert (machines(run(), other) == []) is same
+
+
+def test_a_machine_of_which_one_run_says_nothing_is_not_known_to_be_the_same():
+    assert [each.name for each in machines(run(), run(host={}))] == ["cpu", "cores", "memory_bytes"]
+
+
+def test_the_kernel_changes_on_one_machine():
+    other = run(host={**HOST, "kernel": "Linux 6.2"})
+    assert machines(run(), other) == []
+    assert [name for _, _, name, _, _ in told(run(), other)] == ["kernel"]
+
+
+def test_another_gpu_is_another_machine_for_runs_on_a_gpu():
+    one, other = ({**HOST, "gpus": [{**CARD, "name": name}]} for name in ("NVIDIA H100", "NVIDIA T4"))
+    (found,) = machines(run(asked=GPU, host=one), run(asked=GPU, host=other))
+    assert found == RunDifference(Aspect.MACHINE, "", "GPU 0 name", "NVIDIA H100", "NVIDIA T4")
+    assert machines(run(host=one), run(host=other)) == []
+    assert machines(run(asked=GPU, host=one), run(host=other)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("driver", "550.54", "570.1"),
+        ("power_limit_watts", 700.0, 350.0),
+        ("persistence", True, False),
+        ("ecc", True, False),
+        ("compute_mode", "default", "exclusive process"),
+        ("application_sm_clock_mhz", 1095, 1410),
+        ("pcie_width", 16, 8),
+        ("mig", [], ["1g.10gb"]),
+    ],
+)
+def test_a_gpu_that_is_set_otherwise_is_another_machine(name, first, second):
+    one, other = ({**HOST, "gpus": [{**CARD, name: value}]} for value in (first, second))
+    (found,) = machines(run(asked=GPU, host=one), run(asked=GPU, host=other))
+    assert found == RunDifference(Aspect.MACHINE, "", f"GPU 0 {name}", first, second)
+    assert told(run(asked=GPU, host=one), run(asked=GPU, host=other)) == [
+        ("machine", "", f"GPU 0 {name}", first, second)
+    ]
+
+
+def test_another_place_of_a_gpu_is_no_other_machine_and_an_older_run_tells_less():
+    one = run(asked=GPU, host={**HOST, "gpus": [CARD]})
+    other = run(
+        asked=GPU, host={**HOST, "gpus": [{**CARD, "index": 1, "pci": "0000:41:00.0", "power_limit_watts": 350.0}]}
+    )
+    assert machines(one, other) == []
+
+
+def test_a_run_that_knows_its_gpus_and_one_that_does_not_are_of_different_machines():
+    one = run(asked=GPU, host={**HOST, "gpus": [CARD]})
+    other = run(asked=GPU, host={**HOST, "gpus": "not known: no driver"})
+    assert [each.name for each in machines(one, other)] == ["gpus"]
+
+
+def test_of_a_remote_engine_the_machine_is_its_own():
+    remote = BackendFacts("docker", where=REMOTE, architecture="x86_64", cpus=8, memory_bytes=2**34)
+    one, other = run(backend=remote), run(backend=remote, host={"cpu": "a laptop", "cores": 4})
+    assert machines(one, other) == []
+    assert [each.name for each in machines(one, run(backend=replace(remote, cpus=16)))] == ["cpus"]
+
+
+def test_what_was_measured_differently_is_told():
+    asked = {"sampling": Sampling(protocol=Protocol.DOCUMENT), "limits": Limits(cpus=None, seconds=5.0)}
+    in_turns = run(asked={"interleave": Interleave.TURNS})
+    assert told(run(), in_turns) == [("measurement", "", "interleave", "launches", "turns")]
+    assert told(run(), run(asked=asked, backend=replace(run().backend, name="local"))) == [
+        ("measurement", "", "backend", "docker", "local"),
+        ("measurement", "", "protocol", "time", "document"),
+        ("measurement", "", "warmup_seconds", 0.5, "as the pilot asks"),
+        ("measurement", "", "measure_seconds", 1.0, "as the pilot asks"),
+        ("measurement", "", "cpus", [0], "all"),
+    ]
+
+
+def test_engine_harness_and_scenario_are_told():
+    other = run(
+        backend=replace(run().backend, engine="27.0", why="asked for"),
+        harness="0.2.0",
+        commit="",
+        scenarios=[scenario(axes={**scenario().axes, "inputs": ["numpy"]})],
+        sources={"step": "cd34"},
+    )
+    assert told(run(**KNOWN), other) == [
+        ("engine", "", "engine", "26.1.5", "27.0"),
+        ("harness", "", "version", "0.1.0", "0.2.0"),
+        ("harness", "", "commit", "0123abcd", None),
+        ("scenario", "step", "source", "ab12", "cd34"),
+        ("scenario", "step", "axes", ["call", "dtype", "mode"], ["call", "dtype", "mode", "inputs"]),
+    ]
+
+
+def test_an_environment_shows_the_packages_that_changed():
+    pins = {**run().pins, "tf2.0": {"tensorflow": "2.0.0", "numpy": "1.18.0", "gast": "0.2.2", "six": "1.13.0"}}
+    images = {**run().images, "tf2.0": "sha256:cd"}
+    moved = [replace(each, python="3.8") if each.name == "tf2.0" else each for each in ENVIRONMENTS[:2]]
+    assert told(run(), run(pins=pins, images=images, environments=moved)) == [
+        ("environment", "tf2.0", "Python", "3.7", "3.8"),
+        ("environment", "tf2.0", "image", run().images["tf2.0"], "sha256:cd"),
+        ("environment", "tf2.0", "keras", "2.3.1", None),
+        ("environment", "tf2.0", "numpy", "1.17.4", "1.18.0"),
+        ("environment", "tf2.0", "gast", None, "0.2.2"),
+    ]
+
+
+def test_environments_of_which_no_cell_is_in_both_are_not_told():
+    other = run(pins={**run().pins, "tf2.0": {}})
+    assert told(run(), other, of=[cell("tf1.14")]) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sources": {"step": "cd34"}},
+        {"sources": {}},
+        {"images": {"tf1.14": "sha256:cd"}},
+        {"images": {}},
+        {"pins": {"tf1.14": {"tensorflow": "1.14.0", "numpy": "1.18.0"}}},
+        {"environments": [replace(ENVIRONMENTS[0], python="3.8")]},
+        {"backend": BackendFacts("local")},
+    ],
+)
+def test_software_that_changed_or_is_not_known_is_not_the_same(changes):
+    assert same_software(cell(), run(**KNOWN), run(**KNOWN))
+    assert not same_software(cell(), run(**KNOWN), run(**{**KNOWN, **changes}))
+
+
+def test_software_that_neither_run_tells_of_is_not_known_to_be_the_same():
+    assert not same_software(cell(), run(images={}, sources={}), run(images={}, sources={}))

@@ -1,0 +1,27 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.backends.untrusted_text import Tail, one_line
+from harness.model.texts import escaped
+
+
+@given(st.text(max_size=3000), st.integers(1, 50))
+def test_one_line_is_one_short_printable_line(text, limit):
+    line = one_line(text, limit)
+    assert len(line) <= limit
+    assert line.isprintable()
+
+
+def test_control_characters_are_written_out():
+    assert escaped("a\x1b[2Jb\tc\n", keep="\n\t") == "a\\x1b[2Jb\tc\n"
+
+
+@given(st.lists(st.binary(max_size=300), max_size=30))
+def test_a_tail_keeps_the_end_and_counts_the_rest(chunks):
+    tail = Tail(limit=100)
+    for chunk in chunks:
+        tail.feed(chunk)
+    whole = b"".join(chunks)
+    end = escaped(whole[-100:].decode("utf-8", "backslashreplace"), keep="\n\t")
+    missing = f"[{len(whole) - 100} bytes before this are not kept]\n" if len(whole) > 100 else ""
+    assert tail.text() == missing + end

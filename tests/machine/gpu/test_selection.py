@@ -1,0 +1,146 @@
+"""Which GPUs the options mean."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.machine.gpu.selection import cards, facts, lines, meant, shared, watch, wish
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.gpu import Gpu, GpuHost, GpuProcess, Instance, Settings
+
+OLD = Gpu(index=0, uuid="GPU-aaaa", name="Tesla K80", capability=(3, 7), memory_bytes=12 * 2**30)
+NEW = Gpu(index=1, uuid="GPU-bbbb", name="NVIDIA H100", capability=(9, 0), memory_bytes=80 * 2**30)
+HOST = GpuHost(cards=[OLD, NEW], driver="470.223.02", cuda=(11, 4))
+UNKNOWN = GpuHost(absent="libnvidia-ml.so.1 is not there")
+
+
+@pytest.mark.parametrize(
+    ("gpu", "gpus", "meant"),
+    [
+        (False, "", ()),
+        (True, "", ("0",)),
+        (False, "0,1", ("0", "1")),
+        (True, "1", ("1",)),
+        (False, " 0 , 01,1 ", ("0", "1")),
+        (False, "all", ("all",)),
+        (False, "GPU-8a7ab9d1-4a7c", ("GPU-8a7ab9d1-4a7c",)),
+        (False, "MIG-8a7ab9d1-4a7c", ("MIG-8a7ab9d1-4a7c",)),
+        (False, "0:0", ("0:0",)),
+    ],
+)
+def test_one_gpu_unless_others_are_named(gpu: bool, gpus: str, meant: tuple[str, ...]) -> None:
+    assert wish(gpu, gpus) == meant
+
+
+@pytest.mark.parametrize("gpus", ["0,x", "0,", ",", "-1", "0-1", "all,0", "GPU-", "nvidia.com/gpu=0", "0:", "0:0,1"])
+def test_what_is_no_gpu_is_a_sentence(gpus: str) -> None:
+    with pytest.raises(UsageError, match=f"--gpus {gpus}: "):
+        wish(False, gpus)
+
+
+def test_the_cards_that_are_meant() -> None:
+    assert cards(["0"], HOST) == [OLD]
+    assert cards(["GPU-bbbb"], HOST) == [NEW]
+    assert cards(["all"], HOST) == [OLD, NEW]
+    assert cards(["MIG-cccc"], HOST) == []
+    assert cards(["7"], UNKNOWN) == []
+
+
+def test_a_gpu_that_the_machine_lacks_is_named_with_those_that_it_has() -> None:
+    with pytest.raises(
+        CannotRunHereError, match=r"--gpus 0,7: this machine has no GPU 7\. It has 0: Tesla K80; 1: NVIDIA H100\."
+    ):
+        cards(["0", "7"], HOST)
+    with pytest.raises(CannotRunHereError, match=r"has no GPU at all\. It has none\."):
+        cards(["all"], GpuHost(driver="470.1"))
+
+
+PART = Instance("2:0", "MIG-cccc", "NVIDIA A100 MIG 1g.5gb", 5 * 2**30)
+DIVIDED = Gpu(2, "GPU-cccc", "NVIDIA A100", (8, 0), 40 * 2**30, is_partitioned=True, instances=[PART])
+
+
+def test_an_instance_means_its_card_and_the_divided_card_itself_is_given_to_no_launch() -> None:
+    host = GpuHost(cards=[OLD, NEW, DIVIDED])
+    assert cards(["MIG-cccc"], host) == [DIVIDED]
+    assert cards(["2:0"], host) == [DIVIDED]
+    for name in ("2", "GPU-cccc", "all"):
+        with pytest.raises(
+            CannotRunHereError, match=r"GPU 2 \(NVIDIA A100\) is divided .* has 2:0 1g.5gb \(MIG-cccc\)"
+        ):
+            cards([name], host)
+    with pytest.raises(CannotRunHereError, match="It has none yet"):
+        cards(["2"], GpuHost(cards=[OLD, NEW, replace(DIVIDED, instances=())]))
+
+
+def test_an_instance_that_a_divided_card_does_not_have_is_refused_where_it_tells_of_its_own() -> None:
+    with pytest.raises(
+        CannotRunHereError, match=r"no GPU 2:1\. It has .*; 2: NVIDIA A100, divided into 2:0 1g\.5gb \("
+    ):
+        cards(["2:1"], GpuHost(cards=[OLD, NEW, DIVIDED]))
+    with pytest.raises(CannotRunHereError, match=r"no GPU 0:0\. It has 0: Tesla K80; "):
+        cards(["0:0"], GpuHost(cards=[OLD, NEW, DIVIDED]))
+    untold = replace(DIVIDED, instances=())
+    assert cards(["2:1"], GpuHost(cards=[OLD, NEW, untold])) == [untold]
+
+
+def test_where_containers_get_all_gpus_or_none_that_is_what_one_gpu_means() -> None:
+    """As on WSL2, where whichever GPU is asked for, all come."""
+    one, two = GpuHost(cards=[OLD], all_or_none=True), replace(HOST, all_or_none=True)
+    for host, names, typed in ((one, ["0"], False), (one, ["0"], True), (two, ["0"], False), (two, ["all"], True)):
+        assert meant(names, host, typed=typed) == ("all",)
+    assert meant(["0", "1"], two, typed=True) == ("all",)
+    for names in (["0"], ["1"], ["GPU-bbbb"]):
+        with pytest.raises(
+            CannotRunHereError, match=r"containers get all of this machine's 2 GPUs or none, as WSL2"
+        ) as no:
+            meant(names, two, typed=True)
+        assert no.value.advice.startswith("Type --gpus all.")
+    with pytest.raises(CannotRunHereError, match=r"no GPU 7"):
+        meant(["7"], one, typed=True)
+    assert meant(["0"], replace(UNKNOWN, all_or_none=True), typed=False) == ("all",)
+    assert meant([], two, typed=False) == ()
+    assert meant(["1"], HOST, typed=True) == ("1",)
+    assert lines([OLD, NEW], two)[-1] == "Containers get all of these GPUs, and TensorFlow takes the first."
+    assert len(lines([OLD], one)) == 1
+
+
+def test_a_run_tells_of_its_gpus_and_not_which_ones_they_are() -> None:
+    (told,) = facts([NEW], HOST)["gpus"]
+    assert told == {
+        "index": 1,
+        "name": "NVIDIA H100",
+        "capability": "9.0",
+        "memory_bytes": 80 * 2**30,
+        "driver": "470.223.02",
+        "locked_sm_clock_mhz": None,
+    }
+    assert facts([NEW], HOST, "1410")["gpus"] == [{**told, "locked_sm_clock_mhz": 1410}]
+    assert facts([NEW], HOST, "base")["gpus"] == [{**told, "locked_sm_clock_mhz": "base"}]
+    part = Instance("1:0", "MIG-cccc", "NVIDIA H100 MIG 1g.10gb", 10 * 2**30)
+    card = replace(NEW, pci="0000:65:00.0", is_partitioned=True, instances=[part], settings=Settings(persistence=False))
+    (set_so,) = facts([card], HOST)["gpus"]
+    assert set_so == {**told, "pci": "0000:65:00.0", "mig": ["1g.10gb"], "persistence": False}
+    assert facts([NEW], HOST)["gpu_telemetry"] == "NVML, every 0.1 s"
+    assert facts([], UNKNOWN) == {
+        "gpus": "not known: libnvidia-ml.so.1 is not there",
+        "gpu_telemetry": "none: libnvidia-ml.so.1 is not there",
+    }
+
+
+def test_a_run_is_watched_where_its_gpus_are_known_and_else_it_is_said_why_not() -> None:
+    assert watch([]) is None
+    assert watch([NEW])
+    assert facts([], HOST) == {"gpus": [], "gpu_telemetry": "none: NVML knows none of the GPUs that launches get"}
+
+
+def test_the_plan_says_what_it_was_judged_by() -> None:
+    assert lines([OLD], HOST) == ["GPU 0: Tesla K80, compute capability 3.7"]
+    assert "libnvidia-ml.so.1 is not there" in lines([], UNKNOWN)[0]
+
+
+def test_who_else_uses_the_gpus_is_told() -> None:
+    busy = Gpu(1, "GPU-80", "NVIDIA A100", (8, 0), 1, [GpuProcess(7, "python"), GpuProcess(8)])
+    assert shared([OLD, busy]) == [
+        "GPU 1 (NVIDIA A100) is also used by python (process 7). The report marks launches that share it.",
+        "GPU 1 (NVIDIA A100) is also used by process 8. The report marks launches that share it.",
+    ]

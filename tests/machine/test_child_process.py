@@ -1,0 +1,71 @@
+"""A command that ends when whoever started it does."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.machine.child_process import guarded
+
+#: Starts another one, as a builder does, and waits for ever.
+BUILDER = "sh -c 'sleep 1000; true' & echo $! begun; wait"
+
+
+def test_it_says_and_ends_what_the_command_does() -> None:
+    done = subprocess.Popen(
+        guarded(["sh", "-c", "echo said; exit 3"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with done:
+        assert done.stdout is not None
+        assert done.stdout.read() == "said\n"
+    assert done.returncode == 3
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, None], ids=str)
+def test_all_that_it_started_ends_where_it_is_asked_to_and_where_its_pipe_closes(how: signal.Signals | None) -> None:
+    process = subprocess.Popen(guarded(["sh", "-c", BUILDER]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline().endswith("begun\n")
+        if how is None:
+            process.stdin.close()
+        else:
+            process.send_signal(how)
+        # at the end of the pipe nobody holds it any more
+        assert process.stdout.read() == ""
+    assert process.returncode == 128 + signal.SIGTERM
+
+
+def test_it_ends_where_who_started_it_is_killed(tmp_path: Path) -> None:
+    begins = (
+        "import subprocess\n"
+        "from harness.machine.child_process import guarded\n"
+        f"with subprocess.Popen(guarded(['sh', '-c', {BUILDER!r}]), stdin=subprocess.PIPE) as process:\n"
+        "    process.wait()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", begins], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().endswith("begun\n")
+        process.kill()
+        assert process.stdout.read() == ""
+
+
+def test_one_that_does_not_end_when_it_is_asked_to_is_killed(tmp_path: Path) -> None:
+    program = tmp_path / "guarded.py"
+    source = Path(guarded([])[2]).read_text()
+    assert "PATIENCE = 10.0" in source
+    program.write_text(source.replace("PATIENCE = 10.0", "PATIENCE = 0.01"))
+    stubborn = "trap '' TERM; echo begun; while :; do sleep 1000; done"
+    process = subprocess.Popen(
+        [sys.executable, program, "sh", "-c", stubborn], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        process.stdin.close()
+        assert process.stdout.read() == ""
+    assert process.returncode == 128 + signal.SIGKILL

@@ -1,0 +1,242 @@
+"""What stands in for environments that a card cannot run, in the project's own suites and in made-up ones."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.catalog.environments import load_environments
+from harness.catalog.locks import load_lock
+from harness.catalog.project import Project
+from harness.catalog.scenarios import find_scenarios, load_suites
+from harness.model.environment import Device, Environment, Lock, Requirement
+from harness.model.gpu import Gpu, GpuHost
+from harness.model.run import StandIn, stood_in
+from harness.model.scenario import Cell, Need, Scenario
+from harness.plan.availability import split
+from harness.plan.fallbacks import cells_in_place, in_place, stand_ins
+from harness.plan.gpus import CAPABILITIES, Support, fit
+from harness.plan.selection import Catalog, Selection, resolve, select
+from harness.plan.settings import with_asked
+from tests.cards import H100, RTX3090, RTX4090, RTX5090, T4, V100
+from tests.conftest import ROOT
+
+PROJECT = Project(ROOT)
+KNOWN = load_environments(PROJECT)
+SCENARIOS = find_scenarios(PROJECT).scenarios
+SUITES = load_suites(PROJECT)
+ASKED = [name for name, suite in SUITES.items() if suite.instead]
+
+
+@cache
+def locked(name: str) -> Requirement:
+    return load_lock(PROJECT, KNOWN[name], Device.GPU)
+
+
+@cache
+def selected(suite: str) -> tuple[list[Cell], list[str]]:
+    return select(Selection(suite=suite), catalog(suite), Device.GPU)
+
+
+@cache
+def catalog(suite: str) -> Catalog:
+    return with_asked(Selection(suite=suite), Catalog(list(KNOWN), SCENARIOS, SUITES))
+
+
+def host(card: Gpu, driver: str = "550.54.15", cuda: tuple[int, int] = (12, 4)) -> GpuHost:
+    return GpuHost([card], driver, cuda)
+
+
+def taken(suite: str, known: GpuHost) -> list[StandIn]:
+    (cells, _), scenarios = selected(suite), catalog(suite).scenarios
+    return stand_ins(SUITES[suite].instead, cells, scenarios, KNOWN, locked, cards=known.cards, host=known)
+
+
+def places(suite: str, known: GpuHost) -> dict[str, str]:
+    return {each.role: each.environment for each in taken(suite, known)}
+
+
+def able(suite: str, cells: Sequence[Cell], known: GpuHost) -> list[Cell]:
+    requirements = {name: locked(name) for name in {cell.environment for cell in cells}}
+    return split(cells, catalog(suite).scenarios, requirements, KNOWN, cards=known.cards, host=known)[0]
+
+
+@pytest.mark.parametrize("suite", ["quick", "headline", "training", "seed", "once"])
+@pytest.mark.parametrize(
+    ("card", "graph", "eager"),
+    [
+        (T4, None, None),
+        (V100, None, None),
+        (RTX3090, "tf1.15-ngc", "tf2.4"),
+        (RTX4090, "tf1.15-ngc", "tf2.4"),
+        (H100, "tf1.15-ngc", "tf2.16"),
+        (RTX5090, None, None),
+    ],
+)
+def test_the_question_is_asked_of_what_each_card_runs(
+    suite: str, card: Gpu, graph: str | None, eager: str | None
+) -> None:
+    found = places(suite, host(card))
+    assert (found.get("tf1.14"), found.get("tf2.0")) == (graph, eager)
+
+
+@pytest.mark.parametrize("card", [RTX3090, RTX4090, H100])
+def test_no_two_environments_of_a_suite_become_one_with_a_driver_of_today(card: Gpu) -> None:
+    for suite in ("quick", "headline", "training", "seed", "once"):
+        _, environments = selected(suite)
+        assert len(in_place(environments, taken(suite, host(card)))) == len(environments), suite
+
+
+@pytest.mark.parametrize("card", [RTX3090, H100])
+def test_in_all_releases_nvidias_tensorflow_1_is_there_once_and_no_release_twice(card: Gpu) -> None:
+    cells, environments = selected("releases")
+    found = taken("releases", host(card))
+    assert in_place(environments, found)[:2] == ["tf1.15-ngc", "tf2.0"]
+    measured = able("releases", cells_in_place(cells, found), host(card))
+    assert len(measured) == len({cell.environment for cell in measured})
+    assert {cell.axes["mode"] for cell in measured if cell.environment == "tf1.15-ngc"} == {"graph"}
+
+
+def test_a_stand_in_is_selected_in_the_place_of_what_it_stands_in_for() -> None:
+    cells, _ = selected("quick")
+    for card, driver, cuda in ((RTX3090, "550.54.15", (12, 4)), (RTX3090, "470.223.02", (11, 4))):
+        known = host(card, driver, cuda)
+        found = places("quick", known)
+        moved = {(cell.environment, cell.axes["mode"]) for cell in cells_in_place(cells, taken("quick", known))}
+        assert moved == {(found["tf1.14"], "graph"), (found["tf2.0"], "eager")}
+
+
+def test_one_that_stands_in_for_two_is_told() -> None:
+    """With a driver too old for NVIDIA's TensorFlow 1, the modes of one release are what is left to compare."""
+    found = taken("quick", host(RTX3090, "470.223.02", (11, 4)))
+    assert {each.role: each.environment for each in found} == {"tf1.14": "tf2.4", "tf2.0": "tf2.4"}
+    assert stood_in(found).startswith("tf2.4 replaces tf1.14 and tf2.0, which the NVIDIA GeForce RTX 3090 cannot run")
+    assert "So this run does not compare tf1.14 and tf2.0." in stood_in(found)
+
+
+def test_what_the_driver_compiles_comes_last() -> None:
+    known = host(H100, "520.61.05", (11, 8))
+    (name,) = set(places("quick", known).values())
+    assert fit(KNOWN[name], known.cards, known).support is Support.COMPILED
+    known = host(H100)
+    assert all(fit(KNOWN[name], known.cards, known).is_native for name in places("quick", known).values())
+
+
+def test_where_nothing_is_known_of_the_cards_nothing_stands_in() -> None:
+    cells, _ = selected("quick")
+    for known in (GpuHost(absent="the engine is on another machine", is_here=False), GpuHost(driver="550.54.15")):
+        assert not stand_ins(SUITES["quick"].instead, cells, SCENARIOS, KNOWN, locked, cards=(), host=known)
+
+
+def test_it_is_said_what_stands_in_for_what_and_why() -> None:
+    assert stood_in(()) == ""
+    assert stood_in(taken("quick", host(RTX3090))) == (
+        "tf1.15-ngc replaces tf1.14, and tf2.4 replaces tf2.0, which the NVIDIA GeForce RTX 3090 cannot run (CUDA "
+        "10.0 is older than GPUs of compute capability 8.6: there it took half an hour to start, hung, or computed "
+        "wrong results)."
+    )
+
+
+hosts = st.builds(
+    lambda capability, driver: host(Gpu(0, "GPU-0", "A card", capability, 2**34), *driver),
+    st.sampled_from(CAPABILITIES),
+    st.sampled_from(
+        [("410.48", (10, 0)), ("418.87", (10, 1)), ("470.82", (11, 4)), ("525.60.13", (12, 0)), ("580.65", (13, 0))]
+    ),
+)
+
+
+@given(st.sampled_from(ASKED), hosts)
+def test_a_stand_in_runs_what_it_replaces_does_not_and_no_cell_that_runs_is_lost(suite: str, known: GpuHost) -> None:
+    cells, environments = selected(suite)
+    found = taken(suite, known)
+    for each in found:
+        assert fit(KNOWN[each.role], known.cards, known).is_impossible
+        assert not fit(KNOWN[each.environment], known.cards, known).is_impossible
+        assert each.environment in resolve(SUITES[suite].instead[each.role], list(KNOWN), "environment")
+    moved = cells_in_place(cells, found)
+    assert set(able(suite, cells, known)) <= set(able(suite, moved, known))
+    for each in found:
+        its = [cell for cell in moved if cell.environment == each.environment]
+        assert able(suite, its, known), "one that measures nothing is no stand-in"
+    assert set(in_place(environments, found)) >= {cell.environment for cell in moved}
+
+
+def bare(name: str, tensorflow: str, gpu_code: str = "sm_70") -> Environment:
+    gpu = {"cuda": "12.2", "cudnn": "8.9", "gpu_code": gpu_code} if gpu_code else {}
+    return Environment(name, tensorflow, "3.8", "2023-04-15T00:00:00Z", **gpu)
+
+
+CARD = Gpu(0, "GPU-80", "A card", (8, 0), 2**34)
+GONE, NATIVE, OLDER, LATER = (
+    bare("gone", "1.14.0"),
+    bare("b", "2.9", "sm_80"),
+    bare("a", "2.8", "sm_80"),
+    bare("c", "3.0"),
+)
+COMPILED = bare("compiled", "2.0", "compute_70")
+
+
+def first(
+    listed: Sequence[str], *others: Environment, needs: Sequence[Need] = (), modes: Sequence[str] = ("graph", "eager")
+) -> str | None:
+    """What stands in for `gone`, of two cells, where the list is this."""
+    catalog = {each.name: each for each in (GONE, *others)}
+    step = Scenario("step", Path("step.py"), "step", "", [], {"mode": ["graph", "eager"]}, "", (), needs=needs)
+    cells = [Cell("step", "gone", Device.GPU, {"mode": mode}) for mode in modes]
+    found = stand_ins(
+        {"gone": listed},
+        cells,
+        {"step": step},
+        catalog,
+        lambda name: Requirement(
+            catalog[name], Device.GPU, Lock(Path("lock"), "0", {"tensorflow": catalog[name].tensorflow})
+        ),
+        cards=[CARD],
+        host=GpuHost([CARD], "550.54.15", (12, 4)),
+    )
+    return found[0].environment if found else None
+
+
+def need(requires: str, when: Mapping[str, str] | None = None) -> Need:
+    return Need([requires], when or {})
+
+
+def test_names_are_taken_in_their_order_and_of_a_glob_the_oldest_that_is_native() -> None:
+    assert first(["b", "*"], NATIVE, OLDER, COMPILED) == "b"
+    assert first(["*"], NATIVE, OLDER, COMPILED) == "a"
+    assert first(["compiled", "*"], NATIVE, OLDER, COMPILED) == "compiled"
+    assert first(["c", "comp*"], NATIVE, LATER, COMPILED) == "compiled"
+    assert first(["c"], LATER) is None
+
+
+def test_what_the_scenarios_need_decides_before_age() -> None:
+    """The oldest that loses fewest of the cells that the environment itself would have measured."""
+    assert first(["*"], NATIVE, OLDER, needs=[need("tensorflow!=2.8", {"mode": "graph"})]) == "b"
+    assert first(["*"], NATIVE, OLDER, needs=[need("tensorflow>=2.9", {"mode": "graph"})]) == "a"
+    assert first(["a", "b"], NATIVE, OLDER, needs=[need("tensorflow!=2.8", {"mode": "graph"})]) == "a"
+
+
+def test_one_that_can_run_none_of_the_cells_is_passed_over() -> None:
+    assert first(["a", "b"], NATIVE, OLDER, needs=[need("tensorflow!=2.8")]) == "b"
+    assert first(["a"], OLDER, needs=[need("tensorflow!=2.8")]) is None
+
+
+def test_an_environment_without_a_gpu_has_a_stand_in_too() -> None:
+    known, cpu = GpuHost([CARD], "550.54.15", (12, 4)), bare("gone", "1.14.0", "")
+    step = Scenario("step", Path("step.py"), "step", "", [], {}, "", ())
+    catalog = {"gone": cpu, "a": OLDER}
+    (found,) = stand_ins(
+        {"gone": ["a"]},
+        [Cell("step", "gone", Device.GPU, {})],
+        {"step": step},
+        catalog,
+        lambda name: Requirement(catalog[name], Device.GPU, Lock(Path("lock"), "0", {})),
+        cards=[CARD],
+        host=known,
+    )
+    assert (found.environment, found.pins) == ("a", {"tensorflow": "1.14.0"})
+    assert stood_in([found]).endswith("(the catalogue lists no GPU code for it).")

@@ -1,0 +1,214 @@
+"""How a run went, in words."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.analysis.disturbance import Disturbance, DisturbedRound
+from harness.analysis.results import Results
+from harness.model.launch import Limits, Protocol, Sample, Sampling
+from harness.model.run import Stop, StopReason
+from harness.report.blocks import Items, Where
+from harness.report.sections import timeline
+from tests.factories import RESOURCES, cells, groups, rounds, run
+from tests.report.sections.reading import everything, texts
+
+MEMBERS = cells(calls=("fit", "train_on_batch"))
+TIMES = dict.fromkeys(cells(), 0.01)
+
+
+def stopped(*stops, **asked):
+    members = cells(calls=["fit", "train_on_batch", "predict"][: len(stops)])
+    ends = {group.name: stop for group, stop in zip(groups(members), stops, strict=True)}
+    made = run(members, stops=ends, asked=asked)
+    return timeline.stopped(Results(made, []).ended, made.plan)
+
+
+def test_a_run_without_stops_says_what_was_planned():
+    assert stopped() == "5 rounds"
+    assert stopped(precision=0.02) == "at most 5 rounds"
+
+
+@pytest.mark.parametrize(
+    ("stops", "asked", "sentence"),
+    [
+        ([Stop(StopReason.ROUNDS, 5)] * 2, {}, "5 rounds in every group, as planned"),
+        (
+            [Stop(StopReason.ROUNDS, 5)] * 2,
+            {"precision": 0.02},
+            "every group stopped after 5 rounds, the maximum asked for, with intervals wider than ±2 %",
+        ),
+        (
+            [Stop(StopReason.PRECISION, 8), Stop(StopReason.BUDGET, 2)],
+            {"precision": 0.02, "budget_seconds": 600.0},
+            "1 group stopped after 8 rounds, settled or at ±2 %; 1 group stopped when the budget of 10 min ended, "
+            "after 2 rounds: no interval is checked before round 3",
+        ),
+        (
+            [Stop(StopReason.PRECISION, 11), Stop(StopReason.PRECISION, 8)],
+            {"precision": 0.025},
+            "every group stopped after 8 and 11 rounds, settled or at ±2.5 %",
+        ),
+        (
+            [Stop(StopReason.INTERRUPTED, 1), Stop(StopReason.NO_NUMBERS, 0)],
+            {},
+            "1 group stopped after the pilot, as no cell had a number; "
+            "1 group stopped when the run was interrupted, after 1 round",
+        ),
+        (
+            [Stop(StopReason.OBSERVED, 0), Stop(StopReason.ROUNDS, 5)],
+            {},
+            "1 group stopped after 5 rounds, the maximum asked for; "
+            "1 group stopped after the pilot, as its cells observe and have nothing to time",
+        ),
+        (
+            [Stop(StopReason.BUDGET, 3), Stop(StopReason.BUDGET, 4), Stop(StopReason.BUDGET, 5)],
+            {"budget_seconds": 90.0},
+            "every group stopped when the budget of 90 s ended, after 3 to 5 rounds",
+        ),
+    ],
+)
+def test_where_groups_stopped(stops, asked, sentence):
+    assert stopped(*stops, **asked) == sentence
+
+
+def test_groups_that_go_on_are_told():
+    made = run(MEMBERS, stops={groups(MEMBERS)[0].name: Stop(StopReason.ROUNDS, 5)})
+    assert timeline.stopped(Results(made, []).ended, made.plan) == (
+        "1 group stopped after 5 rounds, the maximum asked for; 1 group not ended yet"
+    )
+
+
+def test_the_control_is_launched_twice():
+    assert "and the control cell of each group twice" in timeline.told(Results(run(MEMBERS, controlled=True), []))
+    assert "twice" not in timeline.told(Results(run(MEMBERS), []))
+
+
+def test_a_run_that_only_observes_has_no_rounds():
+    ends = {group.name: Stop(StopReason.OBSERVED, 0) for group in groups(MEMBERS)}
+    assert timeline.told(Results(run(MEMBERS, stops=ends), [])).startswith("none: no cell has anything to time")
+
+
+@pytest.mark.parametrize(
+    ("sampling", "sentence"),
+    [
+        (Sampling(warmup_seconds=0.5, measure_seconds=1.5), "warm up for 0.5 s, then measure for 1.5 s in samples of"),
+        (Sampling(), "as each group's pilot asked: warm up for 0.1 s, then measure for 0.25 s in samples of at least"),
+        (Sampling(protocol=Protocol.DOCUMENT), "as many iterations as the source says"),
+    ],
+)
+def test_how_long_launches_measured(sampling, sentence):
+    asked = run(MEMBERS, asked={"sampling": sampling})
+    assert timeline.sampling(Results(asked, rounds(dict.fromkeys(MEMBERS, 0.01)))).startswith(sentence)
+
+
+def test_how_long_launches_will_measure_is_their_pilots():
+    asked = run(MEMBERS, asked={"sampling": Sampling()})
+    assert timeline.sampling(Results(asked, [])).startswith(
+        "as each group's pilot asks: warm up, then measure in samples of"
+    )
+
+
+def test_which_cores_launches_had():
+    assert timeline.pinning(run()) == "pinned to 1 core (CPU 0)"
+    assert timeline.pinning(run(asked={"limits": Limits(cpus=(0, 1, 2, 8))})) == "pinned to 4 cores (CPU 0-2, 8)"
+    assert timeline.pinning(run(asked={"limits": Limits()})) == "on all cores of the machine"
+
+
+def test_the_rounds_that_the_numbers_come_from():
+    assert timeline.rounds(Results(run(), [])) == "5 rounds"
+    assert timeline.rounds(Results(run(), rounds(TIMES, count=3))) == "3 rounds"
+
+
+# What disturbed it.
+
+
+def disturbed(*repeated):
+    return [DisturbedRound("group", number, "why", each) for number, each in enumerate(repeated, 1)]
+
+
+@pytest.mark.parametrize(
+    ("rounds_", "sentence"),
+    [
+        ([], "No round had interference from other processes."),
+        (
+            disturbed(True),
+            "1 of 9 rounds had interference from other processes and was repeated: the repetition counts.",
+        ),
+        (
+            disturbed(True, True),
+            "2 of 9 rounds had interference from other processes and were repeated: the repetition counts.",
+        ),
+        (
+            disturbed(True, False),
+            "2 of 9 rounds had interference from other processes: 1 repeated, and 1 in the numbers.",
+        ),
+        (disturbed(False, False), "2 of 9 rounds had interference from other processes; not repeated."),
+    ],
+)
+def test_what_disturbed_rounds(rounds_, sentence):
+    assert timeline.disturbance(Disturbance(True, 9, rounds_, 30, [])) == sentence
+    told = "The time for which others had the CPU is taken off: 4 % to 21.5 % in 3 of 30 launches."
+    assert timeline.disturbance(Disturbance(True, 9, rounds_, 30, [0.04, 0.1, 0.215])) == f"{sentence} {told}"
+
+
+def test_what_a_quota_stopped_is_told_apart_from_what_others_took():
+    told = timeline.disturbance(Disturbance(True, 9, disturbed(), 30, [0.05], [0.4, 0.5]))
+    assert told.endswith(
+        "is taken off: 5 % in 1 of 30 launches. "
+        "The time for which a CPU quota stopped launches is taken off: 40 % to 50 % in 2 of 30 launches."
+    )
+
+
+def test_one_share_that_is_taken_off_is_told_once():
+    told = timeline.disturbance(Disturbance(True, 9, disturbed(False), 1, [0.05]))
+    assert told.endswith("is taken off: 5 % in 1 of 1 launch.")
+
+
+def test_where_nothing_was_watched_it_is_not_known():
+    assert timeline.disturbance(Disturbance(False, 9, [], 30, [])).startswith(
+        "Whether other processes disturbed a round is not"
+    )
+    assert timeline.disturbance(Disturbance(False, 0, [], 0, [])) == ""
+
+
+def test_ten_disturbed_rounds_are_named_in_the_details():
+    noisy = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
+    (found,) = timeline.sections(Results(run(), rounds(TIMES, count=12, resources=noisy)))
+    assert texts(found)[0] == "12 of 12 rounds had interference from other processes; not repeated."
+    (named,) = [block.items for block in everything(found) if isinstance(block, Items)]
+    assert str(named[9]).startswith("Round 10 of step cpu call=fit dtype=float32: step tf1.14")
+    assert named[10:] == ["and 2 more"]
+    assert found.shown(Where.PASTE) is None
+
+
+def test_a_repeated_round_says_so():
+    launches = [replace(each, resources=RESOURCES) for each in rounds(TIMES, count=2)]
+    noisy = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
+    first = [replace(each, resources=noisy) for each in launches if each.round == 2]
+    again = [replace(each, attempt=1) if each.round == 2 else each for each in launches]
+    (found,) = timeline.sections(Results(run(), [*first, *again]))
+    (items,) = [block.items for block in everything(found) if isinstance(block, Items)]
+    assert len(items) == 1
+    assert str(items[0]).startswith("Round 2 of step cpu call=fit dtype=float32 (repeated): ")
+
+
+def test_what_is_taken_off_is_told_with_the_rounds():
+    shared = {**RESOURCES, "steady_cpu_seconds": 0.8}
+    (found,) = timeline.sections(Results(run(), rounds(TIMES, count=2, resources=shared)))
+    assert texts(found)[0].endswith(
+        "not repeated. The CPU time of other processes is subtracted: 20 % in 8 of 8 launches."
+    )
+    (items,) = [block.items for block in everything(found) if isinstance(block, Items)]
+    assert str(items[0]).endswith(": other processes used 0.20 of its CPUs (taken off its time)")
+
+
+def test_a_quiet_run_has_no_such_section():
+    assert not list(timeline.sections(Results(run(), rounds(TIMES, resources=RESOURCES))))
+
+
+def test_a_scenario_that_fixes_its_calls_is_sampled_as_it_says():
+    once = rounds(TIMES, samples=[Sample(1.0, 1)])
+    assert timeline.sampling(Results(run(TIMES), once)) == "as many calls as the scenario says"
+    mixed = [*once, *(each for each in rounds(TIMES) if each.cell != once[0].cell)]
+    assert timeline.sampling(Results(run(TIMES), mixed)).endswith("; some as many calls as their scenario says")

@@ -1,0 +1,164 @@
+"""Which group of claims is measured next, and how the budget is spent on it."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from harness.model.launch import Job, Launch, Outcome, Role, Sample, Status
+from harness.model.run import Plan, Stop, StopReason
+from harness.runner.budget import RoundRequest, Spending
+from harness.runner.rounds import RoundLog
+from harness.runner.stop_rules import stops
+from harness.store.folder import RunFolder
+from tests import runs
+from tests.runner.stage import Backstage, Silent, interrupted_at, staged
+
+KNOWN = 0.5
+
+
+def plan(budget: float, groups: int = 3) -> Plan:
+    return replace(runs.plan(30, groups), claims=["T#1"], budget_seconds=budget, piloted=False)
+
+
+class Bench:
+    """Does errands with launches of `seconds` each, by group; `needs` are the rounds that each is known after."""
+
+    def __init__(self, planned: Plan, seconds: Mapping[str, float], needs: Mapping[str, int]) -> None:
+        self.plan, self.seconds, self.needs = planned, seconds, needs
+        self.spending = Spending(planned, self.widths, dict.fromkeys(seconds, 2))
+        self.errands: list[tuple[str, int]] = []
+
+    def widths(self, launches: Sequence[Launch]) -> dict[str, float]:
+        """As those of intervals: with the root of the number of rounds."""
+        (name,) = {launch.group for launch in launches}
+        rounds = max(launch.round for launch in launches)
+        return {name: math.sqrt(self.needs[name] / rounds) if rounds > 1 else math.inf}
+
+    def run(self, most: int = 1000) -> dict[str, int]:
+        """Rounds by group."""
+        while len(self.errands) < most and (errand := self.spending.next()):
+            self.errands.append((errand.group.name, errand.rounds))
+            self.do(errand)
+        return {name: ledger.rounds(group) for (name, ledger), group in self.ledgers}
+
+    @property
+    def ledgers(self):  # type: ignore[no-untyped-def]
+        return zip(self.spending.ledgers.items(), self.plan.groups, strict=True)
+
+    def do(self, errand: RoundRequest) -> None:
+        group, ledger = errand.group, self.spending.ledgers[errand.group.name]
+        made = ledger.rounds(group)
+        for number in range(made + 1, errand.rounds + 1):
+            cost = len(group.cells) * self.seconds[group.name]
+            if number > 1 and ledger.seconds() + cost > errand.seconds:
+                break
+            for cell in group.cells:
+                ledger.add(
+                    runs.launch(
+                        group=group.name, cell=cell, round=number, role=Role.MEASURE, seconds=self.seconds[group.name]
+                    )
+                )
+        assert ledger.rounds(group) > made
+
+
+ALIKE = {"step 0": 1.0, "step 1": 1.0, "step 2": 1.0}
+
+
+def test_each_group_has_the_fewest_rounds_of_a_verdict_before_any_has_more() -> None:
+    bench = Bench(plan(1000.0), ALIKE, {"step 0": 4, "step 1": 2, "step 2": 20})
+    assert bench.run() == {"step 0": 4, "step 1": 2, "step 2": 20}
+    # a look after round 2 ends the second; the others go to three, and the nearest goes on first
+    firsts = [("step 0", 2), ("step 0", 3), ("step 1", 2), ("step 2", 2), ("step 2", 3)]
+    assert bench.errands == [*firsts, ("step 0", 4), ("step 2", 20)]
+
+
+def test_the_end_of_a_budget_leaves_whole_groups_and_the_rest_unbegun() -> None:
+    # a round of a group takes 2 s; the guess of 4 s a launch is corrected by the first group
+    bench = Bench(plan(14.0), ALIKE, dict.fromkeys(ALIKE, 3))
+    assert bench.run() == {"step 0": 3, "step 1": 3, "step 2": 0}
+    assert sum(ledger.seconds() for ledger in bench.spending.ledgers.values()) <= 14.0
+
+
+def test_a_group_that_is_much_dearer_than_its_share_waits_for_the_others() -> None:
+    bench = Bench(plan(66.0), {**ALIKE, "step 0": 9.0}, dict.fromkeys(ALIKE, 3))
+    assert bench.run() == dict.fromkeys(ALIKE, 3)
+    others = [("step 1", 2), ("step 1", 3), ("step 2", 2), ("step 2", 3)]
+    assert bench.errands == [("step 0", 2), *others, ("step 0", 3)]
+
+
+def test_what_is_left_goes_to_the_group_that_needs_the_least_seconds() -> None:
+    seconds = {"step 0": 1.0, "step 1": 4.0, "step 2": 1.0}
+    bench = Bench(plan(1000.0), seconds, {"step 0": 30, "step 1": 6, "step 2": 10})
+    bench.run()
+    # 27 rounds of 2 s, three of 8 s, and seven of 2 s
+    assert bench.errands[-3:] == [("step 2", 10), ("step 1", 6), ("step 0", 30)]
+
+
+@pytest.mark.parametrize(("budget", "rounds"), [(100.0, [2, 0]), (140.0, [2, 2]), (60.0, [0, 0])])
+def test_a_budget_that_holds_one_claim_leaves_a_whole_one(budget: float, rounds: list[int]) -> None:
+    # a round takes 32 s, and both are known after two: it does not end with one round of each
+    bench = Bench(plan(budget, groups=2), {"step 0": 16.0, "step 1": 16.0}, {"step 0": 2, "step 1": 2})
+    whole = [count if count > 1 else 0 for count in bench.run().values()]
+    assert whole == rounds
+
+
+def walked(folder: RunFolder, planned: Plan, backstage: Backstage, finished: Sequence[Launch] = ()) -> list[Launch]:
+    return staged(folder, backstage, planned, widths=narrow_after_three).run(list(finished))
+
+
+def narrow_after_three(launches: Sequence[Launch]) -> dict[str, float]:
+    (name,) = {launch.group for launch in launches}
+    made = max(launch.round for launch in launches if launch.status is not Status.INTERRUPTED)
+    return {name: KNOWN if made > 2 else math.inf}
+
+
+def test_a_run_of_claims_with_a_budget_measures_one_group_after_the_other(folder: RunFolder) -> None:
+    planned = plan(1000.0)
+    launches = walked(folder, planned, Backstage())
+    assert [(launch.group, launch.round) for launch in launches] == [
+        (group.name, number) for group in planned.groups for number in (1, 2, 3) for _ in group.cells
+    ]
+    ended = stops(planned, RoundLog(planned, launches), narrow_after_three, interrupted=False)
+    assert set(ended.values()) == {Stop(StopReason.PRECISION, 3)}
+
+
+def test_a_group_that_the_budget_did_not_reach_says_so() -> None:
+    planned = plan(1000.0, groups=2)
+    first = [
+        runs.launch(group="step 0", cell=cell, round=number, role=Role.MEASURE)
+        for number in (1, 2, 3)
+        for cell in planned.groups[0].cells
+    ]
+    found = stops(planned, RoundLog(planned, first), narrow_after_three, interrupted=False)
+    assert found == {"step 0": Stop(StopReason.PRECISION, 3), "step 1": Stop(StopReason.BUDGET, 0)}
+
+
+def test_every_launch_is_made_or_skipped(folder: RunFolder) -> None:
+    planned, silent = plan(1000.0), Silent()
+    made = staged(folder, Backstage(), planned, silent, widths=narrow_after_three).run([])
+    assert len(made) + silent.skipped == planned.all_launches
+
+
+@pytest.mark.parametrize("killed_at", [1, 2, 7, 11])
+def test_an_interrupted_run_goes_on_where_it_was(folder: RunFolder, killed_at: int) -> None:
+    planned = plan(1000.0)
+    with pytest.raises(KeyboardInterrupt):
+        walked(folder, planned, interrupted_at(killed_at))
+    walked(folder, planned, Backstage(), before := folder.read_launches())
+    after = folder.read_launches()
+    assert after[: len(before)] == before
+    ledger = RoundLog(planned, after)
+    assert [ledger.rounds(group) for group in planned.groups] == [3, 3, 3]
+    assert sum(launch.status is Status.OK for launch in after) <= 3 * 3 * 2 + 1
+
+
+def test_a_cell_that_fails_ends_and_the_other_groups_go_on(folder: RunFolder) -> None:
+    def answer(_: int, given: Job) -> Outcome:
+        return Outcome(Status.FAILED if given.cell.axes == {"model": "0"} else Status.OK, samples=[Sample(1.0, 1)])
+
+    planned = plan(1000.0)
+    launches = walked(folder, planned, Backstage(answer))
+    ledger = RoundLog(planned, launches)
+    assert [ledger.rounds(group) for group in planned.groups][1:] == [3, 3]

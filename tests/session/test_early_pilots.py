@@ -1,0 +1,161 @@
+"""Pilots of environments that are there, while others are still being made."""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import session
+from harness.backends.local.backend import LocalBackend
+from harness.model.backend import Meanwhile, Preparation, PreparationStep, Progress, Stage
+from harness.model.environment import Requirement
+from harness.model.launch import BESIDE_BUILDS, Launch, Role, Status
+from harness.model.run import StandIn
+from harness.session.early_pilots import Pilots
+from tests.cli.conftest import Harness
+
+
+@pytest.fixture
+def request_() -> dict[str, Any]:
+    """Launches as short as can be, in groups of two cells; no length is left to the pilot."""
+    short = {"backend": "local", "warmup": 0.0, "measure": 0.005, "seed": 1}
+    return {"scenarios": ["ways"], "axes": {"way": ["fine"], "speed": ["fast", "slow"]}, "rounds": 2, **short}
+
+
+class Making:
+    """Local environments that are made as images are: when `old` is there, `new` is still being made."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[Meanwhile | None] = []
+        self.others: Iterable[bool] = itertools.repeat(True)
+        made = LocalBackend.prepare
+
+        def prepare(
+            backend: LocalBackend,
+            requirements: Sequence[Requirement],
+            progress: Progress,
+            meanwhile: Meanwhile | None = None,
+        ) -> Preparation:
+            self.asked.append(meanwhile)
+            made(backend, requirements[:1], progress)
+            if meanwhile:
+                meanwhile(requirements[0].environment.name, progress, iter(self.others).__next__)
+            return made(backend, requirements, progress)
+
+        monkeypatch.setattr(LocalBackend, "prepare", prepare)
+
+
+@pytest.fixture(autouse=True)
+def making(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Making:
+    monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
+    monkeypatch.chdir(harness.root)
+    return Making(monkeypatch)
+
+
+class Ears(session.Listener):
+    """Keeps the steps of environments, and interrupts at one whose words begin so; keeps the launches of the run."""
+
+    def __init__(self, interrupt_at: str = "nothing") -> None:
+        self.steps: list[PreparationStep] = []
+        self.ended: list[Launch] = []
+        self.skipped = 0
+        self._at = interrupt_at
+
+    def step(self, step: PreparationStep) -> None:
+        self.steps.append(step)
+        if step.words.startswith(self._at):
+            raise KeyboardInterrupt
+
+    def end(self, launch: Launch) -> None:
+        self.ended.append(launch)
+
+    def skip(self, launches: int) -> None:
+        self.skipped += launches
+
+
+class Interrupting(session.Listener):
+    """Interrupts the first launch of a run."""
+
+    def begin(self, *_: object) -> None:
+        raise KeyboardInterrupt
+
+
+def test_what_is_there_is_piloted_and_the_run_goes_on_from_that(request_: dict[str, Any]) -> None:
+    ears = Ears()
+    planned = session.plan(session.Request(**request_))
+    ended = session.run(planned, ears)
+    launches = session.read(ended.folder).launches
+    early = [launch for launch in launches if launch.resources.get(BESIDE_BUILDS)]
+    assert launches[: len(early)] == early
+    assert [(launch.role, launch.cell.environment) for launch in early] == [(Role.PILOT, "old")] * 2
+    assert {launch.group for launch in early} == {group.name for group in planned.plan.groups}
+    # the other environment is piloted after it, in the first group alone
+    later = [launch for launch in launches if launch.role is Role.PILOT][2:]
+    assert [(launch.cell.environment, launch.group) for launch in later] == [("new", planned.plan.groups[0].name)]
+    assert {launch.status for launch in launches} == {Status.OK}
+    assert [launch.started for launch in ears.ended] == [launch.started for launch in launches[2:]]
+    assert ears.skipped + len(ears.ended) == planned.plan.all_launches
+    assert not ended.broken
+
+
+def test_it_ends_where_all_others_are_made(request_: dict[str, Any], making: Making) -> None:
+    making.others = [True, False]
+    launches = session.read(session.run(session.plan(session.Request(**request_))).folder).launches
+    assert [launch.cell.environment for launch in launches if launch.resources.get(BESIDE_BUILDS)] == ["old"]
+    assert {launch.round for launch in launches} == {0, 1, 2}
+
+
+def test_its_steps_are_those_of_the_environment(request_: dict[str, Any]) -> None:
+    request_["axes"]["way"] = ["fine", "raises"]
+    ears = Ears()
+    session.run(session.plan(session.Request(**request_)), ears)
+    told = [str(step) for step in ears.steps if "pilot" in step.words]
+    assert "old: pilot: ways old fine fast" in told
+    assert any(line.startswith("old: pilot: ways old raises fast: failed: ValueError: a | pipe") for line in told)
+    (last,) = [step for step in ears.steps if step.stage is Stage.READY and "pilot" in step.words]
+    assert last.words.startswith("4 pilots in ")
+
+
+def test_artifacts_come_into_the_run_s_folder(request_: dict[str, Any], harness: Harness) -> None:
+    scenario = harness.root / "scenarios" / "ways.py"
+    before = 'bench.measure(lambda: sum(range(1000 if speed == "fast" else 3000)), document=100)'
+    after = f'{before}\n    open("kept.txt", "w").close()\n    bench.artifact("kept.txt")'
+    scenario.write_text(scenario.read_text().replace(before, after))
+    ended = session.run(session.plan(session.Request(**request_)))
+    first = session.read(ended.folder).launches[0]
+    assert first.resources[BESIDE_BUILDS]
+    (kept,) = first.artifacts
+    assert (ended.folder / kept).is_file()
+
+
+def test_a_run_that_is_interrupted_while_images_are_made_leaves_nothing(request_: dict[str, Any]) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        session.run(session.plan(session.Request(**request_)), Ears(interrupt_at="2 pilots"))
+    assert not any(Path("results").iterdir())
+
+
+def test_a_run_whose_pilots_ran_early_is_gone_on_with(request_: dict[str, Any]) -> None:
+    ended = session.run(session.plan(session.Request(**request_)), Interrupting())
+    assert ended.interrupted
+    before = session.read(ended.folder).launches
+    again = session.resume(ended.folder)
+    launches = session.read(again.folder).launches
+    assert launches[: len(before)] == before
+    assert {launch.round for launch in launches} == {0, 1, 2}
+
+
+def test_where_the_pilot_sets_lengths_it_waits_for_all_images(request_: dict[str, Any], making: Making) -> None:
+    request_["measure"] = None
+    assert session.run(session.plan(session.Request(**request_)), Interrupting()).interrupted
+    assert making.asked == [None]
+
+
+def test_on_gpus_for_profiles_and_of_stand_ins_nothing_begins_early(request_: dict[str, Any]) -> None:
+    plan = session.plan(session.Request(**request_)).plan
+    assert Pilots.may_begin(plan)
+    assert not Pilots.may_begin(replace(plan, limits=replace(plan.limits, gpus=("0",))))
+    assert not Pilots.may_begin(replace(plan, profile_calls=3))
+    assert not Pilots.may_begin(replace(plan, stand_ins=[StandIn("new", "old", "an A100", "it is too new")]))

@@ -1,0 +1,167 @@
+"""Which issues there are, and what measures them."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from harness.analysis.results import Results
+from harness.catalog import adhoc
+from harness.model.defaults import CLAIM_MEASURE, CLAIM_WARMUP, ISSUE_BUDGET, MOST_ISSUES_BUDGET
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.issues import parse
+from harness.session.planning import plan
+from harness.session.reporting import Gate
+from harness.session.request import Request
+from harness.upstream import repro
+from harness.upstream.issue_index import KnownIssue, library
+from tests.claims import BETTER, CLAIM, WORSE, claimed_scenario
+from tests.cli.conftest import Harness
+from tests.factories import rounds, run
+
+
+def names(found: list[KnownIssue]) -> list[str]:
+    return [each.issue.short for each in found]
+
+
+@pytest.mark.usefixtures("claiming")
+def test_issues_are_found_by_name_by_family_and_all_of_them() -> None:
+    known = library()
+    assert names(known.chosen([], every=True)) == ["K#7", "T#1001"]
+    assert names(known.chosen([], "calls")) == ["K#7", "T#1001"]
+    assert names(known.chosen(["1001", "T#1001"])) == ["T#1001"]
+    assert (known.families, known.newest) == (["calls"], "new")
+
+
+@pytest.mark.usefixtures("claiming")
+@pytest.mark.parametrize(
+    ("typed", "options", "told"),
+    [
+        ([], {}, "No issue is named"),
+        (["T#1001"], {"every": True}, "T#1001 and --all both say which issues"),
+        (["T#1001"], {"family": "calls"}, "T#1001 and --family both say which issues"),
+        ([], {"family": "cals"}, "There is no family 'cals'. Did you mean calls?"),
+        (["T#1002"], {}, r"No scenario has a claim of T#1002\."),
+        (["predict"], {}, "'predict' is not the name of an issue"),
+    ],
+)
+def test_what_there_is_not_is_told(typed: list[str], options: dict[str, object], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        library().chosen(typed, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("claiming")
+def test_an_issue_is_told_as_json() -> None:
+    known = library()
+    (told,) = json.loads(known.document(known.chosen(["T#1001"])))
+    assert told["issue"] == "T#1001"
+    assert told["url"].endswith("/tensorflow/tensorflow/issues/1001")
+    assert (told["families"], told["environments"]) == (["calls"], ["old"])
+    assert told["claims"][0]["ratio"] == [5.0, 30.0]
+    assert told["seconds"] > 0.0
+
+
+def test_what_a_stored_run_took_is_known(claiming: Harness) -> None:
+    assert library().issues[parse("T#1001")].took == 0.0
+    (claiming.root / "docs").mkdir()
+    kept = claiming.root / "docs" / "upstream.json"
+    kept.write_text('[{"issue": "T#1001", "seconds": 90}, {"issue": "T#1001", "seconds": 45}]')
+    known = library()
+    assert (known.issues[parse("T#1001")].seconds(known.newest), known.issues[parse("K#7")].took) == (90, 0.0)
+    kept.write_text("[{}]")
+    assert library().issues[parse("T#1001")].took == 0.0
+
+
+@pytest.mark.usefixtures("claiming")
+def test_what_is_measured_is_the_claims_cells_for_a_short_time_until_they_are_clear() -> None:
+    found = library().chosen(["T#1001"])
+    planned = plan(repro.request(Request(backend="local"), found, ""))
+    assert [str(cell) for cell in planned.cells] == [
+        "sums old long",
+        "sums new long",
+        "sums old short",
+        "sums new short",
+    ]
+    made = planned.plan
+    assert (made.claims, made.budget_seconds) == (["T#1001"], ISSUE_BUDGET)
+    assert (made.sampling.warmup_seconds, made.sampling.measure_seconds) == (CLAIM_WARMUP, CLAIM_MEASURE)
+    # a claim of five times needs no control, and no pilot where lengths are given
+    assert [(group.control, group.piloted) for group in made.groups] == [(None, False)]
+    assert made.launches(0) == 0
+    precise = plan(Request(backend="local", claims=["T#1001"])).plan
+    assert [group.piloted for group in precise.groups] == [True]
+
+
+def test_claims_about_a_leak_have_a_control_of_growth() -> None:
+    # of the catalogue's own: 40 % and more of what is claimed is enough to tell, so that no other claim has one
+    planned = plan(repro.request(Request(backend="local"), library().chosen(["T#33009"]), ""))
+    assert [str(group.control) for group in planned.plan.groups] == ["predict_memory tf2.0 predict"]
+
+
+@pytest.mark.usefixtures("claiming")
+def test_what_is_typed_is_taken() -> None:
+    asked = Request(budget=10.0, warmup=0.0, measure=1.0, environments=["new"])
+    made = repro.request(asked, library().chosen(["T#1001"]), "night")
+    assert (made.budget, made.warmup, made.measure) == (10.0, 0.0, 1.0)
+    assert made.environments == ["new", "night"]
+
+
+@pytest.mark.usefixtures("claiming")
+def test_many_issues_have_an_hour() -> None:
+    found = library().chosen([], every=True)
+    assert repro.request(Request(), found, "").budget == 2 * ISSUE_BUDGET
+    assert repro.request(Request(), found * 20, "").budget == MOST_ISSUES_BUDGET
+
+
+@pytest.mark.usefixtures("claiming")
+def test_a_claim_of_a_gpu_cannot_be_measured_without_one() -> None:
+    planned = plan(repro.request(Request(backend="local"), library().chosen(["K#7"]), ""))
+    assert planned.cells == []
+    with pytest.raises(CannotRunHereError, match="K#7 is claimed for a GPU") as refused:
+        planned.refuse_nothing()
+    assert refused.value.advice == "Give --gpu."
+
+
+@pytest.mark.parametrize(
+    ("times", "wanted", "gate", "left"),
+    [
+        (3.0, "confirmed", Gate.SLOWER, []),
+        (3.0, "fixed", Gate.PASSED, []),
+        (1.0, "confirmed", Gate.PASSED, []),
+        (None, "confirmed", Gate.NOTHING_JUDGED, [CLAIM.issue.short]),
+    ],
+)
+def test_a_gate_of_claims(times: float | None, wanted: str, gate: Gate, left: list[str]) -> None:
+    launches = rounds({WORSE: 0.01 * times, BETTER: 0.01}, 5, 0.01) if times else []
+    asked = run([WORSE, BETTER], scenarios=[claimed_scenario()])
+    results = Results(replace(asked, plan=replace(asked.plan, claims=[CLAIM.issue.short])), launches)
+    assert (repro.gate(results, wanted), repro.unfinished(results)) == (gate, left)
+
+
+def test_a_gate_passes_over_claims_that_nobody_asked_for() -> None:
+    launches = rounds({WORSE: 0.03, BETTER: 0.01}, 5, 0.01)
+    assert (
+        repro.gate(Results(run([WORSE, BETTER], scenarios=[claimed_scenario()]), launches), "confirmed")
+        is Gate.NOTHING_JUDGED
+    )
+
+
+def test_a_claim_that_is_gone_later_is_fixed() -> None:
+    later = replace(WORSE, environment="tf2.1"), replace(BETTER, environment="tf2.1")
+    launches = rounds({WORSE: 0.03, BETTER: 0.01, later[0]: 0.01, later[1]: 0.01}, 5, 0.005)
+    asked = run([WORSE, BETTER, *later], scenarios=[claimed_scenario()])
+    results = Results(replace(asked, plan=replace(asked.plan, claims=[CLAIM.issue.short])), launches)
+    assert repro.gate(results, "fixed") is Gate.SLOWER
+
+
+@pytest.mark.parametrize(("options", "package"), [({}, "tf-nightly-cpu"), ({"gpu": True}, "tf-nightly")])
+def test_a_nightly_that_cannot_be_had_is_told(
+    claiming: Harness, monkeypatch: pytest.MonkeyPatch, options: dict[str, bool], package: str
+) -> None:
+    def refuse(text: str, _: object) -> None:
+        raise CannotRunHereError(f"{text}: the index does not answer.")
+
+    monkeypatch.setattr(adhoc, "make", refuse)
+    told: list[str] = []
+    assert repro.nightly(Request(**options), told.append) == ""  # type: ignore[arg-type]
+    assert told == [f"Not measured in {package}: {package}: the index does not answer."]
