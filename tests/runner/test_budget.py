@@ -37,7 +37,7 @@ class Bench:
         return {name: math.sqrt(self.needs[name] / rounds) if rounds > 1 else math.inf}
 
     def run(self, most: int = 1000) -> dict[str, int]:
-        """Rounds by group."""
+        """Return the rounds by group."""
         while len(self.errands) < most and (errand := self.spending.next()):
             self.errands.append((errand.group.name, errand.rounds))
             self.do(errand)

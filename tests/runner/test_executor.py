@@ -19,7 +19,7 @@ from tests.runner.stage import Answered, Backstage, Silent, interrupted_at, last
 
 
 def plan(rounds: int = 2, groups: int = 1) -> Plan:
-    """A plan that leaves its lengths to the pilot, as users' do."""
+    """Return a plan that leaves its lengths to the pilot, as users' do."""
     return replace(runs.plan(rounds, groups), sampling=Sampling())
 
 

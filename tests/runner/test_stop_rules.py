@@ -17,7 +17,7 @@ WIDE: Mapping[str, float] = {"step 0": 1.0}
 
 
 def rounds(planned: Plan, count: int, **changes: Any) -> RoundLog:
-    """A pilot and `count` rounds of the plan's first group, each launch of one second."""
+    """Return a pilot and `count` rounds of the plan's first group, each launch of one second."""
     (group, *_) = planned.groups
     return RoundLog(
         planned,

@@ -20,7 +20,7 @@ from tests.cli.conftest import Harness
 
 @pytest.fixture
 def request_() -> dict[str, Any]:
-    """Launches as short as can be, in groups of two cells; no length is left to the pilot."""
+    """Return a plan of launches as short as can be, in groups of two cells; no length is left to the pilot."""
     short = {"backend": "local", "warmup": 0.0, "measure": 0.005, "seed": 1}
     return {"scenarios": ["ways"], "axes": {"way": ["fine"], "speed": ["fast", "slow"]}, "rounds": 2, **short}
 

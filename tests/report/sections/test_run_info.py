@@ -36,7 +36,7 @@ def made(asked, launches=()):
 
 
 def items(asked, launches=()):
-    """The list by what is bold in each item."""
+    """Return the list by what is bold in each item."""
     (block,) = [block for block in everything(made(asked, launches)) if isinstance(block, Items)]
     return {strong(item)[0]: text(item) for item in block.items}
 
@@ -263,7 +263,7 @@ def test_two_devices_are_both_named():
 
 
 def ended(*stops, **asked):
-    """A run whose groups ended so, one after the other."""
+    """Return a run whose groups ended so, one after the other."""
     members = cells(calls=["fit", "train_on_batch"][: len(stops)])
     named = {group.name: stop for group, stop in zip(groups(members), stops, strict=True)}
     return run(members, stops=named, folder="results/a run", asked=asked)

@@ -30,13 +30,13 @@ def results(times=BOTH, launches=None, *, compare=PICK, **changes):
 
 
 def only(*arguments, **changes):
-    """The one sentence of a run."""
+    """Return the one sentence of a run."""
     (sentence,) = summary.sentences(results(*arguments, **changes))
     return sentence
 
 
 def prints(launches, odd):
-    """The launches with fingerprints, another one where `odd` holds for the cell."""
+    """Return the launches with fingerprints, another one where `odd` holds for the cell."""
     return [replace(each, fingerprint={"parameters": 2 if odd(each.cell) else 1}) for each in launches]
 
 
@@ -51,7 +51,7 @@ def test_what_stands_in_for_what_is_said_before_anything_is_believed():
 
 
 def called(seconds):
-    """The sentence of a run with one row for each call, which takes so many times as long in tf2.0, eager."""
+    """Return the sentence of a run with one row for each call, which takes so many times as long in tf2.0, eager."""
     names = list(seconds)
     times = dict.fromkeys(cells(calls=names), 0.01)
     times |= {cell("tf2.0", call=call, mode="eager"): 0.01 * factor for call, factor in seconds.items()}
@@ -118,7 +118,7 @@ NAME = "train_on_batch: each release's default mode: tf2.0 vs tf1.14"
 
 
 def unsettled(seconds, spread):
-    """A run of two rows, of which one has a ratio that changes."""
+    """Return a run of two rows, of which one has a ratio that changes."""
     times = {**BOTH, cell("tf2.0", mode="eager"): seconds}
     launches = [replace(each, seconds=30.0) for each in rounds(times, spread=spread)]
     return Results(run(times, scenarios=[scenario(compare=PICK)]), launches)
@@ -318,7 +318,7 @@ def test_a_run_of_older_rules_says_so():
 
 
 def controlled(second, spread, **changes):
-    """What a run's control shows whose second launches take so many seconds, and its first 10 ms."""
+    """Return what a run's control shows whose second launches take so many seconds, and its first 10 ms."""
     times = dict(zip(cells(modes=["graph"]), [0.01, 0.02], strict=True))
     launches = rounds(times, spread=spread, controls={cell(): second}, **changes)
     return summary.control(Results(run(times, controlled=True), launches))
