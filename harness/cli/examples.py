@@ -49,7 +49,7 @@ harness merge one/RUN two/RUN --results merged
     "bundle": """
 harness bundle results/RUN
 harness bundle results/RUN --for keras
-harness bundle results/RUN -e tf2.0 -a mode=eager -a call=train_on_batch -a api=tf.keras
+harness bundle results/RUN -e tf2.0 -a mode=eager -a api=keras
 """,
     "doctor": """
 harness doctor --seconds 5s             # what makes noise on this machine

@@ -201,7 +201,7 @@ def alarm(
         bool, typer.Option("--json", help="Print what to do as JSON, for .github/nightly/issues.")
     ] = False,
 ) -> None:
-    """Print the GitHub issue of each confirmed slowdown, and what to do about it.
+    """Print one GitHub issue per confirmed slowdown, and what to do.
 
     The command opens no issue: the nightly workflow does, with gh.
     """
