@@ -44,7 +44,7 @@ _PHASES = ("container start", "interpreter start", "device", "first fill", "warm
 #: The keys of claimed ranges, with the limit of each range and an example.
 _RANGES = {"ratio": (1, "ratio = [2, 5]"), "seconds": (0, "seconds = [5, 20]"), "bytes": (0, "bytes = [1000, 20000]")}
 
-Model = TypeVar("Model", bound="ScenarioHeader")
+Model = TypeVar("Model", bound="TomlTable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def validate(model: type[Model], values: Any, findings: Findings, key: Key = (),
         return None
 
 
-def _add(error: ErrorDetails, model: type["ScenarioHeader"], findings: Findings, key: Key) -> None:
+def _add(error: ErrorDetails, model: type["TomlTable"], findings: Findings, key: Key) -> None:
     """Add an error of a model to `findings`, as a sentence with the line of its key or value."""
     # parts in brackets are pydantic's: the key of a dictionary, the case of a union
     place = tuple(part for part in error["loc"] if not str(part).startswith("["))
@@ -97,7 +97,7 @@ def _add(error: ErrorDetails, model: type["ScenarioHeader"], findings: Findings,
     findings.add(key, text, advice, value=context.get("value", str(value)))
 
 
-def _find(model: type["ScenarioHeader"], names: Sequence[str]) -> tuple[type["ScenarioHeader"], FieldInfo | None]:
+def _find(model: type["TomlTable"], names: Sequence[str]) -> tuple[type["TomlTable"], FieldInfo | None]:
     """Return the table that has the last of the keys, and the field of this key, or of the dictionary that has it."""
     field = None
     for name in names[:-1]:
@@ -107,9 +107,9 @@ def _find(model: type["ScenarioHeader"], names: Sequence[str]) -> tuple[type["Sc
     return model, model.model_fields.get(names[-1], outer) if names else None
 
 
-def _tables(annotation: Any) -> Iterator[type["ScenarioHeader"]]:
+def _tables(annotation: Any) -> Iterator[type["TomlTable"]]:
     """Return the models in a type."""
-    if isinstance(annotation, type) and issubclass(annotation, ScenarioHeader):
+    if isinstance(annotation, type) and issubclass(annotation, TomlTable):
         yield annotation
     for each in get_args(annotation):
         yield from _tables(each)
@@ -217,13 +217,13 @@ Patterns = Annotated[list[Pattern], Field(min_length=1)]
 Positive = Annotated[int, _that(lambda number: number > 0, "expected a number above 0")]
 
 
-class ScenarioHeader(BaseModel):
+class TomlTable(BaseModel):
     """A table of TOML. Unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
 
-class SweepTable(ScenarioHeader):
+class SweepTable(TomlTable):
     """A numeric axis."""
 
     sweep: Annotated[list[FiniteFloat], Field(min_length=2), AfterValidator(_increasing)] = Field(
@@ -239,7 +239,7 @@ Axis = Annotated[
 _AXES: Any = Field({}, examples=['NAME = ["one", "other"]', "NAME = { sweep = [1, 32] }"])
 
 
-class AxesTable(ScenarioHeader, extra="allow"):
+class AxesTable(TomlTable, extra="allow"):
     """A table of axes with their values, and other keys."""
 
     @model_validator(mode="after")
@@ -254,7 +254,7 @@ class AxesTable(ScenarioHeader, extra="allow"):
         return self.__pydantic_extra__ or {}
 
 
-class NeedTable(ScenarioHeader):
+class NeedTable(TomlTable):
     """`[[tool.harness.needs]]`."""
 
     requires: Requirements = []
@@ -277,7 +277,7 @@ class PickTable(AxesTable):
         return self
 
 
-class ComparisonTable(ScenarioHeader):
+class ComparisonTable(TomlTable):
     """`[[tool.harness.compare]]`."""
 
     name: str = ""
@@ -310,7 +310,7 @@ class ComparisonTable(ScenarioHeader):
         return self
 
 
-class ExpectationTable(ScenarioHeader):
+class ExpectationTable(TomlTable):
     """`[[tool.harness.expect]]`."""
 
     observation: str = Field(min_length=1, examples=['NAME = "traces", the name in bench.observe()'])
@@ -327,7 +327,7 @@ class SideTable(AxesTable):
     environment: Environment = Field(examples=['NAME = "tf2.2"', 'NAME = "tensorflow==2.2.0"'])
 
 
-class ClaimTable(ScenarioHeader):
+class ClaimTable(TomlTable):
     """`[[tool.harness.claim]]`."""
 
     issue: IssueName = Field(examples=['NAME = "T#33487"'])
@@ -364,13 +364,13 @@ class ClaimTable(ScenarioHeader):
         return self
 
 
-class ProfileTable(ScenarioHeader):
+class ProfileTable(TomlTable):
     """`[tool.harness.profile]`."""
 
     data: list[str] = []
 
 
-class HeaderTable(ScenarioHeader):
+class HeaderTable(TomlTable):
     """`[tool.harness]`."""
 
     title: str = ""
@@ -440,13 +440,13 @@ def _side_errors(
             yield _error((*place, name), {}, "this is a combination of values that the header excludes", "Name others.")
 
 
-class ToolTable(ScenarioHeader, extra="ignore"):
+class ToolTable(TomlTable, extra="ignore"):
     """`[tool]`."""
 
     harness: HeaderTable
 
 
-class ScriptTable(ScenarioHeader, extra="ignore"):
+class ScriptTable(TomlTable, extra="ignore"):
     """The header of a script (PEP 723)."""
 
     requires_python: Versions = Field("", alias="requires-python")
@@ -454,14 +454,14 @@ class ScriptTable(ScenarioHeader, extra="ignore"):
     tool: ToolTable
 
 
-class PartTable(ScenarioHeader, extra="allow"):
+class PartTable(TomlTable, extra="allow"):
     """`[[NAME.select]]` of a suite: a scenario, and chosen values of its axes."""
 
     __pydantic_extra__: dict[str, Patterns]
     scenario: str = Field(examples=['NAME = "keras_step"'])
 
 
-class SuiteTable(ScenarioHeader):
+class SuiteTable(TomlTable):
     """`[NAME]` of suites.toml."""
 
     title: str = ""
