@@ -1,1 +1,1 @@
-"""What runs said of the same cells, night after night: an index of stored runs, and what is asked of it."""
+"""The history: an index of stored runs with the results of the same cells over time, and queries on it."""

@@ -35,13 +35,13 @@ REOPENED = "Confirmed again: see the text above, which is edited."
 #: GitHub takes bodies of 65,536 characters, and titles of 256.
 BODY_CHARACTERS, TITLE_CHARACTERS = 60_000, 240
 
-#: More issues than this are not opened in one night: what breaks everything is one thing to look at.
+#: The largest number of issues that one nightly run opens: many regressions at once need one investigation.
 MOST_NEW = 5
 
-#: The next night may place the beginning of one and the same change some runs later, or earlier.
+#: The next nightly run may place the same change some runs later, or earlier.
 NEAR = timedelta(days=7)
 
-#: What a reader of an issue has to know of it.
+#: Facts that the reader of an issue needs.
 _RULES = (
     "<sub>This text is edited in place, night by night. Closed as completed, the issue is opened again only where the "
     "change is confirmed again later; closed as not planned, it stays closed.</sub>"
@@ -52,10 +52,10 @@ _MARK = re.compile(r"<!-- harness-alarm (\{.*?\}) -->")
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A root cause as an issue tells it.
+    """A regression alert: one root cause as the content of an issue.
 
-    `cause` is its key, `series` are short hashes of the series that it is seen in, `since` is when the first run after
-    the change began, and `confirmed` when it was last confirmed; both ISO 8601. `title` and `body` are Markdown.
+    `cause` is its key, `series` are short hashes of the affected time series, `since` is the start of the first run
+    after the change, and `confirmed` the time of its last confirmation; both ISO 8601. `title` and `body` are Markdown.
     """
 
     cause: str
@@ -102,7 +102,7 @@ class TrackedIssue:
 def alarms(
     history: Iterable[Series], decisions: Sequence[Decision], searched: ChangeCache | None = None
 ) -> list[Alarm]:
-    """What a history gives alarm for: changes that were confirmed and after which something takes longer, by cause."""
+    """Return the alerts of a history by cause: confirmed changes after which something takes longer."""
     known = {each.key: each for each in history}
     causes: dict[str, list[SeriesFinding]] = {}
     for each in findings(known.values(), decisions, known=searched):
@@ -204,11 +204,11 @@ class IssueStep:
 
 
 def steps(alarms: Iterable[Alarm], issues: Iterable[TrackedIssue]) -> list[IssueStep]:
-    """What is to be done, in the order of the alarms; two of one issue are told in it together.
+    """Return what to do, in the order of the alerts; two alerts of one issue are reported in it together.
 
-    A cause without an issue gets one, at most MOST_NEW in all. An open one's text is changed where it differs. One that
-    was closed as completed is opened again only where the cause was confirmed again since then: what was measured
-    before is no news. One that was closed as not planned, or as a duplicate, stays closed.
+    A cause without an issue gets one, at most MOST_NEW in all. The text of an open issue is changed if it differs. An
+    issue that was closed as completed is reopened only if the cause was confirmed again since then. An issue that was
+    closed as not planned, or as a duplicate, stays closed.
     """
     found = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
     made: list[IssueStep] = []
@@ -255,7 +255,7 @@ def _together(first: Alarm, second: Alarm) -> Alarm:
 
 
 def _moment(text: str) -> float:
-    """Seconds since 1970 of an ISO 8601 instant; 0 of what is none."""
+    """Return seconds since 1970 of an ISO 8601 time; 0 if it isn't valid."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
@@ -267,7 +267,7 @@ def _short(text: str) -> str:
 
 
 def _bounded(text: str, most: int) -> str:
-    """The text in so many characters, cut between two lines."""
+    """Return the text with at most the given number of characters, cut between two lines."""
     if len(text) <= most:
         return text
     told = "\n\n… The rest has no room here: `harness history report` has it."

@@ -1,7 +1,7 @@
-"""What was found in series before: a series whose numbers are the same is not searched again.
+"""A cache of change points: a time series with the same numbers isn't searched again.
 
-Kept by a hash of the numbers, of what a change has to be, and of the search itself, so that a point more, another
-option and another version find nothing here. Decisions are no part of it: they are applied to what is found.
+The key is a hash of the numbers, of the options, and of the search itself, so that a new point, another option or
+another version has no entry. Decisions aren't part of it: they are applied to the result.
 """
 
 import hashlib
@@ -19,16 +19,16 @@ from harness.files import cache_dir, parse_json, read, write_atomically
 from harness.history import detection
 from harness.history.detection import FEWEST, LEAST, ChangePoint, P, holding, segmented
 
-#: What two nights in a row have to show to be watched.
+#: The condition for two successive nightly runs to be tentative.
 WATCHED_P, WATCHED_FEWEST = 1e-3, 2
 
-#: So many series are remembered, those that were asked for last.
+#: The number of series in the cache: the most recently used ones.
 MOST = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a change has to be: see `change_points`."""
+    """The conditions for a change: see `change_points`."""
 
     fewest: int = FEWEST
     p: float = P
@@ -37,7 +37,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class CachedChanges:
-    """The changes in some nights: those that are `sure`, and what might become one (see `WATCHED_P`)."""
+    """The changes in a time series: those that are `sure`, and tentative ones (see `WATCHED_P`)."""
 
     sure: Sequence[ChangePoint]
     maybe: Sequence[ChangePoint]
@@ -46,7 +46,7 @@ class CachedChanges:
 def search(values: Sequence[float], errors: Sequence[float], options: Options) -> CachedChanges:
     """Return the changes in log ratios with these standard errors; raises ValueError as `change_points` does.
 
-    What might become a change is tested as if nights were independent: a correlation costs it no night.
+    Tentative changes are tested as if nightly runs were independent, so that correlation doesn't delay them.
     """
     loose = segmented(values, errors, fewest=min(WATCHED_FEWEST, options.fewest), least=options.least)
     # levels that are long enough are the best of those that have to be
@@ -58,7 +58,7 @@ def search(values: Sequence[float], errors: Sequence[float], options: Options) -
 
 
 class ChangeCache:
-    """What was found before, in this process and, where a file is named, in others."""
+    """Earlier results, of this process and, if a file is given, of others."""
 
     def __init__(self, path: Path | None = None) -> None:
         """A file that is not there, or that is damaged, knows nothing."""
@@ -77,7 +77,7 @@ class ChangeCache:
         return cls(cache_dir() / "history" / "changes.json")
 
     def found(self, values: Sequence[float], errors: Sequence[float], options: Options) -> CachedChanges:
-        """What `search` finds, which it is asked only for what is new."""
+        """Return the result of `search`, which runs only for new series."""
         numbers = np.array([values, errors], np.float64).tobytes()
         name = hashlib.sha256(_searched() + repr(astuple(options)).encode() + numbers).hexdigest()[:32]
         found = self._asked.get(name) or self._found.get(name)
@@ -88,9 +88,9 @@ class ChangeCache:
         return found
 
     def save(self) -> None:
-        """Keep what is new. What cannot be kept is searched again."""
+        """Save new results. Results that can't be saved are searched again."""
         if self._path and self._new:
-            # those that were asked for last are the last in it
+            # the most recently used ones are last in it
             older = {name: each for name, each in self._found.items() if name not in self._asked}
             last = list({**older, **self._asked}.items())[-MOST:]
             kept = {name: [[*map(astuple, each.sure)], [*map(astuple, each.maybe)]] for name, each in last}

@@ -1,4 +1,4 @@
-"""What changed in a history since an earlier run, as Markdown: for a comment, a job's summary, or a mail."""
+"""The changes of a history since an earlier run, as Markdown: for a comment, a job's summary, or a mail."""
 
 import re
 from collections import Counter
@@ -16,13 +16,13 @@ from harness.report import format, markdown
 from harness.report.blocks import Block, Bold, Column, Items, Section, Text, tabulate
 from harness.report.phrases import listed
 
-#: So many breaks are listed, those of most series first; the others are counted.
+#: The largest number of boundaries in the list, those of most series first; others are counted.
 BREAKS = 20
 
-#: What the last line of the Markdown says, so that the next report knows since when it is to tell.
+#: The last line of the Markdown, which tells the next report where to start.
 _MARK = re.compile(r"<!-- harness history: up to ([\w.:+-]+) -->\s*\Z")
 
-#: A comment on GitHub has room for 65,536 characters.
+#: GitHub's limit for comments is 65,536 characters.
 LIMIT = 60_000
 
 
@@ -36,21 +36,21 @@ def until(series: Sequence[Series], last: HistoryEntry) -> list[Series]:
 
 
 def decided(decisions: Sequence[Decision], last: HistoryEntry) -> list[Decision]:
-    """What confirmations had said when the run `last` began."""
+    """Return the results of confirmations at the start of the run `last`."""
     return [each for each in decisions if told.moment(each.when) <= told.moment(last.started)]
 
 
 def reported(text: str) -> str:
-    """The run up to which a report in Markdown told; empty of any other text."""
+    """Return the run that a Markdown report covers last; empty for any other text."""
     found = _MARK.search(text)
     return found[1] if found else ""
 
 
 def since(entries: Sequence[HistoryEntry], asked: str = "", earlier: str = "") -> HistoryEntry | None:
-    """The run since which a report tells: the last of that id, or before that date; None where everything is new.
+    """Return the run after which a report starts: that of the id, or before the date; None if everything is new.
 
-    Where nothing is `asked` it is the last one that the `earlier` report told of, else the last but one. Raises
-    UsageError for what is neither a run nor a date.
+    By default it is the last run of the `earlier` report, otherwise the second last run. Raises UsageError for a text
+    that is neither a run nor a date.
     """
     known = {entry.run: entry for entry in entries}
     if not asked:
@@ -73,10 +73,10 @@ def render(
     entries: Sequence[HistoryEntry],
     notes: Sequence[Note],
 ) -> str:
-    """What changed since the run `since`: Markdown of at most 65,536 characters, as GitHub takes.
+    """Return the changes since the run `since` as Markdown, of at most 65,536 characters, GitHub's limit.
 
     `before` are the series as they were after that run (none without it), `after` as they are now, and `entries` the
-    history's runs. The last line says up to which run it tells.
+    history's runs. The last line names the last run.
     """
     text = markdown.full(sections(before, after, since, entries, notes))
     if len(text) > LIMIT:
@@ -94,7 +94,7 @@ def sections(
     entries: Sequence[HistoryEntry],
     notes: Sequence[Note],
 ) -> list[Section]:
-    """The sections of it: what is new or otherwise, what stands, and what was changed or noted meanwhile."""
+    """Return its sections: new and updated findings, current ones, and edits and notes since then."""
     names = told.names([each.series.key for each in [*after, *before]], entries)
     was = {(each.key, each.since): each for of in before for each in of.findings}
     found = [finding for of in told.causes(after) for finding in of]
@@ -180,7 +180,7 @@ def _newest(of: JudgedSeries) -> str:
 
 
 def _breaks(after: Sequence[JudgedSeries], later: Sequence[HistoryEntry], notes: Sequence[Note]) -> Iterator[Block]:
-    """What was changed before one of the runs since, and what was noted in their time."""
+    """Return the segment boundaries before the runs since then, and the notes of that time."""
     runs = {entry.run: entry for entry in later}
     found = Counter(
         (run, each.is_cut, each.words)

@@ -1,8 +1,8 @@
-"""Confirms a change: both sides of it are measured again, side by side, in one run on this machine.
+"""Confirms a change: measures both sides again, interleaved in one run on this machine.
 
-Where the packages changed, the cell runs in the environment with the packages of before and in that of after; where the
-scenario's file changed, both files run in the cell's environment and in the reference's, for what is suspected is a
-change of their ratio. Where both did, the old file with the old packages is set against the new with the new.
+If packages changed, the cell runs in the environment with the old packages and in that with the new ones. If the
+scenario's file changed, both files run in the cell's environment and in the baseline's, because the suspected change is
+in their ratio. If both changed, the old file with the old packages is compared with the new file and packages.
 """
 
 import math
@@ -48,11 +48,12 @@ class ConfirmationRun:
 
 
 def verdict(log: float, low: float, high: float, ratio: float, margin: float) -> bool | None:
-    """Whether the change of a finding is there: True, False, or None where that is not known well enough.
+    """Return whether the change of a finding exists: True, False, or None if that is unclear.
 
-    `log` is the log of time(after) / time(before) side by side, `low` to `high` its 95 % interval; `ratio` is the
-    finding's, and says which way it went; `margin` is a share. It is refuted where the whole interval is below the
-    margin that way, and confirmed where the whole interval goes that way and its middle by half the margin at least.
+    `log` is the log of time(after) / time(before) in one run, `low` to `high` its 95 % interval; `ratio` is the
+    finding's, and gives the direction; `margin` is a share. The change is refuted if the whole interval is below the
+    margin in that direction, and confirmed if the whole interval is in that direction and its middle is at least half
+    the margin away.
     """
     if ratio < 1.0:
         log, low, high = -log, -high, -low
@@ -63,7 +64,7 @@ def verdict(log: float, low: float, high: float, ratio: float, margin: float) ->
 
 
 def together(found: Sequence[SeriesFinding]) -> list[list[SeriesFinding]]:
-    """The findings that one run can decide on: those of one cause, one scenario and one reference."""
+    """Return the findings that one run can decide: those of one cause, one scenario and one baseline."""
     made: dict[tuple[str, ...], list[SeriesFinding]] = {}
     for each in found:
         key = each.key
@@ -121,7 +122,7 @@ def question(
 
 
 def _way(key: Key) -> dict[str, Any]:
-    """How the nights were measured, as a request has it (`summary.summarise` has put it in words)."""
+    """Return how the nightly runs were measured, as a request (`summary.summarise` stored it as text)."""
     cpus = re.match(r"(\d+|all) CPUs?", key.way)
     return {
         "cpus": cpus[1] if cpus else "",
@@ -147,7 +148,7 @@ def _alike(finding: SeriesFinding, one: SeriesSoftware, other: SeriesSoftware) -
 
 
 def decisions(of: ConfirmationRun, results: Results, margin: float) -> list[tuple[SeriesFinding, Decision | None]]:
-    """What a run decides on each finding; None where it has too few rounds of it, or they do not settle it."""
+    """Return the run's decision on each finding; None if it has too few rounds, or they don't settle it."""
     made = []
     for finding in of.findings:
         logs = _changes(of, finding, results)
@@ -164,7 +165,7 @@ def decisions(of: ConfirmationRun, results: Results, margin: float) -> list[tupl
 
 
 def _changes(of: ConfirmationRun, finding: SeriesFinding, results: Results) -> list[float]:
-    """The log of time(after) / time(before) of each round; where the file changed, against the reference's."""
+    """Return the log of time(after) / time(before) of each round; relative to the baseline if the file changed."""
     found, key = results.found, finding.key
 
     def seconds(environment: str, axes: Mapping[str, str]) -> Mapping[int, float]:
@@ -189,7 +190,7 @@ def _changes(of: ConfirmationRun, finding: SeriesFinding, results: Results) -> l
 def _environment(name: str, device: str, wanted: Mapping[str, str]) -> str:
     """What -e takes for the environment with these packages: its name, and the packages that are others today."""
     project = Project.find()
-    # an environment that was typed is no part of the catalogue
+    # an environment from requirements isn't part of the catalog
     environment = load_environments(project).get(name) or adhoc.kept(name)
     if environment is None:
         raise UsageError(

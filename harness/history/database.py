@@ -1,4 +1,4 @@
-"""Where an index is kept: a DuckDB file or a PostgreSQL database. One schema and the same statements for both."""
+"""The storage of an index: a DuckDB file or a PostgreSQL database, with one schema and the same statements."""
 
 import atexit
 import errno
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from harness.files import append, creating, data_dir, make_folder, parse_json, read_text, remedy
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 
-#: For so many seconds another writer is waited for.
+#: The number of seconds to wait for another writer.
 PATIENCE = 60.0
 
 _POLL = 0.2
@@ -52,7 +52,7 @@ class Database(Protocol):
         ...
 
     def append(self, kind: str, document: object) -> None:
-        """Keep a JSON value for good, among those of a kind, unless the same is there."""
+        """Store a JSON value of a kind permanently, unless the same value exists."""
         ...
 
     def kept(self, kind: str) -> list[Any]:
@@ -69,16 +69,16 @@ class Database(Protocol):
 
 
 def where(named: str | None = None) -> str:
-    """Where the history is: `named`, else `HARNESS_HISTORY`, else history.duckdb in the user's data folder."""
+    """Return the location of the history: `named`, HARNESS_HISTORY, or history.duckdb in the user's data folder."""
     return named or os.environ.get("HARNESS_HISTORY") or str(data_dir() / "history.duckdb")
 
 
 def connect(place: str, *, writing: bool, fresh: bool, told: Callable[[str], object]) -> Database:
     """Open the database at a path or a DSN.
 
-    A file that another process has open for writing is waited for, which `told` hears, for PATIENCE seconds. Raises
-    CannotRunHereError where it is not let go, and where the database cannot be reached; DamagedError for a file that is
-    no database, which is moved aside where all is to be made `fresh`.
+    If another process has the file open for writing, this waits up to PATIENCE seconds and notifies `told`. Raises
+    CannotRunHereError if the file stays locked, or if the database can't be reached; DamagedError for a file that isn't
+    a database, which is moved aside if everything is rebuilt (`fresh`).
     """
     return (
         _Postgres(place, told, writing=writing or fresh)
@@ -93,7 +93,7 @@ class _DuckDB:
     def __init__(self, path: Path, told: Callable[[str], object], *, writing: bool, fresh: bool) -> None:
         import duckdb
 
-        # DuckDB tells the user of all its objects that Python still has at its end: those that `store.folder` froze too
+        # at its end, DuckDB reports all of its objects that Python still has, including those that `store.folder` froze
         atexit.register(gc.unfreeze)
         self.name = str(path)
         self._path = path
@@ -127,7 +127,7 @@ class _DuckDB:
         found: list[Any] = []
 
         def holder() -> str:
-            """Open the file; empty if that went well, else by whom it is held."""
+            """Open the file; return empty text on success, otherwise the process that has it open."""
             try:
                 make_folder(self._path.parent)
                 if self.may_create and not self._path.exists():
@@ -250,7 +250,7 @@ class _Postgres:
                 "Start the server, or name another history with HARNESS_HISTORY.",
             ) from None
         if not writing:
-            # what one question asks of several tables is all of one moment
+            # queries of several tables see one snapshot
             self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         try:
             tables = self.rows("SELECT to_regclass('version'), to_regclass('kept')")
@@ -272,7 +272,7 @@ class _Postgres:
         return said
 
     def _holder(self) -> str:
-        """Become the one writer; empty if that went well, else who is it."""
+        """Become the only writer; return empty text on success, otherwise the current writer."""
         if self.rows("SELECT pg_try_advisory_lock(%s)", (_LOCK,)) == [(True,)]:
             return ""
         found = self.rows(

@@ -27,13 +27,13 @@ import numpy as np
 from harness.analysis.statistics import Floats, exp, student
 from harness.model.defaults import MARGIN
 
-#: A night counts for at most so many standard deviations.
+#: A point counts for at most this many standard deviations.
 CAP = 3.5
 
-#: A change has this many nights on either side at least.
+#: A change has at least this many points on either side.
 FEWEST = 3
 
-#: The chance that noise alone shows a change in a series, above which none is told.
+#: A change is reported if noise alone shows one in a series with at most this probability.
 P = 1e-5
 
 #: A change is larger than this, on the log scale: the margin below which two cells count as the same.
@@ -43,16 +43,16 @@ LEAST = math.log1p(MARGIN)
 #: after.
 _PENALTY = 20.0
 
-#: Levels lie on a grid of this many points a standard deviation, at most so many in all.
+#: The number of points per standard deviation in the grid of levels, and the largest number in all.
 _FINE, _MOST = 4.0, 1500
 
-#: A level is looked for from so many nights on, at most.
+#: The largest number of starting points for a level.
 _STARTS = 200
 
-#: The standard deviation of normal values is so many times the median of their distances from the middle.
+#: The standard deviation of normal values as a multiple of their median distance from the middle.
 _MAD = 1.4826
 
-#: Errors below it are taken for it: clocks tell no less.
+#: The smallest error: clocks show no less.
 _RESOLUTION = 1e-6
 
 #: The largest lag-1 correlation that errors are inflated for: by a factor of 4.4. The factor has no bound at 1.
@@ -61,12 +61,12 @@ _LIMIT = 0.9
 
 @dataclass(frozen=True, slots=True)
 class ChangePoint:
-    """A change of level between the nights `index - 1` and `index`.
+    """A change of level between the points `index - 1` and `index`.
 
-    `before` and `after` are the levels (log ratios) of the nights on either side, up to the next changes; `ratio` is
-    exp(after - before), with its 95 % interval from `low` to `high`; `p` is the chance that noise alone shows as much
-    anywhere in these nights. Both allow for the correlation of neighboring nights, unless `holding` was told that the
-    nights are independent.
+    `before` and `after` are the levels (log ratios) of the points on either side, up to the next changes; `ratio` is
+    exp(after - before), with its 95 % interval from `low` to `high`; `p` is the probability that noise alone shows as
+    much anywhere in the series. Both allow for the correlation of neighbouring points, unless `holding` treats them as
+    independent.
     """
 
     index: int
@@ -86,21 +86,21 @@ def change_points(
     p: float = P,
     least: float = LEAST,
 ) -> list[ChangePoint]:
-    """The changes of level in a series, in order.
+    """Return the changes of level in a time series, in order.
 
-    `values` are log ratios, `errors` their standard errors (0 where that is not known), both of shape (nights,) and
-    finite. A change has `fewest` nights on either side, is by chance with a probability below `p`, and is larger than
-    `least` (log scale). Raises ValueError for lists that differ in length, and for a value that is not finite.
+    `values` are log ratios, `errors` their standard errors (0 if unknown), both of shape (points,) and finite. A change
+    has `fewest` points on either side, occurs by chance with a probability below `p`, and is larger than `least` (log
+    scale). Raises ValueError for lists of different lengths, and for a value that isn't finite.
     """
     return holding(segmented(values, errors, fewest=fewest, least=least), p=p, least=least)
 
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """A series' best levels, before any test: its values and standard deviations, and the first night of each but one.
+    """A series' best levels, before any test: its values and standard deviations, and the first point of each level.
 
-    `shortest` is the length of the shortest level that was the best in any step to them: the levels are the best ones
-    too where each has to have so many nights.
+    The first level has no entry. `shortest` is the length of the shortest level that was the best in any step: the
+    levels are also the best ones if each must have that many points.
     """
 
     y: Floats
@@ -110,12 +110,12 @@ class Segments:
 
 
 def segmented(values: Sequence[float], errors: Sequence[float], *, fewest: int, least: float) -> Segments:
-    """The best levels of a series; what it takes and raises is as in `change_points`."""
+    """Return the best levels of a series. Arguments and errors are those of `change_points`."""
     y, given = np.asarray(values, np.float64), np.asarray(errors, np.float64)
     if y.shape != given.shape or not (np.isfinite(y).all() and np.isfinite(given).all() and (given >= 0.0).all()):
         raise ValueError("change_points takes as many standard errors (0 or more) as values, all of them finite.")
     fewest = max(2, fewest)
-    # levels are means of values: where these are as close as that, no two levels are farther apart
+    # levels are means of values: if values are this close, so are levels
     if y.size < 2 * fewest or float(np.ptp(y)) <= least:
         return Segments(y, given, (), y.size)
     # a change or a spike moves one difference or two: their median does not mind
@@ -135,10 +135,10 @@ def _median(values: Floats) -> float:
 
 
 def _spreads(errors: Floats, variance: float) -> Floats:
-    """Each night's standard deviation: of its own error, and of what moves whole nights; shape (nights,).
+    """Return each point's standard deviation: its own error, and variation between runs; shape (points,).
 
-    An error is of few rounds: half of its square is the series' median one. What `variance`, which is all of a night's,
-    has beyond that is between nights.
+    An error comes from few rounds: half of its square is the series' median one. The remainder of `variance`, the total
+    variance of a point, is variation between runs.
     """
     within = (errors**2 + _median(errors) ** 2) / 2.0
     between = max(0.0, variance - _median(within))
@@ -146,7 +146,7 @@ def _spreads(errors: Floats, variance: float) -> Floats:
 
 
 def _residual(y: Floats, spread: Floats, places: Sequence[int]) -> float:
-    """The variance of nights around their levels, spikes left out."""
+    """Return the variance of points around their levels, without spikes."""
     parts = _between(places, y.size)
     residuals = np.concatenate([y[a:b] - _level(y[a:b], spread[a:b]) for a, b in parts])
     near: Floats = residuals[np.abs(residuals) < CAP * spread]
@@ -154,14 +154,14 @@ def _residual(y: Floats, spread: Floats, places: Sequence[int]) -> float:
 
 
 def _places(y: Floats, spread: Floats, fewest: int) -> list[int]:
-    """Where the best levels change: indices of the first nights of each level but the first."""
+    """Return where the best levels change: indexes of the first points of each level but the first."""
     levels = _levels(y, spread)
     sums = np.zeros((y.size + 1, levels.size))  # what the first nights lose to each level
     np.cumsum(np.minimum(((y[:, None] - levels) / spread[:, None]) ** 2, CAP**2), axis=0, out=sums[1:])
-    # the least loss of the first t nights, what it is where a level begins then, and the level that they end in
+    # the least loss of the first t points, that of a level that starts there, and the level in which they end
     least, anew, ends = np.full(y.size + 1, np.inf), np.full(y.size + 1, np.inf), np.zeros(y.size + 1, np.intp)
     anew[0] = 0.0
-    # of each level, the least over all its beginnings: what was lost before, less what the nights until then lose to it
+    # for each level, the least loss over all starts: the loss before it, minus the level's loss up to there
     ahead, lost = np.zeros(levels.size), np.empty(levels.size)
     for t in range(fewest, y.size + 1):
         since = t - fewest
@@ -179,7 +179,7 @@ def _places(y: Floats, spread: Floats, fewest: int) -> list[int]:
 
 
 def _levels(y: Floats, spread: Floats) -> Floats:
-    """The grid: levels that three nights in a row could have."""
+    """Return the grid: possible levels of three successive points."""
     one, other, last = y[:-2], y[1:-1], y[2:]
     trios = np.maximum(np.minimum(one, other), np.minimum(np.maximum(one, other), last))  # their medians
     step = _median(spread)
@@ -192,7 +192,7 @@ def _between(places: Sequence[int], nights: int) -> list[tuple[int, int]]:
 
 
 def _level(y: Floats, spread: Floats) -> float:
-    """The level of some nights that has the least loss, from the best night (of some of very many) or the median on."""
+    """Return the level of some points with the least loss, from the best point or the median on."""
     weights = spread**-2.0
     ordered = np.sort(y)
     starts = ordered if y.size <= _STARTS else ordered[np.linspace(0, y.size - 1, _STARTS).astype(np.intp)]
@@ -211,15 +211,15 @@ def _level(y: Floats, spread: Floats) -> float:
 
 
 def _losses(y: Floats, spread: Floats, levels: Floats) -> Floats:
-    """What each level loses over some nights; shape (levels,)."""
+    """Return the loss of each level over some points; shape (levels,)."""
     lost: Floats = np.minimum(((y - levels[:, None]) / spread) ** 2, CAP**2).sum(axis=1)
     return lost
 
 
 def holding(of: Segments, *, p: float, least: float, is_independent: bool = False) -> list[ChangePoint]:
-    """Return the changes that hold, after the weakest that do not were taken away one by one.
+    """Return the changes that hold, after removing the weakest ones that don't, one by one.
 
-    The errors of levels are inflated for the correlation of neighboring nights, unless the nights are independent.
+    The errors of levels are inflated for the correlation of neighbouring points, unless these are independent.
     """
     places = list(of.places)
     known: dict[tuple[int, int, int], _Step] = {}  # taking one away moves its neighbours alone
@@ -244,15 +244,14 @@ def holding(of: Segments, *, p: float, least: float, is_independent: bool = Fals
 
 
 def _correlation(of: Segments, places: Sequence[int], steps: Sequence["_Step"]) -> float:
-    """Return the lag-1 correlation of the nights around their levels, from 0 to `_LIMIT`; spikes are left out.
+    """Return the lag-1 correlation of the points around their levels, from 0 to `_LIMIT`, without spikes.
 
     `steps` are the steps between these levels, one at each place.
 
-    Residuals around fitted levels correlate less than the nights do, by (1 + 3 phi)/n for each fitted mean; this is
+    Residuals around fitted levels correlate less than the points do, by (1 + 3 phi)/n for each fitted mean; this is
     added. Sources: M. G. Kendall, "Note on bias in the estimation of autocorrelation", and F. H. C. Marriott and J. A.
-    Pope, "Bias in the estimation of autocorrelations", both in Biometrika 41, 1954. The correction takes the estimate
-    itself for phi, so that it stays bounded if there are few nights. A negative correlation counts as 0: errors never
-    shrink.
+    Pope, "Bias in the estimation of autocorrelations", both in Biometrika 41, 1954. The correction uses the estimate
+    itself for phi, so that it stays bounded with few points. A negative correlation counts as 0: errors never shrink.
     """
     levels = [steps[0].before, *(each.after for each in steps)]
     residuals = (of.y - np.repeat(levels, np.diff([0, *places, of.y.size]))) / of.spread
@@ -269,12 +268,12 @@ def _correlation(of: Segments, places: Sequence[int], steps: Sequence["_Step"]) 
 
 
 def _inflation(correlation: float) -> float:
-    """Return the factor by which the error of a mean of independent nights is too small if the nights are correlated.
+    """Return the factor by which correlation increases the error of a mean of points.
 
-    n nights of a first-order autoregression say as much as n (1 - phi)/(1 + phi) independent ones. Source: G. V. Bayley
-    and J. M. Hammersley, "The 'effective' number of independent observations in an autocorrelated time series",
-    Supplement to the Journal of the Royal Statistical Society 8, 1946. This holds for many nights. For a level of few
-    nights the factor is too large, which costs some power and no false change.
+    n points of a first-order autoregression are worth n (1 - phi)/(1 + phi) independent ones. Source: G. V. Bayley and
+    J. M. Hammersley, "The 'effective' number of independent observations in an autocorrelated time series", Supplement
+    to the Journal of the Royal Statistical Society 8, 1946. This holds for many points. For a level of few points the
+    factor is too large, which costs some power and no false change.
     """
     return math.sqrt((1.0 + correlation) / (1.0 - correlation))
 
@@ -289,12 +288,12 @@ class _Step(NamedTuple):
 
 
 def _step(y: Floats, spread: Floats, cut: int) -> _Step:
-    """What the nights of two levels say of the change between them, before night `cut` of these."""
+    """Return the change that the points of two levels show between them, before point `cut` of these."""
     before, one = _fitted(y[:cut], spread[:cut])
     after, other = _fitted(y[cut:], spread[cut:])
     levels = np.where(np.arange(y.size) < cut, before, after)
     line = _line(y, spread)
-    # a line that takes the nights of one side for spikes does not explain the change
+    # a line that treats the points of one side as spikes doesn't explain the change
     near = np.abs(y - line) < CAP * spread
     is_near = min(near[:cut].mean(), near[cut:].mean()) >= 0.5
     is_slope = is_near and _lost(y, spread, levels) >= _lost(y, spread, line)
@@ -302,7 +301,7 @@ def _step(y: Floats, spread: Floats, cut: int) -> _Step:
 
 
 def _change(of: _Step, at: int, nights: int, freedom: int, inflation: float) -> ChangePoint:
-    """Return the change at night `at`, of so many nights before and after, its error inflated by a factor."""
+    """Return the change at point `at`, from the points before and after it, with its error inflated by a factor."""
     from scipy.special import stdtr
 
     step, error = of.after - of.before, of.error * inflation
@@ -315,7 +314,7 @@ def _change(of: _Step, at: int, nights: int, freedom: int, inflation: float) -> 
 
 
 def _fitted(y: Floats, spread: Floats) -> tuple[float, float]:
-    """The level of some nights, and its variance."""
+    """Return the level of some points, and its variance."""
     level = _level(y, spread)
     return level, 1.0 / float((spread[np.abs(y - level) < CAP * spread] ** -2.0).sum())
 
@@ -325,7 +324,7 @@ def _lost(y: Floats, spread: Floats, fitted: Floats) -> float:
 
 
 def _line(y: Floats, spread: Floats) -> Floats:
-    """The straight line through some nights, spikes left out."""
+    """Return the straight line through some points, without spikes."""
     nights = np.arange(y.size, dtype=np.float64)
     weights = spread**-2.0
     near, line = weights, y

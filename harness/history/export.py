@@ -78,9 +78,9 @@ def render(format: str, series: Sequence[Series]) -> str:
 
 
 def _otava(series: Sequence[Series]) -> str:
-    """A CSV with a row a run and a column a series, the ratio; of the runs that have all of them.
+    """Return a CSV with a row per run and a column per series, with ratios, for the runs that have all series.
 
-    otava takes no gaps: https://github.com/apache/otava/blob/master/docs/CSV.md
+    otava accepts no gaps: https://github.com/apache/otava/blob/master/docs/CSV.md
     """
     compared = [each for each in series if any(point.log_ratio is not None for point in each.points)]
     columns = [
@@ -173,7 +173,7 @@ def _labels(series: Series) -> str:
 
 
 def _newest(series: Sequence[Series]) -> list[tuple[Series, SeriesPoint]]:
-    """Of each machine's newest run, its points that have a ratio, with their series."""
+    """Return the points of each machine's newest run that have a ratio, with their series."""
     latest: dict[str, tuple[str, str]] = {}
     for each in series:
         last = each.points[-1]

@@ -1,6 +1,6 @@
-"""The index of a history: what is asked of many runs at once. It can be made again from their folders or summaries.
+"""The index of a history: queries over many runs. It can be rebuilt from run folders or summaries.
 
-Notes and decisions are what someone wrote or measured since: they are kept apart from the index, and outlive it.
+Notes and decisions are written or measured later: they are stored apart from the index, and survive it.
 """
 
 import hashlib
@@ -57,14 +57,14 @@ _TABLES = (
 _OWN = ("ratio", "low", "high", "rounds", "seconds", "seconds_low", "seconds_high")
 _SHARED = ("status", "machine", "driver", "scenario", "lock", "image", "reference_lock")
 
-#: What points have in common, each once, and the runs in the order in which they began; both by number.
+#: Attributes that points share, each stored once, and the runs in order of their start; both by number.
 _TEXTS = (
     f"SELECT row_number() OVER (ORDER BY {', '.join(_SHARED)}) AS number, {', '.join(_SHARED)} "
     f"FROM (SELECT DISTINCT {', '.join(_SHARED)} FROM points {{where}}) AS shared"
 )
 _RUNS = "SELECT row_number() OVER (ORDER BY started, run) AS number, run, started, kit, harness, commit_ FROM runs"
 
-#: Points, with those numbers in place of the texts, which would come with each of them.
+#: Points with these numbers instead of texts, which would be repeated in each point.
 _POINTS = (
     f"SELECT p.series, r.number, t.number, {', '.join(f'p.{name}' for name in _OWN)} "
     f"FROM (SELECT * FROM points {{where}}) p JOIN ({_RUNS}) r ON r.run = p.run "
@@ -81,7 +81,7 @@ _KINDS = (
 
 
 class History:
-    """Runs, and the series that they make. `open` gives one; notes and decisions are there in either mode."""
+    """Runs, and their time series. `open` returns one; notes and decisions are available in both modes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -96,12 +96,12 @@ class History:
         fresh: bool = False,
         told: Callable[[str], object] = lambda sentence: None,
     ) -> Iterator["History"]:
-        """The history at a path or DSN: `HARNESS_HISTORY`, or the user's own file, where none is given.
+        """Open the history at a path or DSN: HARNESS_HISTORY, or the user's own file, by default.
 
-        `writing`: runs are added; `fresh`: to an index that is made anew. What is written is kept when the block ends,
-        and none of it where it raises. `told` hears that another writer is waited for. Raises CannotRunHereError where
-        it does not end, and where the database cannot be reached; UsageError for an index that another version of the
-        harness made, or that is damaged.
+        `writing`: runs are added; `fresh`: the index is rebuilt. Changes are saved when the block ends, and dropped if
+        it raises. `told` is notified while another writer is waited for. Raises CannotRunHereError if that writer
+        doesn't end, and if the database can't be reached; UsageError for an index of another version of harness, or a
+        corrupt one.
         """
         database = connect(place(where), writing=writing, fresh=fresh, told=told)
         done = False
@@ -114,17 +114,17 @@ class History:
 
     @property
     def name(self) -> str:
-        """Where it is: a path, or the host, the port and the database of a DSN."""
+        """The location: a path, or the host, the port and the database of a DSN."""
         return self._database.name
 
     def add(self, summary: Summary) -> bool:
-        """Add a run; False where it is there already, and nothing is changed."""
+        """Add a run; return False if it exists, and change nothing."""
         return bool(self.add_all([summary]))
 
     def add_all(self, summaries: Iterable[Summary]) -> list[str]:
-        """Add runs; returns the ids of those that were not there.
+        """Add runs; return the ids of those that were new.
 
-        What a merged run was made of is there with it, and it is there where its parts are: nothing counts twice.
+        The parts of a merged run are added with it, and a merged run exists if its parts do: nothing counts twice.
         """
         found = self._database.rows("SELECT run, merged FROM runs")
         there = {run for run, _ in found}
@@ -260,11 +260,11 @@ class History:
         return sorted(kept, key=lambda note: note.when)
 
     def note(self, when: str, text: str) -> None:
-        """Put words to a moment, unless the same are there."""
+        """Add a note about a time, unless the same one exists."""
         self._database.append("notes", asdict(Note(when, text)))
 
     def decisions(self) -> list[Decision]:
-        """What confirmations said, in the order in which they were made."""
+        """Return the results of confirmations, in order."""
         return [decision_of(each, "A decision of the history") for each in self._database.kept("decisions")]
 
     def decide(self, decision: Decision) -> None:
@@ -273,7 +273,7 @@ class History:
 
 
 def _prepare(database: Database, *, fresh: bool) -> None:
-    """Make the tables where there are none, anew where that is asked; see that they are of this version."""
+    """Create missing tables, or all tables if requested; check that they have this version."""
     if fresh:
         for table in ("points", "series", "runs", "version"):
             database.do(f"DROP TABLE IF EXISTS {table}")

@@ -1,6 +1,6 @@
-"""The history as one page that needs nothing but itself: what was found, an index of all series, and each one's chart.
+"""The history as one self-contained page: findings, an index of all series, and a chart of each.
 
-The page's data are bounded: of very many points the newest of each series are in it, and what is left out is said.
+The page's data are limited: of very many points it has the newest ones of each series, and it says what is left out.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ LOG = 100_000
 #: Maximum number of series and of points in a page, and minimum number of points that each series keeps.
 SERIES, POINTS, FEWEST = 10_000, 300_000, 30
 
-#: So many causes are told, and so many series of one are named; the others are counted.
+#: The largest number of causes, and of series per cause, that are named; others are counted.
 CAUSES, NAMED = 20, 12
 
 #: The scripts and the styles, below templates/html.
@@ -43,7 +43,7 @@ SCRIPTS = (
 )
 STYLES = ("page.css", "controls.css", "tables.css", "charts.css", "history/history.css", "print.css")
 
-#: What is told of a run that is pointed at.
+#: The facts of a run that the pointer is on.
 WORDS = {
     "run": "run",
     "began": "began, UTC",
@@ -77,7 +77,7 @@ class SeriesData(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SeriesLink:
-    """A series that something is said of: its place in the page (empty: the page has no room for it), and what."""
+    """A series in a finding: its place in the page (empty if it is left out), and a description."""
 
     anchor: str
     name: str
@@ -86,7 +86,7 @@ class SeriesLink:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What was found, of one cause. `moved` is slower or faster; quiet is what nobody has to look at now."""
+    """The findings of one cause. `moved` is slower or faster; quiet is a finding that needs no attention."""
 
     title: str
     moved: str
@@ -152,7 +152,7 @@ def anchor(key: Key) -> str:
 
 
 def bounded(series: Sequence[JudgedSeries]) -> tuple[list[JudgedSeries], int]:
-    """The series that a page has room for, in order, and of how many points of each: the newest are in it."""
+    """Return the series that fit into a page, in order, and the number of points of each: the newest ones."""
     kept = sorted(series, key=told.rank)[:SERIES]
     lengths = sorted(len(each.series.points) for each in kept)
     room = POINTS
@@ -165,7 +165,7 @@ def bounded(series: Sequence[JudgedSeries]) -> tuple[list[JudgedSeries], int]:
 
 
 def _left_out(series: Sequence[JudgedSeries], kept: Sequence[JudgedSeries], length: int, causes: int) -> Iterator[str]:
-    """What the page has no room for."""
+    """Describe what is left out of the page."""
     if causes > CAUSES:
         yield f"Of {causes:,} causes, {CAUSES} are told here; the index has the series of all."
     if len(kept) < len(series):
@@ -179,7 +179,7 @@ def _left_out(series: Sequence[JudgedSeries], kept: Sequence[JudgedSeries], leng
 
 
 def _item(of: Sequence[SeriesFinding], names: Names, shown: set[Key]) -> Item:
-    """What is said of one cause."""
+    """Return the findings of one cause."""
     first = of[0]
 
     def link(finding: SeriesFinding) -> SeriesLink:
@@ -272,7 +272,7 @@ def _seconds(started: str) -> int:
 
 
 def _dumps(data: Mapping[str, Any]) -> str:
-    """The data as JSON that may stand in a script element: there is no `<` in it."""
+    """Return the data as JSON for a script element: it has no `<`."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 

@@ -1,4 +1,4 @@
-"""What series are called beside one another, and the sentences about what was found in them."""
+"""Names of series that distinguish them, and sentences about their findings."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,20 +12,20 @@ from harness.model.scenario import STEP
 from harness.model.texts import counted, joined
 from harness.report import format
 
-#: A change of so many times is told as a factor, a smaller one in percent.
+#: Changes from this factor on are written as a factor, smaller ones in percent.
 LARGE = 3.0
 
-#: States as they are listed: what somebody has to look at comes first.
+#: The order of states in a list: those that need attention first.
 ORDER = (State.CONFIRMED, State.SUSPECTED, State.WATCH, State.REFUTED)
 
 
 def newest(of: JudgedSeries) -> SeriesFinding | None:
-    """What a series stands at: what was found last."""
+    """Return the state of a series: its last finding."""
     return of.findings[-1] if of.findings else None
 
 
 def rank(of: JudgedSeries) -> tuple[int, float, Key]:
-    """Where a series stands in a list: by its state, then the largest change first, then by name."""
+    """Return the sort key of a series: state, then largest change first, then name."""
     found = newest(of)
     state = ORDER.index(found.state) if found else len(ORDER)
     return state, -abs(math.log(found.ratio)) if found else 0.0, of.series.key
@@ -33,7 +33,7 @@ def rank(of: JudgedSeries) -> tuple[int, float, Key]:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What some series are called; the `columns` in which they differ, and what each of them has there."""
+    """The names of some series; the `columns` in which they differ, and the values of each."""
 
     texts: Mapping[Key, str]
     columns: Sequence[str]
@@ -41,7 +41,7 @@ class Names:
 
 
 def names(keys: Iterable[Key], entries: Sequence[HistoryEntry]) -> Names:
-    """Names by which series are told apart: the machine and the way are in them where these differ."""
+    """Return names that distinguish series; they have the machine and the way of measuring if these differ."""
     known = {machine.id: machine.name or machine.id for entry in entries for machine in entry.machines}
     facts = {key: _facts(key, known) for key in keys}
     every = dict.fromkeys(name for fact in facts.values() for name in fact)
@@ -102,7 +102,7 @@ def size(change: SeriesFinding | ChangePoint | Decision) -> str:
 
 
 def causes(of: Iterable[JudgedSeries]) -> list[list[SeriesFinding]]:
-    """What was found, by cause: what somebody has to look at first, then the latest first."""
+    """Return findings by cause: those that need attention first, then the latest first."""
     found: dict[str, list[SeriesFinding]] = {}
     for each in sorted(of, key=rank):
         for finding in each.findings:
@@ -113,9 +113,9 @@ def causes(of: Iterable[JudgedSeries]) -> list[list[SeriesFinding]]:
 
 
 def title(of: Sequence[SeriesFinding]) -> str:
-    """What is said of one cause: `Confirmed: 2 series slower since the run of 18 Nov 2026`.
+    """Return the title of a cause: `Confirmed: 2 series slower since the run of 18 Nov 2026`.
 
-    It is of those in the state of the first; the others are named below it.
+    It covers the series in the state of the first one; the others are named below it.
     """
     first = of[0]
     alike = [each for each in of if each.state is first.state]
@@ -131,7 +131,7 @@ def title(of: Sequence[SeriesFinding]) -> str:
 
 
 def reasons(of: Sequence[SeriesFinding]) -> str:
-    """What changed when the series of a cause did."""
+    """Return the changes at the time when the series of a cause changed."""
     suspects = list(dict.fromkeys(each for finding in of for each in finding.suspects))
     if not suspects:
         return "Nothing of what is recorded changed before that run."
@@ -139,7 +139,7 @@ def reasons(of: Sequence[SeriesFinding]) -> str:
 
 
 def meaning(state: State, decision: Decision | None = None) -> str:
-    """What follows from a state, as a sentence; of one series with what its `decision` measured."""
+    """Explain a state in a sentence; for one series, with the result of its `decision`."""
     told = f": {size(decision)}" if decision else ""
     match state:
         case State.CONFIRMED:
@@ -152,7 +152,7 @@ def meaning(state: State, decision: Decision | None = None) -> str:
 
 
 def standing(of: JudgedSeries) -> str:
-    """What is said of one series, as sentences: each of its changes, the latest first."""
+    """Describe a series in sentences: each of its changes, the latest first."""
     runs = counted(sum(point.log_ratio is not None for point in of.series.points), "run")
     if not of.series.key.reference:
         return "Others are set against this cell: it has times, and no ratio."
@@ -180,7 +180,7 @@ def answer(of: Sequence[JudgedSeries]) -> str:
     return f"Of {_many(len(compared))}, {told}."
 
 
-#: What the series of each state are.
+#: Names of the series in each state.
 _TOLD = {
     State.CONFIRMED: "confirmed to have changed",
     State.SUSPECTED: "suspected to have changed",

@@ -1,4 +1,4 @@
-"""What the history is asked for: which series, and how to confirm what is suspected of them.
+"""Requests to the history: which series, and how to confirm suspected changes.
 
 Light to import, as `harness.session.request` is.
 """

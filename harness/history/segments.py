@@ -1,8 +1,8 @@
-"""What changed between two nights of a series: cuts, across which nothing is compared, and marks.
+"""Changes between two runs of a series: segment boundaries, across which nothing is compared, and annotations.
 
-Driver, kit and the reference's lock change what both sides of a ratio are measured with: there an epoch begins. What is
-measured itself may change any night: its lock, its image and the scenario's file are marks, and what a change of the
-numbers is put down to first.
+Driver, kit and the baseline's lock affect both sides of a ratio, so a change of them starts a new segment. The measured
+side may change at any time: changes of its lock, its image and the scenario's file are annotations, and the first
+suspects of a change in the numbers.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ def epochs(series: Series, found: Sequence[SegmentBoundary]) -> list[range]:
 
 
 def _between(one: Origin, other: Origin, name: str) -> str:
-    """What it was and what it is, as short as two can be told apart."""
+    """Return the old and the new value, as short as the difference allows."""
     old, new = (str(getattr(each, name)).removeprefix("sha256:") for each in (one, other))
     if name != "driver":
         old, new = old[:_SHOWN], new[:_SHOWN]

@@ -1,8 +1,8 @@
-"""What is to be said of the changes in a history: watched, suspected, confirmed or refuted.
+"""The states of changes in a history: tentative, suspected, confirmed or refuted.
 
-A change of the numbers is only suspected: nights are apart, and more than what is measured may have changed between
-them. It is confirmed when both sides were measured again side by side (`harness.history.confirm`), and what that
-refutes is not suspected again.
+A change in the numbers is only suspected, because runs are apart in time and other things may have changed. It is
+confirmed if both sides were measured again in one run (`harness.history.confirm`). A refuted change isn't suspected
+again.
 """
 
 import math
@@ -16,12 +16,13 @@ from harness.history.detection import ChangePoint
 from harness.history.segments import SegmentBoundary, breaks, epochs
 from harness.model.history import Decision, Key, Series, SeriesPoint
 
-#: A change is found so many nights from where it is, at most: marks there are its suspects, and a decision is of it.
+#: The largest distance in runs of a change from its true place: annotations within it are suspects, and decisions
+#: apply.
 NEAR = 2
 
 
 class State(StrEnum):
-    """What a change is known to be."""
+    """The state of a change."""
 
     CONFIRMED = "confirmed"
     SUSPECTED = "suspected"
@@ -31,11 +32,11 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SeriesFinding:
-    """A change of one series, from the run `since` on, which began at `started`.
+    """A change of one series, from the run `since` on, which started at `started`.
 
-    `ratio` is time(after) / time(before), both against the reference, with its 95 % interval from `low` to `high`.
-    `suspects` are the marks at that place, in words. Findings of one `cause` began together, on one machine and with
-    the same suspects. `decision` is what measuring both sides again said last of one that is confirmed or refuted.
+    `ratio` is time(after) / time(before), both relative to the baseline, with its 95 % interval from `low` to `high`.
+    `suspects` are the annotations at that place, as text. Findings of one `cause` started together, on one machine and
+    with the same suspects. `decision` is the last confirmation run's result, if it is confirmed or refuted.
     """
 
     key: Key
@@ -66,9 +67,9 @@ def judged(
     options: Options | None = None,
     known: ChangeCache | None = None,
 ) -> JudgedSeries:
-    """What is found in one series; where it was found before, `known` has it.
+    """Return the findings in one series; `known` has earlier results.
 
-    A change that a later one of its epoch took back is left out, and that one too, unless it was confirmed.
+    A change that a later one of its segment reversed is left out, and so is the later one, unless it was confirmed.
     """
     asked, searched, found = options or Options(), known or ChangeCache(), breaks(series)
     mine = [each for each in decisions if each.key == series.key]
@@ -104,7 +105,7 @@ def _changes(
     errors = [_error(points[at]) for at in places]
     told = known.found(values, errors, options)
     sure, maybe = told.sure, told.maybe
-    # of what is not sure, what goes on until today
+    # of changes that aren't sure, the one that continues until today
     last = [each for each in maybe[-1:] if all(abs(each.index - other.index) > NEAR for other in sure)]
     last = last if epoch.stop == len(points) else []
     return [(_placed(each, places, epoch, found), each in last) for each in [*sure, *last]]
@@ -122,7 +123,7 @@ def _placed(change: ChangePoint, places: Sequence[int], epoch: range, found: Seq
     before, at = places[change.index - 1], places[change.index]
 
     def apart(mark: int) -> int:
-        # between the two may be nights without a number, in which something changed
+        # between the two may be runs without a number, in which something changed
         return 0 if before < mark <= at else min(abs(mark - at), abs(mark - before - 1))
 
     marks = [each.index for each in found if each.index in epoch[1:] and apart(each.index) <= NEAR]

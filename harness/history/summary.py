@@ -30,19 +30,19 @@ _LENGTH = 16
 #: The largest log of a ratio, on either side of zero: of the longest sample over the shortest.
 _LOG = math.log(SAMPLE.most / SAMPLE.least)
 
-#: What the id of a run is, which becomes a file's name.
+#: The pattern of a run's id, which becomes a file's name.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
-#: How many decimals of a log-ratio are kept: a millionth is no difference that anything could show.
+#: The number of decimals of a stored log ratio: no measurement can show a millionth.
 _DECIMALS = 8
 
 
 def summarise(results: Results) -> Summary:
-    """What a history keeps of a run.
+    """Return the part of a run that a history stores.
 
-    A cell is set against its group's control, by the paired log-ratios of the rounds (`analysis.comparisons.ratios`);
-    where a group has none, its cells have times alone. What was merged from several machines' runs is of each. Raises
-    UsageError for a run of profiles.
+    A cell is compared with its group's control by the paired log ratios of the rounds (`analysis.comparisons.ratios`);
+    in a group without one, cells have only times. A merged run has a summary for each machine. Raises UsageError for a
+    run of profiles.
     """
     run = results.run
     if run.plan.profile_calls:
@@ -95,7 +95,7 @@ def of(path: Path) -> Summary:
 
 
 def read(path: Path) -> Summary:
-    """A summary as it lies in a file. Raises UsageError for a file that is none, or of a newer harness."""
+    """Read a summary file. Raises UsageError if it isn't one, or is from a newer harness."""
     try:
         data = read_bytes(path)
     except OSError as error:
@@ -109,7 +109,7 @@ def read(path: Path) -> Summary:
 
 
 def _checked(summary: Summary, path: Path) -> Summary:
-    """The same. Raises DamagedError for what would be no file's name, no instant or no number, or of no machine."""
+    """Return the summary. Raises DamagedError for invalid file names, times, numbers or machines."""
     if not _ID.fullmatch(summary.run):
         raise DamagedError(path, f"{summary.run!r} is no id of a run")
     try:
@@ -137,7 +137,7 @@ def instant(started: str) -> str:
 
 
 def write(summary: Summary, folder: Path) -> bool:
-    """Write `folder`/YYYY-MM/RUN.json, unless it is there: a summary never changes. Returns whether it was written.
+    """Write `folder`/YYYY-MM/RUN.json unless it exists, because a summary never changes. Return whether it was written.
 
     Raises OSError.
     """
@@ -178,7 +178,7 @@ def _points(results: Results, machine: str) -> list[CellPoint]:
             seconds_high=_rounded(spread.high) if spread else None,
         )
 
-    # as `results.cells` has them, without the tables, which a thousand nights would wait for
+    # as in `results.cells`, without the tables, which would take too long for a thousand runs
     centres = ((cell, found.series.get(cell)) for cell in found.cells)
     times = ((cell, combine(list(known.values())) if known else None) for cell, known in centres)
     return [point(cell, Status.OK if time else found.status(cell) or Status.INTERRUPTED, time) for cell, time in times]
@@ -196,12 +196,12 @@ def _logs(ratio: Estimate | None) -> tuple[float | None, float | None, float | N
 
 
 def _rounded(seconds: float) -> float:
-    """To six digits: what a file of every night need not repeat."""
+    """Round to six digits, to keep the files small."""
     return float(f"{seconds:.6g}")
 
 
 def _way(run: Run) -> str:
-    """What makes a run's times incomparable with those of the same cells on the same machine."""
+    """Return the settings that make a run's times incomparable with those of the same cells on the same machine."""
     plan = run.plan
     cpus = "all CPUs" if plan.limits.cpus is None else counted(len(plan.limits.cpus), "CPU")
     told = [
@@ -214,7 +214,7 @@ def _way(run: Run) -> str:
 
 
 def _measurer(run: Run) -> Measurer:
-    """The machine of a run. One that does not say which has an id that is made of what is known of it."""
+    """Return the machine of a run. A run that doesn't name it gets an id from its known facts."""
     remote, host = run.backend.is_remote, run.host
     cpu, cores = str(host.get("cpu", "")), host.get("cores", 0)
     facts = [run.backend.system, run.backend.cpus, run.backend.memory_bytes] if remote else [cpu, cores]

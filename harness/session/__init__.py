@@ -52,9 +52,9 @@ __all__ = [name for names in _NAMES.values() for name in names]
 
 
 def __getattr__(name: str) -> Any:
-    """A name, or a module of the command line's, when it is first used: to plan needs nothing of what measures.
+    """Import a name, or a module for the command line, at first use.
 
-    So a command imports this at its top, and is there at once.
+    Planning doesn't need the modules that measure, so commands that import this start at once.
     """
     if name in ("doctor", "images", "names", "scenarios", "scripts", "versions"):
         return import_module(f"{__name__}.{name}")

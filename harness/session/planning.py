@@ -459,9 +459,9 @@ def _limits(request: LaunchRequest) -> Limits:
 
 
 def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenario], dict[str, FileError], list[str]]:
-    """The project's scenarios and those of the files that were typed, and those of them whose files are wrong, by name.
+    """Return the project's scenarios and those of given files, and invalid ones, by name.
 
-    Last, the names and globs that were typed, a file by its scenario's name.
+    The last value has the given names and globs, with files replaced by their scenario's name.
     """
     found = find_scenarios(project, typed)
     scenarios, broken, chosen = dict(found.scenarios), dict(found.broken), []

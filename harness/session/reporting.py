@@ -1,4 +1,4 @@
-"""Stored runs: what they hold, their reports, two of them side by side, and what a gate finds in one."""
+"""Stored runs: their results, their reports, the comparison of two of them, and gates."""
 
 import re
 import shlex

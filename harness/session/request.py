@@ -359,9 +359,10 @@ class FieldOption:
 
 
 def options(kind: Any) -> dict[str, FieldOption]:
-    """The options of a kind of request, by field.
+    """Return the options of a kind of request, by field.
 
-    A field that says nothing of its option has that of the same name of `Request`; if there is none, it is no option.
+    A field without an option has the option of the field of the same name in `Request`; if that has none, it isn't an
+    option.
     """
     hints, shared = (get_type_hints(each, include_extras=True) for each in (kind, Request))
     found = {}

@@ -1,4 +1,4 @@
-"""A run from its preparation to its report: one way to measure, to go on with a run, and to profile."""
+"""Runs from preparation to report: measuring, continuing and profiling."""
 
 import os
 import secrets
@@ -228,7 +228,7 @@ def _report_again(found: Earlier, listener: Listener) -> Ended:
 
 
 def new_id(now: datetime) -> str:
-    """What a run that begins now is called."""
+    """Return the id of a run that starts now."""
     return f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
 
 

@@ -1,10 +1,10 @@
-"""The proof, without a GPU, that a GPU image has every CUDA library its TensorFlow will load.
+"""Checks without a GPU that a GPU image has every CUDA library that its TensorFlow loads.
 
-`cuda_probe.py` runs in a container: TensorFlow's own loader opens what it will ask for, then each library is opened by
-itself and asked for its version. Then `fatbins.py` reads which GPU code TensorFlow, cuDNN and cuBLAS hold. Here that is
-set against the catalogue: what TensorFlow was built with, and for which GPUs.
+`cuda_probe.py` runs in a container: TensorFlow's own loader opens its libraries, then each library is opened and asked
+for its version. Then `fatbins.py` reads the GPU code in TensorFlow, cuDNN and cuBLAS. This module compares the results
+with the catalog: the versions of TensorFlow's build, and its GPUs.
 
-TensorFlow links no CUDA library: it opens each by name when it needs it, so that one wheel starts without a GPU too.
+TensorFlow links no CUDA library: it opens each by name when it needs it, so that one wheel also starts without a GPU.
 The names are those of its own loader (`GetCublasDsoHandle` and so on).
 """
 
@@ -46,13 +46,13 @@ _CUBLAS_LT_FROM = (11, 0)
 #: Up to CUDA 11 its name has CUDA's minor version.
 _CUPTI_MAJOR_FROM = (12, 0)
 
-#: What cuDNN opens by itself, by its major version. 7 is in one piece.
+#: The libraries that cuDNN loads, by its major version. Version 7 is one library.
 _CUDNN_PARTS = {
     8: ("ops_infer", "ops_train", "cnn_infer", "cnn_train", "adv_infer", "adv_train"),
     9: ("graph", "engines_precompiled", "engines_runtime_compiled", "heuristic", "ops", "cnn", "adv"),
 }
 
-#: What XLA needs of CUDA's tools, and what becomes of it without.
+#: The CUDA tools that XLA needs, and the effect if one is missing.
 _XLA = {
     "ptxas": "ptxas is not there: XLA leaves its work to the driver, or fails.",
     "libdevice": "libdevice is not there: XLA compiles no function for a GPU that needs it, such as tanh.",
@@ -66,10 +66,10 @@ _SECONDS = 300.0
 class CudaReport:
     """The CUDA libraries of a GPU image.
 
-    `opened` maps each library that TensorFlow asks for, and what those open by themselves, to its version (empty where
-    it is not known); `missing` maps those that do not open to the loader's words. `disagreements` are sentences: a
-    library older than TensorFlow was built with, a wheel that the catalogue does not describe. `notes` are sentences
-    too, of what is not there and not needed.
+    `opened` maps each library that TensorFlow loads, and those that these load, to its version (empty if unknown);
+    `missing` maps those that can't be opened to the loader's message. `disagreements` are sentences: a library that is
+    older than in TensorFlow's build, a wheel that the catalog doesn't describe. `notes` are sentences about missing
+    libraries that aren't needed.
     """
 
     environment: Environment
@@ -84,7 +84,7 @@ class CudaReport:
         return not self.missing and not self.disagreements
 
     def lines(self) -> list[str]:
-        """The report for a terminal: one line where all is well, else one for each library and disagreement."""
+        """The report for a terminal: one line if everything is right; otherwise one per library and disagreement."""
         if self.is_complete:
             found = [
                 f"{what} {_version(self.opened, start) or 'unknown'} (built for {built})"
@@ -123,7 +123,7 @@ def judge(environment: Environment, found: Mapping[str, Any], code: Mapping[str,
     """Set what the probe printed, and what `fatbins.py` read, against the catalogue."""
     asked: Mapping[str, Sequence[Sequence[str]]] = found["asked"]
     expected = libraries(environment.cuda, environment.cudnn)
-    # where TensorFlow's own loader could not be asked, the catalogue's CUDA says what is needed
+    # if TensorFlow's own loader couldn't be called, the catalog's CUDA determines the libraries
     needed = {name: tuple(soname for soname, _ in tried) for name, tried in asked.items()} or expected
     words = {soname: why for tried in asked.values() for soname, why in tried if why} | found["closed"]
     wanted = [*needed.values(), *((part,) for part in parts(environment.cudnn))]
@@ -151,7 +151,7 @@ def judge(environment: Environment, found: Mapping[str, Any], code: Mapping[str,
 def _split(
     wanted: Iterable[Sequence[str]], versions: Mapping[str, str], words: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Of each library's names the first that opens, with its version; else the first, with the loader's words."""
+    """Return the first name of each library that can be opened with its version, otherwise a name with its error."""
     opened, missing = {}, {}
     for sonames in wanted:
         found = next((soname for soname in sonames if soname in versions), None)
@@ -179,7 +179,7 @@ def _too_old(environment: Environment, opened: Mapping[str, str]) -> list[str]:
 
 
 def _versioned(environment: Environment) -> list[tuple[str, str, str]]:
-    """What has a version to compare: its name, how its library's name starts, and what TensorFlow was built with."""
+    """Return the libraries with a version to compare: name, file name prefix, and TensorFlow's build version."""
     return [("CUDA", "libcudart.", environment.cuda), ("cuDNN", "libcudnn.", environment.cudnn)]
 
 
@@ -188,7 +188,7 @@ def _version(opened: Mapping[str, str], start: str) -> str:
 
 
 def _drifted(environment: Environment, build: Mapping[str, Any]) -> list[str]:
-    """Where the wheel's own build info is not what the catalogue says. Releases before 2.3 have none."""
+    """Return the differences between the wheel's build info and the catalog. Releases before 2.3 have none."""
     cuda, cudnn = (str(build.get(key) or "").split(".") for key in ("cuda_version", "cudnn_version"))
     pairs = {
         "CUDA": (".".join(cuda[:2]), environment.cuda),
@@ -203,7 +203,7 @@ def _drifted(environment: Environment, build: Mapping[str, Any]) -> list[str]:
 
 
 def _code(read: HeldCode) -> list[str]:
-    """What was read, in one line; none where nothing was."""
+    """Return the GPU code on one line; empty if none was read."""
     alone = f" ({read.ptx_alone} alone in some kernels)" if read.ptx_alone else ""
     parts = [("TensorFlow", read.gpu_code + alone), ("cuDNN", read.cudnn_code), ("cuBLAS", read.cublas_code)]
     told = [f"{name} {code}" for name, code in parts if code]
@@ -211,9 +211,10 @@ def _code(read: HeldCode) -> list[str]:
 
 
 def _other_code(environment: Environment, read: HeldCode) -> list[str]:
-    """Where the GPU code that was read is not what the catalogue says.
+    """Return the differences between the GPU code and the catalog.
 
-    What cuDNN holds is no mistake where the catalogue does not say; cuBLAS is not in it, and must serve what is.
+    If the catalog doesn't mention cuDNN's code, any is accepted. cuBLAS isn't in the catalog, and must support its
+    GPUs.
     """
     pairs = {
         "TensorFlow's libraries have the GPU code": ("gpu_code", read.gpu_code, bool(read.gpu_code)),
@@ -243,10 +244,10 @@ def _other_code(environment: Environment, read: HeldCode) -> list[str]:
 
 
 def libraries(cuda: str, cudnn: str) -> dict[str, tuple[str, ...]]:
-    """What a TensorFlow built with this CUDA and cuDNN (each `X.Y`) may ask for. No release asks for all of them.
+    """Return the libraries that a TensorFlow with this CUDA and cuDNN (each `X.Y`) may load; no release loads all.
 
-    Maps the name that TensorFlow's loader has for a library to file names; it takes the first that opens. Raises
-    ValueError for a CUDA before 10.0.
+    Maps the loader's name of a library to file names, of which it takes the first that can be opened. Raises ValueError
+    for a CUDA before 10.0.
     """
     version = _numbers(cuda)
     numbers = _NUMBERS[max(known for known in _NUMBERS if known <= version)]
@@ -254,7 +255,7 @@ def libraries(cuda: str, cudnn: str) -> dict[str, tuple[str, ...]]:
     if version >= _CUBLAS_LT_FROM:
         found["CublasLt"] = (f"libcublasLt.so.{version[0]}",)
     cupti = str(version[0]) if version >= _CUPTI_MAJOR_FROM else cuda
-    # where CUDA is newer than at build time, CUPTI's name has changed, and the plain name is tried next
+    # with a newer CUDA than at build time, CUPTI has another name, and the plain name is tried next
     return {**found, "Cupti": (f"libcupti.so.{cupti}", "libcupti.so"), "Cudnn": (f"libcudnn.so.{_numbers(cudnn)[0]}",)}
 
 

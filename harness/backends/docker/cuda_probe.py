@@ -27,13 +27,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-#: What TensorFlow's loader has a function for, but for the driver and TensorRT, which is optional.
+#: Libraries for which TensorFlow's loader has a function, except the driver and the optional TensorRT.
 NAMES = ("CudaRuntime", "Cublas", "CublasLt", "Cufft", "Curand", "Cusolver", "Cusparse", "Cudnn", "Cupti", "Nccl")
 
 #: The loader's namespace, up to 2.10 and later.
 NAMESPACES = ("stream_executor", "tsl")
 
-#: Where XLA looks for libdevice, in every release.
+#: The places of libdevice that XLA searches, in every release.
 LIBDEVICE = Path("/usr/local/cuda/nvvm/libdevice/libdevice.10.bc")
 
 MARK = "harness asks for "
@@ -44,7 +44,7 @@ TRIED = re.compile(
 
 
 def main(sonames: list[str]) -> None:
-    """Ask TensorFlow in a process of its own, open the libraries in this one."""
+    """Call TensorFlow's loader in a separate process, and open the libraries in this one."""
     log, said, trouble = ask()
     asked = attempts(log)
     wanted = [*sonames, *(soname for tried in asked.values() for soname, words in tried if not words)]
@@ -72,7 +72,7 @@ def main(sonames: list[str]) -> None:
 
 
 def ask() -> tuple[str, dict[str, Any], str]:
-    """What TensorFlow's loader wrote to its log when it was called, what else it told, and what went wrong."""
+    """Return the log of TensorFlow's loader, its other output, and the error."""
     done = subprocess.run(
         [sys.executable, "-u", __file__, "--tensorflow"],
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "dso_loader=2"},
@@ -91,7 +91,7 @@ def ask() -> tuple[str, dict[str, Any], str]:
 
 
 def attempts(log: str) -> dict[str, list[tuple[str, str]]]:
-    """What the loader tried for each name, in its order."""
+    """Return the attempts of the loader for each name, in order."""
     found: dict[str, list[tuple[str, str]]] = {}
     name = ""
     for line in log.splitlines():
@@ -119,7 +119,7 @@ def tensorflow() -> None:
         function = find(loaded, name)
         if function is not None:
             os.write(2, f"\n{MARK}{name}\n".encode())
-            # it returns an object in memory that the caller provides; what it did is in the log
+            # it returns an object in memory that the caller provides; the result is in the log
             function(ctypes.create_string_buffer(256))
 
 
@@ -132,7 +132,7 @@ def find(loaded: list[ctypes.CDLL], name: str) -> Any:
 
 
 def version(soname: str, library: ctypes.CDLL) -> str:
-    """The version by the library itself, else by its file's name, else by its package; empty where none has it."""
+    """Return the version from the library, its file name, or its package; empty if none has it."""
     name = soname.partition(".so")[0]
     return said(name, library) or filed(name, soname)
 
@@ -153,7 +153,7 @@ def said(name: str, library: ctypes.CDLL) -> str:
 
 
 def number(function: Any, *arguments: int) -> int:
-    """What a C function writes where its last argument points. Raises ValueError where it returns an error."""
+    """Return the value that a C function writes to its last argument. Raises ValueError if it returns an error."""
     found = ctypes.c_int()
     if function(*arguments, ctypes.byref(found)):
         raise ValueError

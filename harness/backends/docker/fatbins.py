@@ -33,14 +33,14 @@ from typing import Any, NamedTuple
 MAGIC = b"\x50\xed\x55\xba"
 #: Magic number, version, length of this header, length of all entries.
 HEADER = struct.Struct("<IHHQ")
-#: Kind, version, length of this header, length of what follows it, architecture, flags.
+#: Kind, version, length of this header, length of the data, architecture, flags.
 ENTRY = struct.Struct("<HHIQ12xI8xQ")
 COMPRESSED = 0x2000
 PTX, MACHINE = 1, 2
 KINDS = {PTX: "ptx", MACHINE: "sm"}
 #: The shortest and the longest header of an entry that is believed.
 SHORTEST, LONGEST = 64, 4096
-#: PTX begins with comments, and then its version.
+#: PTX starts with comments, and then its version.
 HEAD = 1024
 VERSION = re.compile(rb"^\s*\.version\s+(\d+\.\d+)", re.MULTILINE)
 
@@ -65,7 +65,7 @@ def files(path: Path) -> list[Path]:
 
 
 def summary(path: Path) -> dict[str, Any]:
-    """What one file holds."""
+    """Return the content of one file."""
     number: Counter[tuple[str, ...]] = Counter()
     size: Counter[tuple[str, ...]] = Counter()
     unread = 0
@@ -83,10 +83,10 @@ def summary(path: Path) -> dict[str, Any]:
 
 
 def modules(data: Any) -> Iterator[Module | None]:
-    """The fat binaries in `data`, which is a mapped file or bytes; None for what has a fat binary's header alone.
+    """Return the fat binaries in `data`, a mapped file or bytes; None for a fat binary's header alone.
 
-    The magic number may stand anywhere, as in the code that looks for it: where version and lengths are no fat
-    binary's, it is passed over.
+    The magic number may occur anywhere, such as in code that searches for it: if version and lengths aren't valid, it
+    is skipped.
     """
     at = data.find(MAGIC)
     while at >= 0:
@@ -135,16 +135,16 @@ def order(code: str) -> tuple[bool, int, str]:
 
 
 def version(start: bytes, *, compressed: int) -> str:
-    """Of PTX, by its start; empty where it does not tell it."""
+    """Return the version of PTX from its start; empty if it has none."""
     match = VERSION.search(unpacked(start) if compressed else start)
     return match.group(1).decode() if match else ""
 
 
 def unpacked(start: bytes) -> bytes:
-    """What a block that LZ4 compressed begins with, by its start.
+    """Return the start of a block that LZ4 compressed, from its start.
 
-    The block is of sequences: a byte with two lengths, so many bytes as they are, how far back in what was unpacked
-    the bytes begin that come next, and these are as many as the second length says, and four ("LZ4 Block Format").
+    The block consists of sequences: a byte with two lengths, literal bytes of the first length, and an offset back into
+    the output, from which bytes of the second length plus four are copied ("LZ4 Block Format").
     """
     out, at = bytearray(), 0
     try:
@@ -163,7 +163,7 @@ def unpacked(start: bytes) -> bytes:
 
 
 def extended(start: bytes, at: int, length: int) -> tuple[int, int]:
-    """A length, and where it ends: 15 goes on in the bytes that follow, each of which is added, up to one below 255."""
+    """Return a length and its end: 15 continues in the next bytes, which are added, up to one below 255."""
     more = length == 15
     while more:
         length += start[at]

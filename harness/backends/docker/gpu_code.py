@@ -1,7 +1,7 @@
-"""What a wheel and its libraries hold for which GPU, from their fat binaries, in the catalogue's words.
+"""The GPU code in a wheel and its libraries, from their fat binaries, in the catalog's notation.
 
-Each group of alike modules is given by its code, as `fatbins.py` tells it: `sm_80` is machine code, `ptx_90` PTX,
-`ptx_90:8.5` PTX that stands alone.
+Each group of equal modules is described by its code, as in `fatbins.py`: `sm_80` is machine code, `ptx_90` PTX, and
+`ptx_90:8.5` PTX without machine code.
 """
 
 import re
@@ -34,7 +34,7 @@ class HeldCode:
 
 
 def held(libraries: Mapping[str, Iterable[Code]]) -> HeldCode:
-    """Of the libraries of an image or of wheels, by path, what the catalogue tells."""
+    """Return the catalog's facts about the libraries of an image or of wheels, by path."""
     named = {path: [frozenset(code) for code in modules] for path, modules in libraries.items()}
     cudnn = {path: modules for path, modules in named.items() if _of(_ALIKE, path) or _of(_MIXED, path)}
     cublas = {path: modules for path, modules in named.items() if _of(_CUBLAS, path)}

@@ -1,7 +1,7 @@
-"""What engines and NVIDIA's tools say when they refuse a container its GPUs: what that means, and what mends it.
+"""Error messages of engines and NVIDIA's tools that refuse GPUs to a container: their meaning and the fix.
 
-The words are those of Docker Engine 19.03 to 29, runc, crun, the NVIDIA Container Toolkit (its runtime, its hook and
-nvidia-ctk) and nvidia-container-cli, as their sources have them and as issues quote them.
+The messages are those of Docker Engine 19.03 to 29, runc, crun, the NVIDIA Container Toolkit (its runtime, its hook and
+nvidia-ctk) and nvidia-container-cli, from their sources and from issues.
 """
 
 import re
@@ -23,9 +23,9 @@ _MEND_DRIVER = "It must work on the engine's machine before containers can have 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refusal that is known. `words` is a regular expression, whose groups `sentence` has by their numbers.
+    """A known refusal. `words` is a regular expression, and `sentence` refers to its groups by number.
 
-    `do` says what to do, without its full stop, and `command`, where there is one, what to type for that.
+    `do` is the advice without its full stop, and `command`, if any, the command for it.
     """
 
     words: str
@@ -35,7 +35,10 @@ class Refusal:
 
 
 class GpuRefusedError(CannotRunHereError):
-    """No GPU for containers. `do` and `command` are as in a Refusal; `words` are the engine's, where it said some."""
+    """Containers can't get a GPU.
+
+    `do` and `command` are as in a Refusal; `words` are the engine's message, if there is one.
+    """
 
     def __init__(self, sentence: str, do: str, command: str = "", *, words: str = "") -> None:
         super().__init__("\n".join(filter(None, [sentence, words])), f"{do}: {command}" if command else f"{do}.")
@@ -44,7 +47,7 @@ class GpuRefusedError(CannotRunHereError):
         self.command = command
 
 
-#: The first whose words are found is the one. What is special stands before what is general.
+#: The first match wins, so special patterns come before general ones.
 REFUSALS = (
     Refusal(
         r"[dD]river/library version mismatch",
@@ -223,7 +226,7 @@ REFUSALS = (
     ),
 )
 
-#: What is about GPUs and no more is known of.
+#: Messages that are about GPUs, without further knowledge.
 _ABOUT_GPUS = re.compile(r"\bCDI\b|could not select device driver|nvidia|NVML|error running \w* ?hook", re.IGNORECASE)
 
 

@@ -1,8 +1,8 @@
-"""How containers get GPUs: what an engine offers, what is asked of it, what works; and compiled code.
+"""How containers get GPUs: the methods of an engine, the request, a trial; and compiled code.
 
-A release that has no machine code for a GPU brings PTX, which the driver compiles at the first start, for half an hour
-and longer. What it made is kept in volumes that outlive containers, one per image, scenario and GPU model. Launches of
-one image could share it; but a scenario may leave there what it likes, and that would run in those of others.
+A release without machine code for a GPU has PTX, which the driver compiles at the first start, for half an hour and
+longer. The result is stored in volumes that outlive containers, one per image, scenario and GPU model. Launches of one
+image could share it, but a scenario could change code there that other scenarios would run.
 """
 
 import hashlib
@@ -32,14 +32,14 @@ from harness.model.backend import GpuWay
 from harness.model.gpu import ALL, CAPABILITIES, FIRST, KIND, GpuHost
 from harness.model.launch import Limits
 
-#: What the engine calls NVIDIA's runtime, and its device driver for NVIDIA's GPUs.
+#: The engine's names of NVIDIA's runtime, and of its device driver for NVIDIA's GPUs.
 NVIDIA = "nvidia"
 
 #: The programs for which an engine has that device driver, where they are on its PATH when it starts; the second one
 #: since Docker 29.
 HOOKS = ("nvidia-container-runtime-hook", "nvidia-cdi-hook")
 
-#: Where CDI specifications are; an engine in which CDI is off does not say so.
+#: Folders of CDI specifications; an engine with CDI disabled doesn't say so.
 CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 
 #: The GPUs' device node on WSL2.
@@ -55,7 +55,7 @@ _INSTALL = (
 #: starts first.
 _TRIAL_SECONDS = 120.0
 
-#: What a container has of GPUs, for the Pythons of all images.
+#: A script that prints the GPU devices of a container, for the Pythons of all images.
 _TRIAL = """
 import ctypes, glob, json, os
 names = ["nvidia[0-9]*", "nvidiactl", "nvidia-uvm", "dxg"]
@@ -69,7 +69,7 @@ closed = [node for node in nodes if not os.access(node, os.R_OK | os.W_OK)]
 print(json.dumps({"nodes": nodes, "closed": closed, "cuda": cuda}))
 """
 
-#: Where a container has compiled code; the GPU images' user owns the folder, and a new volume takes its owner over.
+#: The folder of compiled code in a container. The GPU images' user owns it, and a new volume keeps its owner.
 CODE_FOLDER = "/cache"
 
 #: The driver's settings for it. The size, in bytes, is the one that TensorFlow's own warning asks for: the older
@@ -88,20 +88,20 @@ class GpuAccess:
     names: tuple[str, ...] = ()
 
     def asked(self, gpus: Sequence[str]) -> tuple[str, ...]:
-        """What is asked for to give a container `gpus`: where the only device is `all`, that is the first GPU."""
+        """Return the request that gives a container `gpus`; if the only device is `all`, that means the first GPU."""
         return (ALL,) if self.names == (ALL,) and tuple(gpus) == (FIRST,) else tuple(gpus)
 
     def lacks(self, gpus: Sequence[str]) -> list[str]:
-        """Those of `gpus` that are not among the devices that are listed, where some are."""
+        """Return those of `gpus` that aren't among the listed devices, if any are listed."""
         return [gpu for gpu in self.asked(gpus) if self.names and gpu not in self.names]
 
 
 def ways(info: Mapping[str, Any], listed: Sequence[str] | None, *, hooked: bool = False) -> list[GpuAccess]:
-    """The ways that may be there, by what `docker info` says, in the order in which they are tried.
+    """Return the possible methods from `docker info`, in the order in which they are tried.
 
-    `listed` are the names of the devices in the engine's CDI specifications, None where the engine is on another
-    machine: only trying shows what that has. `hooked`: a program is there for which an engine of this machine has its
-    device driver, where it found it when it started. An engine does not say that itself.
+    `listed` are the device names in the engine's CDI specifications, None if the engine is on another machine: then
+    only a trial shows them. `hooked`: a program exists for which a local engine has its device driver, if the engine
+    found it at its start. The engine doesn't report that itself.
     """
     devices = [str(each.get("ID", "")) for each in info.get("DiscoveredDevices") or () if each.get("Source") == "cdi"]
     names = [name.partition("=")[2] for name in devices if name.startswith(f"{KIND}=")] or list(listed or ())
@@ -116,18 +116,18 @@ def ways(info: Mapping[str, Any], listed: Sequence[str] | None, *, hooked: bool 
 
 
 def host() -> GpuHost:
-    """The GPUs of the machine whose engine will be used, where that is this machine."""
+    """Return the GPUs of the machine of the engine, if that is this machine."""
     where = address()
     if where and not is_of_this_machine(where):
         return GpuHost(absent="the engine is on another machine", is_here=False)
     from harness.machine.gpu.host import read  # noqa: PLC0415 - a machine without a GPU does without it
 
-    # WSL2 has one device for all GPUs, whichever are asked for
+    # WSL2 has one device for all GPUs
     return replace(read(), all_or_none=WSL_NODE.exists() or names_in(CDI_FOLDERS) == [ALL])
 
 
 def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
-    """The ways that may be there, or the one that was typed. Raises GpuRefusedError where there is none."""
+    """Return the possible methods, or the requested one. Raises GpuRefusedError if there is none."""
     info = engine.info
     listed = names_in(map(Path, info.get("CDISpecDirs") or ())) if engine.is_here else None
     found = ways(info, listed, hooked=engine.is_here and any(map(shutil.which, HOOKS)))
@@ -231,9 +231,9 @@ def groups(engine: Engine, folder: Path = Path("/dev")) -> list[int]:
 
 
 def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str) -> str:
-    """Start a container with the GPUs, and say what it lacks for CUDA: sentences, none where it lacks nothing.
+    """Start a container with the GPUs, and return sentences about what it lacks for CUDA; empty if it lacks nothing.
 
-    `image` is an id, `run` the run that the container is labelled with. Raises GpuRefusedError where it is refused.
+    `image` is an id, `run` the run in the container's label. Raises GpuRefusedError if it is refused.
     """
     specification = Specification(
         image=image,
@@ -256,10 +256,10 @@ def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str
 
 
 def lacking(seen: Mapping[str, Any]) -> str:
-    """What a container lacks for CUDA by what was seen in it, and what to do; empty where it lacks nothing.
+    """Return what a container lacks for CUDA, and what to do; empty if it lacks nothing.
 
-    `nodes` are the GPUs' device nodes, `closed` those of them that the container's user may not open, and `cuda` says
-    whether the driver's library for CUDA can be opened.
+    `nodes` are the GPUs' device nodes, `closed` those that the container's user may not open. `cuda` says whether the
+    driver's CUDA library can be opened.
     """
     nodes, closed = seen["nodes"], seen["closed"]
     if not seen["cuda"]:
@@ -279,10 +279,10 @@ def lacking(seen: Mapping[str, Any]) -> str:
 
 
 def working(found: Sequence[GpuAccess], trial: Callable[[GpuAccess], str]) -> tuple[GpuAccess, list[str]]:
-    """The first of the ways that works, and what to tell the user of it and of those before it.
+    """Return the first method that works, and messages for the user about it and the earlier ones.
 
-    `trial` starts a container with GPUs by a way, and says what that lacks. Where each lacks something, the first of
-    them is taken: what TensorFlow makes of it, the launches will show. Raises GpuRefusedError where all were refused.
+    `trial` starts a container with GPUs by a method, and returns what it lacks. If each lacks something, the first is
+    used, and the launches will show whether TensorFlow works. Raises GpuRefusedError if all were refused.
     """
     errors: list[GpuRefusedError] = []
     told: list[str] = []
@@ -328,9 +328,9 @@ def devices(path: Path) -> list[str]:
 
 
 def code_volume(image: str, files: Mapping[str, bytes], models: Sequence[str]) -> str:
-    """The volume's name: the image's id, a hash of the scenario's own files, and the GPU models, if they are known.
+    """Return the volume's name: image id, a hash of the scenario's files, and the GPU models, if known.
 
-    `files` are those of a launch. The kit is among them, and makes no difference: it is ours.
+    `files` are those of a launch. The kit is among them and makes no difference, because it is trusted.
     """
     own = hashlib.sha256()
     for name, data in sorted(files.items()):
@@ -343,7 +343,7 @@ def code_volume(image: str, files: Mapping[str, bytes], models: Sequence[str]) -
 
 
 def make_volume(engine: Engine, name: str) -> None:
-    """Make the volume unless it is there."""
+    """Create the volume unless it exists."""
     with sentences("make a volume"):
         engine.api.create_volume(name, labels={CODE_LABEL: CODE_VALUE})
 
