@@ -260,7 +260,7 @@ class _Family:
             return ClaimOutcome.NOT_MEASURED, None, 0.0, "the run has no such cells"
         if worse.device not in claim.visible:
             seen = " or ".join(device.value.upper() for device in claim.visible)
-            return ClaimOutcome.CANNOT_RUN, None, 0.0, f"it is said to be seen on a {seen}"
+            return ClaimOutcome.CANNOT_RUN, None, 0.0, f"it was reported on a {seen}"
         for cell in cells:
             if cell not in self._found.series:
                 status, told = self._found.status(cell), reason(cell, self._found)[0].rstrip(".")

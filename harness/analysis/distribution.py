@@ -167,7 +167,7 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
         "CPU of the launch",
         Quantity.SECONDS,
         lambda launch: launch.resources.get("cpu_seconds"),
-        "CPU seconds and peak memory are those of the whole launch, the import included.",
+        "CPU seconds and peak memory cover the whole launch, including the import.",
     ),
     Statistic("peak memory", Quantity.BYTES, lambda launch: launch.resources.get("max_rss_bytes")),
     Statistic(

@@ -74,7 +74,7 @@ def disturbed(launch: Launch) -> str:
     told = launch.resources
     on_own = _on_own_cpus(told)
     if on_own:
-        return f"{on_own} (taken off its time)" if taken(launch) else on_own
+        return f"{on_own} (subtracted from its time)" if taken(launch) else on_own
     return _on_other_cpus(told) or _on_gpus(told)
 
 

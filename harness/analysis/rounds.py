@@ -44,7 +44,7 @@ def _by_cpu(launch: Launch) -> Launch:
         samples=(),
         alone=(),
         status=Status.FAILED,
-        error="Its steps used no CPU time." if used else "It did not tell what its samples used of CPUs.",
+        error="Its steps used no CPU time." if used else "It did not record the CPU time of its samples.",
         advice="Measure it by time: leave out --clock cpu.",
     )
 

@@ -96,7 +96,7 @@ def _values(launch: Launch) -> dict[str, Any]:
 def _differ(name: str, one: Any, other: Any, tolerance: float) -> str:
     """In what two values of one name differ; empty where they agree. None agrees with nothing."""
     if one is None or other is None:
-        return f"{name} could not be told"
+        return f"{name} is unknown"
     if _is_list(one) and one == other and all(type(item) is float and math.isfinite(item) for item in one):
         return ""
     if isinstance(one, Mapping) and isinstance(other, Mapping) and one.keys() == other.keys():

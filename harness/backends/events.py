@@ -253,7 +253,7 @@ def _parse(line: bytes) -> Event:
     except ValueError:
         raise ValueError("a line is not JSON") from None
     if not isinstance(event, dict) or not isinstance(event.get("event"), str):
-        raise ValueError("a line is no event")
+        raise ValueError("a line isn't an event")
     if _deeper(event, DEPTH):
         raise ValueError(f"a value is nested deeper than {DEPTH}")
     return event
@@ -344,7 +344,7 @@ def _objects(event: Event, key: str) -> list[Event]:
 def _gpu(told: Event) -> UsedGpu:
     capability = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})", _text(told, "capability"))
     if not capability:
-        raise ValueError("capability is no compute capability in a line")
+        raise ValueError("capability must be a compute capability such as 8.0 in a line")
     pci = pci_address(_if_there(_text, told, "pci") or "")
     return UsedGpu(one_line(_text(told, "name"), GPU_NAME), (int(capability[1]), int(capability[2])), pci)
 

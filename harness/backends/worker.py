@@ -35,7 +35,7 @@ def files(job: Job, *, die_with_parent: bool) -> dict[str, bytes]:
     for name in contents:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.parts:
-            raise UsageError(f"A scenario's file must lie in its own folder: {name!r}")
+            raise UsageError(f"A scenario's files must be in its own folder: {name!r}")
     return contents
 
 

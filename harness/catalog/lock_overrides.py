@@ -98,7 +98,7 @@ def _refused(
     words, typed = last_words(done.stderr, 20), "+".join(moved)
     if done.returncode != index.NO_SOLUTION:
         return CannotRunHereError(f"{joined(moved)} cannot be resolved in {name}:\n{words}")
-    ways = [f"Move what is in the way too: -e {shlex.quote(f'{name}+{typed}+PACKAGE==VERSION')}."]
+    ways = [f"Override the conflicting package too: -e {shlex.quote(f'{name}+{typed}+PACKAGE==VERSION')}."]
     release = next((each for each in TENSORFLOW if each in had), "")
     if release and not any(_name(each) in TENSORFLOW for each in moved):
         anew = ",".join([f"{'tensorflow' if release == 'tensorflow-cpu' else release}=={had[release]}", *moved])

@@ -51,7 +51,7 @@ def scenario_files(project: Project, named: Collection[str] = ()) -> list[Path]:
     beside = _modules(project.own) if project.own else []
     own = [path for path in beside if path.stem in named or _may_have_header(path)]
     for path in (path for path in own if path.stem in files):
-        problem = f"The harness has a scenario {path.stem} of its own."
+        problem = f"harness already has a scenario {path.stem}."
         taken.append(Problem(path, 0, problem, "Give the file another name."))
     if taken:
         raise FileError(taken)

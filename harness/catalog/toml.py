@@ -265,7 +265,7 @@ def _no_header(text: str, path: Path) -> Problem:
             break
         if line != "#" and not line.startswith("# "):
             fix = f"Begin every line of the header with `# `, and end it with the line `{_END}`."
-            return Problem(path, number, f"This line interrupts the header that begins in line {begin + 1}.", fix)
+            return Problem(path, number, f"This line interrupts the header that starts in line {begin + 1}.", fix)
     fix = f"Write at least one line of TOML in comments, and then the line `{_END}`."
     return Problem(path, begin + 1, "The header is empty, or has no end.", fix)
 

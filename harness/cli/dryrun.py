@@ -55,7 +55,7 @@ def _document(planned: "session.Planned", outlook: "session.DurationEstimate") -
 def shard_told(shard: Shard, groups: int) -> str:
     """Describe in a sentence which part of the plan a shard has."""
     told = f"Shard {shard} of the plan {shard.plan}: {groups or 'none'} of its {groups + len(shard.elsewhere)} groups."
-    return told if groups else f"{told} There is nothing to measure, and `harness merge` needs nothing of it."
+    return told if groups else f"{told} There is nothing to measure, and `harness merge` doesn't need it."
 
 
 def _lines(planned: "session.Planned", outlook: "session.DurationEstimate") -> Iterator[str]:

@@ -123,7 +123,7 @@ def note(
     try:
         datetime.fromisoformat(when)
     except ValueError:
-        raise UsageError(f"{when!r} is no date.", "Type one such as 2026-11-22 or 2026-11-22T04:10:00Z.") from None
+        raise UsageError(f"{when!r} isn't a date.", "Type one such as 2026-11-22 or 2026-11-22T04:10:00Z.") from None
     if not text.strip():
         raise UsageError("The note has no words.", 'For example: harness history note 2026-11-22 "driver 575"')
     with History.open(told=say) as history:

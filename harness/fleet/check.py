@@ -145,9 +145,9 @@ def allowed(kind: str, wanted: int | None) -> int:
     worst = next((each for each in reversed(found.tried) if each.slots >= wanted), None)
     told = f": {worst.slots} at once took {worst} times as long as one alone" if worst else ""
     raise CannotRunHereError(
-        f"{counted(found.safe, 'slot', 'is')} safe on this machine, and {wanted} were asked for{told} ({found.work}, "
+        f"{counted(found.safe, 'slot', 'is')} safe on this machine, and {wanted} were requested{told} ({found.work}, "
         f"margin {found.margin * 100:g} %, {found.when}).",
-        f"Type --slots auto, or measure again: {advice}",
+        f"Use --slots auto, or measure again: {advice}",
     )
 
 
@@ -188,7 +188,7 @@ def _read() -> dict[str, Any]:
     except OSError as error:
         raise CannotRunHereError(f"{path} cannot be read: {error.strerror}.") from None
     except ValueError:
-        raise DamagedError(path, "it is no JSON") from None
+        raise DamagedError(path, "it isn't valid JSON") from None
     if not isinstance(document, Mapping):
         raise DamagedError(path, "it does not say how many slots are safe")
     return dict(document)

@@ -198,7 +198,7 @@ def resume(
     try:
         document = read(Path(ASKED), within=path, most=MOST)
         if not is_from_here(document):
-            raise UsageError(f"{path} was not begun by this user on this machine.", "Start a new run.")
+            raise UsageError(f"{path} wasn't started by this user on this machine.", "Start a new run.")
         known = parse_json(document)
         asked = FleetRequest(**{each.name: known[each.name] for each in fields(FleetRequest)})
         given = Parcel(read(Path(PARCEL), within=path, most=MOST), asked.packages) if asked.on else None
@@ -331,7 +331,7 @@ class _Fleet:
                 code, told = Exit.CANNOT_RUN_HERE, str(error)
             if code in (Exit.CANNOT_RUN_HERE, Exit.USAGE):  # so it would be with every shard
                 queue.appendleft(number)
-                self.gone[id(place)] = f"Nothing more was measured on {place.name}: {told}"
+                self.gone[id(place)] = f"Measuring stopped on {place.name}: {told}"
                 return
             if code in _DONE or self.is_stopped:
                 continue

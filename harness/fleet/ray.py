@@ -34,7 +34,7 @@ RESOURCE = "slot"
 RETRIES = 2
 
 #: What to do about a cluster that does not answer, and how long an answer is waited for, in seconds.
-SILENT = "Type `ray status` on its head node: --on takes the port of Ray's client there, usually 10001."
+SILENT = "Run `ray status` on its head node: --on takes the port of Ray's client there, usually 10001."
 ANSWER = 10.0
 
 #: The object store of a cluster that is started here: nothing large goes through it. Ray's least is 75 MiB.
@@ -184,7 +184,7 @@ class RayExecutor:
                 return code, told
             if node not in self._refused:
                 self._refused[node] = told
-                self._say(f"Nothing more is measured on the node {node[:8]}: {told}")
+                self._say(f"Measuring stopped on the node {node[:8]}: {told}")
             if all(each in self._refused for each in self._nodes()):
                 raise self._nowhere()
 

@@ -126,7 +126,7 @@ def _alarm(cause: str, found: list[SeriesFinding], known: Mapping[Key, Series], 
     title = f"Slower since {since[:10]}: {worst.key.scenario} in {worst.key.environment}{more}, on {machine}"
     lines = [
         f"On the machine {markdown(machine)}, since the run {markdown(worst.since)} of {since[:10]}. "
-        + (f"What changed then: {joined(changed)}." if changed else "Nothing that is recorded changed then."),
+        + (f"Changes at that time: {joined(changed)}." if changed else "Nothing that is recorded changed then."),
         "",
         "| series | against | takes |",
         "| --- | --- | --- |",

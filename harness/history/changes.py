@@ -82,7 +82,7 @@ def render(
     if len(text) > LIMIT:
         text = (
             text[:LIMIT].rpartition("\n")[0]
-            + "\n\nThere is no room for the rest: harness history report -o history.html\n"
+            + "\n\nThe rest is left out because of the size limit: harness history report -o history.html\n"
         )
     return f"{text}\n<!-- harness history: up to {entries[-1].run} -->\n" if entries else text
 
@@ -170,7 +170,7 @@ def _changed(
         told_of = [f"{names.texts[each.key]} ({told.size(each)}, {each.state.value})" for each in gone]
         yield Text(f"Found no longer: {listed(told_of)}.")
     if not changed and not gone:
-        yield Text("No series stands otherwise than it did.")
+        yield Text("No series has changed its state.")
 
 
 def _newest(of: JudgedSeries) -> str:

@@ -143,7 +143,7 @@ def _alike(finding: SeriesFinding, one: SeriesSoftware, other: SeriesSoftware) -
         )
     return UsageError(
         f"{finding.key.cell}: nothing that is measured changed before {finding.since}, so both sides are the same.",
-        f"What changed is the machine, or what is not recorded of it. {advice}",
+        f"The machine changed, or something that isn't recorded. {advice}",
     )
 
 

@@ -140,7 +140,7 @@ class _DuckDB:
                 if "set lock on file" in str(error):
                     return f"process {held[2]} ({Path(held[1]).name})" if held else "another process"
                 if "valid DuckDB database" in str(error):
-                    raise _damaged(self._path, "it is no DuckDB database") from None
+                    raise _damaged(self._path, "it isn't a DuckDB database") from None
                 told = f"The history {self._path} cannot be opened: {_first(error)}"
                 raise CannotRunHereError(told, _advice(error) or _ANOTHER) from None
             except OSError as error:
@@ -350,7 +350,7 @@ def _lines(lines: Iterable[str], path: Path) -> Iterable[Any]:
             try:
                 yield parse_json(line)
             except ValueError:
-                raise DamagedError(f"{path}, line {number},", "it is no JSON") from None
+                raise DamagedError(f"{path}, line {number},", "it isn't valid JSON") from None
 
 
 def _advice(error: Exception) -> str:

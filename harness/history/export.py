@@ -69,7 +69,7 @@ def _lines(path: Path) -> Iterator[Any]:
         try:
             yield parse_json(line)
         except ValueError:
-            raise DamagedError(f"{path}, line {number},", "it is no JSON") from None
+            raise DamagedError(f"{path}, line {number},", "it isn't valid JSON") from None
 
 
 def render(format: str, series: Sequence[Series]) -> str:
@@ -90,7 +90,7 @@ def _otava(series: Sequence[Series]) -> str:
     whole = [point for point in first if all(point.run in column for column in columns)]
     if not whole:
         raise NothingSelectedError(
-            "No run has a ratio in every series, and otava takes no gaps.", "Choose series with -s, -e and -a."
+            "No run has a ratio in every series, and otava accepts no gaps.", "Choose series with -s, -e and -a."
         )
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -134,7 +134,7 @@ def _openmetrics(series: Sequence[Series]) -> str:
     """OpenMetrics 1.0 with the instant of each point: https://prometheus.io/docs/specs/om/open_metrics_spec/."""
     sure = level(LEVEL)
     families: list[tuple[str, str, str, Callable[[SeriesPoint], float | None]]] = [
-        ("harness_ratio", "", "The time of a cell over that of its reference.", lambda point: _exp(point.log_ratio)),
+        ("harness_ratio", "", "The time of a cell relative to its baseline.", lambda point: _exp(point.log_ratio)),
         ("harness_ratio_low", "", f"The lower end of its {sure} interval.", lambda point: _exp(point.low)),
         ("harness_ratio_high", "", f"The upper end of its {sure} interval.", lambda point: _exp(point.high)),
         ("harness_step_seconds", "seconds", "The time of a step.", lambda point: point.seconds),

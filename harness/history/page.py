@@ -167,7 +167,7 @@ def bounded(series: Sequence[JudgedSeries]) -> tuple[list[JudgedSeries], int]:
 def _left_out(series: Sequence[JudgedSeries], kept: Sequence[JudgedSeries], length: int, causes: int) -> Iterator[str]:
     """Describe what is left out of the page."""
     if causes > CAUSES:
-        yield f"Of {causes:,} causes, {CAUSES} are told here; the index has the series of all."
+        yield f"Of {causes:,} causes, {CAUSES} are listed here; the index has all series."
     if len(kept) < len(series):
         yield (
             f"The page has room for {len(kept):,} of {len(series):,} series: those in which something was found are "
@@ -185,7 +185,7 @@ def _item(of: Sequence[SeriesFinding], names: Names, shown: set[Key]) -> Item:
     def link(finding: SeriesFinding) -> SeriesLink:
         other = f", {finding.state.value}" if finding.state is not first.state else ""
         place = anchor(finding.key) if finding.key in shown else ""
-        again = f"; side by side {told.size(finding.decision)}" if finding.decision else ""
+        again = f"; in one run {told.size(finding.decision)}" if finding.decision else ""
         return SeriesLink(place, names.texts[finding.key], f": {told.size(finding)}{other}{again}")
 
     links = [link(finding) for finding in of[:NAMED]]

@@ -134,7 +134,7 @@ def reasons(of: Sequence[SeriesFinding]) -> str:
     """Return the changes at the time when the series of a cause changed."""
     suspects = list(dict.fromkeys(each for finding in of for each in finding.suspects))
     if not suspects:
-        return "Nothing of what is recorded changed before that run."
+        return "No recorded fact changed before that run."
     return f"Before that run, this changed: {joined(suspects)}."
 
 
@@ -143,11 +143,11 @@ def meaning(state: State, decision: Decision | None = None) -> str:
     told = f": {size(decision)}" if decision else ""
     match state:
         case State.CONFIRMED:
-            return f"Both sides were measured again, side by side{told}."
+            return f"Both sides were measured again in one run{told}."
         case State.SUSPECTED:
             return "Both sides are to be measured again, side by side: harness history confirm"
         case State.REFUTED:
-            return f"Both sides were measured again, side by side, and did not differ as much{told}."
+            return f"Both sides were measured again in one run, and did not differ as much{told}."
     return "The newest runs are off their level: they are too few yet, or earlier runs vary as much."
 
 
@@ -157,7 +157,7 @@ def standing(of: JudgedSeries) -> str:
     if not of.series.key.reference:
         return "Others are set against this cell: it has times, and no ratio."
     if not of.findings:
-        return f"No change stands in {runs}."
+        return f"No open change in {runs}."
     told = [
         f"{each.state.value.capitalize()}: its time is {size(each)} since the run {each.since} of "
         f"{day(each.started)}. {reasons([each])} {meaning(each.state, each.decision)}"
@@ -175,7 +175,7 @@ def answer(of: Sequence[JudgedSeries]) -> str:
     states = [found.state if (found := newest(each)) else None for each in compared]
     counts = [(states.count(state), words) for state, words in _TOLD.items() if state in states]
     if not any(states):
-        return f"No change stands in {_many(len(compared))}."
+        return f"No open change in {_many(len(compared))}."
     told = joined([f"{count:,} {'is' if count == 1 else 'are'} {words}" for count, words in counts])
     return f"Of {_many(len(compared))}, {told}."
 

@@ -111,15 +111,15 @@ def read(path: Path) -> Summary:
 def _checked(summary: Summary, path: Path) -> Summary:
     """Return the summary. Raises DamagedError for invalid file names, times, numbers or machines."""
     if not _ID.fullmatch(summary.run):
-        raise DamagedError(path, f"{summary.run!r} is no id of a run")
+        raise DamagedError(path, f"{summary.run!r} isn't a valid run id")
     try:
         datetime.fromisoformat(summary.started)
     except ValueError:
-        raise DamagedError(path, f"{summary.started!r} is no instant") from None
+        raise DamagedError(path, f"{summary.started!r} isn't a valid time") from None
     known = {each.machine.id for each in summary.machines}
     for identity in known:
         if not _ID.fullmatch(identity):
-            raise DamagedError(path, f"{identity[:100]!r} is no id of a machine")
+            raise DamagedError(path, f"{identity[:100]!r} isn't a valid machine id")
     for point in summary.points:
         if point.machine not in known:
             raise DamagedError(path, f"a point is of {point.machine!r}, which is none of its machines")

@@ -24,7 +24,7 @@ ADVICE = {
     Status.TIMEOUT: "Give it longer with --timeout, or choose a smaller model or data.",
     Status.OOM: "Give it more with --memory, or choose a smaller model or data.",
     Status.NOT_AVAILABLE: "Choose an environment that has what it needs.",
-    Status.CPU_FALLBACK: "Its error output says what TensorFlow missed; what this machine has: harness doctor --gpu",
+    Status.CPU_FALLBACK: "Its error output names what TensorFlow needs. To check this machine: harness doctor --gpu",
     Status.OTHER_GPU: "Name the GPU that it ran on with --gpus (harness doctor --gpu lists them): where an engine gives"
     " every GPU to each launch, as under WSL2, TensorFlow takes the first.",
     # what to type names the run's folder, which whoever shows it knows

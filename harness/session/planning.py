@@ -334,11 +334,11 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequenc
 
     if request.clock is Clock.CPU and plan.limits.gpus:
         raise UsageError(
-            "--clock cpu counts what a step uses of CPUs, and nothing of what a GPU does.",
+            "--clock cpu counts the CPU time of a step, and no work of a GPU.",
             "Leave out --clock cpu, or --gpu and --gpus.",
         )
     if request.lock_clocks and not plan.limits.gpus:
-        raise UsageError("--lock-clocks locks the clocks of GPUs.", "Type --gpu too, or leave --lock-clocks out.")
+        raise UsageError("--lock-clocks locks the clocks of GPUs.", "Add --gpu, or leave out --lock-clocks.")
     budget, measure = length("budget", ends), length("measure")
     interleave = _interleave(request, plan.limits)
     sampling = Sampling(protocol=request.sampling, warmup_seconds=length("warmup"), measure_seconds=measure)
@@ -410,7 +410,7 @@ def _interleave(request: Request, limits: Limits) -> Interleave:
 def _wanted(request: LaunchRequest, selection: Selection, catalog: Catalog) -> list[claims.Asked]:
     """Return the requested claims of the selected scenarios. Raises UsageError."""
     if request.claims and request.suite:
-        raise UsageError("--claim takes the cells that claims need, and --suite those of a suite.", "Type one of them.")
+        raise UsageError("--claim and --suite both select cells.", "Type one of them.")
     names = resolve(selection.scenarios or ["*"], list(catalog.scenarios), "scenario") if request.claims else []
     return claims.asked(request.claims, [catalog.scenarios[name] for name in names])
 

@@ -227,7 +227,7 @@ def new(name: str, title: str = "", folder: Path | None = None, script: Path | N
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise UsageError(f"{path} is there already.", "Give the scenario another name, or edit that file.") from None
+        raise UsageError(f"{path} already exists.", "Give the scenario another name, or edit that file.") from None
     except OSError as error:
         raise CannotRunHereError(
             f"{path} cannot be written: {error.strerror}.", "Choose another folder with --directory."

@@ -115,7 +115,7 @@ class _Repository:
         commit = _git(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
         if commit.returncode:
             raise UsageError(
-                f"git knows no commit {ref!r} in {self.root}.", "Where only some were fetched: git fetch --unshallow"
+                f"git knows no commit {ref!r} in {self.root}.", "In a shallow clone: git fetch --unshallow"
             )
         where = path.resolve()
         if not where.is_relative_to(self.root):
@@ -129,7 +129,7 @@ def _git(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
     try:
         return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, timeout=60, check=False)
     except (OSError, subprocess.SubprocessError) as error:
-        raise CannotRunHereError(f"git cannot be asked: {error}.", "--base needs it.") from None
+        raise CannotRunHereError(f"git can't be run: {error}.", "--base needs it.") from None
 
 
 def _last(done: "subprocess.CompletedProcess[bytes]") -> str:

@@ -92,7 +92,7 @@ def check_launch(launch: Launch) -> None:
 def check_name(what: str, name: str) -> None:
     """Check a text that becomes the name of a file."""
     if not _NAME.fullmatch(name) or name in (".", ".."):
-        raise ValueError(f"{what} is {name[:200]!r}, which is no name")
+        raise ValueError(f"{what} is {name[:200]!r}, which isn't a valid name")
 
 
 def check_instant(what: str, text: str) -> None:
@@ -100,7 +100,7 @@ def check_instant(what: str, text: str) -> None:
     try:
         datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{what} is {text[:100]!r}, which is no instant") from None
+        raise ValueError(f"{what} is {text[:100]!r}, which isn't a valid time") from None
 
 
 def _by_name(what: str, entries: Iterable[Any], check: Callable[[str], None] | None = None) -> dict[str, Any]:
@@ -124,10 +124,10 @@ def _facts(facts: Mapping[str, Any], depth: int = DEPTH) -> None:
         raise ValueError(problem)
     cards = facts.get("gpus")
     if isinstance(cards, list) and not all(isinstance(card, Mapping) for card in cards):
-        raise ValueError("gpus has an entry that is no object")
+        raise ValueError("gpus has an entry that isn't an object")
     for name, value in facts.items():
         if _NUMBERS.fullmatch(name) and value is not None and not _is_number(value):
-            raise ValueError(f"{name[:100]} is {str(value)[:100]!r}, which is no number that it can be")
+            raise ValueError(f"{name[:100]} is {str(value)[:100]!r}, which isn't a valid number")
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, Mapping):
                 _facts(each, depth - 1)
@@ -146,9 +146,13 @@ def _environment(environment: Environment) -> None:
             if version:
                 Version(version)
         except InvalidVersion:
-            raise ValueError(f"{name} of {environment.name} is {version[:100]!r}, which is no version") from None
+            raise ValueError(
+                f"{name} of {environment.name} is {version[:100]!r}, which isn't a valid version"
+            ) from None
     if not re.fullmatch(r"\d{1,3}\.\d{1,3}(\.\d{1,3})?", environment.python):
-        raise ValueError(f"the Python of {environment.name} is {environment.python[:100]!r}, which is no version")
+        raise ValueError(
+            f"the Python of {environment.name} is {environment.python[:100]!r}, which isn't a valid version"
+        )
 
 
 def _scenario(scenario: Scenario) -> None:
@@ -189,7 +193,7 @@ def _scenario(scenario: Scenario) -> None:
 def _along(comparison: Comparison, scenario: Scenario, of: str) -> None:
     along = comparison.along
     if along not in scenario.axes:
-        raise ValueError(f"a comparison {of} is along {along[:100]!r}, which is no axis")
+        raise ValueError(f"a comparison {of} is along {along[:100]!r}, which isn't an axis")
     if along in scenario.sweeps:
         raise ValueError(f"a comparison {of} is along {along[:100]!r}, which is a sweep")
     values = [comparison.plus, *([comparison.against] if comparison.against else [])]
@@ -200,7 +204,7 @@ def _sweep(values: Sequence[str], what: str) -> None:
     try:
         numbers = [float(value) for value in values]
     except ValueError:
-        raise ValueError(f"{what} has a value that is no number") from None
+        raise ValueError(f"{what} has a value that isn't a number") from None
     if not all(map(math.isfinite, numbers)) or not all(low < high for low, high in pairwise(numbers)):
         raise ValueError(f"{what} does not increase")
 
@@ -208,7 +212,7 @@ def _sweep(values: Sequence[str], what: str) -> None:
 def _point(point: Axes, axes: Mapping[str, Sequence[str]], of: str) -> None:
     for axis, value in point.items():
         if value not in axes.get(axis, ()):
-            raise ValueError(f"{axis[:100]}={value[:100]} {of} is no value of an axis")
+            raise ValueError(f"{axis[:100]}={value[:100]} {of} isn't a value of an axis")
 
 
 def _requirements(texts: Iterable[str], of: str) -> None:
@@ -218,7 +222,7 @@ def _requirements(texts: Iterable[str], of: str) -> None:
         try:
             Requirement(text)
         except InvalidRequirement:
-            raise ValueError(f"`requires` {of} has {text[:100]!r}, which is no requirement (PEP 508)") from None
+            raise ValueError(f"`requires` {of} has {text[:100]!r}, which isn't a valid requirement (PEP 508)") from None
 
 
 def _group(group: Group, scenarios: Mapping[str, Scenario], environments: Mapping[str, Environment]) -> None:

@@ -69,9 +69,9 @@ def load_profile(data: bytes, where: object) -> Profile:
     """A profile, which an untrusted script wrote. Raises UsageError too for counts, places and times that cannot be."""
     profile = load(Profile, data, where)
     if profile.calls < 1 or profile.steps < 1:
-        raise DamagedError(where, "its calls or steps are no count")
+        raise DamagedError(where, "its calls or steps aren't a valid number")
     if not all(0.0 <= seconds < math.inf for seconds in (profile.seconds, profile.plain_seconds or 0.0)):
-        raise DamagedError(where, "its seconds are no length of time")
+        raise DamagedError(where, "its seconds aren't a valid duration")
     places = range(len(profile.functions))
     for function in profile.functions:
         numbers = [function.own, function.cumulative, *(each.cumulative for each in function.callers)]

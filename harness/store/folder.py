@@ -273,7 +273,7 @@ class RunFolder:
             if not (self.path / "run.json").exists():
                 raise CannotRunHereError(told, f"{first}, then start the run again.") from None
             raise CannotRunHereError(
-                f"{told} The launches that were finished are kept.", f"{first}, then go on with: {again} {self.path}"
+                f"{told} Finished launches are saved.", f"{first}, then continue with: {again} {self.path}"
             ) from None
 
 

@@ -255,7 +255,7 @@ def _claimed(about: Subject) -> list[str]:
     claim = told.claim
     low, high = claim.range
     size = f"{low:g} to {high:g} times" if claim.ratio else f"{about.amount(low)} to {about.amount(high)}"
-    lines = [f"{claim.issue.url} says: {claim.reported} ({size}; {claim.hardware or 'hardware not told'}).", ""]
+    lines = [f"{claim.issue.url} says: {claim.reported} ({size}; {claim.hardware or 'hardware unknown'}).", ""]
     lines += ["| environment | outcome | measured |", "| --- | --- | --- |"]
     for place in told.places:
         if place.outcome is ClaimOutcome.NOT_MEASURED:
@@ -266,7 +266,7 @@ def _claimed(about: Subject) -> list[str]:
             shown = number(place.estimate)
         lines.append(f"| {place.environment} | {place.outcome} | {shown or place.why} |")
     if told.fixed:
-        lines += ["", f"It is not seen from {told.fixed.environment} on."]
+        lines += ["", f"It isn't seen from {told.fixed.environment} on."]
     return lines
 
 

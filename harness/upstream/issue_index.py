@@ -74,7 +74,7 @@ class Library:
         typed = list(typed)
         if typed and (family or every):
             raise UsageError(
-                f"{joined(typed)} and {'--all' if every else '--family'} both say which issues.", "Type one of the two."
+                f"{joined(typed)} and {'--all' if every else '--family'} both select issues.", "Type one of the two."
             )
         if family and family not in self.families:
             raise unknown(family, self.families, "family")

@@ -98,7 +98,7 @@ def test_a_claim_is_told_where_only_other_environments_were_measured() -> None:
 
 def test_what_is_seen_on_another_device_is_not_judged() -> None:
     at = one({WORSE: 0.03, BETTER: 0.01}, replace(CLAIM, visible=[Device.GPU])).at
-    assert (at.outcome, at.why, at.estimate) == (ClaimOutcome.CANNOT_RUN, "it is said to be seen on a GPU", None)
+    assert (at.outcome, at.why, at.estimate) == (ClaimOutcome.CANNOT_RUN, "it was reported on a GPU", None)
 
 
 def test_different_work_is_no_measure_of_a_claim() -> None:

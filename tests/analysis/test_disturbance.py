@@ -109,7 +109,7 @@ def test_it_is_said_in_a_clause_how_many_cpus_were_lost(changes, clause):
 
 
 @pytest.mark.parametrize(
-    ("cpu_seconds", "clause"), [(9.75, ""), (8.0, "other processes used 0.20 of its CPUs (taken off its time)")]
+    ("cpu_seconds", "clause"), [(9.75, ""), (8.0, "other processes used 0.20 of its CPUs (subtracted from its time)")]
 )
 def test_it_is_said_where_its_time_was_corrected(cpu_seconds, clause):
     one = {"steady_own_cpus": 1.0, "steady_own_cpus_busy_seconds": 10.0, "steady_all_cpus_busy_seconds": 10.0}

@@ -353,7 +353,7 @@ def test_by_cpu_time_the_samples_have_their_cpu_seconds_and_nothing_is_taken_off
     assert by_clock(Clock.CPU, [found]) == [found]
 
 
-@pytest.mark.parametrize(("used", "why"), [(0.0, "used no CPU time"), (None, "did not tell")])
+@pytest.mark.parametrize(("used", "why"), [(0.0, "used no CPU time"), (None, "did not record")])
 def test_a_launch_without_cpu_time_gives_no_number_by_it_and_says_why(used, why):
     made = launch(cell(), samples=[Sample(0.1, 10, cpu_seconds=used)], observations={"loop": "fit"})
     (found,) = by_clock(Clock.CPU, [made])

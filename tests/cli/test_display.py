@@ -386,7 +386,7 @@ def test_of_a_run_by_cpu_time_the_line_has_that_and_says_so(capsys):
     told = launch(samples=[Sample(0.2, 10, cpu_seconds=0.125)])
     PlainLaunches(planned(clock=Clock.CPU)).end(told)
     assert ": 12.5 CPU ms per step (" in capsys.readouterr().err
-    assert describe(launch(), Clock.CPU) == "failed: It did not tell what its samples used of CPUs."
+    assert describe(launch(), Clock.CPU) == "failed: It did not record the CPU time of its samples."
 
 
 def test_a_launch_without_a_number_is_told_with_its_error() -> None:

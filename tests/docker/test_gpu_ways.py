@@ -165,7 +165,7 @@ def test_where_nothing_works_the_run_ends_with_a_sentence_for_each_way(backend, 
         (
             "Auto-detected mode as 'legacy'\nnvidia-container-cli: initialization error: nvml error: driver/library "
             "version mismatch\n",
-            "was updated and not loaded anew",
+            "was updated and not reloaded",
         ),
         (
             "Auto-detected mode as 'legacy'\nnvidia-container-cli: initialization error: driver rpc error: timed out\n",

@@ -231,8 +231,8 @@ def test_a_place_that_is_gone_loses_its_shard_to_another_one(
     ended = measured(one, two)
     assert is_whole(ended, planned)
     assert len(one.taken) == 1
-    assert ended.lacks == ["Nothing more was measured on one: Connection refused"]
-    with pytest.raises(CannotRunHereError, match=r"No shard has a run\.\nNothing more was measured on one: Connection"):
+    assert ended.lacks == ["Measuring stopped on one: Connection refused"]
+    with pytest.raises(CannotRunHereError, match=r"No shard has a run\.\nMeasuring stopped on one: Connection"):
         measured(Pretence("one", planned, gone))
     assert len(list(Path("results").iterdir())) == 1
 
@@ -244,7 +244,7 @@ def test_a_place_that_refuses_gets_no_other_shard(
     place = Pretence("one", planned, lambda place, number: code if number > 1 else 0)
     ended = measured(place)
     assert place.taken == [1, 2]
-    assert "Nothing more was measured on one: what it said last" in ended.lacks
+    assert "Measuring stopped on one: what it said last" in ended.lacks
     assert session.read(ended.merged.ended.folder).run.absent
 
 
@@ -271,7 +271,7 @@ def test_what_someone_else_asked_for_is_not_gone_on_with(
     folder = measured(Pretence("one", planned)).merged.ended.folder
     path = folder / dispatch.ASKED
     path.write_text(path.read_text().replace('"old"', '"new"').replace("matrix", "matrix "))
-    with pytest.raises(UsageError, match="was not begun by this user on this machine"):
+    with pytest.raises(UsageError, match="wasn't started by this user on this machine"):
         dispatch.resume(folder, Ears(), rounds=None, budget=None)
 
 

@@ -195,7 +195,7 @@ def test_a_missing_shard_is_named_with_its_groups(tmp_path: Path) -> None:
     assert found.lacks == [f"Shard 3/3 is missing, with 1 group: {next(iter(gone))}."]
     assert read(found.ended.folder).run.absent == found.missing
     report = (found.ended.folder / "report.md").read_text()
-    assert "Not all of the plan is here: there is no run of shard 3/3 (1 group)." in report
+    assert "The plan is incomplete: there is no run of shard 3/3 (1 group)." in report
 
 
 def test_a_run_that_was_interrupted_is_told(tmp_path: Path) -> None:

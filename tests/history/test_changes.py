@@ -25,7 +25,7 @@ def test_what_stands_as_it_did_is_in_a_table_of_its_own() -> None:
     of, runs, notes = season()
     text = changes.render(of, of, runs[-1], runs, notes)
     assert "No run was added since." in text
-    assert "No series stands otherwise than it did." in text
+    assert "No series has changed its state." in text
     assert text.index("## What stands") < text.index("gather tf2.1 cpu vs tf1.14")
     assert "## Breaks and notes" not in text
 
@@ -86,5 +86,5 @@ def test_more_than_a_comment_has_room_for_is_cut_with_a_word_on_where_it_is() ->
     of = [judged(series(key(n=str(at) * 40), [*noise(10), *noise(6, 0.1, seed=2)])) for at in range(600)]
     text = changes.render([], of, None, entries(16), [Note("2026-08-02", "moved")])
     assert len(text) < 65_000
-    assert "There is no room for the rest" in text
+    assert "The rest is left out because of the size limit" in text
     assert changes.reported(text)

@@ -50,7 +50,7 @@ def test_the_answer_counts_each_state() -> None:
         "Of 17 series, 1 is confirmed to have changed, 2 are suspected to have changed, 1 is refuted and "
         "13 are unchanged."
     )
-    assert phrases.answer(of[4:]) == "No change stands in 13 series."
+    assert phrases.answer(of[4:]) == "No open change in 13 series."
 
 
 def test_causes_are_in_the_order_of_what_has_to_be_looked_at() -> None:
@@ -62,7 +62,7 @@ def test_causes_are_in_the_order_of_what_has_to_be_looked_at() -> None:
         [State.REFUTED],
     ]
     assert phrases.title(causes[0]) == "Confirmed: 1 series slower since the run of 24 Oct 2026"
-    assert phrases.reasons(causes[1]) == "Nothing of what is recorded changed before that run."
+    assert phrases.reasons(causes[1]) == "No recorded fact changed before that run."
 
 
 def test_a_cause_that_moved_series_both_ways_says_so() -> None:
@@ -83,7 +83,7 @@ def test_what_a_series_stands_at_says_how_long_and_since_when() -> None:
     of, *_ = season()
     told = phrases.standing(of[0])
     assert told.startswith("Confirmed: its time is +8.1 % (+7.9 to +8.4) since the run 2026-10-24T03-40-00Z-0054 of")
-    assert phrases.standing(of[-1]) == "No change stands in 120 runs."
+    assert phrases.standing(of[-1]) == "No open change in 120 runs."
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_the_first_sentence_and_what_stands_beside_it_say_cpu_time() -> None:
     assert re.search(r"TensorFlow 2\.0\.0 takes \S+ as much CPU time as TensorFlow 1\.14\.0", shown)
     assert "CPU time, not time by the clock, was measured in 5 rounds of fresh processes" in shown
     assert re.search(r"two identical cells differed by .* in CPU time, over", shown)
-    assert "taken off" not in shown
+    assert "subtracted" not in shown
 
 
 def test_steps_that_use_no_cpu_time_have_no_number_and_a_sentence() -> None:
@@ -131,7 +131,7 @@ def test_steps_that_use_no_cpu_time_have_no_number_and_a_sentence() -> None:
     results = Results(asked, [*known, *launches[6:]])
     assert [each.status for each in results.cells] == [Status.OK, Status.FAILED, Status.FAILED]
     reasons = {each.reason: each.advice for each in results.missing}
-    assert list(reasons) == ["Its steps used no CPU time.", "It did not tell what its samples used of CPUs."]
+    assert list(reasons) == ["Its steps used no CPU time.", "It did not record the CPU time of its samples."]
     assert set(reasons.values()) == {"Measure it by time: leave out --clock cpu."}
     for format in names():
         assert render(format, results)

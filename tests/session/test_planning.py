@@ -91,7 +91,7 @@ def test_a_pilot_comes_first_where_it_finds_something_out(
 
 
 def test_cpu_time_of_a_gpus_step_is_refused(plan: Plan) -> None:
-    with pytest.raises(UsageError, match=r"^--clock cpu counts .* nothing of what a GPU does\.") as refused:
+    with pytest.raises(UsageError, match=r"^--clock cpu counts .* no work of a GPU\.") as refused:
         plan(environments=["old"], clock=Clock.CPU, gpu=True)
     assert refused.value.advice == "Leave out --clock cpu, or --gpu and --gpus."
 

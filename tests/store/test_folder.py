@@ -157,7 +157,7 @@ def test_a_disk_that_fills_up_leaves_no_part_of_a_line(folder: RunFolder) -> Non
         text=True,
         check=True,
     )
-    assert "cannot be written: File too large. The launches that were finished are kept." in done.stdout
+    assert "cannot be written: File too large. Finished launches are saved." in done.stdout
     assert f"harness matrix --resume {folder.path}" in done.stdout
     assert [each.round for each in folder.read_launches()] == [1]
     assert not folder.repair()

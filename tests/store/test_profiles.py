@@ -49,9 +49,9 @@ def test_a_launch_without_profiles_has_none(tmp_path: Path) -> None:
     [
         ({"schema": 9}, "reads up to 1"),
         ({"part": "other"}, "damaged"),
-        ({"calls": 0}, "no count"),
-        ({"steps": -1}, "no count"),
-        ({"seconds": -1.0}, "no length"),
+        ({"calls": 0}, "aren't a valid number"),
+        ({"steps": -1}, "aren't a valid number"),
+        ({"seconds": -1.0}, "aren't a valid duration"),
         ({"functions": [["x.py", 1, "f", 1, 1, 0.1, 0.1, [[4, 1, 0.1, 0.1]]]]}, "caller"),
         ({"functions": [["x.py", 1, "f", 1, 1, -0.1, 0.1, []]], "stacks": []}, "time"),
         ({"stacks": [[0.1, [2]]]}, "stack"),

@@ -38,8 +38,8 @@ def test_issues_are_found_by_name_by_family_and_all_of_them() -> None:
     ("typed", "options", "told"),
     [
         ([], {}, "No issue is named"),
-        (["T#1001"], {"every": True}, "T#1001 and --all both say which issues"),
-        (["T#1001"], {"family": "calls"}, "T#1001 and --family both say which issues"),
+        (["T#1001"], {"every": True}, "T#1001 and --all both select issues"),
+        (["T#1001"], {"family": "calls"}, "T#1001 and --family both select issues"),
         ([], {"family": "cals"}, "There is no family 'cals'. Did you mean calls?"),
         (["T#1002"], {}, r"No scenario has a claim of T#1002\."),
         (["predict"], {}, "'predict' is not the name of an issue"),

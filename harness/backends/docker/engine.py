@@ -100,7 +100,7 @@ def connect() -> Engine:
         where = f"{tried} ({found})" if found else f"the context {os.environ.get('DOCKER_CONTEXT')!r}"
         advice = "Start Docker Engine (`sudo systemctl start docker`) or Docker Desktop, or install one of them."
         if isinstance(_root(error), PermissionError):
-            advice = "Let your user talk to it: `sudo usermod -aG docker $USER`, then log in anew."
+            advice = "Let your user talk to it: `sudo usermod -aG docker $USER`, then log in again."
         elif os.environ.get("DOCKER_HOST"):
             advice += " Or unset DOCKER_HOST, which names another engine than this machine's usual one."
         raise CannotRunHereError(f"No Docker Engine answers at {where}: {_cause(error)}.", advice) from None
@@ -158,7 +158,7 @@ def sentences(what: str) -> Iterator[None]:
         words = error.explanation or str(error)
         raise CannotRunHereError(f"The Docker Engine would not {what}: {words}") from error
     except (DockerException, OSError) as error:
-        message = f"The Docker Engine stopped answering when it was asked to {what}: {_cause(error)}."
+        message = f"The Docker Engine stopped answering during this request: {what}: {_cause(error)}."
         raise CannotRunHereError(message, "`docker info` shows whether it is back.") from error
 
 

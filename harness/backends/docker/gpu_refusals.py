@@ -14,7 +14,7 @@ from harness.model.errors import CannotRunHereError
 GENERATE = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
 INSTALL = "sudo apt-get install nvidia-container-toolkit && sudo systemctl restart docker"
 CONFIGURE = "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker"
-SWITCH_CDI_ON = 'Put {"features": {"cdi": true}} into /etc/docker/daemon.json, and start the engine anew'
+SWITCH_CDI_ON = 'Put {"features": {"cdi": true}} into /etc/docker/daemon.json, and restart the engine'
 RESTART = "sudo systemctl restart docker"
 DOCTOR = "harness doctor --gpu"
 
@@ -51,8 +51,8 @@ class GpuRefusedError(CannotRunHereError):
 REFUSALS = (
     Refusal(
         r"[dD]river/library version mismatch",
-        "The NVIDIA driver was updated and not loaded anew: its libraries and the kernel's module differ.",
-        "Start the machine anew, or, with nothing on the GPU, load the driver anew",
+        "The NVIDIA driver was updated and not reloaded: its libraries and the kernel's module differ.",
+        "Restart the machine or, if nothing uses the GPU, reload the driver",
         "sudo rmmod nvidia_drm nvidia_modeset nvidia_uvm nvidia && sudo modprobe nvidia",
     ),
     Refusal(
@@ -64,7 +64,7 @@ REFUSALS = (
     Refusal(
         r"failed to stat CDI host device \"(/dev/nvidia[^\"]*)\"",
         "{0} is not there: the NVIDIA driver is not loaded, or the CDI specification is older than a change of GPUs.",
-        "Load it, and where that is not enough, make the specification anew",
+        "Load it and, if that is not enough, regenerate the specification",
         f"sudo nvidia-smi && {GENERATE}",
     ),
     Refusal(
@@ -97,7 +97,7 @@ REFUSALS = (
         r"could not select device driver|no known GPU vendor found",
         "The Docker Engine has no device driver for NVIDIA's GPUs: it found no nvidia-container-runtime-hook on its "
         "PATH when it was started.",
-        "Install it, and start the engine anew",
+        "Install it, and restart the engine",
         INSTALL,
     ),
     Refusal(
@@ -109,7 +109,7 @@ REFUSALS = (
     Refusal(
         r"(?:exec: \"?|stat |fork/exec )(\S*nvidia-container-(?:runtime|toolkit|cli)[\w.-]*)\"?: "
         r"(?:executable file not found|no such file)",
-        "{0} is gone since the engine was told of it.",
+        "{0} is missing since the engine registered it.",
         "Install it again",
         INSTALL,
     ),
@@ -122,13 +122,13 @@ REFUSALS = (
     Refusal(
         r"invoking the NVIDIA Container Runtime Hook directly",
         "NVIDIA's tools are set to describe GPUs by CDI or CSV, and then their hook refuses the engine's own driver.",
-        "Leave out --gpu-via, or use --gpu-via runtime; where the engine does not know that runtime",
+        "Leave out --gpu-via, or use --gpu-via runtime. If the engine does not know that runtime",
         CONFIGURE,
     ),
     Refusal(
         r"No help topic for '|flag provided but not defined",
         "The programs of the NVIDIA Container Toolkit, or its CDI specification, are of different versions.",
-        "Install them again, and make the specification anew",
+        "Install them again, and regenerate the specification",
         f"sudo apt-get install --reinstall nvidia-container-toolkit nvidia-container-toolkit-base && {GENERATE}",
     ),
     Refusal(
@@ -142,13 +142,13 @@ REFUSALS = (
     Refusal(
         r"(/\S*nvidia-persistenced/socket)\"?: no such file",
         "The CDI specification names {0}, which is only there while the driver's daemon runs.",
-        "Start that, or make the specification anew without it",
+        "Start that, or regenerate the specification without it",
         f"sudo systemctl start nvidia-persistenced || {GENERATE}",
     ),
     Refusal(
         r"nvidia-container-cli: mount error: (?:file creation|stat) failed: (\S+): (?:file exists|no such file)",
         "The image and NVIDIA's tools disagree about {0}: the image holds files of another driver.",
-        "Make the image anew",
+        "Rebuild the image",
         "harness images build ENVIRONMENT --device gpu",
     ),
     Refusal(
@@ -209,7 +209,7 @@ REFUSALS = (
     Refusal(
         r"failed to add device rules|bpf_prog_(?:query|load|attach)|devices\.allow: (?:permission|operation not)",
         "NVIDIA's tools may not change control groups here, as in a rootless engine and within other containers.",
-        "Tell them not to, or use CDI (--gpu-via cdi), which does without",
+        "Disable that, or use CDI (--gpu-via cdi), which doesn't need it",
         "sudo nvidia-ctk config --in-place --set nvidia-container-cli.no-cgroups",
     ),
     Refusal(
@@ -253,5 +253,7 @@ def refusals(gpus: Sequence[str]) -> Iterator[None]:
         if not gpus or isinstance(error, GpuRefusedError) or not (known or _ABOUT_GPUS.search(error.message)):
             raise
         if known is None:
-            raise GpuRefusedError(asked + error.message, "To see what is there and what is missing", DOCTOR) from error
+            raise GpuRefusedError(
+                asked + error.message, "To see what is available and what is missing", DOCTOR
+            ) from error
         raise GpuRefusedError(asked + known.sentence, known.do, known.command, words=error.message) from error

@@ -46,7 +46,7 @@ CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 WSL_NODE = Path("/dev/dxg")
 
 _INSTALL = (
-    f"`{DOCTOR}` shows what is there and what is missing. Install NVIDIA's driver and the package "
+    f"`{DOCTOR}` shows what is available and what is missing. Install NVIDIA's driver and the package "
     'nvidia-container-toolkit; Docker before 28.3 also needs {"features": {"cdi": true}} in /etc/docker/daemon.json, '
     "and to be started anew. Then describe the GPUs to it"
 )
@@ -181,7 +181,7 @@ def having(found: Sequence[GpuAccess], gpus: Sequence[str]) -> list[GpuAccess]:
     if first.names == (ALL,):
         raise GpuRefusedError(
             f"--gpus {','.join(gpus)}: the Docker Engine gives a container all GPUs or none, as WSL2 has it.",
-            "Type --gpus all. Where this is not WSL2, describe the GPUs one by one",
+            "Use --gpus all. Outside of WSL2, describe the GPUs one by one",
             GENERATE,
         )
     raise GpuRefusedError(
@@ -267,13 +267,13 @@ def lacking(seen: Mapping[str, Any]) -> str:
         return f"A container that was started with them {has} and no libcuda.so.1. Does the driver work? nvidia-smi"
     if closed:
         return (
-            f"The user of the containers may not open {', '.join(closed)}. Let everybody (and start the machine anew): "
+            f"The user of the containers may not open {', '.join(closed)}. Let everybody (and restart the machine): "
             "echo options nvidia NVreg_DeviceFileMode=0666 | sudo tee /etc/modprobe.d/nvidia-nodes.conf"
         )
     if "/dev/nvidiactl" in nodes and "/dev/nvidia-uvm" not in nodes:
         return (
             "A container that was started with them has no /dev/nvidia-uvm, without which there is no CUDA. Load the "
-            f"driver's part for it, and describe the GPUs anew: sudo nvidia-modprobe -u -c 0 && {GENERATE}"
+            f"driver's part for it, and describe the GPUs again: sudo nvidia-modprobe -u -c 0 && {GENERATE}"
         )
     return ""
 

@@ -138,7 +138,7 @@ class Images:
                 raise CannotRunHereError(f"The Docker Engine pulled {reference} and does not have it.")
             return found.id
         except CannotRunHereError as error:
-            advice = f"Where a registry answers: docker pull {reference}. Or leave images out: --no-images"
+            advice = f"With a registry: docker pull {reference}. Or leave images out: --no-images"
             raise CannotRunHereError(error.message, advice) from None
 
     def save(self, reference: str, path: Path) -> None:
@@ -157,7 +157,7 @@ class Images:
     def _unavailable(self, requirement: Requirement, words: str) -> UnavailableError:
         """Return the error of an image that couldn't be built, with the builder's last `words`."""
         advice = [
-            f"This engine does not have the base image {base}. Where a registry answers: docker pull {base}\n"
+            f"This engine does not have the base image {base}. With a registry: docker pull {base}\n"
             "Without a registry: harness images pack FOLDER on a machine that has one, then harness images unpack "
             "FOLDER here."
             for base in recipe.all_bases(self._root, requirement)

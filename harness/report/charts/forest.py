@@ -133,7 +133,7 @@ def effects(results: Results, made: Attribution) -> Iterator[Picture]:
     chart = ForestPlot(_farthest(told), results.run.plan.margin)
     joined = "Two changes joined by ×: their additional factor, 1 where the two factors simply multiply."
     words = layout.words(
-        f"{scenario.title}: what explains the differences{on}",
+        f"{scenario.title}: effects of each change{on}",
         [
             chart.bars,
             joined if any(each.parts for each in made.told) else "",
@@ -141,8 +141,7 @@ def effects(results: Results, made: Attribution) -> Iterator[Picture]:
             chart.cut,
         ],
         f"factor of the {table.clock.time} per step, mean over the other axes (log scale); right of 1: takes longer",
-        f"Chart of what explains the differences in {scenario.name}{on}, {counted(len(chart.rows), 'effect')}: "
-        f"{chart.ends}.",
+        f"Chart of effects of each change in {scenario.name}{on}, {counted(len(chart.rows), 'effect')}: {chart.ends}.",
     )
     name = file_name(results, "effects", scenario, device)
     yield layout.picture(name, words, _layers(chart, layout.axis_title(words)))

@@ -43,14 +43,14 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
             layout.some(len(curves), len(found), "cell", "those that change most"),
         ],
         f"{step}, {unit.symbol} (log scale)",
-        f"Chart of the {step} of {table.scenario.name} by how many came before. {told}.",
+        f"Chart of the {step} of {table.scenario.name} by the number of earlier steps. {told}.",
     )
     points = [
         {"series": name, "steps": stage.step, "time": stage.seconds * unit.factor, "order": at}
         for at, (name, stage) in enumerate(stages)
     ]
     looks = layout.looks("series", dict(zip(called, LOOKS, strict=False)), ("shape", "color"), layout.legend(called))
-    title = "steps made before, those of the warm-up included" if counted else "steps measured before"
+    title = "steps before, including the warm-up" if counted else "steps measured before"
     at = {
         "x": {"field": "steps", "type": "quantitative", "axis": {"title": title, "grid": False}},
         "y": {"field": "time", **layout.times(shown, unit, words.axis)},

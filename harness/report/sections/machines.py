@@ -75,7 +75,7 @@ def apart(machines: Sequence[MachineFacts]) -> str:
 def absent(results: Results) -> list[str]:
     """Which parts of the plan are missing: nobody is to take the rest for all of it."""
     told = [f"{shard} ({counted(len(groups), 'group')})" for shard, groups in results.run.absent.items()]
-    return [f"Not all of the plan is here: there is no run of shard {joined(told)}."] if told else []
+    return [f"The plan is incomplete: there is no run of shard {joined(told)}."] if told else []
 
 
 def sentences(results: Results) -> list[str]:

@@ -119,7 +119,7 @@ def _ending(stop: Stopped, groups: int, plan: Plan) -> str:
     budget = f"budget{budget} that the suite asks for" if plan.budget_is_wish else f"budget{budget}"
     early = f": no interval is checked before round {stop.early}" if stop.early else ""
     why = {
-        StopReason.ROUNDS: f"{when}, the maximum asked for{f', with intervals wider than {width}' if width else ''}",
+        StopReason.ROUNDS: f"{when}, the requested maximum{f', with intervals wider than {width}' if width else ''}",
         StopReason.PRECISION: f"{when}, {'settled or ' if plan.precision else ''}at {width}",
         StopReason.BUDGET: f"when the {budget} ended, {when}{early}",
         StopReason.OBSERVED: f"{when}, as its cells observe and have nothing to time",

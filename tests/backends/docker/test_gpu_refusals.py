@@ -182,7 +182,7 @@ TOLD = [
     # the driver
     (
         HOOK.format("nvidia-container-cli: initialization error: nvml error: driver/library version mismatch"),
-        "was updated and not loaded anew",
+        "was updated and not reloaded",
         "sudo rmmod",
     ),
     (

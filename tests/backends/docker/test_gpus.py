@@ -159,7 +159,7 @@ def test_where_all_is_the_only_device_it_is_what_the_first_gpu_means():
         CannotRunHereError, match=r"--gpus 1: the Docker Engine gives a container all GPUs or none"
     ) as no:
         having([only], ["1"])
-    assert "Type --gpus all." in no.value.advice
+    assert "Use --gpus all." in no.value.advice
 
 
 def test_wsl_is_known_by_its_device_or_by_a_specification_of_all_alone(tmp_path, monkeypatch):

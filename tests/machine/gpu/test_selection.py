@@ -94,7 +94,7 @@ def test_where_containers_get_all_gpus_or_none_that_is_what_one_gpu_means() -> N
             CannotRunHereError, match=r"containers get all of this machine's 2 GPUs or none, as WSL2"
         ) as no:
             meant(names, two, typed=True)
-        assert no.value.advice.startswith("Type --gpus all.")
+        assert no.value.advice.startswith("Use --gpus all.")
     with pytest.raises(CannotRunHereError, match=r"no GPU 7"):
         meant(["7"], one, typed=True)
     assert meant(["0"], replace(UNKNOWN, all_or_none=True), typed=False) == ("all",)

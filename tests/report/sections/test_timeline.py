@@ -36,7 +36,7 @@ def test_a_run_without_stops_says_what_was_planned():
         (
             [Stop(StopReason.ROUNDS, 5)] * 2,
             {"precision": 0.02},
-            "every group stopped after 5 rounds, the maximum asked for, with intervals wider than ±2 %",
+            "every group stopped after 5 rounds, the requested maximum, with intervals wider than ±2 %",
         ),
         (
             [Stop(StopReason.PRECISION, 8), Stop(StopReason.BUDGET, 2)],
@@ -58,7 +58,7 @@ def test_a_run_without_stops_says_what_was_planned():
         (
             [Stop(StopReason.OBSERVED, 0), Stop(StopReason.ROUNDS, 5)],
             {},
-            "1 group stopped after 5 rounds, the maximum asked for; "
+            "1 group stopped after 5 rounds, the requested maximum; "
             "1 group stopped after the pilot, as its cells observe and have nothing to time",
         ),
         (
@@ -75,7 +75,7 @@ def test_where_groups_stopped(stops, asked, sentence):
 def test_groups_that_go_on_are_told():
     made = run(MEMBERS, stops={groups(MEMBERS)[0].name: Stop(StopReason.ROUNDS, 5)})
     assert timeline.stopped(Results(made, []).ended, made.plan) == (
-        "1 group stopped after 5 rounds, the maximum asked for; 1 group not ended yet"
+        "1 group stopped after 5 rounds, the requested maximum; 1 group not ended yet"
     )
 
 
@@ -200,7 +200,7 @@ def test_what_is_taken_off_is_told_with_the_rounds():
         "not repeated. The CPU time of other processes is subtracted: 20 % in 8 of 8 launches."
     )
     (items,) = [block.items for block in everything(found) if isinstance(block, Items)]
-    assert str(items[0]).endswith(": other processes used 0.20 of its CPUs (taken off its time)")
+    assert str(items[0]).endswith(": other processes used 0.20 of its CPUs (subtracted from its time)")
 
 
 def test_a_quiet_run_has_no_such_section():
