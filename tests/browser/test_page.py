@@ -300,7 +300,7 @@ def test_charts_are_as_wide_as_the_screen_and_keep_a_plot(opened: Opener, width:
 def test_names_of_lines_are_readable_at_every_width(opened: Opener) -> None:
     for width in (420, 1280):
         page = drawn(opened(small(), viewport={"width": width, "height": 900}))
-        labels = page.locator("[data-chart=points] text", has_text="each release in its default mode: tf2.0 vs tf1.14")
+        labels = page.locator("[data-chart=points] text", has_text="each in its default mode: tf2.0 vs tf1.14")
         # each with its border
         assert labels.count() == 4
         for label in labels.all():

@@ -28,7 +28,7 @@ from harness.report.charts.vega import Picture, Words
 from harness.report.escape import plain
 
 #: Names of a chart's rows that leave a plot no room beside them on a narrow screen.
-NAMES = [f"{call}, tf.keras: each release in its default mode: tf2.0 vs tf1.14" for call in ("fit", "train")]
+NAMES = [f"{call}, tf.keras: each in its default mode: tf2.0 vs tf1.14" for call in ("fit", "train")]
 
 
 def drawing(names: Sequence[str] = NAMES, *, text: str = "Hand-made", name: str = "points") -> Picture:
