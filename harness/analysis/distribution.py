@@ -194,8 +194,8 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
         "GPU energy a step",
         Quantity.JOULES,
         _energy,
-        "GPU energy: by how much the GPU's counter rose while steps were timed, over these steps; what it uses idle is "
-        "in it.",
+        "GPU energy: by how much the GPU's counter rose while steps were timed, over these steps; idle energy is "
+        "included.",
     ),
     Statistic(
         "GPU clock",

@@ -88,9 +88,9 @@ def say_defect(error: Exception) -> None:
     inner = [frame for frame in frames if Path(frame.filename).is_relative_to(package)]
     at = f" at {Path(inner[-1].filename).relative_to(package.parent)}:{inner[-1].lineno}" if inner else ""
     say(
-        f"harness: this is a bug in harness: {type(error).__name__} {str(error)[:200]!a}{at}. Launches that "
-        "were finished are kept.\nPlease report it with this line, what you typed, the file or the run's folder that "
-        "it was about, the output of `harness --version`, and the output of the command with HARNESS_DEBUG=1."
+        f"harness: this is a bug in harness: {type(error).__name__} {str(error)[:200]!a}{at}. Finished "
+        "launches are saved.\nPlease report it with this line, your command, its file or run folder, the output of "
+        "`harness --version`, and the output of the command with HARNESS_DEBUG=1."
     )
 
 

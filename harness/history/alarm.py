@@ -43,8 +43,8 @@ NEAR = timedelta(days=7)
 
 #: Facts that the reader of an issue needs.
 _RULES = (
-    "<sub>This text is edited in place, night by night. Closed as completed, the issue is opened again only where the "
-    "change is confirmed again later; closed as not planned, it stays closed.</sub>"
+    "<sub>Nightly runs update this text. If you close the issue as completed, it is reopened only if the change is "
+    "confirmed again later. If you close it as not planned, it stays closed.</sub>"
 )
 
 _MARK = re.compile(r"<!-- harness-alarm (\{.*?\}) -->")

@@ -390,8 +390,8 @@ class Request(LaunchRequest):
         int | None,
         Option(
             f"How often to launch each cell, after the pilot; with --resume, in all. Default: at most {MOST_ROUNDS} "
-            f"with --precision or --budget and {MOST_CLAIM_ROUNDS} with --claim, else as the suite says, "
-            f"else {ROUNDS}.",
+            f"with --precision or --budget and {MOST_CLAIM_ROUNDS} with --claim; otherwise the "
+            f"suite's; otherwise {ROUNDS}.",
             least=1,
             panel=OptionPanel.PRECISION,
         ),

@@ -53,7 +53,7 @@ def _blocks(results: Results) -> Iterator[Block]:
         "Rounds": timeline.told(results),
         "Sampling": f"{timeline.sampling(results)}{f'; {placement(run)}' if not run.machines else ''}",
         "Clock": CPU_TIME if run.plan.clock is Clock.CPU else "",
-        "Checks of the turns": turns.checks(results),
+        "Interleaving checks": turns.checks(results),
         "Machine": "" if run.machines else machine(run),
         **{
             f"Machine {name}": f"{machine(each.run)}; launches {placement(each.run)}"

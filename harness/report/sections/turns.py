@@ -1,4 +1,4 @@
-"""How the cells of a round were measured, in turns or one after the other, and what checks of the turns found."""
+"""Interleaving: how the cells of a round were measured, and the result of the checks for side effects."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from harness.model.texts import counted, joined
 from harness.report import format
 from harness.report.comparisons import lines
 
-#: A check that leaves more than this open, on the log scale, tells nothing.
+#: A check with a wider interval than this, on the log scale, is inconclusive.
 MOST = math.log1p(0.10)
 
 
@@ -23,17 +23,19 @@ def told(results: Results) -> str:
     if found is None:
         # before there are numbers, what is planned: those of scenarios that fix their calls take none all the same
         in_turns = results.run.plan.interleave is Interleave.TURNS and not results.found.numbers
-        return "the cells of a round take turns on the same core" if in_turns else "one launch runs after the other"
+        return (
+            "the cells of a round are interleaved on the same core" if in_turns else "launches run one after the other"
+        )
     count = " to ".join(dict.fromkeys(f"{end:,}" for end in (found.turns[0], found.turns[-1])))
-    alive = f"up to {found.alive} were alive together"
-    blocks = f", in up to {found.blocks} blocks a round, each with the control cell in it" if found.blocks > 1 else ""
+    alive = f"up to {counted(found.alive, 'running launch')} at a time"
+    blocks = f", in up to {found.blocks} blocks per round that all include the control cell" if found.blocks > 1 else ""
     others = f"; {counted(found.others, 'launch')} ran one after the other" if found.others else ""
     noun = "turn" if found.turns[-1] == 1 else "turns"
-    return f"the cells of a round took {count} {noun} on the same core; {alive}{blocks}{others}"
+    return f"the cells of a round are interleaved on the same core, with {count} {noun} and {alive}{blocks}{others}"
 
 
 def checks(results: Results) -> str:
-    """What was looked for in the turns, and what was found; empty where none were taken."""
+    """Return the result of each check; empty if the run isn't interleaved."""
     if results.machines:
         return ". ".join(f"On {name}: {said}" for name, each in results.machines.items() if (said := checks(each)))
     found = results.turns
@@ -45,68 +47,71 @@ def checks(results: Results) -> str:
     if waiting and not waiting.is_found:
         rest.append(f"at most {_share(waiting.share)} of the core used between turns")
     few = [name for name, far in within.items() if far > MOST]
-    said = "; ".join(bias) or ("nothing was found beyond these" if rest else "")
+    said = "; ".join(bias) or ("no side effect is larger than these" if rest else "")
     if rest:
         said += f"{'; nothing else' if bias else ''}: {', '.join(rest)}"
     if few or not said:
-        said = "; ".join(filter(None, [said, f"too few turns to tell{f' of {joined(few)}' if few else ''}"]))
+        said = "; ".join(filter(None, [said, f"too few turns to decide{f' about {joined(few)}' if few else ''}"]))
     if found.scatter is not None and found.correlation is not None:
         said += (
-            f". Two identical cells scatter by {_apart(found.scatter)} per turn, and a turn's difference is correlated "
-            f"with the next one's by {found.correlation:.2f}"
+            f". The difference of two identical cells varies by {_apart(found.scatter)} per turn; the correlation of "
+            f"successive turns is {found.correlation:.2f}"
         )
     return said
 
 
 def warnings(results: Results) -> Iterator[str]:
-    """What a reader must know of the turns to believe the numbers."""
+    """Return warnings about side effects of interleaving."""
     least = SHARE * results.margin
     bias = list(_found(results, least))
     if bias:
         wider = any(_is_shown(each, least) for each in results.turns.alone) if results.turns else False
-        so = " Intervals of such ratios are as much wider on both sides." if wider else ""
+        so = " The intervals of such ratios are wider by this much on both sides." if wider else ""
         yield (
-            f"Bias was found in how cells took turns: {'; '.join(bias)}.{so} To measure one launch after the other: "
+            f"Interleaving had side effects: {'; '.join(bias)}.{so} To measure without interleaving: "
             "--interleave launches."
         )
 
 
 def remark(bias: Estimate | None) -> str:
     """That a ratio is another one where each cell is measured alone."""
-    return f"alone, the ratio is {format.factor(bias.value)} of what it is in turns" if bias else ""
+    return f"measured sequentially, the ratio is {format.factor(bias.value)} the interleaved ratio" if bias else ""
 
 
 def _found(results: Results, least: float = 0.0) -> Iterator[str]:
-    """What was found, a clause each; of comparisons only what is beyond `least` on the log scale."""
+    """Return one clause per side effect that was found.
+
+    Ratios that differ by at most `least` (log scale) are left out.
+    """
     found = results.turns
     if found is None:
         return
     moved = [each for each in found.alone if _is_shown(each, least)]
     if moved:
         farthest = max(moved, key=lambda each: abs(math.log(each.estimate.value)))
-        more = f", and that of {counted(len(moved) - 1, 'more comparison')} moves too" if len(moved) > 1 else ""
+        more = f", and {counted(len(moved) - 1, 'more ratio', 'differs')} too" if len(moved) > 1 else ""
         ratio = format.ratio(farthest.estimate)
-        yield f"alone, the ratio of {_name(results, farthest)} is {ratio} of what it is in turns{more}"
+        yield f"measured sequentially, the ratio of {_name(results, farthest)} is {ratio} the interleaved ratio{more}"
     if found.place and found.place.is_found and isinstance(found.place.at, int):
         yield f"samples at place {found.place.at + 1} of the turn take {_takes(found.place)}"
     if found.predecessor and found.predecessor.is_found:
         yield f"samples after {found.predecessor.at} take {_takes(found.predecessor)}"
     if found.waiting and found.waiting.is_found:
-        yield f"{found.waiting.cell} used {_share(found.waiting.share)} of the core while others were timed"
+        yield f"{found.waiting.cell} used {_share(found.waiting.share)} of the core while other cells were timed"
 
 
 def _not_found(results: Results) -> Iterator[tuple[str, float]]:
-    """What was looked for in samples and not found, each with how much it may be: a distance on the log scale."""
+    """Return the side effects that weren't found, each with its largest possible size on the log scale."""
     found = results.turns
     if found is None:
         return
     still = [each.estimate for each in found.alone if not each.is_found]
     if still:
-        yield "alone against turns", _farthest(still)
+        yield "sequential against interleaved", _farthest(still)
     if found.place and not found.place.is_found:
         yield "place in the turn", _farthest([found.place.estimate])
     if found.predecessor and not found.predecessor.is_found:
-        yield "the cell before", _farthest([found.predecessor.estimate])
+        yield "previous cell", _farthest([found.predecessor.estimate])
 
 
 def _is_shown(each: NonInterleavedRatio, least: float) -> bool:
@@ -114,7 +119,7 @@ def _is_shown(each: NonInterleavedRatio, least: float) -> bool:
 
 
 def _name(results: Results, each: NonInterleavedRatio) -> str:
-    """What the comparison is called in its table."""
+    """Return the name of the comparison in its table."""
     named = (
         f"{line.table.scenario.title}: {line.name}" if results.has_several_scenarios else line.name
         for table in results.tables

@@ -25,12 +25,12 @@ def results(**planted):
 
 def test_which_way_it_was_stands_with_the_rounds():
     assert timeline.told(results(turns=12)).endswith(
-        "; the cells of a round took 12 turns on the same core; up to 5 were alive together"
+        "; the cells of a round are interleaved on the same core, with 12 turns and up to 5 running launches at a time"
     )
-    assert timeline.told(Results(RUN, rounds(TIMES))).endswith("; one launch runs after the other")
+    assert timeline.told(Results(RUN, rounds(TIMES))).endswith("; launches run one after the other")
     planned = run(MEMBERS, asked={"interleave": Interleave.TURNS})
-    assert turns.told(Results(planned, [])) == "the cells of a round take turns on the same core"
-    assert turns.told(Results(planned, rounds(TIMES))) == "one launch runs after the other"
+    assert turns.told(Results(planned, [])) == "the cells of a round are interleaved on the same core"
+    assert turns.told(Results(planned, rounds(TIMES))) == "launches run one after the other"
 
 
 def test_several_numbers_of_turns_blocks_and_launches_without_turns_are_told():
@@ -38,8 +38,8 @@ def test_several_numbers_of_turns_blocks_and_launches_without_turns_are_told():
     short = replace(made[0], samples=made[0].samples[:9], places=made[0].places[:9])
     other = [replace(each, block=1) for each in in_turns({OLD: 0.01}, 1, turns=12)[1:]]
     assert turns.told(Results(RUN, [short, *made[1:], *other, launch(NEW, number=2)])) == (
-        "the cells of a round took 9 to 12 turns on the same core; up to 5 were alive together, in up to 2 blocks a "
-        "round, each with the control cell in it; 1 launch ran one after the other"
+        "the cells of a round are interleaved on the same core, with 9 to 12 turns and up to 5 running launches at a "
+        "time, in up to 2 blocks per round that all include the control cell; 1 launch ran one after the other"
     )
 
 
@@ -58,10 +58,9 @@ def test_without_turns_there_are_no_checks():
 def test_where_nothing_was_found_it_is_said_with_how_much_it_may_be():
     made = results(resources={"between_seconds": 10.0, "between_cpu_seconds": 0.005})
     assert turns.checks(made) == (
-        "nothing was found beyond these: alone against turns ±1.1 %, place in the turn ±0.55 %, "
-        "the cell before ±0.62 %, at most 0.05 % of the core used between turns. "
-        "Two identical cells scatter by 1.5 % per turn, and a turn's "
-        "difference is correlated with the next one's by -0.08"
+        "no side effect is larger than these: sequential against interleaved ±1.1 %, place in the turn ±0.55 %, "
+        "previous cell ±0.62 %, at most 0.05 % of the core used between turns. "
+        "The difference of two identical cells varies by 1.5 % per turn; the correlation of successive turns is -0.08"
     )
     assert list(turns.warnings(made)) == []
     assert {turns.remark(line.compared.bias) for line in lines(made.tables[0])} == {""}
@@ -70,18 +69,18 @@ def test_where_nothing_was_found_it_is_said_with_how_much_it_may_be():
 def test_a_bias_alone_is_said_in_the_checks_above_all_and_in_the_comparisons_it_concerns():
     made = results(alone={NEW: 1.1})
     (warning,) = turns.warnings(made)
-    assert warning.startswith("Bias was found in how cells took turns: alone, the ratio of ")
-    assert " of what it is in turns, and that of 1 more comparison moves too." in warning
-    assert "Intervals of such ratios are as much wider on both sides." in warning
+    assert warning.startswith("Interleaving had side effects: measured sequentially, the ratio of ")
+    assert " the interleaved ratio, and 1 more ratio differs too." in warning
+    assert "The intervals of such ratios are wider by this much on both sides." in warning
     assert warning.endswith("--interleave launches.")
-    assert "; nothing else: alone against turns ±" in turns.checks(made)
+    assert "; nothing else: sequential against interleaved ±" in turns.checks(made)
     said = {line.name: scenarios.remark(made, line.compared) for line in lines(made.tables[0])}
-    assert "alone, the ratio is 1.10× of what it is in turns" in said["tf2.0 vs tf1.14, graph"]
-    assert "alone" not in said["tf2.0 vs tf1.14, eager"]
+    assert "measured sequentially, the ratio is 1.10× the interleaved ratio" in said["tf2.0 vs tf1.14, graph"]
+    assert "sequentially" not in said["tf2.0 vs tf1.14, eager"]
 
 
 def test_the_ratio_alone_reads_as_the_ratio_of_the_table():
-    assert turns.remark(Estimate(2.0, 4)) == "alone, the ratio is 2.00× of what it is in turns"
+    assert turns.remark(Estimate(2.0, 4)) == "measured sequentially, the ratio is 2.00× the interleaved ratio"
     assert turns.remark(None) == ""
 
 
@@ -91,14 +90,16 @@ def test_the_warning_is_on_the_first_screen_and_the_checks_with_what_was_measure
     assert alert.blocks[0].words == next(iter(turns.warnings(made)))
     (section,) = run_info.sections(made)
     (items,) = [block for block in shown(section, Where.PASTE) if isinstance(block, Items)]
-    assert any(text(each).startswith("Checks of the turns: alone, the ratio of") for each in items.items)
+    assert any(
+        text(each).startswith("Interleaving checks: measured sequentially, the ratio of") for each in items.items
+    )
 
 
 def test_a_bias_below_a_third_of_the_margin_widens_its_interval_and_is_no_warning():
     made = Results(RUN, in_turns(TIMES, within=0.0005, between=0.0001, alone={NEW: 1.005}))
     assert any(line.compared.bias for line in lines(made.tables[0]))
     assert list(turns.warnings(made)) == []
-    assert turns.checks(made).startswith("alone, the ratio of")
+    assert turns.checks(made).startswith("measured sequentially, the ratio of")
 
 
 def test_places_predecessors_and_work_between_turns_are_told():
@@ -109,23 +110,23 @@ def test_places_predecessors_and_work_between_turns_are_told():
     (warning,) = turns.warnings(made)
     assert "samples at place 1 of the turn take 1.03× (1.0" in warning
     assert "; samples after step tf1.14 fit float32 graph take 1.05× (1.0" in warning
-    assert "; step tf1.14 fit float32 graph used 4 % of the core while others were timed." in warning
+    assert "; step tf1.14 fit float32 graph used 4 % of the core while other cells were timed." in warning
 
 
 def test_in_a_run_of_several_scenarios_the_comparison_is_named_with_its_own():
     other = cell(of="other", mode="graph")
     both = run([*MEMBERS, other], scenarios=[scenario(), scenario("other", title="Another")], controlled=True)
     made = Results(both, [*in_turns(TIMES, within=0.01, alone={NEW: 1.1}), launch(other)])
-    assert "alone, the ratio of One training step: " in turns.checks(made)
+    assert "measured sequentially, the ratio of One training step: " in turns.checks(made)
 
 
 def test_what_leaves_more_than_a_tenth_open_is_no_check():
     made = Results(RUN, in_turns(TIMES, 2, within=0.2, turns=6))
     assert turns.checks(made).startswith(
-        "too few turns to tell of alone against turns, place in the turn and the cell before. "
+        "too few turns to decide about sequential against interleaved, place in the turn and previous cell. "
     )
 
 
 @pytest.mark.parametrize("count", [1])
 def test_one_round_of_few_turns_tells_nothing(count):
-    assert turns.checks(results(count=count, turns=3)).startswith("too few turns to tell.")
+    assert turns.checks(results(count=count, turns=3)).startswith("too few turns to decide.")
