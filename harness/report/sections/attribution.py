@@ -57,7 +57,15 @@ def causes(results: Results) -> list[str]:
     (made,) = every
     if made.depending is None:
         return [sentence(made, results.run.plan)]
-    return [f"Averaged over all rows, {_dependence(made, made.depending)}"]
+    parts = made.depending.parts
+    assert parts is not None, "an interaction has parts"
+    first, second = made.depending.changes
+    base, level = (names.label(made.scenario, second.axis, value) for value in (second.base, second.level))
+    return [
+        f"The effect of {names.change(made.scenario, first)} depends on another change. Averaged over "
+        f"{counted(made.cells, 'cell')}, it is {format.factor(parts.alone)} with {base}, and "
+        f"{format.factor(parts.with_second)} with {level}."
+    ]
 
 
 def sentence(made: Attribution, plan: Plan) -> str:

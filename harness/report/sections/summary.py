@@ -391,7 +391,7 @@ def settle(results: Results) -> Iterator[Block]:
         return
     told = f"{len(unclear)} of {counted(len(every), noun)} {'is' if len(unclear) == 1 else 'are'} unclear"
     if not results.claims and len(unclear) < len(every):
-        told += _which([line for line in _judged(results) if line.compared.settling])
+        told += _which(results, [line for line in _judged(results) if line.compared.settling])
     totals = sorted(found.rounds_of(cell) + each.rounds for found, cell, each in unclear if each.is_likely)
     if not totals:
         ends = sorted(each.probability for *_, each in unclear)
@@ -404,9 +404,13 @@ def settle(results: Results) -> Iterator[Block]:
     enough = sum(each <= rounds for each in totals)
     which = f"{enough} of them" if enough < len(unclear) else "it" if enough == 1 else "each"
     found, cell, _ = unclear[0]
-    seconds = found.seconds_for(cell, rounds - found.rounds_of(cell))
-    took = f", in about {format.duration(seconds)} more for the whole run" if seconds else ""
-    told = f"{told}: {rounds} rounds in all settle {which} with a probability of {format.share(POWER)} or more{took}"
+    more = rounds - found.rounds_of(cell)
+    seconds = found.seconds_for(cell, more)
+    took = f", about {format.duration(seconds)}" if seconds else ""
+    told = (
+        f"{told}. With {rounds} rounds in total ({more} more{took}), {which} probably "
+        f"{'get' if enough > 1 else 'gets'} a verdict ({format.share(POWER)} or more)"
+    )
     if results.machines:
         # a merged run can't be continued
         yield Text(f"{told}.", where=REPORT)
@@ -416,11 +420,13 @@ def settle(results: Results) -> Iterator[Block]:
     yield Code(shlex.join(["harness", "matrix", "--resume", folder, "--rounds", str(rounds)]), where=REPORT)
 
 
-def _which(unclear: Sequence[ComparisonLine]) -> str:
-    """Return the names of a few comparisons in parentheses; empty if they are too many."""
+def _which(results: Results, unclear: Sequence[ComparisonLine]) -> str:
+    """Return whether they are in the table of the first screen, and the names of a few comparisons in parentheses."""
+    shown = [found.compared for each in headline.leading(results) for found in each.findings]
+    outside = "" if any(line.compared in shown for line in unclear) else ", none of them in this table"
     title = len({line.table.scenario.name for line in unclear}) > 1
     named = [f"{line.table.scenario.name}: {line.name}" if title else line.name for line in unclear]
-    return f" ({'; '.join(named)})" if 0 < len(named) <= NAMES else ""
+    return outside + (f" ({'; '.join(named)})" if 0 < len(named) <= NAMES else "")
 
 
 def early_end(results: Results) -> Iterator[Block]:
@@ -485,7 +491,7 @@ def _claimed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]
     ]
 
 
-_OLDER = " This run was made when verdicts had other rules, and is judged by today's."
+_OLDER = " The rules for verdicts are newer than this run."
 
 
 def conditions(results: Results) -> str:
@@ -493,9 +499,9 @@ def conditions(results: Results) -> str:
     run = results.run
     cpu = run.host.get("cpu")
     on = f", on {cpu}" if cpu else ""
-    measured = "CPU time, not time by the clock, was measured" if run.plan.clock is Clock.CPU else "Measured"
+    measured = "CPU time, not wall-clock time, was measured" if run.plan.clock is Clock.CPU else "Measured"
     has_intervals = any(found.ratio.interval for each in results.answers for found in each.findings)
-    level = f"The intervals in brackets hold together with {format.level(LEVEL)} confidence. " if has_intervals else ""
+    level = f"All intervals in brackets together have {format.level(LEVEL)} confidence. " if has_intervals else ""
     return (
         f"{measured} in {timeline.rounds(results)} of fresh processes, {timeline.pinning(run)}{on}. "
         f"A difference of less than {format.share(run.plan.margin)} counts as none. {level}"
@@ -522,7 +528,7 @@ def control(results: Results, margin: float | None = None) -> str:
     if found.estimate.interval is None or not found.is_check(logs):
         return f"{told}: too few rounds to check for a bias."
     least = format.share(float(f"{math.expm1(found.least_bias(logs)):.2g}"))
-    could = f"A bias of less than {least} would not show."
+    could = f"A bias below {least} could go unnoticed."
     if 1.0 in found.estimate.interval:
         return f"{told}: no difference is shown. {could}"
     return f"{told}: more than noise, but not shown to be more than the margin of {format.share(margin)}. {could}"

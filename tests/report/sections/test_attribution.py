@@ -132,8 +132,8 @@ def test_the_cells_are_told():
     assert notes(section())[0] == (
         "The effects are of 4 cells: every combination of environment (tf1.14, tf2.0) and mode (graph, eager), in 5 "
         "rounds that all of them have. Not all of these cells could be checked for doing the same work. The 3 "
-        "effects are judged together at 95 % (Holm); each interval is at 98.3 %. Variances are moderated by that of "
-        "the cells (Smyth 2004)."
+        "effects are judged together at 95 % (Holm); each interval is at 98.3 %. Variances are moderated with "
+        "the variance of the cells (Smyth 2004)."
     )
     assert "same work" not in notes(section(fingerprint={"parameters": 1}))[0]
 

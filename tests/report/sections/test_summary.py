@@ -131,8 +131,8 @@ def test_once_a_report_it_is_said_what_settles_the_unclear_comparisons_and_with_
     (settling,) = {each.settling for each in compared if each.settling}
     total, cost = 5 + settling.rounds, sum(made.found.costs.values())
     assert told.words == (
-        f"1 of 2 comparisons is unclear ({NAME}): {total} rounds in all settle it with a probability of 80 % or more, "
-        f"in about {format.duration(settling.rounds * cost)} more for the whole run:"
+        f"1 of 2 comparisons is unclear ({NAME}). With {total} rounds in total ({settling.rounds} more, "
+        f"about {format.duration(settling.rounds * cost)}), it probably gets a verdict (80 % or more):"
     )
     assert command.text == f"harness matrix --resume results/{made.run.id} --rounds {total}"
     blocks = list(within(next(summary.sections(made)).blocks))
@@ -141,7 +141,8 @@ def test_once_a_report_it_is_said_what_settles_the_unclear_comparisons_and_with_
 
 def test_of_several_unclear_comparisons_the_rounds_are_those_that_settle_half_of_the_likely_ones():
     told, _ = summary.settle(unsettled(0.0103, 0.02))
-    assert "2 of 2 comparisons are unclear: 20 rounds in all settle 1 of them with a probability" in told.words
+    assert "2 of 2 comparisons are unclear. With 20 rounds in total (15 more, " in told.words
+    assert told.words.endswith(", 1 of them probably gets a verdict (80 % or more):")
 
 
 @pytest.mark.parametrize(
@@ -312,9 +313,7 @@ def test_what_must_be_known_to_believe_it_stands_beside_it():
 
 def test_a_run_of_older_rules_says_so():
     assert "other rules" not in summary.conditions(results())
-    assert summary.conditions(results(rules=1)).endswith(
-        "This run was made when verdicts had other rules, and is judged by today's."
-    )
+    assert summary.conditions(results(rules=1)).endswith("The rules for verdicts are newer than this run.")
 
 
 def controlled(second, spread, **changes):
@@ -327,16 +326,16 @@ def controlled(second, spread, **changes):
 @pytest.mark.parametrize(
     ("told", "sentence"),
     [
-        (controlled(0.01, 0.001), " over 1 group: no difference is shown. A bias of less than "),
+        (controlled(0.01, 0.001), " over 1 group: no difference is shown. A bias below "),
         (
             controlled(0.0101, 0.001),
-            ": more than noise, but not shown to be more than the margin of 3 %. A bias of less than ",
+            ": more than noise, but not shown to be more than the margin of 3 %. A bias below ",
         ),
         (controlled(0.01, 0.08), " over 1 group: too few rounds to check for a bias."),
         (
             controlled(0.011, 0.001),
-            "That is more than the margin of 3 %, so no verdicts are given. Measure on a quieter machine (harness "
-            "doctor says what disturbs it), and with more rounds.",
+            "That is more than the margin of 3 %, so no verdicts are given. Measure on a machine "
+            "with less interference (see harness doctor), and with more rounds.",
         ),
         (controlled(0.01, 0.0, count=1), "differed by 0.0 %, over 1 group: too few rounds to check for a bias."),
         (summary.control(results()), "No A/A control: no cell was launched twice in a round"),
