@@ -105,7 +105,7 @@ def test_a_run_of_which_nothing_can_be_measured_is_refused_before_anything_is_ma
         (["-s", "ways", "--measure", "soon"], 2, ["--measure 'soon' is not a length of time"]),
         (["-s", "ways", "--rounds", "0"], 2, ["--rounds"]),
         (["-s", "ways", "--reference", "middle"], 2, ["the run has the environments old, new"]),
-        (["--resume", "results/none", "--margin", "9%"], 2, ["it takes no --margin"]),
+        (["--resume", "results/none", "--margin", "9%"], 2, ["it doesn't accept --margin"]),
         (["-s", "none.py"], 2, ["none.py cannot be read"]),
         (["--resume", "results/none"], 2, ["is not a run's folder"]),
     ],

@@ -31,7 +31,7 @@ def test_while_launches_run_the_rest_is_reported_and_a_second_signal_says_what_i
     assert first.startswith("Stopping: ending the running launches and reporting the finished ones.")
     assert first.endswith("Ctrl-C again abandons the report.")
     said = heard.interrupted(2)
-    for told in ("The launches are kept: harness report ", "harness clean run", "harness matrix --resume "):
+    for told in ("The launches are saved: harness report ", "harness clean run", "harness matrix --resume "):
         assert told in said
 
 

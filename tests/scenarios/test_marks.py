@@ -108,9 +108,9 @@ def test_functions_are_timed_by_their_names(source, functions, count):
         (
             "# harness: step\nfor i in y:\n    x = 1\n    # harness: end\n",
             [],
-            "line 4: `# harness: end` does not stand",
+            "line 4: `# harness: end` isn't indented",
         ),
-        ("# harness: step\nclass C:\n    pass", [], "line 2: a class is no step"),
+        ("# harness: step\nclass C:\n    pass", [], "line 2: a class isn't a step"),
         ("# harness: step\nasync def f():\n    pass", [], "line 2: an async function can't be timed"),
         (
             "x = [  # harness: step\n1]\nf(  # fine\n2)  # harness: step",
@@ -156,7 +156,7 @@ def test_a_mark_above_any_statement_keeps_every_other_line_and_what_it_says(stat
     marked = "\n".join([*lines[: line - 1], " " * column + "# harness: step", *lines[line - 1 :]])
     below = [node for node in ast.walk(plain) if isinstance(node, ast.stmt) and node.lineno == line]
     if isinstance(below[0], ast.ClassDef):
-        with pytest.raises(marks.MarkError, match="a class is no step"):
+        with pytest.raises(marks.MarkError, match="a class isn't a step"):
             marks.instrumented(marked, "script.py")
         return
     tree, has_steps = marks.instrumented(marked, "script.py")

@@ -135,8 +135,8 @@ def test_a_run_that_was_continued_says_what_that_costs():
     _, words = made(replace(asked, looks=[dict.fromkeys(names, 2), dict.fromkeys(names, 4)]), rounds(SECONDS))
     (told,) = [each for each in words if "continued" in each]
     assert told.startswith(
-        "This run was reported after 2 rounds and after 4 rounds, and then continued. Its verdicts are now judged at "
-        "0.5 % in place of 5 %"
+        "This run was reported after 2 rounds and after 4 rounds, and then continued. Its verdicts now use a "
+        "level of 0.5 % instead of 5 %"
     )
     (told,) = [each for each in words if "intervals are at" in each]
     assert told.startswith(
@@ -163,8 +163,8 @@ def test_one_that_is_judged_alone_has_its_level():
 def test_the_intervals_of_times_say_why_they_are_others_than_those_of_ratios():
     (told,) = [each for each in made(run(TIMES), rounds(SECONDS))[1] if each.startswith("Time per step in ms;")]
     assert told.endswith(
-        "is a 95 % confidence interval over 5 rounds. What slows a whole round is in these intervals, and not in those "
-        "of the ratios."
+        "is a 95 % confidence interval over 5 rounds. These intervals include variation between rounds, which "
+        "cancels in the ratios."
     )
 
 

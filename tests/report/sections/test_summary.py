@@ -312,7 +312,7 @@ def test_what_must_be_known_to_believe_it_stands_beside_it():
 
 
 def test_a_run_of_older_rules_says_so():
-    assert "other rules" not in summary.conditions(results())
+    assert "newer than this run" not in summary.conditions(results())
     assert summary.conditions(results(rules=1)).endswith("The rules for verdicts are newer than this run.")
 
 

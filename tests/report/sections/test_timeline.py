@@ -148,15 +148,15 @@ def disturbed(*repeated):
 )
 def test_what_disturbed_rounds(rounds_, sentence):
     assert timeline.disturbance(Disturbance(True, 9, rounds_, 30, [])) == sentence
-    told = "The time for which others had the CPU is taken off: 4 % to 21.5 % in 3 of 30 launches."
+    told = "The CPU time of other processes is subtracted: 4 % to 21.5 % in 3 of 30 launches."
     assert timeline.disturbance(Disturbance(True, 9, rounds_, 30, [0.04, 0.1, 0.215])) == f"{sentence} {told}"
 
 
 def test_what_a_quota_stopped_is_told_apart_from_what_others_took():
     told = timeline.disturbance(Disturbance(True, 9, disturbed(), 30, [0.05], [0.4, 0.5]))
     assert told.endswith(
-        "is taken off: 5 % in 1 of 30 launches. "
-        "The time for which a CPU quota stopped launches is taken off: 40 % to 50 % in 2 of 30 launches."
+        "is subtracted: 5 % in 1 of 30 launches. "
+        "The time for which a CPU quota stopped launches is subtracted: 40 % to 50 % in 2 of 30 launches."
     )
 
 
@@ -166,9 +166,7 @@ def test_one_share_that_is_taken_off_is_told_once():
 
 
 def test_where_nothing_was_watched_it_is_not_known():
-    assert timeline.disturbance(Disturbance(False, 9, [], 30, [])).startswith(
-        "Whether other processes disturbed a round is not"
-    )
+    assert timeline.disturbance(Disturbance(False, 9, [], 30, [])).startswith("Interference is unknown")
     assert timeline.disturbance(Disturbance(False, 0, [], 0, [])) == ""
 
 
