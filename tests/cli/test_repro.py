@@ -42,7 +42,7 @@ def test_exactly_the_cells_of_a_claim_are_planned(claiming: Harness) -> None:
     assert claiming("matrix", "--claim", "T#1001", "--suite", "headline", "--dry-run").returncode == 2
     refused = claiming("repro", "K#7", *SHORT)
     assert refused.returncode == 4
-    assert "visible on a GPU" in refused.stderr
+    assert "K#7 is claimed for a GPU" in refused.stderr
 
 
 def test_a_claim_is_measured_until_it_is_clear_and_fails_on_what_was_asked(claiming: Harness) -> None:

@@ -113,7 +113,7 @@ def test_too_few_rounds_are_said_last_with_what_gives_a_verdict():
     first, *_ = scripts.sentences(Results(of.run, [each for each in of.launches if each.round == 1]))
     assert first == (
         "mine.py takes 2.00× as long in tf2.0 as in tf1.14, and 1.00× without the import of TensorFlow; "
-        "too few rounds (1 of 3) for a verdict: type --rounds 3 or more."
+        "too few rounds (1 of 3) for a verdict: pass --rounds 3 or more."
     )
 
 

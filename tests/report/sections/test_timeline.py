@@ -162,7 +162,7 @@ def test_what_a_quota_stopped_is_told_apart_from_what_others_took():
 
 def test_one_share_that_is_taken_off_is_told_once():
     told = timeline.disturbance(Disturbance(True, 9, disturbed(False), 1, [0.05]))
-    assert told.endswith("is taken off: 5 % in 1 of 1 launch.")
+    assert told.endswith("is subtracted: 5 % in 1 of 1 launch.")
 
 
 def test_where_nothing_was_watched_it_is_not_known():
