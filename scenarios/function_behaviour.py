@@ -110,7 +110,7 @@ def same_value(bench, tf):
 
 
 def branches(bench, tf):
-    """What AutoGraph makes of an `if` on a tensor: the code, and the graph with one function a branch."""
+    """Show AutoGraph's code for an `if` on a tensor, and the graph with one function per branch."""
 
     def simple_relu(x):
         if tf.greater(x, 0):
@@ -216,7 +216,7 @@ def print_count(bench, tf):
 
 
 def printed(call, calls):
-    """How many lines Python prints in so many calls."""
+    """Return the number of lines that Python prints in `calls` calls."""
     with contextlib.redirect_stdout(io.StringIO()) as output:
         for _ in range(calls):
             call()

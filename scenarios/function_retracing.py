@@ -108,13 +108,13 @@ def function_maker(tf, argument, traces):
 
 
 def relaxing(function):
-    """What tf.function calls the option to take a dimension that changes for unknown."""
+    """Return tf.function's name of the option that treats a changing dimension as unknown."""
     new = "reduce_retracing"
     return new if new in inspect.signature(function).parameters else "experimental_relax_shapes"
 
 
 def call(function, values):
-    """What the function returns for each of the values."""
+    """Return the function's results for all values."""
     results = []
     for value in values:
         results.append(function(value))  # noqa: PERF401, before Python 3.12 a comprehension is a frame more

@@ -256,7 +256,7 @@ def api_version(tf, keras):
 
 
 def batches_in_call(bench, model, data, call, inputs):
-    """How many steps one call takes: for fit_epoch, as many as the source took where that is asked for and fits."""
+    """Return how many steps one call takes: for fit_epoch, the source's number if it is requested and fits."""
     if call != "fit_epoch":
         return 1
     if not bench.document:
@@ -292,7 +292,7 @@ STEPS = {"numpy": numpy_step, "dataset": dataset_step}
 
 
 def report(bench, tf, keras, network, *, steps, predict):
-    """What ran, and the proof of it: what the model predicts, and how many steps were taken, by both counts."""
+    """Report the work with its proof: the model's predictions, and the number of steps by both counts."""
     bench.observe("tensorflow", tf.__version__)
     bench.observe("keras", keras_version(tf, network))
     bench.observe("optimizer", type(network.optimizer).__name__)
@@ -335,7 +335,7 @@ def keras_version(tf, network):
 
 
 def first_told(bench, name, *tellers):
-    """What the first of `tellers` that can tell returns, or None, and then the observation `name` says why none can."""
+    """Return the result of the first of `tellers` that works, or None with the reasons as observation `name`."""
     problems = []
     for tell in tellers:
         try:

@@ -131,7 +131,7 @@ def promotion(bench, np, tf, tnp):
 
 
 def literals(bench, np, tf, tnp):
-    """The types of what is made of Python's numbers, and of sums with them."""
+    """Return the types of arrays from Python's numbers, and of sums with them."""
     cases = [
         ("asarray(1)", lambda: tnp.asarray(1)),
         ("asarray(1.0)", lambda: tnp.asarray(1.0)),
@@ -155,7 +155,7 @@ def broadcasting(bench, np, tf, tnp):
 
 
 def indexing(bench, np, tf, tnp):
-    """The shapes of the guide's indices and a few more, where the values are NumPy's own, or what they raise."""
+    """Return the shapes of the guide's indexes and a few more, if the values equal NumPy's; otherwise the errors."""
     ours, theirs = tnp.reshape(tnp.arange(24), (2, 3, 4)), np.arange(24).reshape(2, 3, 4)
     cases = [
         ("x[1, newaxis, 1:3, ...]", lambda x: x[1, np.newaxis, 1:3, ...]),
@@ -177,7 +177,7 @@ def indexing(bench, np, tf, tnp):
 
 
 def like(x, np, tnp):
-    """What makes an array of x's own library."""
+    """Return the function that makes an array of x's own library."""
     return np.asarray if isinstance(x, np.ndarray) else tnp.asarray
 
 
@@ -194,7 +194,7 @@ def assignment(bench, np, tf, tnp):
 
 
 def interoperation(bench, np, tf, tnp):
-    """The classes of what one library's functions make of the other's arrays, and what an array has of NumPy's own."""
+    """Return the classes of results that one library's functions return for the other's arrays."""
     ours, theirs, tensor = tnp.ones(2), np.ones(2), tf.ones(2)
     cases = [
         ("tnp.ones", ours),
@@ -229,7 +229,10 @@ def devices(bench, np, tf, tnp):
 
 
 def device(array):
-    """The device of an array, by kind and number; 2.4's arrays have none of their own, but their tensors have."""
+    """Return the device of an array, by kind and number.
+
+    Arrays of 2.4 have no device, but their tensors have one.
+    """
     full = getattr(array, "device", None) or array.data.device
     return full.split("device:")[-1]
 
@@ -240,7 +243,7 @@ def dtype(array):
 
 
 def dtype_or_error(make):
-    """The type of what `make` returns, or the class of what it raises."""
+    """Return the type of `make`'s result, or the class of its error."""
     found = raised(make)
     return found.error if found.says else dtype(make())
 

@@ -1,6 +1,6 @@
-"""Observations of cells as tables with a column per environment: which behaviour changed with which release.
+"""Observations of cells as tables with a column per environment: which release changed which behaviour.
 
-A table has no more rows than there are differences (`fold`).
+A table has at most as many rows as there are differences (`fold`).
 """
 
 import json
@@ -137,7 +137,7 @@ def _belonging(run: Run, scenario: Scenario, seen: _Seen, said: _Told, *, timed:
 
 
 def _differs(scenario: Scenario, name: str, said: _Told) -> bool:
-    """Return whether compared cells, those of one row, have different observations of this name."""
+    """Return whether the compared cells of one row have different observations of this name."""
     by_row: dict[tuple[str, ...], set[str | None]] = defaultdict(set)
     for cell, entries in said.items():
         if name in entries:

@@ -1,4 +1,4 @@
-"""The columns of a table: what a scenario's header compares. Nothing here knows a particular scenario."""
+"""The columns of a table, from the comparisons in a scenario's header. Nothing here knows a particular scenario."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,8 +74,8 @@ def _sides(run: Run, scenario: Scenario, cells: Iterable[Cell]) -> list[Side]:
 def _pairs(run: Run, scenario: Scenario, entry: Comparison, sides: Sequence[Side]) -> list[tuple[Side, Side]]:
     """Return the sides that an entry compares, each with its other side, which `sides` may lack.
 
-    Along an axis: `plus` with each other value (or `against` alone), all else equal, environment by environment. Along
-    the environments: each with the run's reference, within each combination of the compared axes.
+    Along an axis: `plus` with each other value (or only with `against`), with equal other values and the same
+    environment. Along the environments: each with the run's baseline, for each combination of the compared axes.
     """
     if entry.along != ENVIRONMENT:
         others = [entry.against] if entry.against else [v for v in scenario.axes[entry.along] if v != entry.plus]

@@ -82,7 +82,7 @@ def control(counting: Sequence[Launch], scatters: Mapping[str, Scatter] | None =
 
 
 def with_control_apart(scatter: Scatter, numbers: Mapping[Cell, Sequence[Launch]]) -> Scatter:
-    """Return a group's variances in which the control's launches form a cell of their own.
+    """Return a group's variances, in which the control's launches form a separate cell.
 
     `numbers` has the launches of each of its cells in order.
     """

@@ -302,7 +302,7 @@ def used(launches: Sequence[Launch]) -> Used:
 
 
 def _spreads(values: Mapping[str, Sequence[float]]) -> dict[str, Spread]:
-    """Return the spread of each name that has values."""
+    """Return the distribution summary of each name that has values."""
     return {name: known for name, each in values.items() if (known := spread(each))}
 
 

@@ -86,7 +86,7 @@ class Results:
         return lookup(self.run, self.launches)
 
     def found_of(self, quantity: str) -> Lookup:
-        """Return the index of the cells of a quantity; for growth, which has no logarithm, that of the step."""
+        """Return the index of the cells of a quantity; for growth, which has no logarithm, the index of the step."""
         if quantity in (STEP, GROWTH):
             return self.found
         if quantity not in self._found:
@@ -100,7 +100,7 @@ class Results:
 
     @cached_property
     def all_tables(self) -> list[ScenarioTable]:
-        """The tables of each scenario: that of the step, then those of its other quantities, in the header's order.
+        """The tables of each scenario: the step's table, then those of its other quantities, in the header's order.
 
         A scenario that times no steps may have only others.
         """

@@ -210,7 +210,7 @@ def medians(of: Logs, sets: Sequence[npt.NDArray[np.intp]]) -> Logs:
 def minus_others(of: Logs, base: npt.NDArray[np.intp]) -> Logs:
     """Return each mean minus the median of the others of `base` (at least two indices); the same shape.
 
-    The cells' errors are taken as independent. What moves a whole round moves all cells, so it cancels here, and is in
-    the errors all the same: the intervals are rather too wide than too narrow.
+    The cells' errors are treated as independent. An effect on a whole round changes all cells, so it cancels here but
+    remains in the errors: the intervals are rather too wide than too narrow.
     """
     return minus(of, medians(of, [base[base != index] for index in range(of.mean.size)]))

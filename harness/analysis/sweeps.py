@@ -35,10 +35,10 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class SweepComparison:
-    """One comparison along a sweep: log(time(other) / time(side)), above 0 where `side` of the column is faster.
+    """A comparison along a sweep: log(time(other) / time(side)), above 0 if `side` of the column is faster.
 
-    `sizes` are those that are used, in `rounds` rounds that all of them have. Where the two did different work at some
-    size, `different` says how, and there is no lead.
+    `sizes` are the sizes in use, in `rounds` rounds that all of them have. If the two did different work at some size,
+    `different` describes it, and there is no lead.
     """
 
     column: ScenarioColumn
@@ -49,7 +49,7 @@ class SweepComparison:
 
     @property
     def crossings(self) -> Sequence[Crossing]:
-        """Where one takes over from the other."""
+        """The crossovers of the two."""
         return self.lead.crossings if self.lead else ()
 
     @property
@@ -67,10 +67,10 @@ class SweepComparison:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredSweep:
-    """All curves of a table along `axis`, whose sizes are counted in `unit` (may be empty).
+    """All curves of a table along `axis`, with sizes in `unit` (may be empty).
 
     They share a device and the values `shared` of the other row axes. `withheld`: it has comparisons, and none is in
-    `races`, as the control lies beyond the margin.
+    `races`, because the control is beyond the margin.
     """
 
     scenario: Scenario
@@ -147,10 +147,10 @@ def _times(compared: Compared, found: Lookup) -> dict[int, tuple[float, float]]:
 
 
 def _together(times: Mapping[float, Mapping[int, tuple[float, float]]]) -> tuple[list[float], Floats]:
-    """The sizes that are used, and their times in the rounds that all of these have, of shape (rounds, sizes, 2).
+    """Return the sizes in use, and their times in the rounds that all of these have, of shape (rounds, sizes, 2).
 
-    A size with fewer than three rounds, where others have more, is left out: it would take the rounds from them all.
-    Where fewer than two rounds are common to all, the means of each size's own stand for one.
+    If others have more rounds, a size with fewer than three is left out, because it would reduce the rounds of all. If
+    fewer than two rounds are common to all, the means of each size are used as one round.
     """
     most = max(map(len, times.values()), default=0)
     sizes = [size for size, pairs in times.items() if len(pairs) >= min(most, FEWEST_ROUNDS)]

@@ -1,11 +1,11 @@
-"""What launches that take turns may do to one another: looked for in every run that took turns, on the log scale.
+"""Side effects of interleaving: checked in every interleaved run, on the log scale.
 
-Four things. `alone`: what each launch measured by itself in the end, against its turns. Per turn: the two launches of
-one cell. Samples by their place in the turn, and by the cell that was measured just before: what is left of a sample's
-log time beside its launch's mean and its turn's. And what processes used of the CPU while others were timed.
+There are four checks. `alone`: the sequential samples at the end of each launch, against its turns. Per turn: the two
+launches of one cell. Samples by their place in the turn, and by the cell measured just before: the rest of a sample's
+log time beside its launch's mean and its turn's mean. And the CPU time of processes while other cells were timed.
 
-That each cell follows each other equally often is E. J. Williams, "Experimental designs balanced for the estimation of
-residual effects of treatments", Australian Journal of Scientific Research A 2, 1949.
+The order in which each cell follows each other one equally often is from E. J. Williams, "Experimental designs balanced
+for the estimation of residual effects of treatments", Australian Journal of Scientific Research A 2, 1949.
 """
 
 import math
@@ -33,7 +33,7 @@ ALPHA = 0.005
 SHARE = 1.0 / 3.0
 #: Fewer turns, less one a block, show nothing of place and predecessor.
 FEWEST_TURNS = 10
-#: A sample counts as no farther from what is expected of it than so many times the median of its launch.
+#: A sample counts as at most this multiple of its launch's median distance from its expected value.
 FARTHEST = 5.0
 #: A process that waits for its turn may use this share of a CPU.
 BUSY = 0.01
@@ -41,9 +41,9 @@ BUSY = 0.01
 
 @dataclass(frozen=True, slots=True)
 class NonInterleavedRatio:
-    """A comparison's ratio time(other) / time(cell) where each is measured alone, over what it is in turns.
+    """A comparison's ratio from sequential samples, relative to its interleaved ratio.
 
-    `is_found`: the interval, at 1 - 0.05/m for m comparisons of the table, does not hold 1.
+    `is_found`: the interval, at 1 - 0.05/m for m comparisons of the table, excludes 1.
     """
 
     cell: Cell
@@ -54,10 +54,10 @@ class NonInterleavedRatio:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """How many times as long samples take at one place of the turn (from 0), or after one cell, as at the others.
+    """The ratio of sample time at one place of the turn (from 0), or after one cell, to sample time elsewhere.
 
-    The largest of all places, or cells; what is found goes before what is not. `is_found`: the interval, which together
-    with those of all the others holds the truth with 99.5 %, does not hold 1, and it is beyond a third of the margin.
+    It is the largest over all places, or cells; found ones come first. `is_found`: the interval, at a joint level of
+    99.5 %, excludes 1, and it is beyond a third of the margin.
     """
 
     at: int | Cell
@@ -76,13 +76,13 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """How launches took turns, and what was found of bias in it.
+    """The interleaving of a run, and the result of its checks.
 
-    `launches` that count took turns, and `others` did not; `turns` are how many they took, fewest first; at most
-    `alive` were alive together, and the cells of a round were in at most `blocks` blocks. `alone` has every comparison
-    that can tell. `scatter` is the standard deviation of the log ratio of two launches of one cell in one turn, and
-    `correlation` that of one turn's with the next one's. `place` and `predecessor` are the largest deviations,
-    `waiting` the cell that used most of a CPU between its turns; None where nothing can be told.
+    `launches` that count were interleaved, and `others` weren't; `turns` are their numbers of turns, smallest first. At
+    most `alive` launches ran at a time, and the cells of a round were in at most `blocks` blocks. `alone` has every
+    comparison with enough data. `scatter` is the standard deviation of the log ratio of two launches of one cell in one
+    turn, and `correlation` the correlation of successive turns. `place` and `predecessor` are the largest deviations,
+    and `waiting` is the cell that used most of a CPU between its turns; None without enough data.
     """
 
     launches: int
@@ -125,11 +125,11 @@ def turns(launches: Sequence[Launch], alone: Sequence[NonInterleavedRatio], marg
 
 
 def alone(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Estimate | None]:
-    """Of each pair of (cell, other) its ratio time(cell) / time(other) alone, over that in turns; None where not known.
+    """Return for each pair (cell, other) its sequential ratio relative to its interleaved ratio; None if unknown.
 
-    Of each launch d = log(seconds per step alone / in turns); of each round the mean d of the cell's launches less
-    that of the other's; the mean over rounds (two at least) with its t interval at 1 - 0.05/m for the m pairs that can
-    tell. The variance is moderated by the residual of the group's d, as the comparison's own is.
+    Each launch has d = log(seconds per step alone / interleaved), and each round the mean d of the cell's launches
+    minus the mean d of the other cell's. The result is the mean over rounds (at least two) with its t interval at 1 -
+    0.05/m for m pairs with data. The variance is moderated with the residual of the group's d, as for the comparison.
     """
     cells = dict.fromkeys(cell for pair in pairs for cell in pair)
     shifts = {cell: _shifts(found.numbers.get(cell, ())) for cell in cells}
@@ -151,12 +151,12 @@ def alone(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Estimate | 
 
 
 def is_bias(shift: Estimate | None) -> bool:
-    """Whether alone it is another ratio than in turns: the interval does not hold 1."""
+    """Return whether the sequential ratio differs from the interleaved one: the interval excludes 1."""
     return bool(shift and shift.interval and 1.0 not in shift.interval)
 
 
 def _shifts(launches: Iterable[Launch]) -> dict[int, list[float]]:
-    """By round, log(seconds per step alone / in turns) of each launch that has both."""
+    """Return log(seconds per step alone / interleaved) of each launch with both, by round."""
     found: dict[int, list[float]] = defaultdict(list)
     for launch in launches:
         shift = _shift(launch)
@@ -166,12 +166,12 @@ def _shifts(launches: Iterable[Launch]) -> dict[int, list[float]]:
 
 
 def _shift(launch: Launch) -> float | None:
-    """log(seconds per step alone / in turns); of CPU time where others took some of the launch's, if that is known."""
+    """Return log(seconds per step alone / interleaved), of CPU time if there was contention and CPU time is known."""
     steps = sum(sample.steps for sample in launch.alone)
     lengths = [sample.seconds for sample in launch.alone]
     there = centre(launch)
     if taken(launch):
-        # what others took is known of all samples together, and not of the stretch alone
+        # contention is known for all samples together, not for the sequential ones
         own = [sample.cpu_seconds or 0.0 for sample in launch.samples]
         own_alone = [sample.cpu_seconds or 0.0 for sample in launch.alone]
         if all(own) and all(own_alone):
@@ -181,7 +181,7 @@ def _shift(launch: Launch) -> float | None:
 
 
 def _residual(group: str, found: Lookup) -> Residual | None:
-    """What the shifts of a group's launches scatter by."""
+    """Return the residual variance of the shifts of a group's launches."""
     cells = [cell for cell, of in found.groups.items() if of == group]
     made = [
         (cell, number, shift)
@@ -193,7 +193,7 @@ def _residual(group: str, found: Lookup) -> Residual | None:
 
 
 def _together(took: Iterable[Launch]) -> dict[tuple[str, int, int], list[Launch]]:
-    """The launches that were alive together, by group, round and block."""
+    """Return the launches that ran interleaved, by group, round and block."""
     found: dict[tuple[str, int, int], list[Launch]] = defaultdict(list)
     for launch in took:
         found[launch.group, launch.round, launch.block].append(launch)
@@ -201,9 +201,9 @@ def _together(took: Iterable[Launch]) -> dict[tuple[str, int, int], list[Launch]
 
 
 def _per_turn(blocks: Iterable[Sequence[Launch]]) -> tuple[float | None, float | None]:
-    """Standard deviation and lag-1 correlation of the log ratio of a cell's two launches per turn, pooled over rounds.
+    """Return standard deviation and lag-1 correlation of the log ratio of a cell's two launches per turn.
 
-    What a round's launches differ by as a whole is in neither.
+    Both are pooled over rounds, without the mean difference of a round's launches.
     """
     squares = products = freedom = 0.0
     for block in blocks:
@@ -290,7 +290,7 @@ def _fits(tables: Sequence[_Table]) -> Iterator[tuple[int | Cell, float, float, 
 
     sizes = [table.logs.shape for table in tables]
     starts = np.cumsum([0, *(turns for _, turns in sizes[:-1])])
-    # of each sample the block, and the turn among those of all blocks
+    # the block of each sample, and its turn among those of all blocks
     block = np.repeat(np.arange(len(tables)), [launches * turns for launches, turns in sizes])
     turn = np.concatenate([np.tile(np.arange(n) + at, of) for (of, n), at in zip(sizes, starts, strict=True)])
     turns = np.array([n for _, n in sizes])
@@ -312,9 +312,9 @@ def _left(values: npt.NDArray[Any]) -> Floats:
 
 
 def _held(left: Floats) -> Floats:
-    """The same, but no farther from 0 than so many times what half of a launch's samples are within.
+    """Return the same, limited to a multiple of the median distance of a launch's samples.
 
-    A sample that something else held up tells nothing of its place, and some of them would tell anything.
+    A sample that was held up by something else shows nothing about its place, and a few of them would dominate.
     """
     most = FARTHEST * np.median(np.abs(left), axis=1, keepdims=True)
     return np.clip(left, -most, most)
@@ -323,9 +323,9 @@ def _held(left: Floats) -> Floats:
 def _fit(
     z: Floats, values: Floats, block: npt.NDArray[np.intp], turn: npt.NDArray[np.intp], turns: npt.NDArray[np.intp]
 ) -> tuple[float, float, float]:
-    """The slope of `values` on `z`, its standard error, and its degrees of freedom: turns, less one of each block.
+    """Return the slope of `values` on `z`, its standard error, and its degrees of freedom: turns minus blocks.
 
-    Only blocks in which z varies tell. No freedom where it varies nowhere.
+    Only blocks in which z varies count. The freedom is 0 if it varies nowhere.
     """
     size = float(z @ z)
     if size < RESOLUTION:

@@ -1,6 +1,6 @@
 """Packages from a folder instead of the network: `HARNESS_WHEELS` names it.
 
-The folder is flat, and has every file that is installed from the locks, and those of images/uv.txt.
+The folder is flat, and has every file that is installed from the locks and from images/uv.txt.
 """
 
 import os

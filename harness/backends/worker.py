@@ -71,7 +71,7 @@ class WorkerProcess(Protocol):
     """The process of one launch, which its backend has made ready and removes."""
 
     def start(self, stdout: Read, stderr: Read) -> None:
-        """Start it; what it writes goes to the readers."""
+        """Start it. Its output goes to the readers."""
         ...
 
     def move(self, cpus: Collection[int]) -> None:

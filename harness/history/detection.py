@@ -1,19 +1,19 @@
-"""Where a series of log ratios changes its level: change points, in the presence of spikes.
+"""Change points of a series of log ratios, in the presence of spikes.
 
-The values are those of nights, each with a standard error. A level is fitted to the nights between two changes by a
-loss that counts a night for at most `CAP` standard deviations, so that a single night that is far off is a spike, and
-only several nights that agree with one another are a level. The best levels of all numbers of changes are found
-together, by dynamic programming over a grid of levels. Source: P. Fearnhead and G. Rigaill, "Changepoint detection in
-the presence of outliers", Journal of the American Statistical Association 114, 2019 (the biweight loss, and its
-functional pruning, of which the grid is a simple form).
+The values are those of nightly runs, each with a standard error. A level is fitted to the points between two changes by
+a loss that counts a point for at most `CAP` standard deviations, so that a single outlier is a spike, and only several
+points that agree with each other are a level. The best levels for all numbers of changes are found together, by dynamic
+programming over a grid of levels. Source: P. Fearnhead and G. Rigaill, "Changepoint detection in the presence of
+outliers", Journal of the American Statistical Association 114, 2019 (the biweight loss, and its functional pruning, of
+which the grid is a simple form).
 
-What is found is then tested, as in M. Fleming et al., "Hunter: using change point detection to hunt for performance
-regressions", ICPE 2023: the weakest change is taken away, and its neighbours tested anew, until each that is left is
-significant and large enough. docs/dev/validation/simulation-nightly.md says how often that is right.
+The results are then tested, as in M. Fleming et al., "Hunter: using change point detection to hunt for performance
+regressions", ICPE 2023: the weakest change is removed, and its neighbours are tested again, until each remaining one is
+significant and large enough. docs/dev/validation/simulation-nightly.md has the error rates.
 
-The ratios of neighboring nights can be correlated: something moves the machine for some days. Levels then differ from
-one another by more than independent nights explain. The errors of levels are inflated by as much as the residuals'
-lag-1 correlation implies (see `_correlation` and `_inflation`).
+The ratios of neighbouring points can be correlated, if something changes the machine for some days. Levels then differ
+more than independent points explain. The errors of levels are inflated as the residuals' lag-1 correlation implies (see
+`_correlation` and `_inflation`).
 """
 
 import math

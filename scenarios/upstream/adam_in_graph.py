@@ -64,7 +64,7 @@ def scenario(bench, *, way="function"):
 
 
 def forward(tf, variables, x):
-    """The mean square of what the layers make of x."""
+    """Return the mean square of the layers' output for x."""
     for variable in variables:
         x = tf.tanh(tf.matmul(x, variable))
     return tf.reduce_mean(tf.square(x))

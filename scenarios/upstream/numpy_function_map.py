@@ -75,7 +75,7 @@ def scenario(bench, *, call="numpy_lambda"):
 
 
 def add_up(start, additions=ADDITIONS):
-    """`start` and so many times one half."""
+    """Add 0.5 to `start` repeatedly."""
     import numpy as np
 
     total = float(start)

@@ -114,7 +114,7 @@ def make_model(keras, network):
 
 
 def make_epoch(tf, model, loss, dataset, loop):
-    """The function that trains for an epoch and returns its last loss, where it knows one."""
+    """Return a function that trains for an epoch and returns its last loss, if it is known."""
     if loop == "fit":
         model.compile(tf.keras.optimizers.RMSprop(1e-3), loss)
         return lambda: model.fit(dataset, epochs=1, verbose=0) and None

@@ -136,7 +136,7 @@ class DockerBackend(ImageBackend):
     def _found_access(self, gpus_wanted: Sequence[str], requirements: Sequence[Requirement]) -> CheckResult:
         """Return how containers get GPUs: by a trial if GPUs are wanted and an image exists, otherwise by engine facts.
 
-        Any image of ours will do; those of these environments come first.
+        Any image of ours will do, but images of these environments come first.
         """
         wanted = bool(gpus_wanted)
         try:
@@ -338,7 +338,7 @@ class DockerBackend(ImageBackend):
         return not cards or any(not code.runs_on(card.capability) for card in cards)
 
     def _image(self, requirement: Requirement) -> str:
-        """Return the image's id: that of the prepared image, whatever its tag means now."""
+        """Return the id of the prepared image, whatever its tag means now."""
         tag = recipe.tag(requirement)
         if tag not in self._ids:
             found = self.images.find(requirement)

@@ -54,7 +54,7 @@ def dockerfile(root: Path, requirement: Requirement) -> Path:
 
 
 def bases(root: Path, requirement: Requirement) -> tuple[str, ...]:
-    """Return the images on which it is based: that of its last stage, and that with its CUDA, if another."""
+    """Return its base images: the base of its last stage, and the image with its CUDA, if that is another one."""
     environment = requirement.environment
     stages = _stages(root, requirement)
     first = environment.gpu_image or stages[-1].replace("${PYTHON}", environment.python)
