@@ -126,7 +126,7 @@ def test_noise_within_the_tolerance_agrees(outputs, noise):
         ("a", "b", "value is a and b (tf1.14, tf2.0)"),
         ({"w": [1.0]}, {"w": [2.0]}, "value.w: 1 apart (tf1.14, tf2.0)"),
         ([["a"], ["b"]], [["a"], ["c"]], "value[1][0] is b and c (tf1.14, tf2.0)"),
-        (None, None, "value could not be told (tf1.14, tf2.0)"),
+        (None, None, "value is unknown (tf1.14, tf2.0)"),
     ],
 )
 def test_a_difference_is_said_in_a_line(one, other, reason):
@@ -139,7 +139,7 @@ def test_a_long_value_is_cut():
 
 def test_a_value_that_only_one_side_has_could_not_be_told():
     found = compare([proof(OLD, parameters=1)], [proof(NEW, parameters=1, loss=0.5)])
-    assert found == WorkCheck(Work.DIFFERENT, "loss could not be told (tf1.14, tf2.0)")
+    assert found == WorkCheck(Work.DIFFERENT, "loss is unknown (tf1.14, tf2.0)")
     back = compare([proof(OLD, parameters=1, loss=0.5)], [proof(NEW, parameters=1)])
     assert back.work is Work.DIFFERENT
 

@@ -81,7 +81,7 @@ def test_a_users_scenarios_stand_beside_those_of_the_harness(project: Project, t
 
 def test_a_users_scenario_with_the_name_of_one_of_ours_is_refused(project: Project, tmp_path: Path) -> None:
     (tmp_path / "keras_step.py").write_text("# /// script\n# ///\n")
-    with pytest.raises(UsageError, match="has a scenario keras_step of its own"):
+    with pytest.raises(UsageError, match="already has a scenario keras_step"):
         scenario_files(replace(project, own=tmp_path))
 
 

@@ -154,7 +154,7 @@ TOLD = [
         "failed to create shim task: OCI runtime create failed: unable to retrieve OCI runtime error (open "
         "/run/containerd/io.containerd.runtime.v2.task/moby/88879eaf/log.json: no such file or directory): exec: "
         '"nvidia-container-runtime": executable file not found in $PATH: unknown',
-        "nvidia-container-runtime is gone",
+        "nvidia-container-runtime is missing",
         "install nvidia-container-toolkit",
     ),
     (
@@ -162,7 +162,7 @@ TOLD = [
         ".linux/moby/af425d98/log.json: no such file or directory): nvidia-container-runtime did not terminate "
         "sucessfully: 2019/07/23 17:28:30 ERROR: nvidia-container-runtime: inject NVIDIA hook: stat "
         "/usr/bin/nvidia-container-runtime-hook: no such file or directory\n: unknown",
-        "/usr/bin/nvidia-container-runtime-hook is gone",
+        "/usr/bin/nvidia-container-runtime-hook is missing",
         "install nvidia-container-toolkit",
     ),
     (
