@@ -196,7 +196,7 @@ class constant:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("ways", "ways.py is there already. Give the scenario another name"),
+        ("ways", "ways.py already exists. Give the scenario another name"),
         ("2fast", "'2fast' is not a valid name for a scenario."),
         ("my-issue", "'my-issue' is not a valid name for a scenario. Call it my_issue."),
         ("My Issue.py", "'My Issue.py' is not a valid name for a scenario. Call it my_issue."),
