@@ -220,7 +220,7 @@ def test_what_slows_a_card_down_disturbs_its_rounds(matrix, fault, value, resour
     ran = matrix([T4], "--gpu", *CELL, "--measure", "500ms", **{fault: value})
     assert (ran.code, ran.statuses) == (0, {"ok"})
     assert all(launch["resources"][resource] == 1 for launch in ran.launches)
-    assert "disturbed" in ran.said
+    assert "interference" in ran.said
 
 
 def test_a_driver_that_is_too_old_launches_nothing(matrix):
