@@ -178,7 +178,7 @@ def export(folder: Path | str, format: str) -> bytes:
     results = read(folder)
     if results.run.plan.profile_calls:
         raise UsageError(
-            f"{folder} holds profiles, whose report is profile.md and profile.html.", "Leave --format out."
+            f"{folder} has profiles, whose report is profile.md and profile.html.", "Leave --format out."
         )
     with uncollected():
         text = render(format, results)

@@ -121,11 +121,11 @@ def test_a_step_that_raises_raises_nothing_and_its_call_counts(stage):
 
     seen = stage(step=step)
     assert (seen.calls, seen.numbers) == (1, {})
-    assert seen.values[-1] == "TensorFlow 2.15.0 cannot tell: RuntimeError: the iterator is at its end"
+    assert seen.values[-1] == "TensorFlow 2.15.0 can't report it: RuntimeError: the iterator is at its end"
 
 
 def test_what_cannot_be_read_is_no_failure(stage):
-    assert stage(data=b"\x0f").values[-1].startswith("TensorFlow 2.15.0 cannot tell: ValueError: the profiler's data")
+    assert stage(data=b"\x0f").values[-1].startswith("TensorFlow 2.15.0 can't report it: ValueError: the profiler's data")
 
 
 def test_who_may_profile_is_told_with_what_changes_it(tmp_path):

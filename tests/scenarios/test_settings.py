@@ -125,7 +125,7 @@ def test_what_cannot_be_read_is_left_out(monkeypatch, seen):
     monkeypatch.setattr(settings, "compiled", fails)
     monkeypatch.setattr(settings, "policy", lambda _: None)
     assert Settings().observe(None, "cpu") == {"deterministic": "off"}
-    with pytest.raises(NotAvailable, match="what became of precision=float32 cannot be told"):
+    with pytest.raises(NotAvailable, match="the effect of precision=float32 can't be observed"):
         Settings({"precision": "float32"}).observe(None, "cpu")
 
 

@@ -53,7 +53,7 @@ def meant(names: Sequence[str], host: GpuHost, *, typed: bool) -> tuple[str, ...
         raise CannotRunHereError(
             f"--gpus {','.join(names)}: containers get all of this machine's {len(host.cards)} GPUs or none, as WSL2 "
             "has it, and TensorFlow takes the first.",
-            "Type --gpus all. Which one a launch's work was on is in launches.jsonl (`gpus`).",
+            "Use --gpus all. Which one a launch's work was on is in launches.jsonl (`gpus`).",
         )
     return (ALL,)
 

@@ -39,7 +39,7 @@ def test_where_memory_is_short_a_report_has_no_charts_and_says_why(monkeypatch: 
             resource.setrlimit(resource.RLIMIT_AS, before)
 
     short = limited()
-    for module in ("picture", "drawing"):
+    for module in ("vega", "drawing"):
         monkeypatch.setattr(f"harness.report.charts.{module}.drawer", lambda: short)
     monkeypatch.setattr("harness.report.html.assets.drawer", lambda: short)
     members = cells()
