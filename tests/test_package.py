@@ -138,7 +138,9 @@ def test_no_line_of_docs_and_messages_installs_the_harness_from_an_index() -> No
     command = re.compile(r"\b(?:pipx?3? install|uv tool install|uvx)[ \n]+(?:--from )?([^`\n]+)")
     names = set()
     for pattern in ("*.md", "docs/**/*.md", "harness/**/*.py", "templates/**/*", ".github/**/*", "images/*"):
-        for path in filter(Path.is_file, ROOT.glob(pattern)):
+        for path in ROOT.glob(pattern):
+            if not path.is_file() or path.suffix == ".pyc":
+                continue
             for words in command.findall(path.read_text(encoding="utf-8")):
                 given = words.split(" harness")[0] if words.startswith(".") else words
                 names |= {re.split(r"[\[<>=~!@;]", word.strip("'\",.()"))[0].lower() for word in given.split()}
