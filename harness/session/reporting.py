@@ -177,9 +177,7 @@ def export(folder: Path | str, format: str) -> bytes:
     """
     results = read(folder)
     if results.run.plan.profile_calls:
-        raise UsageError(
-            f"{folder} has profiles, whose report is profile.md and profile.html.", "Leave --format out."
-        )
+        raise UsageError(f"{folder} has profiles, whose report is profile.md and profile.html.", "Leave --format out.")
     with uncollected():
         text = render(format, results)
     # encoded here, because CSV has its own line endings, and file formats don't depend on the terminal's encoding

@@ -125,7 +125,9 @@ def test_a_step_that_raises_raises_nothing_and_its_call_counts(stage):
 
 
 def test_what_cannot_be_read_is_no_failure(stage):
-    assert stage(data=b"\x0f").values[-1].startswith("TensorFlow 2.15.0 can't report it: ValueError: the profiler's data")
+    assert (
+        stage(data=b"\x0f").values[-1].startswith("TensorFlow 2.15.0 can't report it: ValueError: the profiler's data")
+    )
 
 
 def test_who_may_profile_is_told_with_what_changes_it(tmp_path):

@@ -82,7 +82,10 @@ GROUP, SCENARIO = ("plan", "groups", 0), ("scenarios", 0)
         ),
         (lambda run: run["plan"]["groups"].append(run["plan"]["groups"][0]), "plan.groups has .* twice"),
         (lambda run: run["scenarios"].append(run["scenarios"][0]), "scenarios has step twice"),
-        (lambda run: run["scenarios"][0]["axes"].pop("mode"), "of the scenario step isn't a value of an axis|isn't an axis"),
+        (
+            lambda run: run["scenarios"][0]["axes"].pop("mode"),
+            "of the scenario step isn't a value of an axis|isn't an axis",
+        ),
         (put(*SCENARIO, "compare", 1, "along", value="moon"), "along 'moon', which isn't an axis"),
         (put(*SCENARIO, "compare", 1, "along", value="size"), "along 'size', which is a sweep"),
         (put(*SCENARIO, "compare", 1, "plus", value="slow"), "names 'slow', which the run does not have"),
