@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any, Self, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Self, TypeAlias, TypeVar, get_args, get_origin
 
 from packaging import requirements
 from packaging.specifiers import SpecifierSet
@@ -56,7 +56,8 @@ class HeaderContext:
     phases: Sequence[str] | None
 
 
-Info = ValidationInfo[HeaderContext]
+# a string: ValidationInfo is generic at run time only from pydantic 2.12 on
+Info: TypeAlias = "ValidationInfo[HeaderContext]"
 
 
 def validate(model: type[Model], values: Any, findings: Findings, key: Key = (), context: Any = None) -> Model | None:
