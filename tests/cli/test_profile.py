@@ -47,7 +47,7 @@ def test_the_report_can_be_made_again_and_in_no_other_format(harness: Harness) -
     assert (harness.run / "profile.md").read_text() == before
     done = harness("report", str(harness.run), "--format", "json")
     assert done.returncode == 2
-    assert "holds profiles" in done.stderr
+    assert "has profiles" in done.stderr
 
 
 def test_a_dry_run_names_the_cells_and_launches_nothing(harness: Harness) -> None:
