@@ -1,5 +1,7 @@
 import contextlib
 import os
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,8 @@ def test_a_lock_is_held_by_one_and_names_its_holder(tmp_path: Path) -> None:
     with (
         exclusive(path, "Busy."),
         pytest.raises(
-            CannotRunHereError, match=rf"Busy\. It is held by process {os.getpid()}, since \d\d:\d\d \(.*pytest"
+            CannotRunHereError,
+            match=rf"Busy\. It is held by process {os.getpid()}, since \d\d:\d\d \({re.escape(Path(sys.argv[0]).name)}",
         ),
         exclusive(path, "Busy.", "Wait."),
     ):
