@@ -94,7 +94,7 @@ class Asv:
         return str(wrapper)
 
     def _run(self, repeat: int, each: float) -> tuple[float, Path]:
-        """One `asv run` of up to `repeat` samples in `each` seconds a process: how long it took, and its results."""
+        """Run asv once with at most `repeat` samples per process. Return the seconds that it took, and its results."""
         self._count += 1
         results = self._folder / "results" / str(self._count)
         command = [str(self._bin / "asv"), "run", "--config", str(self._configured()), "--set-commit-hash", "main"]

@@ -319,7 +319,7 @@ def _name(event: Event, kind: str, known: Collection[str]) -> str:
 
 
 def _new(name: str, kind: str, known: Collection[str]) -> str:
-    """A name beside those that are `known` of its kind; raises ValueError for one too long, or one too many."""
+    """Return the name of an event. Raises ValueError if the name is too long, or its kind has too many names."""
     if len(name) > NAME_LIMIT:
         raise ValueError(f"a name is longer than {NAME_LIMIT} characters in a line")
     if name not in known and len(known) >= NAMED_LIMITS[kind]:

@@ -221,7 +221,7 @@ def sha256(path: Path) -> str:
 
 
 def _fault(path: Path, wanted: str) -> str:
-    """Return the problem of a file whose hash must be `wanted`, or an empty text."""
+    """Return the problem of a file that must have this SHA-256 hash, or an empty text."""
     if not path.is_file():
         return "is missing"
     return "" if sha256(path) == wanted else "was changed"
