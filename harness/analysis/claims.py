@@ -195,7 +195,7 @@ def _of_scenario(run: Run, scenario: Scenario, found_of: Callable[[str], Lookup]
 
 def _named(claim: Claim, run: Run) -> Claim:
     """The claim with its environments by the run's names for them: requirements have one once they are made."""
-    names = {each.asked: each.name for each in run.environments if each.asked}
+    names = {text: each.name for each in run.environments for text in (each.asked, each.line) if text}
     worse, better = (
         side and replace(side, environment=names.get(side.environment, side.environment))
         for side in (claim.worse, claim.better)

@@ -22,31 +22,74 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from harness.catalog import index
+from harness.catalog.lines import PYTHONS, ReleaseLine, parse_line
 from harness.catalog.requirement_specs import Asked, LockOverride, exact, is_asked, is_move, parse, parse_move
 from harness.files import cache_dir, parse_json, read_text, write_atomically
 from harness.model.environment import KERAS, TENSORFLOW, Environment
-from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.errors import CannotRunHereError, HarnessError, UsageError
 from harness.model.texts import joined, nearest, there_are
 
-#: Python versions that images can have, in addition to those in the catalogue.
-_PYTHONS = tuple(f"3.{minor}" for minor in range(7, 15))
 
-
-def with_asked(known: Mapping[str, Environment], typed: Sequence[str]) -> tuple[dict[str, Environment], list[str]]:
+def with_asked(
+    known: Mapping[str, Environment], typed: Sequence[str], impossible: dict[str, HarnessError] | None = None
+) -> tuple[dict[str, Environment], list[str]]:
     """Return the catalogue with the environments of requested requirements, and the request as names and globs.
 
-    An environment that exists already is also found by its name, without using the index. Raises UsageError for
-    requirements without a valid environment, and CannotRunHereError if the index is needed and doesn't answer.
+    An environment that exists already is also found by its name, without using the index. An environment that is
+    requested by its name and as a release line too isn't of the line. If `impossible` is given, it gets the reasons of
+    lines whose wheel of the day can't be installed, by the environments' names.
+
+    Raises UsageError for requirements without a valid environment, and CannotRunHereError if the index is needed and
+    doesn't answer.
     """
     environments, names = dict(known), []
     for text in typed:
         environment = None
         if text not in known:
-            environment = make(text, known) if is_asked(text) else kept(text)
+            if line := parse_line(text):
+                environment = _of_line(line, known, impossible)
+            else:
+                environment = make(text, known) if is_asked(text) else kept(text)
         if environment is not None:
             environments[environment.name] = environment
         names.append(environment.name if environment else text)
+    for text, name in zip(typed, names, strict=True):
+        if name in environments and not parse_line(text):
+            environments[name] = replace(environments[name], line="")
     return environments, names
+
+
+def _of_line(
+    line: ReleaseLine, known: Mapping[str, Environment], impossible: dict[str, HarnessError] | None
+) -> Environment:
+    """Return the environment of a line. One that can't be made has the facts of its base, and is in `impossible`."""
+    text, yanked = line.resolve(known)
+    environment = known.get(text)
+    try:
+        if yanked:
+            raise UsageError(f"{yanked}.", f"Name another day: -e {line.name}@YYYY-MM-DD")
+        environment = environment or make(text, known)
+    except UsageError as error:
+        if impossible is None:
+            raise
+        environment = _placeholder(text, known, error)
+        impossible[environment.name] = error
+    return replace(environment, line=line.name)
+
+
+def _placeholder(text: str, known: Mapping[str, Environment], error: UsageError) -> Environment:
+    """Return an environment that can't be made, with its name and the facts of its base. Raises the error without one.
+
+    Raises the UsageError of a text that isn't valid.
+    """
+    move = parse_move(text) if is_move(text) else None
+    asked = parse(move.base if move else text) if move is None or is_asked(move.base) else None
+    base = _neighbour(asked.version, list(known.values())) if asked else known.get(move.base if move else "")
+    if base is None:
+        raise error
+    version = asked.version if asked else base.tensorflow
+    name = move.name if move else str(asked and asked.name)
+    return replace(base, name=name, tensorflow=version, asked=text, base=base.name if move else "", line="")
 
 
 def make(text: str, known: Mapping[str, Environment]) -> Environment:
@@ -60,11 +103,7 @@ def make(text: str, known: Mapping[str, Environment]) -> Environment:
     asked = parse(text)
     if (before := _kept_for(asked)) is not None:
         return before
-    environment = _new(asked, list(known.values()))
-    # a nightly's date is known only now: an existing lock of that nightly has its earlier instant
-    if (before := _kept_for(parse(environment.asked))) is not None:
-        return before
-    return _keep(environment)
+    return _keep(_new(asked, list(known.values())))
 
 
 def _keep(environment: Environment) -> Environment:
@@ -114,7 +153,7 @@ def kept(name: str) -> Environment | None:
 
 
 def _kept_for(asked: Asked) -> Environment | None:
-    environment = kept(asked.name) if asked.version else None
+    environment = kept(asked.name)
     return environment if environment is not None and environment.asked == str(asked) else None
 
 
@@ -131,7 +170,6 @@ def file(name: str) -> Path:
 def _new(asked: Asked, known: Sequence[Environment]) -> Environment:
     neighbour = _neighbour(asked.version, known)
     package, python = _tensorflow(asked, neighbour.python, known)
-    asked = replace(asked, version=str(package.version))
     as_of = _as_of([package, *(_pinned(name, version, python) for name, version in asked.pins.items())])
     environment = Environment(
         name=asked.name,
@@ -197,7 +235,7 @@ def _wanted(text: str, base: Environment) -> Package:
     if version and (reason := index.yanked(text, base.python)) is not None:
         raise _unknown(requirement.name, version, [base.python], f"was yanked from the package index ({reason})")
     if not package.wheels:
-        others = [each for each in _PYTHONS if each != base.python]
+        others = [each for each in PYTHONS if each != base.python]
         has = [each for each, other in zip(others, _find_each(text, others), strict=True) if other and other.wheels]
         if has:
             no_wheel = f"has no wheel for Python {base.python}, which {base.name} has, but for {', '.join(has)}"
@@ -235,18 +273,18 @@ def _neighbour(version: str, known: Sequence[Environment]) -> Environment:
     listed = [environment for environment in known if not environment.asked and not environment.gpu_image]
     if not listed:
         raise UsageError("The catalogue has no environment to take Python and CUDA from.")
-    below = [environment for environment in listed if not version or minor(environment) <= _minor(version)]
+    below = [environment for environment in listed if minor(environment) <= _minor(version)]
     return max(below, key=minor) if below else min(listed, key=minor)
 
 
 def _tensorflow(asked: Asked, python: str, known: Sequence[Environment]) -> tuple[Package, str]:
     """Return the package and its Python: `python`, or otherwise the nearest one with a wheel."""
-    wanted = f"{asked.package}=={asked.version}" if asked.version else asked.package
+    wanted = f"{asked.package}=={asked.version}"
     if (package := index.find(wanted, python)) is not None and package.wheels:
         return package, python
     catalogue = {environment.python for environment in known}
     others = sorted(
-        {*_PYTHONS, *catalogue} - {python}, key=lambda each: (abs(_number(each) - _number(python)), _number(each))
+        {*PYTHONS, *catalogue} - {python}, key=lambda each: (abs(_number(each) - _number(python)), _number(each))
     )
     for other, candidate in zip(others, _find_each(wanted, others), strict=True):
         if candidate is not None and candidate.wheels:

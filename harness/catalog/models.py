@@ -25,6 +25,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
+from harness.catalog.lines import parse_line
 from harness.catalog.requirement_specs import is_asked, is_move, parse, parse_move
 from harness.catalog.toml import Findings, Key, choices, is_json, is_number, number_text
 from harness.model import issues
@@ -190,7 +191,9 @@ def _point(values: dict[str, Any], info: Info) -> dict[str, str]:
 
 
 def _environment(text: str) -> str:
-    """Return the name of an environment; of requirements, the normalized text."""
+    """Return the name of an environment or of a release line; of requirements, the normalized text."""
+    if line := parse_line(text):
+        return text if line.day else line.name
     return str(parse_move(text) if is_move(text) else parse(text)) if is_asked(text) else text
 
 

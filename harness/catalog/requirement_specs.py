@@ -10,10 +10,11 @@ from packaging.specifiers import Specifier
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from harness.model.environment import TENSORFLOW
+from harness.model.environment import KERAS, TENSORFLOW
 from harness.model.errors import UsageError
+from harness.model.texts import nearest
 
-#: TensorFlow packages whose versions are dates. Without a version, the newest one is used.
+#: TensorFlow packages whose versions are dates.
 NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
 
 _EXAMPLE = "For example: -e tensorflow==2.7.1, -e tf-nightly, -e 'tensorflow==2.0.0,keras==2.3.1'"
@@ -31,7 +32,7 @@ _PLUS = re.compile(rf"\+(?=\s*[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\]\s*)?(?:{_OPERAT
 class Asked:
     """A TensorFlow package and its version, and other requirements.
 
-    `version` is empty for the newest nightly; `others` are PEP 508 requirements, an exact Keras first.
+    `others` are PEP 508 requirements, an exact Keras first.
     """
 
     package: str
@@ -39,7 +40,7 @@ class Asked:
     others: Sequence[str]
 
     def __str__(self) -> str:
-        return ",".join([f"{self.package}=={self.version}" if self.version else self.package, *self.others])
+        return ",".join([f"{self.package}=={self.version}", *self.others])
 
     @property
     def pins(self) -> dict[str, str]:
@@ -94,7 +95,7 @@ def _name(parts: Sequence[str], text: str, start: str) -> str:
 
 def is_asked(text: str) -> bool:
     """Return whether a text has requirements, rather than a name or a glob."""
-    return bool(re.search(_OPERATOR, text)) or "+" in text or text.strip() in NIGHTLIES
+    return bool(re.search(_OPERATOR, text)) or "+" in text
 
 
 def is_move(text: str) -> bool:
@@ -106,7 +107,9 @@ def parse_move(text: str) -> LockOverride:
     """Parse an environment and packages to replace. Raises UsageError, with an example, for other text."""
     base, *parts = (part.strip() for part in _PLUS.split(text))
     if not base or (not is_asked(base) and "+" in base) or not parts:
-        raise _wrong(text, "a package that moves needs a version", _MOVE)
+        near = nearest(text.rpartition("+")[2], KERAS[1:])
+        hint = f" Did you mean {text.rpartition('+')[0]}+{near}?" if near else ""
+        raise _wrong(text, "a package that moves needs a version", f"{_MOVE}{hint}")
     found = [_requirement(part, text, _MOVE) for part in parts]
     names = [canonicalize_name(each.name) for each in found]
     twice = next((name for name in names if names.count(name) > 1), "")
@@ -122,7 +125,7 @@ def parse(text: str) -> Asked:
     if package not in TENSORFLOW:
         raise _wrong(text, f"the first package is {first.name}, not one of {', '.join(TENSORFLOW)}")
     version = exact(first)
-    if first.extras or not (version or (package in NIGHTLIES and not first.specifier)):
+    if first.extras or not version:
         raise _wrong(text, f"{first} is not an exact version")
     return Asked(package, version, sorted(map(_normal, others), key=lambda each: not each.startswith("keras==")))
 

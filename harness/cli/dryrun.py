@@ -43,6 +43,7 @@ def _document(planned: "session.Planned", outlook: "session.DurationEstimate") -
         ],
         "compiled": dict(plan.compiled),
         "moved": planned.moved,
+        "lines": {each.line: each.exact for each in planned.environments if each.line},
         "refused": list(planned.refused),
         "outlook": asdict(outlook),
         "cells": [{"group": group.name, "cell": str(cell)} for group in plan.groups for cell in group.cells],
@@ -66,6 +67,7 @@ def _lines(planned: "session.Planned", outlook: "session.DurationEstimate") -> I
     if taken:
         yield taken
     yield from planned.gpu_lines
+    yield from planned.lines
     yield from (f"{name} is {what}." for name, what in planned.moved.items())
     for group in plan.groups:
         if not plan.profile_calls:

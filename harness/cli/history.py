@@ -105,9 +105,9 @@ def show(
         typer.echo(codec.dumps([_document(each) for each in found], indent=2))
     elif points:
         for each in found:
-            tell("\n".join([_head(each), *(f"  {line}" for line in columns([*map(_row, each.points)]))]))
+            tell("\n".join([_head(each), *(f"  {line}" for line in columns([*_rows(each)]))]))
     else:
-        rows = [(_head(each), counted(len(each.points), "run"), *_row(each.points[-1])) for each in found]
+        rows = [(_head(each), counted(len(each.points), "run"), *_rows(each)[-1]) for each in found]
         tell("\n".join(columns(rows)))
 
 
@@ -263,7 +263,7 @@ def rebuild(
     made = list(_read(paths, left_out))
     there = {each.run for each in made}
     try:
-        with History.open(told=say) as history:
+        with History.open(writing=True, told=say) as history:
             made += [each for each in history.summaries() if each.run not in there]
     except UsageError as error:
         say(f"Nothing is taken over from the old index. {error.message}")
@@ -394,8 +394,15 @@ def _earlier(output: Path | None) -> str:
     return ""
 
 
-def _row(point: "SeriesPoint") -> tuple[str, ...]:
-    """When, the ratio with its interval, and the time of a step."""
+def _rows(series: "Series") -> list[tuple[str, ...]]:
+    """Return a row per point: when, the ratio with its interval, and the time; of a release line also the version."""
+    from harness.catalog.lines import parse_line  # noqa: PLC0415 - `harness --help` needs none of it
+
+    is_line = parse_line(series.key.environment) is not None
+    return [_row(point, is_line=is_line) for point in series.points]
+
+
+def _row(point: "SeriesPoint", *, is_line: bool) -> tuple[str, ...]:
     from harness.analysis.statistics import Estimate, Interval  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.report import format  # noqa: PLC0415
 
@@ -403,10 +410,12 @@ def _row(point: "SeriesPoint") -> tuple[str, ...]:
     if point.log_ratio is not None:
         ends = None if point.low is None or point.high is None else Interval(math.exp(point.low), math.exp(point.high))
         ratio = format.ratio(Estimate(math.exp(point.log_ratio), point.rounds, ends))
+    version = escaped(point.origin.version) if is_line else ""
     if point.seconds is None:
-        return _minute(point.started), ratio, point.status
+        told = f"{point.status}: {point.reason}" if point.reason else point.status
+        return _minute(point.started), ratio, escaped(told), version
     unit = format.unit([point.seconds], Clock.WALL)
-    return _minute(point.started), ratio, f"{format.number(point.seconds * unit.factor)} {unit.symbol}"
+    return _minute(point.started), ratio, f"{format.number(point.seconds * unit.factor)} {unit.symbol}", version
 
 
 def _minute(started: str) -> str:

@@ -35,7 +35,7 @@ from harness.store.folder import uncollected
 Kept = TypeVar("Kept", Note, Decision)
 
 #: The version of the tables below. An index of another one is made again.
-VERSION = 1
+VERSION = 2
 
 _TABLES = (
     "CREATE TABLE version (number INTEGER PRIMARY KEY)",
@@ -49,13 +49,17 @@ _TABLES = (
     "ratio DOUBLE PRECISION, low DOUBLE PRECISION, high DOUBLE PRECISION, rounds INTEGER NOT NULL, "
     "seconds DOUBLE PRECISION, seconds_low DOUBLE PRECISION, seconds_high DOUBLE PRECISION, status TEXT NOT NULL, "
     "machine TEXT NOT NULL, driver TEXT NOT NULL, scenario TEXT NOT NULL, lock TEXT NOT NULL, image TEXT NOT NULL, "
-    "reference_lock TEXT NOT NULL, PRIMARY KEY (series, run))",
+    "reference_lock TEXT NOT NULL, version TEXT NOT NULL DEFAULT '', reference_version TEXT NOT NULL DEFAULT '', "
+    "reason TEXT NOT NULL DEFAULT '', PRIMARY KEY (series, run))",
 )
+
+#: The columns of points that version 1 doesn't have.
+_NEW = ("version", "reference_version", "reason")
 
 
 #: The columns of a point after its place: its own, and those that many points have in common.
 _OWN = ("ratio", "low", "high", "rounds", "seconds", "seconds_low", "seconds_high")
-_SHARED = ("status", "machine", "driver", "scenario", "lock", "image", "reference_lock")
+_SHARED = ("status", "machine", "driver", "scenario", "lock", "image", "reference_lock", *_NEW)
 
 #: Attributes that points share, each stored once, and the runs in order of their start; both by number.
 _TEXTS = (
@@ -179,7 +183,7 @@ class History:
         """Every run's summary as it was added, in the order in which they began."""
         statement = (
             "SELECT p.run, s.machine, s.scenario, s.device, s.axes, s.environment, s.reference, s.against, s.quantity, "
-            "p.ratio, p.low, p.high, p.rounds, p.seconds, p.seconds_low, p.seconds_high, p.status "
+            "p.ratio, p.low, p.high, p.rounds, p.seconds, p.seconds_low, p.seconds_high, p.status, p.reason "
             "FROM points p JOIN series s ON s.id = p.series ORDER BY p.run, p.place"
         )
         points: dict[str, list[CellPoint]] = {}
@@ -195,6 +199,7 @@ class History:
             quantity,
             *numbers,
             status,
+            reason,
         ) in self._database.rows(statement):
             points.setdefault(run, []).append(
                 CellPoint(
@@ -207,7 +212,7 @@ class History:
                     reference,
                     dict(json.loads(against)),
                     quantity,
-                    *numbers,
+                    *[*numbers, reason],
                 )
             )
         for run, text in self._database.rows("SELECT run, summary FROM runs ORDER BY started, run"):
@@ -245,13 +250,13 @@ class History:
         with uncollected():
             for number, at, text, *own in self._database.rows(_POINTS.format(where=where), values * 2):
                 run, started, made, known = runs[at]
-                status, *told = texts[text]
+                status, *told, reason = texts[text]
                 origin = known.get(text)
                 if origin is None:
-                    (machine, driver, file, lock, image, reference_lock), (kit, harness, commit) = told, made
-                    origin = Origin(driver, kit, file, lock, image, reference_lock, machine, harness, commit)
+                    (machine, driver, file, lock, image, reference_lock, *versions), (kit, harness, commit) = told, made
+                    origin = Origin(driver, kit, file, lock, image, reference_lock, machine, harness, commit, *versions)
                     known[text] = origin
-                points[number].append(SeriesPoint._make((run, started, *own, status, origin)))
+                points[number].append(SeriesPoint._make((run, started, *own, status, origin, reason)))
         return [Series(key, points[number]) for number, key in sorted(chosen.items(), key=lambda item: item[1])]
 
     def notes(self) -> list[Note]:
@@ -285,10 +290,16 @@ def _prepare(database: Database, *, fresh: bool) -> None:
         database.do("INSERT INTO version (number) VALUES (%s)", (VERSION,))
         if not fresh:
             database.keep()
-    elif "version" not in has or database.rows("SELECT number FROM version") != [(VERSION,)]:
+        return
+    if "version" in has and database.may_create and database.rows("SELECT number FROM version") == [(1,)]:
+        for name in _NEW:
+            database.do(f"ALTER TABLE points ADD COLUMN {name} TEXT DEFAULT ''")
+        database.do("UPDATE version SET number = %s", (VERSION,))
+        database.keep()
+    if "version" not in has or database.rows("SELECT number FROM version") != [(VERSION,)]:
         raise UsageError(
             f"The history {database.name} was made by another version of the harness.",
-            "It is an index: make it again with: harness history rebuild",
+            "It is an index. To update it: harness history add --all. To make it again: harness history rebuild",
         )
 
 
@@ -364,7 +375,9 @@ def _values(point: CellPoint, of: Summary, machine: str, driver: str) -> Row:
     made, scenario = of.software.get(point.environment), of.scenarios.get(point.scenario)
     reference = of.software.get(point.reference)
     texts = (scenario.hash if scenario else "", *((made.lock, made.image) if made else ("", "")))
-    return (*numbers, *seconds, machine, driver, *texts, reference.lock if reference else "")
+    of_reference = (reference.lock, reference.version) if reference else ("", "")
+    versions = made.version if made else "", of_reference[1]
+    return (*numbers, *seconds, machine, driver, *texts, of_reference[0], *versions, point.reason)
 
 
 def _is_asked(key: Key, scenario: Sequence[str], environment: Sequence[str], axes: Mapping[str, Sequence[str]]) -> bool:

@@ -14,10 +14,12 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from harness import __version__
+from harness.catalog.lines import parse_line
 from harness.history import chart
 from harness.history import phrases as told
 from harness.history.detection import ChangePoint
 from harness.history.phrases import Names
+from harness.history.segments import SegmentBoundary
 from harness.history.states import JudgedSeries, SeriesFinding
 from harness.model.defaults import LEVEL
 from harness.model.history import HistoryEntry, Key, Note, SeriesPoint
@@ -50,7 +52,10 @@ WORDS = {
     "ratio": "ratio",
     "interval": f"{format.level(LEVEL)} interval",
     "time": "time per step",
-    "changed": "changed",
+    "cut": "changed",
+    "mark": "changed",
+    "version": "version",
+    "reason": "no result",
 }
 
 
@@ -235,7 +240,7 @@ def _series(of: JudgedSeries, names: Names, places: Mapping[str, int], length: i
         down=[0 if low is None else max(0, _log(value - low)) for value, low, _ in ends],
         up=[0 if high is None else max(0, _log(high - value)) for value, _, high in ends],
         seconds=[None if point.seconds is None else float(f"{point.seconds:.4g}") for point in points],
-        breaks=[(each.index - left, "cut" if each.is_cut else "mark", plain(each.words)) for each in breaks],
+        breaks=[(index - left, kind, plain(words)) for index, kind, words in _facts(of, breaks, left)],
         changes=[(each.index - left, _log(each.before), _log(each.after), told.size(each)) for each in changes],
         levels=[
             (start - left, end - left, _log(level))
@@ -247,6 +252,19 @@ def _series(of: JudgedSeries, names: Names, places: Mapping[str, int], length: i
         told=plain(told.standing(of), escape.PARAGRAPH_CHARACTERS),
         left=left,
     )
+
+
+def _facts(of: JudgedSeries, breaks: Sequence[SegmentBoundary], left: int) -> list[tuple[int, str, str]]:
+    """Return the facts that the page shows at the points from `left` on: breaks, versions, and missing results.
+
+    A release line has another version at each point, which isn't shown as a break.
+    """
+    facts = [(each.index, "cut" if each.is_cut else "mark", each.words) for each in breaks if not each.is_version]
+    points = list(enumerate(of.series.points))[left:]
+    if parse_line(of.series.key.environment):
+        facts += [(index, "version", point.origin.version) for index, point in points if point.origin.version]
+    facts += [(index, "reason", point.reason) for index, point in points if point.reason]
+    return sorted(facts, key=lambda fact: fact[0])
 
 
 def _levels(

@@ -139,13 +139,17 @@ def _finding(
     is_watched: bool,
 ) -> SeriesFinding:
     key, point = series.key, series.points[change.index]
-    suspects = [each.words for each in found if each.index == change.index and not each.is_cut]
+    marks = [each for each in found if each.index == change.index and not each.is_cut]
+    suspects = [each.words for each in marks]
+    is_moving = bool(marks) and all(each.is_version for each in marks)
     state = State.WATCH if is_watched else State.SUSPECTED
     last = None
     place = {each.run: index for index, each in enumerate(series.points)}
     for decision in decisions:
         is_near = abs(place.get(decision.since, -math.inf) - change.index) <= NEAR
-        if list(decision.suspects) == suspects and (suspects or is_near):
+        # a release line has another version in each run, so the place of the change is all that its suspects say
+        is_same = (list(decision.suspects) == suspects and bool(suspects)) or (is_moving and is_near)
+        if is_same or (is_near and not suspects and not decision.suspects):
             state, last = State.CONFIRMED if decision.confirmed else State.REFUTED, decision
     # a file is the same in all environments
     of = [] if any(each.startswith("the file of") for each in suspects) else [key.environment]

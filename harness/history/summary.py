@@ -4,17 +4,19 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from harness import session
 from harness.analysis.comparisons import ratios
+from harness.analysis.observations import GIT_VERSION
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, combine
 from harness.files import read as read_bytes
 from harness.files import write_atomically
 from harness.machine.lock import is_held
+from harness.model.environment import Environment
 from harness.model.errors import DamagedError, UsageError
 from harness.model.history import CellPoint, MeasuredSeries, Measurer, SeriesSoftware, Summary
 from harness.model.launch import Clock, Interleave, Protocol, Status
@@ -22,6 +24,7 @@ from harness.model.numbers import LENGTH, SAMPLE
 from harness.model.run import Machine, Run
 from harness.model.scenario import Cell
 from harness.model.texts import counted
+from harness.plan.groups import control, name_of
 from harness.store import codec
 
 #: How many characters of a SHA-256 a hash of a history has.
@@ -32,6 +35,9 @@ _LOG = math.log(SAMPLE.most / SAMPLE.least)
 
 #: The pattern of a run's id, which becomes a file's name.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+#: The most characters of a reason.
+_REASON = 300
 
 #: The number of decimals of a stored log ratio: no measurement can show a millionth.
 _DECIMALS = 8
@@ -48,6 +54,7 @@ def summarise(results: Results) -> Summary:
     if run.plan.profile_calls:
         raise UsageError(f"{run.id} holds profiles, and no measurement.")
     each_machine = list(results.each_machine.values())
+    series = _series_names(run.environments)
     measurers = [_measurer(each.run) for each in each_machine]
     return Summary(
         run=run.id,
@@ -57,13 +64,19 @@ def summarise(results: Results) -> Summary:
         suite=run.suite,
         margin=run.plan.margin,
         way=_way(run),
-        reference=run.reference,
+        reference=series.get(run.reference, run.reference),
         kit=run.kit[:_LENGTH],
         machines=measurers,
         software={
-            each.name: SeriesSoftware(_hash(run.pins.get(each.name, {})), run.images.get(each.name, ""), pins)
+            series[each.name]: SeriesSoftware(
+                _hash(run.pins.get(each.name, {})),
+                run.images.get(each.name, ""),
+                pins,
+                each.exact,
+                _commit(results, each.name),
+            )
             for each in run.environments
-            if (pins := dict(run.pins.get(each.name, {}))) or each.name in run.images
+            if (pins := dict(run.pins.get(each.name, {}))) or each.name in run.images or each.line
         },
         scenarios={
             each.name: MeasuredSeries((run.own or run.sources).get(each.name, "")[:_LENGTH], each.title)
@@ -72,7 +85,7 @@ def summarise(results: Results) -> Summary:
         points=[
             point
             for each, measurer in zip(each_machine, measurers, strict=True)
-            for point in _points(each, measurer.machine.id)
+            for point in _points(each, measurer.machine.id, series)
         ],
         merged=list(run.merged),
     )
@@ -148,9 +161,51 @@ def write(summary: Summary, folder: Path) -> bool:
     return True
 
 
-def _points(results: Results, machine: str) -> list[CellPoint]:
-    run, found = results.run, results.found
+def _series_names(environments: Sequence[Environment]) -> dict[str, str]:
+    """Return the environment in the key of a time series, by name: the release line, otherwise the name.
+
+    Of several environments of one line, the newest is the line's.
+    """
+    from packaging.version import Version
+
+    newest: dict[str, Environment] = {}
+    for each in sorted(environments, key=lambda each: (Version(each.tensorflow), each.as_of)):
+        newest[each.line or each.name] = each
+    return {each.name: each.line if newest.get(each.line) == each else each.name for each in environments}
+
+
+def _commit(results: Results, environment: str) -> str:
+    """Return the commit that the TensorFlow of an environment reports, in the format of `git describe`, or empty."""
+    values = (each.observations.get(GIT_VERSION) for each in results.launches if each.cell.environment == environment)
+    return next((str(value) for value in values if value), "")
+
+
+def _reason(cell: Cell, results: Results) -> str:
+    """Return why a cell has no result, in one line; empty if the run has no reason."""
+    if missing := results.found.unavailable.get(cell):
+        text = missing.reason
+    else:
+        launch = results.found.culprit(cell)
+        text = launch.error if launch else ""
+    return " ".join(text.split())[:_REASON]
+
+
+def _references(run: Run, cells: Iterable[Cell]) -> dict[Cell, Cell]:
+    """Return the baseline cell of each cell, also of those that were not available."""
+    scenarios = {each.name: each for each in run.scenarios}
     references = {cell: group.control for group in run.plan.groups for cell in group.cells if group.control}
+    planned = {group.name: group.cells for group in run.plan.groups}
+    for cell in cells:
+        if cell not in references and cell.scenario in scenarios:
+            others = planned.get(name_of(cell, scenarios[cell.scenario]), ())
+            if cell not in others and (reference := control([*others, cell], run.reference)):
+                references[cell] = reference
+    return references
+
+
+def _points(results: Results, machine: str, series: Mapping[str, str]) -> list[CellPoint]:
+    run, found = results.run, results.found
+    references = _references(run, found.cells)
     pairs = {(cell, other) for cell, other in references.items() if cell != other}
     ordered = [(cell, references[cell]) for cell in found.cells if (cell, references.get(cell)) in pairs]
     compared: Mapping[tuple[Cell, Cell], Estimate | None] = dict(zip(ordered, ratios(ordered, found), strict=True))
@@ -165,9 +220,9 @@ def _points(results: Results, machine: str) -> list[CellPoint]:
             scenario=cell.scenario,
             device=cell.device.value,
             axes=dict(cell.anywhere.axes),
-            environment=cell.environment,
+            environment=series.get(cell.environment, cell.environment),
             status=status,
-            reference=other.environment if other else "",
+            reference=series.get(other.environment, other.environment) if other else "",
             against=dict(other.axes) if other else {},
             ratio=between[0],
             low=between[1],
@@ -176,6 +231,7 @@ def _points(results: Results, machine: str) -> list[CellPoint]:
             seconds=_rounded(seconds.value) if seconds else None,
             seconds_low=_rounded(spread.low) if spread else None,
             seconds_high=_rounded(spread.high) if spread else None,
+            reason="" if seconds else _reason(cell, results),
         )
 
     # as in `results.cells`, without the tables, which would take too long for a thousand runs

@@ -12,6 +12,9 @@ TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "t
 #: Packages that contain the module `keras`, in order of preference.
 KERAS = ("keras", "keras-nightly")
 
+#: Release lines without a base: the newest stable TensorFlow, daily wheels of TensorFlow, and daily Keras in `latest`.
+LINES = ("latest", "tf-nightly", "tf-nightly-cpu", "keras-nightly")
+
 _PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s;\\]+)", re.MULTILINE)
 
 
@@ -45,6 +48,7 @@ class Environment:
 
     - `asked`: the requirements (`tensorflow==2.7.1,numpy==1.19.5`).
     - `base`: the environment in which packages were changed (`tf2.0+numpy==1.21.6`) to make this one.
+    - `line`: the release line that it was requested as (`tf-nightly`), without a day. Otherwise empty.
     """
 
     name: str
@@ -63,6 +67,12 @@ class Environment:
     gpu_image: str = ""
     asked: str = ""
     base: str = ""
+    line: str = ""
+
+    @property
+    def exact(self) -> str:
+        """The value of -e that selects this environment again, with exact versions."""
+        return self.asked or self.name
 
     @property
     def devices(self) -> tuple[Device, ...]:

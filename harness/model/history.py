@@ -15,11 +15,17 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class SeriesSoftware:
-    """Software of an environment: the image that ran, and its `pins` (package to version) with a hash of them."""
+    """Software of an environment: the image that ran, and its `pins` (package to version) with a hash of them.
+
+    - `version`: the environment with exact versions, as a value of -e. It differs from run to run for a release line.
+    - `commit`: the commit of its TensorFlow, if it reports one (`tf.version.GIT_VERSION`).
+    """
 
     lock: str
     image: str
     pins: Mapping[str, str]
+    version: str = ""
+    commit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,7 @@ class CellPoint:
     - `ratio`: log(time of the cell / time of its baseline), above 0 if the cell takes longer: the mean of the paired
       log-ratios over `rounds`. `low` to `high` is the 95 % interval. Without a result, they are None.
     - `seconds`: time per step, with its interval, only for charts.
+    - `reason`: why the cell has no result, if it has none.
     """
 
     machine: str
@@ -73,6 +80,7 @@ class CellPoint:
     seconds: float | None = None
     seconds_low: float | None = None
     seconds_high: float | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +89,8 @@ class Summary:
 
     `started` is ISO 8601, UTC. `commit` is the project's. `reference` is the baseline environment. `way` lists other
     facts that make times incomparable: cores, clock, and how rounds were interleaved. `kit` is a hash of the worker's
-    files. The keys of `software` are environments, the keys of `scenarios` their names. `merged` are the ids of the
-    runs that were merged into this one, or empty.
+    files. An environment of a release line has the name of the line. The keys of `software` are environments, the keys
+    of `scenarios` their names. `merged` are the ids of the runs that were merged into this one, or empty.
     """
 
     run: str
@@ -106,8 +114,8 @@ class Summary:
 class Key:
     """Key of a time series. Points of different keys are never compared.
 
-    `machine` is an id. `axes` and `against` are sorted (axis, value) pairs, `against` for the baseline cell. `way` is
-    as in `Summary`.
+    `machine` is an id. `environment` and `reference` are release lines (`tf-nightly`) or names of environments. `axes`
+    and `against` are sorted (axis, value) pairs, `against` for the baseline cell. `way` is as in `Summary`.
     """
 
     machine: str
@@ -137,8 +145,9 @@ class Key:
 class Origin(NamedTuple):
     """Software and machine of a point. If one of them changes, the number may change too.
 
-    `lock` and `image` belong to the measured environment, `reference_lock` to its baseline. `scenario` is a hash of the
-    scenario's files, and `machine` the machine's name at the time of the run.
+    `lock` and `image` belong to the measured environment, `reference_lock` to its baseline, and so do `version` and
+    `reference_version`: the exact versions, as a value of -e. `scenario` is a hash of the scenario's files, and
+    `machine` the machine's name at the time of the run.
     """
 
     driver: str
@@ -150,10 +159,12 @@ class Origin(NamedTuple):
     machine: str = ""
     harness: str = ""
     commit: str = ""
+    version: str = ""
+    reference_version: str = ""
 
 
 class SeriesPoint(NamedTuple):
-    """The result of one run in a series: `log_ratio`, `low`, `high` and `seconds` as in `CellPoint`."""
+    """The result of one run in a series: `log_ratio`, `low`, `high`, `seconds` and `reason` as in `CellPoint`."""
 
     run: str
     started: str
@@ -166,6 +177,7 @@ class SeriesPoint(NamedTuple):
     seconds_high: float | None
     status: str
     origin: Origin
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from harness.catalog.toml import Findings, Key, choices
 from harness.model import settings
-from harness.model.environment import Device
+from harness.model.environment import LINES, Device
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.scenario import ENVIRONMENT, Cell, Scenario, Suite, SuitePart
 from harness.model.settings import open_to
@@ -65,7 +65,8 @@ def resolve(patterns: Iterable[str], names: Sequence[str], kind: str) -> list[st
 
 def unknown(typed: str, names: Sequence[str], kind: str) -> UsageError:
     """Return the error for an unknown name. `kind` is its kind, such as `value of the axis mode`."""
-    near, newest = nearest(typed, names), _newest(typed, names)
+    lines = LINES if kind == ENVIRONMENT else ()
+    near, newest = nearest(typed, [*names, *lines]), _newest(typed, names)
     hint = f" The newest is {newest}." if newest else f" Did you mean {near}?" if near else ""
     what, of, whose = kind.partition(" of ")
     listing = _LISTINGS.get(what, "harness scenarios show NAME")

@@ -94,6 +94,11 @@ class Planned:
         return {name: text for name, text in told.items() if text}
 
     @property
+    def lines(self) -> list[str]:
+        """Sentences with the versions of release lines in this run."""
+        return [f"{each.line} is {each.exact} in this run." for each in self.environments if each.line]
+
+    @property
     def gpu_lines(self) -> list[str]:
         """Sentences about the GPUs of each launch."""
         return [*gpus.lines(self.cards, self.gpu_host), *self.first_starts] if self.plan.limits.gpus else []
@@ -177,7 +182,7 @@ def plan(request: Request | ProfileRequest, lacking: Mapping[str, UnavailableErr
         gpu_host = GpuHost(absent="the launches are made on other machines", is_here=False)
     limits = replace(limits, gpus=gpus.meant(limits.gpus, gpu_host, typed=bool(request.gpus)))
     cards = gpus.cards(limits.gpus, gpu_host)
-    known, (*typed, named) = with_asked(load_environments(project), [*request.environments, request.reference])
+    known, (*typed, named), impossible = _requested(project, request)
     scenarios, broken, chosen = _scenarios(project, request.scenarios)
     suites, findings = read_suites(project)
     findings.check()
@@ -210,10 +215,15 @@ def plan(request: Request | ProfileRequest, lacking: Mapping[str, UnavailableErr
         )
         cells, environments = cells_in_place(cells, taken), in_place(environments, taken)
         (named,) = in_place([named], taken)
-    requirements = {
-        name: load_lock(project, known[name], device) for name in environments if device in known[name].devices
-    }
-    runnable, unavailable = split(cells, catalog.scenarios, requirements, known, cards=cards, host=gpu_host)
+    requirements = _locked(project, [known[name] for name in environments], device, impossible, named)
+    runnable, unavailable = split(
+        [cell for cell in cells if cell.environment not in impossible],
+        catalog.scenarios,
+        requirements,
+        known,
+        cards=cards,
+        host=gpu_host,
+    )
     reference = _reference(named, environments, runnable)
     made = Plan(
         groups=group(runnable, catalog.scenarios, reference),
@@ -221,7 +231,7 @@ def plan(request: Request | ProfileRequest, lacking: Mapping[str, UnavailableErr
         seed=int.from_bytes(os.urandom(4)) if request.seed is None else request.seed,
         sampling=Sampling(),
         limits=limits,
-        unavailable=[*unavailable, *absent],
+        unavailable=[*unavailable, *_without_wheels(cells, impossible), *absent],
         stand_ins=taken,
         compiled=compiled((known[name] for name in {cell.environment: None for cell in runnable}), cards, gpu_host),
     )
@@ -245,6 +255,53 @@ def plan(request: Request | ProfileRequest, lacking: Mapping[str, UnavailableErr
         refused=refused,
     )
     return _part(planned, request) if isinstance(request, Request) else planned
+
+
+def _requested(
+    project: Project, request: LaunchRequest
+) -> tuple[dict[str, Environment], list[str], dict[str, HarnessError]]:
+    """Return the catalogue with the requested environments, their names, and the reasons of lines without a wheel.
+
+    The last name is the reference's, or empty.
+    """
+    impossible: dict[str, HarnessError] = {}
+    wished = [*request.environments, request.reference]
+    return *with_asked(load_environments(project), wished, impossible), impossible
+
+
+def _without_wheels(cells: Sequence[Cell], impossible: Mapping[str, HarnessError]) -> list[Unavailable]:
+    """Return the cells of release lines that have no usable wheel, with the reasons."""
+    lost = [(cell, impossible[cell.environment]) for cell in cells if cell.environment in impossible]
+    return [Unavailable(cell, " ".join(error.message.split()), error.advice) for cell, error in lost]
+
+
+def _locked(
+    project: Project,
+    environments: Sequence[Environment],
+    device: Device,
+    impossible: dict[str, HarnessError],
+    reference: str,
+) -> dict[str, Requirement]:
+    """Return the environments with their locks, by name. If a release line has none, the reason is in `impossible`.
+
+    Raises the reason if the line is the reference (by default the first environment), or if all are such lines.
+    """
+    requirements = {}
+    for environment in environments:
+        if device not in environment.devices or environment.name in impossible:
+            continue
+        try:
+            requirements[environment.name] = load_lock(project, environment, device)
+        except (UsageError, UnavailableError) as error:
+            if not environment.line:
+                raise
+            impossible[environment.name] = error
+    first = reference or environments[0].name
+    if first in impossible:
+        raise impossible[first]
+    if impossible and impossible.keys() >= {each.name for each in environments}:
+        raise impossible[environments[0].name]
+    return requirements
 
 
 def _part(planned: Planned, request: Request) -> Planned:

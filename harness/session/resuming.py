@@ -88,7 +88,9 @@ def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget
     project, limits = Project.find(), begun.plan.limits
     device = Device.GPU if limits.gpus else Device.CPU
     requirements = {
-        each.name: load_lock(project, each, device) for each in begun.environments if device in each.devices
+        each.name: load_lock(project, each, device)
+        for each in begun.environments
+        if device in each.devices and (each.name in begun.pins or not each.line)
     }
     scenarios = {scenario.name: scenario for scenario in begun.scenarios}
     sources = JobMaker(project, scenarios, limits).sources()

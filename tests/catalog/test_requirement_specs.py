@@ -15,7 +15,6 @@ from harness.model.errors import UsageError
         ("tensorflow==2.7.1", Asked("tensorflow", "2.7.1", []), "tensorflow-2.7.1"),
         (" TensorFlow == 2.7.01 ", Asked("tensorflow", "2.7.1", []), "tensorflow-2.7.1"),
         ("tensorflow_cpu==2.7.1", Asked("tensorflow-cpu", "2.7.1", []), "tensorflow-cpu-2.7.1"),
-        ("tf-nightly", Asked("tf-nightly", "", []), None),
         ("tensorflow==2.0.0,keras==2", Asked("tensorflow", "2.0.0", ["keras==2"]), "tensorflow-2.0.0-keras-2"),
         (
             "tensorflow==2.0.0, numpy==1.16.4, keras==2.3.1",
@@ -56,7 +55,7 @@ def test_what_cannot_be_made_gets_a_sentence_and_examples(text: str, problem: st
 
 def test_names_and_globs_are_not_requirements() -> None:
     assert not any(map(is_asked, ("tf2.7", "tf1*", "tf2.[0-5]", "tensorflow", "tensorflow-2.7.1", "")))
-    assert all(map(is_asked, ("tensorflow==2.7.1", "tf-nightly", "tensorflow>=2", "tf2.0+numpy==1")))
+    assert all(map(is_asked, ("tensorflow==2.7.1", "tensorflow>=2", "tf2.0+numpy==1")))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +65,6 @@ def test_names_and_globs_are_not_requirements() -> None:
         (" tf2.0 + SciPy==1.4 + NumPy == 1.21.06", "tf2.0", ["numpy==1.21.6", "scipy==1.4"], None),
         ("tf2.0+numpy>=1.18,<1.20", "tf2.0", ["numpy<1.20,>=1.18"], None),
         ("tf2.0+numpy==1.21.6+local", "tf2.0", ["numpy==1.21.6+local"], None),
-        ("tf-nightly+keras-nightly==3.5", "tf-nightly", ["keras-nightly==3.5"], "tf-nightly--keras-nightly-3.5"),
         (
             "tensorflow==2.0.0+cu10,keras==2.3.1+numpy==1.17",
             "tensorflow==2.0.0+cu10,keras==2.3.1",

@@ -10,7 +10,7 @@ import pytest
 
 from harness.history import database
 from harness.history.database import Row
-from harness.history.index import History
+from harness.history.index import _NEW, VERSION, History
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from harness.model.history import Decision, Note, Summary
 
@@ -139,13 +139,27 @@ def test_reading_what_is_not_there_makes_no_file() -> None:
 def test_an_index_of_another_version_is_made_again(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with History.open(where, writing=True):
         pass
-    monkeypatch.setattr("harness.history.index.VERSION", 2)
+    monkeypatch.setattr("harness.history.index.VERSION", VERSION + 1)
     with pytest.raises(UsageError, match=r"another version(.|\n)*harness history rebuild"), History.open(where):
         pass
     with History.open(where, fresh=True):
         pass
     with History.open(where) as history:
         assert not history.runs()
+
+
+def test_an_index_of_the_first_version_gets_the_new_columns(where: str, night: Summary) -> None:
+    with History.open(where, writing=True) as history:
+        history.add(night)
+        for name in _NEW:
+            history._database.do(f"ALTER TABLE points DROP COLUMN {name}")
+        history._database.do("UPDATE version SET number = 1")
+    with pytest.raises(UsageError, match="another version"), History.open(where):
+        pass
+    with History.open(where, writing=True) as history:
+        assert [each.run for each in history.summaries()] == [night.run]
+    with History.open(where) as history:
+        assert all(point.origin.version == "" for series in history.series() for point in series.points)
 
 
 def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ from harness.fleet.merge import merge
 from harness.history.index import History
 from harness.history.summary import of as of_folder
 from harness.history.summary import read, summarise, write
+from harness.model.environment import Environment
 from harness.model.errors import DamagedError, UsageError
 from harness.model.history import Summary
 from harness.model.launch import Clock, Interleave, Status
-from harness.model.run import Machine, Stop, StopReason
+from harness.model.run import Machine, Stop, StopReason, Unavailable
 from tests.cli.conftest import stored
 from tests.factories import cells, rounds, run
 
@@ -202,3 +203,53 @@ def test_what_was_merged_from_two_machines_is_of_each(tmp_path: Path) -> None:
     with History.open(str(tmp_path / "y.duckdb"), writing=True) as history:
         assert history.add(alone[0])
         assert not history.add(made)
+
+
+def line(version: str, as_of: str = "2026-10-27T00:00:00Z") -> Environment:
+    name = f"tf-nightly-{version}"
+    return Environment(name, version, "3.11", as_of, asked=f"tf-nightly=={version}", line="tf-nightly")
+
+
+PINNED = Environment("tf2.21", "2.21.0", "3.11", "2026-04-15T00:00:00Z")
+
+
+def test_a_release_line_is_one_series_with_the_version_of_each_run() -> None:
+    planned = cells(("tf2.21", "tf-nightly-2.23.0.dev20261026"), modes=["graph"])
+    made = run(planned, controlled=True, environments=[PINNED, line("2.23.0.dev20261026")], reference="tf2.21")
+    of = summarise(Results(made, rounds(dict.fromkeys(planned, 0.01), 5, 0.002, 1)))
+    assert [(each.environment, each.reference) for each in of.points] == [("tf2.21", ""), ("tf-nightly", "tf2.21")]
+    assert of.software["tf-nightly"].version == "tf-nightly==2.23.0.dev20261026"
+    assert of.software["tf2.21"].version == "tf2.21"
+
+
+def test_of_several_wheels_of_a_line_the_newest_is_the_lines_point() -> None:
+    old, new = line("2.23.0.dev20261025", "2026-10-26T00:00:00Z"), line("2.23.0.dev20261026")
+    planned = cells((new.name, old.name), modes=["graph"])
+    made = run(planned, controlled=True, environments=[new, old], reference=old.name)
+    of = summarise(Results(made, rounds(dict.fromkeys(planned, 0.01), 5, 0.002, 1)))
+    assert [each.environment for each in of.points] == ["tf-nightly", old.name]
+    assert of.reference == old.name
+
+
+def test_a_wheel_that_cannot_be_installed_is_a_missing_point_of_its_series(tmp_path: Path) -> None:
+    new = line("2.23.0.dev20261026")
+    planned, lost = cells(("tf2.21",), modes=["graph"]), cells((new.name,), modes=["graph"])
+    made = run(
+        planned,
+        controlled=True,
+        environments=[PINNED, new],
+        reference="tf2.21",
+        unavailable=[Unavailable(lost[0], "its wheel\n  was yanked")],
+    )
+    of = summarise(Results(made, rounds(dict.fromkeys(planned, 0.01), 5, 0.002, 1)))
+    point = of.points[-1]
+    assert (point.environment, point.reference, point.ratio) == ("tf-nightly", "tf2.21", None)
+    assert point.reason == "its wheel was yanked"
+    assert of.software["tf-nightly"].version == new.exact
+    where = str(tmp_path / "history.duckdb")
+    with History.open(where, writing=True) as history:
+        history.add(of)
+        (series,) = history.series(environment=["tf-nightly"])
+        assert series.points[-1].reason == "its wheel was yanked"
+        assert series.points[-1].origin[-2:] == (new.exact, "tf2.21")
+        assert list(history.summaries()) == [of]

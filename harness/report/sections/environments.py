@@ -75,7 +75,8 @@ def overview(run: Run, shown: Sequence[Software]) -> Table:
 
         return Column(of.name, version, is_optional=True)
 
-    columns = [_environment(run), *map(column, shown)]
+    line: Column[int] = Column("line", lambda at: run.environments[at].line, is_optional=True)
+    columns = [_environment(run), line, *map(column, shown)]
     return tabulate("The environments", columns, range(len(run.environments)), where=FILES, noun="environment")
 
 

@@ -57,6 +57,9 @@ function flags(nights, series, along) {
   /** @type {Map<number, Flag>} */
   const breaks = new Map();
   for (const [point, kind, words] of series.breaks) {
+    if (kind !== "cut" && kind !== "mark") {
+      continue;
+    }
     const flag = breaks.get(point) ?? { label: letters(breaks.size), kind, at: before(at, point), words: [], point };
     flag.words.push(words);
     flag.kind = kind === "cut" ? "cut" : flag.kind;

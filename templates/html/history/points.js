@@ -3,7 +3,7 @@
  * natural logarithms times 100,000, `down` and `up` how far the ends of the 95 % interval are from them.
  *
  * @typedef {{ anchor: string, name: string, parts: string[], runs: number[], ratio: (number | null)[], down: number[],
- *   up: number[], seconds: (number | null)[], breaks: [point: number, kind: "cut" | "mark", words: string][],
+ *   up: number[], seconds: (number | null)[], breaks: [point: number, kind: "cut" | "mark" | "version" | "reason", words: string][],
  *   changes: [point: number, before: number, after: number, told: string][],
  *   levels: [first: number, end: number, level: number][], state: string, since: number | null, size: number | null,
  *   told: string, left: number }} Series

@@ -133,7 +133,7 @@ class Opened {
       lines.push([words.time, lasting(took)]);
     }
     for (const each of series.breaks.filter(([there]) => there === point)) {
-      lines.push([words.changed, each[2]]);
+      lines.push([words[each[1]], each[2]]);
     }
     return lines;
   }

@@ -1,0 +1,113 @@
+"""Release lines: environments whose version moves, such as `tf-nightly`, `latest` or `tf2.21+keras-nightly@2026-08-01`.
+
+A line is resolved to the text of an environment with exact versions: `tf-nightly==2.23.0.dev20261026`.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import cache, partial
+
+from packaging.version import Version
+
+from harness.catalog import index
+from harness.catalog.index import Listed
+from harness.model.environment import LINES, Environment
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.texts import joined, nearest
+
+#: Python versions that images can have, in addition to those in the catalogue.
+PYTHONS = tuple(f"3.{minor}" for minor in range(7, 15))
+
+_EXAMPLE = "Example: -e keras-nightly@2026-08-01"
+#: The package that moves at the start of a text, and the one that is added to a base.
+_FIRST = re.compile(r"(latest|tf-nightly-cpu|tf-nightly)(?=[,+]|$)")
+_ADDED = re.compile(r"\+keras-nightly(?=\+|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseLine:
+    """A line: its text without the day, and the `day` (UTC) whose newest wheels it has; None: today's."""
+
+    name: str
+    day: date | None = None
+
+    def resolve(self, known: Mapping[str, Environment]) -> tuple[str, str]:
+        """Return the environment's text with exact versions, and why a wheel was yanked; empty if none was.
+
+        `known` is the catalogue, whose environment of the newest release is `latest`. Raises UsageError for a day
+        before the first wheel, and CannotRunHereError if the index doesn't answer or has no upload times.
+        """
+        listed, reasons = cache(index.listed), list[str]()
+
+        def moving(package: str) -> str:
+            wheel = self._newest(package, listed(package))
+            if wheel.yanked:
+                reasons.append(f"{package} {wheel.version} was yanked from the package index ({wheel.yanked})")
+            return wheel.version
+
+        def first(match: re.Match[str], text: str) -> str:
+            if match[1] != "latest":
+                return f"{match[1]}=={moving(match[1])}"
+            version = moving("tensorflow")
+            catalog = (each for each in known.values() if not each.asked and not each.gpu_image)
+            named = next((each.name for each in catalog if each.tensorflow == version), "")
+            return ("" if text[match.end() :].startswith(",") else named) or f"tensorflow=={version}"
+
+        text = "latest+keras-nightly" if self.name == "keras-nightly" else self.name
+        text = _ADDED.sub(lambda _: f"+keras-nightly=={moving('keras-nightly')}", text)
+        text = _FIRST.sub(partial(first, text=text), text) if _FIRST.match(text) else text
+        return text, " and ".join(reasons)
+
+    def _newest(self, package: str, wheels: Sequence[Listed]) -> Listed:
+        """Return the newest version of the day for 64-bit x86 Linux. Of releases, only stable ones count."""
+        stable = [each for each in wheels if not Version(each.version).is_prerelease and not each.yanked]
+        usable = [each for each in stable or wheels if any(map(each.fits, PYTHONS))]
+        if not usable:
+            raise UsageError(f"The package index has no wheel of {package} for Linux on x86-64.")
+        if self.day is None:
+            return usable[-1]
+        dated = [(each.uploaded.astimezone(UTC).date(), each) for each in usable if each.uploaded]
+        if not dated:
+            raise CannotRunHereError(
+                f"The package index has no upload times of {package}, so its wheels of {self.day} are not known.",
+                "Use an index with upload times (PEP 700), or leave out the day.",
+            )
+        wheel = next((each for uploaded, each in reversed(dated) if uploaded <= self.day), None)
+        if wheel is None:
+            start = min(uploaded for uploaded, _ in dated)
+            raise UsageError(
+                f"{self.name}@{self.day}: {package} has no wheel of that day or earlier. The first is of {start}.",
+                f"The nearest: {self.name}@{start}",
+            )
+        return wheel
+
+
+def parse_line(text: str, today: Callable[[], date] = lambda: datetime.now(UTC).date()) -> ReleaseLine | None:
+    """Return the line that a text names; None for any other environment.
+
+    Raises UsageError for a day that isn't valid or is in the future, and for a day of something that isn't a line.
+    """
+    plain = "".join(text.split())
+    name, at, day = plain.rpartition("@") if "://" not in plain else ("", "", plain)
+    name = "keras-nightly" if (name or day) == "latest+keras-nightly" else name or day
+    is_line = name == "keras-nightly" or bool(_FIRST.match(name) or _ADDED.search(name))
+    if not at:
+        return ReleaseLine(name) if is_line else None
+    if not is_line:
+        near = nearest(name, LINES)
+        hint = f" Did you mean {near}@{day}?" if near else ""
+        raise UsageError(
+            f"{text!r}: {name} isn't a release line, so it has no version of a day.{hint}",
+            f"Lines are {joined(LINES)}, and an environment with daily Keras: tf2.21+keras-nightly.",
+        )
+    try:
+        of = date.fromisoformat(day) if re.fullmatch(r"\d{4}-\d\d-\d\d", day) else None
+    except ValueError:
+        of = None
+    if of is None:
+        raise UsageError(f"Invalid day {day!r} of the line {name}: expected YYYY-MM-DD.", _EXAMPLE)
+    if of > today():
+        raise UsageError(f"{name}@{day} is in the future: today is {today()} (UTC).", f"The newest wheel: -e {name}")
+    return ReleaseLine(name, of)
