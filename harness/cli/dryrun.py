@@ -67,7 +67,7 @@ def _lines(planned: "session.Planned", outlook: "session.DurationEstimate") -> I
     if taken:
         yield taken
     yield from planned.gpu_lines
-    yield from planned.lines
+    yield from planned.line_sentences
     yield from (f"{name} is {what}." for name, what in planned.moved.items())
     for group in plan.groups:
         if not plan.profile_calls:

@@ -395,7 +395,7 @@ def _earlier(output: Path | None) -> str:
 
 
 def _rows(series: "Series") -> list[tuple[str, ...]]:
-    """Return a row per point: when, the ratio with its interval, and the time; of a release line also the version."""
+    """Return a row per point: date, ratio with its interval, time, and the version of a release line."""
     from harness.catalog.lines import parse_line  # noqa: PLC0415 - `harness --help` needs none of it
 
     is_line = parse_line(series.key.environment) is not None

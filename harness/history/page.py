@@ -240,7 +240,7 @@ def _series(of: JudgedSeries, names: Names, places: Mapping[str, int], length: i
         down=[0 if low is None else max(0, _log(value - low)) for value, low, _ in ends],
         up=[0 if high is None else max(0, _log(high - value)) for value, _, high in ends],
         seconds=[None if point.seconds is None else float(f"{point.seconds:.4g}") for point in points],
-        breaks=[(index - left, kind, plain(words)) for index, kind, words in _facts(of, breaks, left)],
+        breaks=[(index - left, kind, plain(words)) for index, kind, words in _point_facts(of, breaks, left)],
         changes=[(each.index - left, _log(each.before), _log(each.after), told.size(each)) for each in changes],
         levels=[
             (start - left, end - left, _log(level))
@@ -254,7 +254,7 @@ def _series(of: JudgedSeries, names: Names, places: Mapping[str, int], length: i
     )
 
 
-def _facts(of: JudgedSeries, breaks: Sequence[SegmentBoundary], left: int) -> list[tuple[int, str, str]]:
+def _point_facts(of: JudgedSeries, breaks: Sequence[SegmentBoundary], left: int) -> list[tuple[int, str, str]]:
     """Return the facts that the page shows at the points from `left` on: breaks, versions, and missing results.
 
     A release line has another version at each point, which isn't shown as a break.

@@ -94,7 +94,7 @@ class Planned:
         return {name: text for name, text in told.items() if text}
 
     @property
-    def lines(self) -> list[str]:
+    def line_sentences(self) -> list[str]:
         """Sentences with the versions of release lines in this run."""
         return [f"{each.line} is {each.exact} in this run." for each in self.environments if each.line]
 

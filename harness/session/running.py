@@ -245,7 +245,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
     untrusted, via = planned.is_untrusted, planned.request.gpu_via
     backend, why = registry.choose(name, root, named, untrusted=untrusted, gpus=limits.gpus, via=via)
     listener.say(f"Backend: {why}.")
-    for sentence in planned.lines:
+    for sentence in planned.line_sentences:
         listener.say(sentence)
     planned.refuse_nothing()
     _say_stand_ins(planned.plan, listener)

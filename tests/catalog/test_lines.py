@@ -1,4 +1,4 @@
-"""Release lines: what they resolve to on a day, and what is wrong with a text that is none."""
+"""Release lines: their versions on a day, and errors."""
 
 from datetime import UTC, date, datetime, timedelta
 
