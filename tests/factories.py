@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -253,14 +253,13 @@ def in_turns(
     within: float = 0.05,
     between: float = 0.01,
     alone: Mapping[Cell, float] | None = None,
-    factor: Callable[[Cell, int, Cell | None], float] = lambda of, place, before: 1.0,
     seed: int = 1,
     **changes: Any,
 ) -> list[Launch]:
     """`count` rounds of one group that took turns, in an order drawn for each, the first cell launched twice.
 
-    Launches scatter by `between`, turns by 0.1, and samples by `within`. A sample takes `factor` times as long, by its
-    cell, its place in the turn, and the cell before it; alone, a cell takes as many times as long as `alone` says.
+    Launches scatter by `between`, turns by 0.1, and samples by `within`. Alone, a cell takes as many times as
+    long as `alone` says.
     """
     draw = random.Random(seed)
     slots = [(of, Role.MEASURE) for of in seconds] + [(next(iter(seconds)), Role.CONTROL)]
@@ -272,9 +271,8 @@ def in_turns(
         for _ in range(turns):
             order, met = draw.sample(range(len(slots)), len(slots)), draw.gauss(0.0, 0.1)
             for place, index in enumerate(order):
-                of, before = slots[index][0], slots[order[place - 1]][0] if place else None
                 noise = math.exp(met + draw.gauss(0.0, within))
-                samples[index].append(rates[index] * noise * factor(of, place, before))
+                samples[index].append(rates[index] * noise)
                 places[index].append(place)
         for (of, role), rate, mine, at in zip(slots, rates, samples, places, strict=True):
             by_itself = rate * (alone or {}).get(of, 1.0) * math.exp(draw.gauss(0.0, within / 4.0))

@@ -166,7 +166,7 @@ class Results:
         compared = {(each.cell, each.other): each.alone for value in values if (each := value.compared)}
         alone = [NonInterleavedRatio(*pair, shift, is_bias(shift)) for pair, shift in compared.items() if shift]
         counting = [launch for launches in self.found.numbers.values() for launch in launches]
-        return turns(counting, alone, self.margin)
+        return turns(counting, alone)
 
     @cached_property
     def on_device(self) -> Mapping[Cell, OnDevice]:

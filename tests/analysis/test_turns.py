@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harness.analysis.cell_index import lookup
 from harness.analysis.results import Results
@@ -15,7 +13,6 @@ from harness.analysis.verdicts import Verdict
 from harness.model.launch import Role, Sample
 from tests.factories import broken, cell, cells, in_turns, launch, rounds, run
 
-MARGIN = math.log(1.03)
 MEMBERS = cells()
 OLD, OLD_EAGER, NEW, NEW_EAGER = MEMBERS
 TIMES = dict.fromkeys(MEMBERS, 0.01)
@@ -23,7 +20,7 @@ RUN = run(MEMBERS, controlled=True)
 
 
 def found(launches):
-    return turns(launches, [], MARGIN)
+    return turns(launches, [])
 
 
 def compared(times=TIMES, **planted):
@@ -137,111 +134,6 @@ def test_a_clean_table_has_a_bias_in_about_one_of_twenty_runs():
         ]
         biased += any(map(is_bias, alone(pairs, lookup(RUN, made))))
     assert biased <= 0.07 * count
-
-
-# Two launches of one cell, per turn.
-
-
-def test_two_launches_of_a_cell_scatter_per_turn_beside_what_they_differ_by():
-    def twins(logs, number=1, **changes):
-        rates = [0.01 * math.exp(log) for log in logs]
-        first = launch(OLD, [0.01] * len(logs), number, places=[0] * len(logs))
-        return [first, launch(OLD, rates, number, role=Role.CONTROL, places=[1] * len(logs), **changes)]
-
-    told = found([*twins([0.1, 0.3, 0.1, 0.3]), *twins([-0.5, -0.7], 2)])
-    # sums of squares 0.04 with 3 degrees of freedom and 0.02 with 1, each value followed by its opposite
-    assert told.scatter == pytest.approx(math.sqrt(0.06 / 4.0))
-    assert told.correlation == pytest.approx(-0.04 / 0.06)
-    apart = found(twins([0.1, 0.3, 0.1], block=1))
-    assert (apart.scatter, apart.correlation) == (None, None)
-    alike = found(twins([0.2, 0.2, 0.2]))
-    assert (alike.scatter, alike.correlation) == (pytest.approx(0.0, abs=1e-12), pytest.approx(0.0, abs=1.0))
-
-
-# Place and predecessor.
-
-
-def test_a_place_that_is_slower_is_found_with_how_much():
-    told = found(in_turns(TIMES, factor=lambda of, place, before: 1.05 if place == 2 else 1.0))
-    assert (told.place.at, told.place.is_found) == (2, True)
-    assert 1.05 in told.place.estimate.interval
-    assert not told.predecessor.is_found
-
-
-def test_a_cell_that_slows_the_next_one_is_found_with_how_much():
-    told = found(in_turns(TIMES, factor=lambda of, place, before: 1.05 if before == NEW else 1.0))
-    assert (told.predecessor.at, told.predecessor.is_found) == (NEW, True)
-    assert 1.05 in told.predecessor.estimate.interval
-
-
-def test_what_is_less_than_a_third_of_the_margin_is_not_found_however_sure():
-    told = found(in_turns(TIMES, within=0.001, factor=lambda of, place, before: 1.009 if place == 0 else 1.0))
-    assert 1.0 not in told.place.estimate.interval
-    assert not told.place.is_found
-
-
-@pytest.mark.parametrize("kind", ["even", "held up"])
-def test_clean_runs_have_a_place_or_a_predecessor_in_at_most_two_of_a_hundred(kind):
-    draw, count = np.random.default_rng(3), 300
-    slots = RUN.plan.groups[0].slots
-    wrong = 0
-    for _ in range(count):
-        made = []
-        for number in (1, 2, 3):
-            logs = draw.normal(0.0, 0.05, (len(slots), 15)) + draw.normal(0.0, 0.1, 15)
-            if kind == "held up":
-                logs += 0.5 * (draw.random(logs.shape) < 0.05)
-            places = np.array([draw.permutation(len(slots)) for _ in range(15)]).T.tolist()
-            made += [
-                launch(of, np.exp(row).tolist(), number, role=role, places=at)
-                for (of, role), row, at in zip(slots, logs, places, strict=True)
-            ]
-        told = found(made)
-        wrong += told.place.is_found or told.predecessor.is_found
-    assert wrong <= 0.02 * count
-
-
-@settings(max_examples=20)
-@given(st.floats(1e-5, 1e2), st.integers(0, 50))
-def test_what_is_found_does_not_depend_on_how_long_steps_take(unit, seed):
-    slow = {of: unit * (place + 1) for place, of in enumerate(MEMBERS)}
-    one, other = (found(in_turns(each, 2, seed=seed)) for each in (TIMES, slow))
-    assert one.place.estimate.value == pytest.approx(other.place.estimate.value)
-    assert one.predecessor.estimate.value == pytest.approx(other.predecessor.estimate.value)
-    assert (one.scatter, one.correlation) == (pytest.approx(other.scatter), pytest.approx(other.correlation))
-
-
-def test_only_turns_are_looked_at_of_which_all_have_a_sample():
-    whole = in_turns(TIMES, 2, turns=20)
-    longer = [
-        replace(each, samples=[*each.samples, Sample(9.0, 10)], places=[*each.places, 0])
-        for each in whole
-        if each.cell == NEW
-    ]
-    torn = [*longer, *(each for each in whole if each.cell != NEW)]
-    assert found(torn).place.estimate.value == pytest.approx(found(whole).place.estimate.value)
-    silent = [replace(whole[0], samples=[Sample(0.0, 10), *whole[0].samples[1:]]), *whole[1:]]
-    assert found(silent).place
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        in_turns(TIMES, 1, turns=8),
-        [each for each in in_turns(TIMES) if each.cell == NEW],
-        in_turns(TIMES, 4, turns=1),
-    ],
-    ids=["few turns", "one launch", "one turn"],
-)
-def test_few_turns_and_launches_tell_nothing_of_places(made):
-    told = found(made)
-    assert (told.place, told.predecessor) == (None, None)
-
-
-def test_two_launches_tell_of_places_and_not_of_predecessors():
-    told = found(in_turns({OLD: 0.01}, 4))
-    assert told.place
-    assert told.predecessor is None
 
 
 def test_launches_that_broke_are_in_nothing():

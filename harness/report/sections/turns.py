@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate
-from harness.analysis.turns import SHARE, Deviation, NonInterleavedRatio
+from harness.analysis.turns import SHARE, NonInterleavedRatio, Turns
 from harness.model.launch import Interleave
-from harness.model.texts import counted, joined
+from harness.model.texts import counted
 from harness.report import format
 from harness.report.comparisons import lines
 
@@ -41,23 +41,14 @@ def checks(results: Results) -> str:
     found = results.turns
     if found is None:
         return ""
-    bias, within = list(_found(results)), dict(_not_found(results))
-    rest = [f"{name} ±{_apart(far)}" for name, far in within.items() if far <= MOST]
-    waiting = found.waiting
+    effects, waiting = list(_found(results)), found.waiting
+    largest = _largest_hidden(found)
+    limits = [f"sequential against interleaved ±{_apart(largest)}"] if largest is not None and largest <= MOST else []
     if waiting and not waiting.is_found:
-        rest.append(f"at most {_share(waiting.share)} of the core used between turns")
-    few = [name for name, far in within.items() if far > MOST]
-    said = "; ".join(bias) or ("no side effect is larger than these" if rest else "")
-    if rest:
-        said += f"{'; nothing else' if bias else ''}: {', '.join(rest)}"
-    if few or not said:
-        said = "; ".join(filter(None, [said, f"too few turns to decide{f' about {joined(few)}' if few else ''}"]))
-    if found.scatter is not None and found.correlation is not None:
-        said += (
-            f". The difference of two identical cells varies by {_apart(found.scatter)} per turn; the correlation of "
-            f"successive turns is {found.correlation:.2f}"
-        )
-    return said
+        limits.append(f"at most {_share(waiting.share)} of the core used between turns")
+    if limits:
+        effects.append(f"{'nothing else' if effects else 'no side effect is larger than these'}: {', '.join(limits)}")
+    return "; ".join(effects) if effects else "too few turns to decide"
 
 
 def warnings(results: Results) -> Iterator[str]:
@@ -92,26 +83,14 @@ def _found(results: Results, least: float = 0.0) -> Iterator[str]:
         more = f", and {counted(len(moved) - 1, 'more ratio', 'differs')} too" if len(moved) > 1 else ""
         ratio = format.ratio(farthest.estimate)
         yield f"measured sequentially, the ratio of {_name(results, farthest)} is {ratio} the interleaved ratio{more}"
-    if found.place and found.place.is_found and isinstance(found.place.at, int):
-        yield f"samples at place {found.place.at + 1} of the turn take {_takes(found.place)}"
-    if found.predecessor and found.predecessor.is_found:
-        yield f"samples after {found.predecessor.at} take {_takes(found.predecessor)}"
     if found.waiting and found.waiting.is_found:
         yield f"{found.waiting.cell} used {_share(found.waiting.share)} of the core while other cells were timed"
 
 
-def _not_found(results: Results) -> Iterator[tuple[str, float]]:
-    """Return the side effects that weren't found, each with its largest possible size on the log scale."""
-    found = results.turns
-    if found is None:
-        return
-    still = [each.estimate for each in found.alone if not each.is_found]
-    if still:
-        yield "sequential against interleaved", _farthest(still)
-    if found.place and not found.place.is_found:
-        yield "place in the turn", _farthest([found.place.estimate])
-    if found.predecessor and not found.predecessor.is_found:
-        yield "previous cell", _farthest([found.predecessor.estimate])
+def _largest_hidden(interleaving: Turns) -> float | None:
+    """Return the largest side effect that a ratio can have although none was found, on the log scale."""
+    hidden = [ratio.estimate for ratio in interleaving.alone if not ratio.is_found]
+    return _farthest(hidden) if hidden else None
 
 
 def _is_shown(each: NonInterleavedRatio, least: float) -> bool:
@@ -127,10 +106,6 @@ def _name(results: Results, each: NonInterleavedRatio) -> str:
         if (line.compared.cell, line.compared.other) == (each.cell, each.other)
     )
     return next(named, f"{each.cell} vs {each.other}")
-
-
-def _takes(found: Deviation) -> str:
-    return f"{format.ratio(found.estimate)} as long as others"
 
 
 def _farthest(estimates: Iterable[Estimate]) -> float:

@@ -146,8 +146,7 @@ def test_what_was_found_of_turns_is_told(report: dict[str, Any]) -> None:
     made = factories.in_turns(dict.fromkeys(members, 0.01), alone={members[2]: 1.2})
     read = written(run(members, controlled=True), made)
     turns = read["turns"]
-    assert (turns["turns"], turns["alive"], turns["blocks"], turns["place"]["is_found"]) == ([20], 5, 1, False)
-    assert turns["predecessor"]["at"] in [each["cell"] for each in read["cells"]]
+    assert (turns["turns"], turns["alive"], turns["blocks"]) == ([20], 5, 1)
     found = [(each["cell"], each["other"]) for each in turns["alone"] if each["is_found"]]
     of = next(
         each["cell"] for each in read["cells"] if each["name"] == "step tf2.0 cpu call=fit dtype=float32 mode=graph"

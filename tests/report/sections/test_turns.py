@@ -58,9 +58,8 @@ def test_without_turns_there_are_no_checks():
 def test_where_nothing_was_found_it_is_said_with_how_much_it_may_be():
     made = results(resources={"between_seconds": 10.0, "between_cpu_seconds": 0.005})
     assert turns.checks(made) == (
-        "no side effect is larger than these: sequential against interleaved ±1.1 %, place in the turn ±0.55 %, "
-        "previous cell ±0.62 %, at most 0.05 % of the core used between turns. "
-        "The difference of two identical cells varies by 1.5 % per turn; the correlation of successive turns is -0.08"
+        "no side effect is larger than these: sequential against interleaved ±1.1 %, "
+        "at most 0.05 % of the core used between turns"
     )
     assert list(turns.warnings(made)) == []
     assert {turns.remark(line.compared.bias) for line in lines(made.tables[0])} == {""}
@@ -102,15 +101,9 @@ def test_a_bias_below_a_third_of_the_margin_widens_its_interval_and_is_no_warnin
     assert turns.checks(made).startswith("measured sequentially, the ratio of")
 
 
-def test_places_predecessors_and_work_between_turns_are_told():
-    made = results(
-        factor=lambda of, place, before: 1.05 if place == 0 or before == OLD else 1.0,
-        resources={"between_seconds": 10.0, "between_cpu_seconds": 0.4},
-    )
-    (warning,) = turns.warnings(made)
-    assert "samples at place 1 of the turn take 1.03× (1.0" in warning
-    assert "; samples after step tf1.14 fit float32 graph take 1.05× (1.0" in warning
-    assert "; step tf1.14 fit float32 graph used 4 % of the core while other cells were timed." in warning
+def test_work_between_turns_is_a_warning():
+    (warning,) = turns.warnings(results(resources={"between_seconds": 10.0, "between_cpu_seconds": 0.4}))
+    assert "step tf1.14 fit float32 graph used 4 % of the core while other cells were timed." in warning
 
 
 def test_in_a_run_of_several_scenarios_the_comparison_is_named_with_its_own():
@@ -122,11 +115,9 @@ def test_in_a_run_of_several_scenarios_the_comparison_is_named_with_its_own():
 
 def test_what_leaves_more_than_a_tenth_open_is_no_check():
     made = Results(RUN, in_turns(TIMES, 2, within=0.2, turns=6))
-    assert turns.checks(made).startswith(
-        "too few turns to decide about sequential against interleaved, place in the turn and previous cell. "
-    )
+    assert turns.checks(made) == "too few turns to decide"
 
 
 @pytest.mark.parametrize("count", [1])
 def test_one_round_of_few_turns_tells_nothing(count):
-    assert turns.checks(results(count=count, turns=3)).startswith("too few turns to decide.")
+    assert turns.checks(results(count=count, turns=3)) == "too few turns to decide"
