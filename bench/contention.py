@@ -20,8 +20,8 @@ import numpy as np
 
 from bench.examples import LAUNCHES, stored
 from harness import session
+from harness.analysis.distributions import Floats
 from harness.analysis.rounds import loss
-from harness.analysis.statistics import Floats
 
 #: Ratios of the variance of the cells' own slopes to that of the noise that are tried.
 RATIOS = (0.0, *np.exp(np.linspace(-9.0, 4.0, 131)).tolist())

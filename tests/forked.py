@@ -29,7 +29,7 @@ from harness.cli import main as run_harness
 
 #: The packages that commands import late; the harness's own modules are all imported. DuckDB is not: in a process that
 #: ends, it prints which of its objects are left.
-NEEDED = ("docker", "jinja2", "pydantic", "scipy.special", "scipy.stats", "typer._adapters")
+NEEDED = ("docker", "jinja2", "pydantic", "typer._adapters")
 
 #: How the names of variables begin that Python or the loader reads at its start.
 FIXED = ("PYTHON", "LC_", "LANG", "LD_")

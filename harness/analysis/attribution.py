@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.analysis.cell_index import Lookup
+from harness.analysis.distributions import Floats
 from harness.analysis.effects import Effect, effects
-from harness.analysis.statistics import Floats
 from harness.analysis.tables import ScenarioTable
 from harness.analysis.work_equivalence import Work
 from harness.model.defaults import FEWEST_ROUNDS

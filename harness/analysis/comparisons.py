@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from harness.analysis import turns, work_equivalence
 from harness.analysis.cell_index import Lookup
+from harness.analysis.distributions import Floats
 from harness.analysis.looks import share_left
 from harness.analysis.moderation import moderate
 from harness.analysis.quantities import PIECE, calls_looked_at, growth_control, growths
 from harness.analysis.rounds import series
-from harness.analysis.statistics import Difference, Estimate, Floats, Interval, Logs, half_widths, log_ratios, means
+from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, log_ratios, means
 from harness.analysis.trends import in_common, restricted
 from harness.analysis.verdicts import (
     POWER,

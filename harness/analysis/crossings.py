@@ -23,7 +23,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from harness.analysis.statistics import RESOLUTION, Floats, Interval, student
+from harness.analysis.distributions import Floats
+from harness.analysis.statistics import RESOLUTION, Interval, student
 from harness.model.defaults import ALPHA
 
 #: Steps from one measured size to the next: a break-even between sizes that are a factor of ten apart is off by at most

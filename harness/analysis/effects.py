@@ -20,9 +20,10 @@ from itertools import combinations, product
 import numpy as np
 
 from harness.analysis.control import Control, beyond
+from harness.analysis.distributions import Floats
 from harness.analysis.disturbance import ERROR
 from harness.analysis.moderation import Residual, moderate, residual
-from harness.analysis.statistics import Estimate, Floats, Logs, exp, half_widths
+from harness.analysis.statistics import Estimate, Logs, exp, half_widths
 from harness.analysis.verdicts import (
     Judgement,
     Verdict,

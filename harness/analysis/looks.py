@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.analysis.statistics import Floats
+from harness.analysis.distributions import Floats
 from harness.model.launch import Launch
 from harness.model.run import Run, StopReason
 

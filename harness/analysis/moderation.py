@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis.statistics import RESOLUTION, Floats, Logs
+from harness.analysis.distributions import Floats, digamma, f_survival, tetragamma, trigamma
+from harness.analysis.statistics import RESOLUTION, Logs
 
 #: The degrees of freedom that a group's residual adds.
 LENT = 4.0
@@ -140,8 +141,6 @@ def moderate(
     large beside the group's other launches: if F(d, d0) exceeds the ratio of the two with a probability below 5 %, or
     10 % if there is only one comparison.
     """
-    from scipy.special import fdtrc
-
     if machines is not None and len(set(machines)) > 1:
         variance, freedom = logs.variance.copy(), logs.freedom.copy()
         for machine in dict.fromkeys(machines):
@@ -162,7 +161,7 @@ def moderate(
     # a variance beside what the residual holds of the other launches alone, as its own share hides how large it is
     divisor = np.maximum(beyond, 1.0)
     others = np.maximum(known * expected - freedom * variances, RESOLUTION**2) / divisor
-    chance = np.where(beyond > 0.0, fdtrc(freedom, np.maximum(most, 1.0), variances / others), 1.0)
+    chance = np.where(beyond > 0.0, f_survival(freedom, np.maximum(most, 1.0), variances / others), 1.0)
     unlikely = chance < (REJECTED if variances.size > 1 else REJECTED_ALONE)
     return replace(
         logs,
@@ -195,17 +194,13 @@ def weight(variances: Floats, freedom: Floats) -> float:
     The variance of e = log s² - ψ(d/2) + log(d/2) beyond the mean of ψ'(d/2) is ψ'(d0/2). If the variances vary no more
     than samples of the same one, d0 is infinite.
     """
-    from scipy.special import digamma, polygamma
-
     logs = np.log(variances) - digamma(freedom / 2.0) + np.log(freedom / 2.0)
-    beyond = float(logs.var(ddof=1) - polygamma(1, freedom / 2.0).mean())
+    beyond = float(logs.var(ddof=1) - trigamma(freedom / 2.0).mean())
     return 2.0 * _inverse_trigamma(beyond) if beyond > 0.0 else math.inf
 
 
 def _inverse_trigamma(value: float) -> float:
     """The y with ψ'(y) = `value` > 0, by Newton's method on 1/ψ' (Smyth 2004, appendix)."""
-    from scipy.special import polygamma
-
     # the method's own limits: beyond them the first terms of ψ', 1/y² + … and 1/y + 1/2y² + …, are exact to six digits
     if value > 1e7:
         return float(1.0 / np.sqrt(value))
@@ -213,8 +208,8 @@ def _inverse_trigamma(value: float) -> float:
         return 0.5 + 1.0 / value
     y = 0.5 + 1.0 / value
     for _ in range(50):
-        trigamma = float(polygamma(1, y))
-        step = trigamma * (1.0 - trigamma / value) / float(polygamma(2, y))
+        slope = float(trigamma(y))
+        step = slope * (1.0 - slope / value) / float(tetragamma(y))
         y += step
         if -step / y < 1e-8:
             break

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from harness.analysis import work_equivalence
 from harness.analysis.cell_index import Lookup
 from harness.analysis.control import beyond
+from harness.analysis.distributions import Floats
 from harness.analysis.disturbance import ERROR, possible_error
 from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
@@ -25,7 +26,6 @@ from harness.analysis.rounds import series
 from harness.analysis.run_differences import RunDifference, differences, machines, same_software
 from harness.analysis.statistics import (
     Estimate,
-    Floats,
     Interval,
     Logs,
     combine,

@@ -21,9 +21,8 @@ from statistics import fmean
 import numpy as np
 import numpy.typing as npt
 
+from harness.analysis.distributions import Floats, student_quantile
 from harness.model.defaults import LEVEL
-
-Floats = npt.NDArray[np.float64]
 
 #: A cell's mean has an interval from so many rounds on. The quantile of two rounds is 12.7: their interval tells less
 #: than the two values.
@@ -153,10 +152,7 @@ def percent(ratio: float) -> float:
 @lru_cache(maxsize=256)
 def student(freedom: float, level: float = LEVEL) -> float:
     """The two-sided Student quantile: a t variable of `freedom` degrees lies within ± this with probability `level`."""
-    # scipy.stats has it too, and takes a second to import
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 0.5 + level / 2.0))
+    return float(student_quantile(freedom, 0.5 + level / 2.0))
 
 
 def variance(values: Sequence[float]) -> float:
@@ -167,9 +163,7 @@ def variance(values: Sequence[float]) -> float:
 
 def half_widths(logs: Logs, alpha: float | Floats) -> Floats:
     """Half the width of the 1 - `alpha` t intervals: t(1 - alpha/2) · s / √n, on the log scale."""
-    from scipy.special import stdtrit
-
-    return np.asarray(stdtrit(logs.freedom, 1.0 - np.asarray(alpha) / 2.0) * logs.error)
+    return student_quantile(logs.freedom, 1.0 - np.asarray(alpha) / 2.0) * logs.error
 
 
 def means(logs: Sequence[Sequence[float]]) -> Logs:

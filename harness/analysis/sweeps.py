@@ -10,7 +10,8 @@ from harness.analysis.cell_index import Lookup
 from harness.analysis.columns import ScenarioColumn, Side
 from harness.analysis.comparisons import Compared
 from harness.analysis.crossings import Crossing, SweepOrdering, along, finer, lead
-from harness.analysis.statistics import Estimate, Floats, Interval
+from harness.analysis.distributions import Floats
+from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.tables import Row, ScenarioTable, Value
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.environment import Device

@@ -35,8 +35,9 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.analysis.distributions import Floats
 from harness.analysis.rounds import taken
-from harness.analysis.statistics import RESOLUTION, Floats, Interval, exp, student, variance
+from harness.analysis.statistics import RESOLUTION, Interval, exp, student, variance
 from harness.analysis.work_equivalence import CALLED
 from harness.model.launch import Launch, Sample
 from harness.model.scenario import Cell

@@ -22,7 +22,8 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.statistics import Estimate, Floats, Logs, half_widths
+from harness.analysis.distributions import Floats, student_cdf
+from harness.analysis.statistics import Estimate, Logs, half_widths
 from harness.model.defaults import ALPHA, FEWEST_ROUNDS
 
 #: With fewer rounds than FEWEST_ROUNDS there are intervals, and of two a verdict only where it is shown to be beyond
@@ -218,13 +219,11 @@ def chance_to_settle(
     rounds. The interval then is t(1 - alpha/2) · s/√N, with the variance of today and one more degree of freedom for
     each round; docs/dev/validation/simulation.md shows that this is right to a few points with moderated variances.
     """
-    from scipy.special import stdtr
-
     half = half_widths_after(logs, rounds, alpha) + bias
     scale = np.sqrt(logs.variance * (1.0 / logs.rounds - 1.0 / rounds))
 
     def below(end: Floats) -> Floats:
-        return np.asarray(stdtr(logs.freedom, (end - logs.mean) / scale))
+        return student_cdf(logs.freedom, (end - logs.mean) / scale)
 
     beyond = below(-margin - half) + 1.0 - below(margin + half)
     return np.asarray(beyond + np.maximum(below(margin - half) - below(half - margin), 0.0))
@@ -261,7 +260,5 @@ def half_widths_after(logs: Logs, rounds: Floats, alpha: float | Floats) -> Floa
 
 def p_values(logs: Logs, margin: float | Floats, bias: float | Floats) -> Floats:
     """The level at which each interval would just touch the margin: 2 · P(T > (||mean| - margin| - bias) / error)."""
-    from scipy.special import stdtr
-
     distance = np.maximum(np.abs(np.abs(logs.mean) - margin) - bias, 0.0)
-    return np.asarray(2.0 * stdtr(logs.freedom, -distance / logs.error))
+    return 2.0 * student_cdf(logs.freedom, -distance / logs.error)

@@ -35,7 +35,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from harness.analysis.statistics import Floats
+from harness.analysis.distributions import Floats
 from harness.model.defaults import LEVEL
 
 #: Prior standard deviation of a round on the log scale, and the number of rounds that the prior counts as.

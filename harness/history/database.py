@@ -91,8 +91,13 @@ class _DuckDB:
     """A file of DuckDB's; notes and decisions lie beside it, in files that are only appended to."""
 
     def __init__(self, path: Path, told: Callable[[str], object], *, writing: bool, fresh: bool) -> None:
-        import duckdb
-
+        try:
+            import duckdb
+        except ImportError:
+            raise CannotRunHereError(
+                "A history needs DuckDB, which is not installed.",
+                "Install it into the harness's environment: python -m pip install duckdb",
+            ) from None
         # at its end, DuckDB reports all of its objects that Python still has, including those that `store.folder` froze
         atexit.register(gc.unfreeze)
         self.name = str(path)

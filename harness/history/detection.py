@@ -24,7 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.analysis.statistics import Floats, exp, student
+from harness.analysis.distributions import Floats, student_cdf
+from harness.analysis.statistics import exp, student
 from harness.model.defaults import MARGIN
 
 #: A point counts for at most this many standard deviations.
@@ -302,11 +303,9 @@ def _step(y: Floats, spread: Floats, cut: int) -> _Step:
 
 def _change(of: _Step, at: int, nights: int, freedom: int, inflation: float) -> ChangePoint:
     """Return the change at point `at`, from the points before and after it, with its error inflated by a factor."""
-    from scipy.special import stdtr
-
     step, error = of.after - of.before, of.error * inflation
     # the most of many places, of which neighbours share nearly all: as good as 2 ln n of them are apart
-    p = min(1.0, 2.0 * float(stdtr(freedom, -abs(step) / error)) * 2.0 * math.log(nights))
+    p = min(1.0, 2.0 * float(student_cdf(freedom, -abs(step) / error)) * 2.0 * math.log(nights))
     half = student(freedom) * error
     return ChangePoint(
         at, of.before, of.after, exp(step), exp(step - half), exp(step + half), 1.0 if of.is_slope else p

@@ -8,17 +8,11 @@ from typing import TYPE_CHECKING
 from harness.analysis.results import Results
 from harness.report import markdown
 from harness.report.blocks import Section, pictures, without_pictures
-from harness.report.charts.drawing import DrawingError
+from harness.report.charts.drawing import PACKAGE, DrawingError, is_installed
 from harness.report.html import page
 
 if TYPE_CHECKING:
     from harness.report.profiles import ProfileReport
-
-#: Shown in a report without charts.
-NO_CHARTS = (
-    "This report has no charts: their renderer couldn't reserve enough address space, of which it uses only a part. "
-    "To add the charts, raise the limit (`ulimit -v unlimited`) and run `harness report`."
-)
 
 
 def made(
@@ -35,8 +29,18 @@ def made(
         try:
             return {**texts, **{name: chart.result() for name, chart in drawing.items()}}
         except DrawingError:
-            plain = without_pictures(sections, NO_CHARTS)
+            plain = without_pictures(sections, _no_charts())
             return {**_texts(results, plain, full), "report.html": page.render(results, plain, cache=cache)}
+
+
+def _no_charts() -> str:
+    """Return why a report has no charts, and how to add them."""
+    if is_installed():
+        why = "their renderer couldn't reserve enough address space, of which it uses only a part"
+        what = "raise the limit (`ulimit -v unlimited`)"
+    else:
+        why, what = f"the package {PACKAGE} isn't installed", f"install it (`python -m pip install {PACKAGE}`)"
+    return f"This report has no charts: {why}. To add the charts, {what} and run `harness report`."
 
 
 def _texts(results: Results, sections: Sequence[Section], full: bool) -> dict[str, str]:

@@ -254,6 +254,12 @@ def test_a_dsn_that_is_none_is_refused_without_its_password(dsn: str) -> None:
     assert "s3cret" not in str(found.value)
 
 
+def test_without_duckdb_the_package_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(CannotRunHereError, match="needs DuckDB"), History.open(str(tmp_path / "history.duckdb")):
+        pass
+
+
 def test_a_dsn_without_psycopg_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(CannotRunHereError, match="needs psycopg") as found, History.open("PASSWORD=s3cret"):

@@ -131,10 +131,11 @@ def summary(blocks: Sequence[float]) -> Noise:
 
 def _drift(logs: Sequence[float]) -> tuple[float, float]:
     """Return the rise of a line through the logarithms, and the slope in standard errors."""
-    from scipy.stats import linregress
-
-    line = linregress(range(len(logs)), logs)
-    slope, error = float(line.slope), float(line.stderr)
+    slope, start = statistics.linear_regression(range(len(logs)), logs)
+    squares = math.fsum((log - start - slope * place) ** 2 for place, log in enumerate(logs))
+    # the variance of 0 … n-1 times n
+    spread = (len(logs) ** 3 - len(logs)) / 12.0
+    error = math.sqrt(squares / (len(logs) - 2) / spread)
     return slope * (len(logs) - 1), slope / error if error else math.copysign(math.inf, slope) if slope else 0.0
 
 

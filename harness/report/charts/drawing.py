@@ -12,12 +12,21 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
+from importlib.util import find_spec
 from threading import Lock
 from typing import Any
+
+#: The modules of the optional dependency and its package.
+MODULE, PACKAGE = "vl_convert", "vl-convert-python"
 
 
 class DrawingError(Exception):
     """The process that draws has ended, or could not start."""
+
+
+def is_installed() -> bool:
+    """Return whether the package that draws is installed. It is an optional dependency, because it is large."""
+    return find_spec(MODULE) is not None
 
 
 class Drawer:
@@ -62,6 +71,8 @@ class Drawer:
 
 
 def _started() -> Drawer:
+    if not is_installed():
+        raise DrawingError(f"{PACKAGE} is not installed")
     try:
         return Drawer()
     except OSError as error:

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from harness.files import write_atomically
-from harness.report.charts.drawing import DrawingError, drawer
+from harness.report.charts.drawing import PACKAGE, DrawingError, drawer, is_installed
 from harness.report.templates import FOLDER
 
 #: Runs before the page is drawn, so that it is never drawn in the wrong colours.
@@ -97,7 +97,7 @@ def vega(cache: Path | None = None) -> PageScript:
 
     Bundling takes one or two seconds, so the script is saved in the folder `cache`, if that is writable.
     """
-    kept = cache / f"vega-{version('vl-convert-python')}.js" if cache else None
+    kept = cache / f"vega-{version(PACKAGE)}.js" if cache and is_installed() else None
     if kept:
         with suppress(OSError):
             return PageScript(kept.read_text(encoding="utf-8"))

@@ -7,6 +7,7 @@ import pytest
 
 from harness.analysis.results import Results
 from harness.report import files, sections
+from harness.report.charts import drawing
 from harness.report.charts.drawing import Drawer, DrawingError
 from tests.factories import cells, rounds, run
 
@@ -50,6 +51,18 @@ def test_where_memory_is_short_a_report_has_no_charts_and_says_why(monkeypatch: 
     assert "charts/" not in made["report.md"]
     for name in ("report.md", "report.html"):
         assert "This report has no charts" in made[name]
+
+
+def test_without_the_package_that_draws_a_report_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.report.charts.drawing.find_spec", lambda name: None)
+    for module in ("charts.vega", "html.assets"):
+        monkeypatch.setattr(f"harness.report.{module}.drawer", drawing._started)
+    members = cells()
+    results = Results(run(members), rounds(dict.fromkeys(members, 0.01)))
+    written = files.made(results, sections.build(results))
+    assert not [name for name in written if name.startswith("charts/")]
+    for name in ("report.md", "report.html"):
+        assert "python -m pip install vl-convert-python" in written[name]
 
 
 def test_ctrl_c_is_not_for_what_draws() -> None:
