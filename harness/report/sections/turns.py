@@ -43,12 +43,15 @@ def checks(results: Results) -> str:
         return ""
     effects, waiting = list(_found(results)), found.waiting
     largest = _largest_hidden(found)
-    limits = [f"sequential against interleaved ±{_apart(largest)}"] if largest is not None and largest <= MOST else []
+    is_precise = largest is not None and largest <= MOST
+    limits = [f"sequential against interleaved ±{_apart(largest)}"] if largest is not None and is_precise else []
     if waiting and not waiting.is_found:
         limits.append(f"at most {_share(waiting.share)} of the core used between turns")
     if limits:
         effects.append(f"{'nothing else' if effects else 'no side effect is larger than these'}: {', '.join(limits)}")
-    return "; ".join(effects) if effects else "too few turns to decide"
+    if not effects or not (is_precise or any(ratio.is_found for ratio in found.alone)):
+        effects.append("too few turns to compare sequential with interleaved ratios")
+    return "; ".join(effects)
 
 
 def warnings(results: Results) -> Iterator[str]:
