@@ -15,10 +15,9 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-#: With more degrees of freedom, t is normal: the difference is smaller than that of two ways to round.
+#: With more degrees of freedom, t is normal, apart from rounding errors.
 _NORMAL = 1e10
-#: Terms of the continued fraction. With these, the worst relative error is as small as that of the log of the beta
-#: function.
+#: Terms of the continued fraction. More terms don't change the result, because the beta function has larger errors.
 _TERMS = 80
 #: Most steps of Newton's method, which needs about three.
 _MOST_STEPS = 50

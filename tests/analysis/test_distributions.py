@@ -1,4 +1,4 @@
-"""The distributions are those of SciPy."""
+"""The distributions agree with SciPy."""
 
 import math
 
