@@ -118,3 +118,15 @@ target "gpu-any" {
   inherits   = ["_image"]
   dockerfile = "gpu.Dockerfile"
 }
+
+# An environment with a package from a source, over its base's image.
+target "source-any" {
+  inherits   = ["_image"]
+  dockerfile = "source.Dockerfile"
+}
+
+# The wheel of a source, as a file.
+target "wheel" {
+  inherits   = ["_image"]
+  dockerfile = "wheel.Dockerfile"
+}

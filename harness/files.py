@@ -224,6 +224,11 @@ def cache_dir() -> Path:
     return platformdirs.user_cache_path("harness")
 
 
+def wheel_path(name: str) -> Path:
+    """Return the path of a wheel in the user's cache; its name is `SHA256/FILE.whl`."""
+    return cache_dir() / "wheels" / name
+
+
 def data_dir() -> Path:
     """The user's folder for what the harness keeps and cannot make again; `HARNESS_DATA_DIR` names another."""
     named = os.environ.get("HARNESS_DATA_DIR")

@@ -27,7 +27,12 @@ README = (ROOT / "README.md").read_text()
 #: Pages whose `sh` blocks run, and whose `console` blocks are commands that exist. The first one has all commands.
 PAGES = [
     (ROOT / "docs" / name).read_text()
-    for name in ("reference/commands.md", "how-to/reproduce-an-issue.md", "explanation/small-steps.md")
+    for name in (
+        "reference/commands.md",
+        "how-to/reproduce-an-issue.md",
+        "how-to/measure-a-pull-request.md",
+        "explanation/small-steps.md",
+    )
 ]
 REPORT = ROOT / "docs" / "examples" / "headline"
 

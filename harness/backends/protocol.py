@@ -6,7 +6,7 @@ from typing import Protocol
 
 from harness.backends.verification import Verification
 from harness.machine.doctor.check import CheckResult
-from harness.model.backend import Backend, GpuWay, ImageStore, KeptImage, Meanwhile, Preparation, Progress
+from harness.model.backend import Backend, GpuWay, ImageStore, KeptImage, Meanwhile, Preparation, Progress, WheelRecipe
 from harness.model.environment import Requirement
 from harness.model.gpu import GpuHost
 
@@ -15,11 +15,13 @@ class RegisteredBackend(Backend, Protocol):
     """A backend of the registry. The methods with a body here are the defaults.
 
     Its arguments are `root`, the project's folder, and `run`, a run's id; the constructor contacts no engine.
-    `leftovers` is what `clean` removes, in plural; `makes` is what `prepare` makes for an environment.
+    `leftovers` is what `clean` removes, in plural; `makes` is what `prepare` makes for an environment. `builds_in` says
+    where wheels are built.
     """
 
     leftovers: str
     makes: str
+    builds_in: str
 
     def __init__(self, root: Path, run: str) -> None: ...
 
@@ -41,6 +43,13 @@ class RegisteredBackend(Backend, Protocol):
         CannotRunHereError if no method works.
         """
         return []
+
+    def build_wheel(self, recipe: WheelRecipe, folder: Path) -> None:
+        """Build a wheel from a source into a folder.
+
+        Raises CannotRunHereError, with the last lines of the build's output, if that fails.
+        """
+        ...
 
     def give_priority(self, cpus: Collection[int]) -> list[str]:
         """Give later launches on these CPUs priority over all other work there, if this machine allows it.

@@ -15,6 +15,9 @@ from harness.model.errors import UsageError
 
 VARIABLE = "HARNESS_WHEELS"
 
+#: The time limit for a build of a wheel, in seconds.
+BUILD_SECONDS = 900
+
 
 def folder() -> Path | None:
     """The folder; None where packages come from the network. Raises UsageError where there are no files in it."""

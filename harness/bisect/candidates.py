@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.catalog import index
 from harness.files import cache_dir, parse_json, read_text, write_atomically
+from harness.machine import git
 from harness.model.environment import TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, UsageError
 
@@ -26,13 +28,16 @@ _PIN = re.compile(r"([A-Za-z0-9][\w.-]*)==([\w.!+]+?)(?=$|,|\+[A-Za-z])")
 class Candidate:
     """An environment of a search: `text` is its value of -e, `date` (ISO 8601) the upload date of its wheel, if known.
 
-    `version` is the version of the package that changes. `unknown` is the reason if it can't be measured.
+    `version` is the version of the package that changes, or its commit, whose message has the first line `title`.
+    `merged` is the number of commits that a merge brings in. `unknown` is the reason if it can't be measured.
     """
 
     text: str
     date: str = ""
     version: str = ""
     unknown: str = ""
+    title: str = ""
+    merged: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +158,37 @@ def versions(first: Moving, last: Moving, python: str) -> tuple[list[Candidate],
         date = each.uploaded.date().isoformat() if each.uploaded else ""
         candidates.append(Candidate(last.text(each.version), date, each.version, reason))
     return candidates, notice
+
+
+def commits(repository: Path, environment: str, package: str, good: str, bad: str) -> tuple[list[Candidate], bool]:
+    """Return the commits between two revisions, the older end first, and whether the older end is the bad one.
+
+    Like `git bisect --first-parent`, they include only first parents of the newer end, so a merge is one commit.
+    If none of the ends is an ancestor of the other, the search starts at their merge base. Raises UsageError for an
+    unknown revision, and for ends without a common ancestor.
+    """
+    root = git.top(repository)
+    ends = [git.commit_of(root, revision) for revision in (good, bad)]
+    if ends[0] == ends[1]:
+        raise UsageError(
+            f"{good} and {bad} are the same commit, so there is nothing to search.", "Name two with --good and --bad."
+        )
+    base = git.output(git.run_git(root, "merge-base", *ends))
+    if not base:
+        raise UsageError(f"{good} and {bad} have no common ancestor in {root}.", "Name other ends.")
+    is_fix = base == ends[1]
+    last = ends[0] if is_fix else ends[1]
+    listed = git.run_git(root, "rev-list", "--first-parent", "--reverse", f"{base}..{last}")
+    found = []
+    for commit in [base, *git.output(listed).split()]:
+        shown = git.output(git.run_git(root, "show", "--no-patch", "--format=%cs%n%p%n%s", commit))
+        date, parents, title = [*shown.split("\n", 2), "", ""][:3]
+        merged = 0
+        if " " in parents:
+            first = parents.split()[0]
+            merged = int(git.output(git.run_git(root, "rev-list", "--count", "--no-merges", f"{first}..{commit}")))
+        found.append(Candidate(f"{environment}+{package}@{commit[:12]}", date, commit[:12], title=title, merged=merged))
+    return found, is_fix
 
 
 def _listed(package: str) -> tuple[Sequence[index.Listed], str]:

@@ -5,7 +5,7 @@ The runs are the state of the search. A search that is resumed gets its earlier 
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -17,7 +17,6 @@ from harness.backends import registry
 from harness.bisect.comparison import ProbeRun
 from harness.bisect.folder import StepLog
 from harness.bisect.request import BisectRequest
-from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
@@ -30,6 +29,7 @@ from harness.model.scenario import STEP, Cell
 from harness.plan.selection import resolve
 from harness.session.planning import UNPILOTED
 from harness.session.request import Request
+from harness.session.sources import with_asked
 
 #: With at least this many CPUs, environments are built during a measurement: a build uses two, a launch one.
 CPUS_TO_BUILD = 4
@@ -92,6 +92,7 @@ class Probe:
                 measure=SEARCH_MEASURE,
                 interleave=None if request.of == STEP else Interleave.LAUNCHES,
                 results=self.folder,
+                repository=request.repository,
             )
         )
         _check_axes(planned.cells)
@@ -115,13 +116,13 @@ class Probe:
         """Start to build environments during a measurement. Does nothing on a machine with too few CPUs."""
         for text in texts if self._pool else ():
             if self._pool and text not in self._builds:
-                self._builds[text] = self._pool.submit(self._build, text, nullcontext())
+                self._builds[text] = self._pool.submit(self._build, text, nullcontext)
 
     def why_not(self, text: str) -> str:
         """Build an environment unless it was built before. Returns why that isn't possible, or an empty text."""
         if text in self._builds:
             return self._builds[text].result()
-        return self._build(text, machine_to_itself(self._listener.say if self._wait else None))
+        return self._build(text, lambda: machine_to_itself(self._listener.say if self._wait else None))
 
     def estimated(self, environments: int, rounds: int, *, with_control: bool = False) -> float:
         """Return the estimated time of a measurement in seconds, from the earlier launches."""
@@ -140,12 +141,20 @@ class Probe:
         """Return the commit of TensorFlow in each measured environment that reports one."""
         return {text: commit for run in self._measured for text in run.names if (commit := run.build(text))}
 
-    def _requirement(self, text: str) -> Requirement:
-        environments, (name,) = with_asked(load_environments(self._project), [text])
+    def _requirement(self, text: str, lock: Callable[[], AbstractContextManager[None]] = nullcontext) -> Requirement:
+        environments, (name,) = with_asked(
+            self._project,
+            load_environments(self._project),
+            [text],
+            backend=self._request.backend,
+            repository=self._request.repository,
+            say=self.say,
+            lock=lock,
+        )
         resolve([name], list(environments), "environment")
         return load_lock(self._project, environments[name], Device.CPU)
 
-    def _build(self, text: str, lock: AbstractContextManager[None]) -> str:
+    def _build(self, text: str, lock: Callable[[], AbstractContextManager[None]]) -> str:
         if text not in self._reasons:
             key = ("why not", text)
             stored = self.log.next(key)
@@ -155,15 +164,15 @@ class Probe:
                 self.log.append(key, why=reason)
         return self._reasons[text]
 
-    def _build_now(self, text: str, lock: AbstractContextManager[None]) -> str:
+    def _build_now(self, text: str, lock: Callable[[], AbstractContextManager[None]]) -> str:
         try:
-            requirement = self._requirement(text)
+            requirement = self._requirement(text, lock)
         except HarnessError as error:
             return _shortened(error)
         backend, _ = registry.choose(self._request.backend, self._project.root, f"bisect-{secrets.token_hex(2)}")
         if not backend.unprepared([requirement]):
             return ""
-        with lock:
+        with lock():
             backend.check_room([requirement])
             try:
                 with self._listener.preparing() as progress:

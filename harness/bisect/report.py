@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from harness.bisect.candidates import NIGHTLIES
+from harness.bisect.candidates import NIGHTLIES, Candidate
 from harness.bisect.probe import Probe
 from harness.bisect.request import BisectRequest
 from harness.bisect.search import Search, SearchEnd
@@ -33,7 +33,8 @@ _ROWS, _SKIPPED = 60, 5
 def sections(request: BisectRequest, search: Search, probe: Probe, package: str) -> list[Section]:
     """Return the report of a search in its current state. `package` is the one that changes; empty for releases."""
     cell = ", ".join([request.scenario, *(f"{axis}={value}" for axis, value in request.axes.items())])
-    candidates = f"versions of {package}, all other packages unchanged" if package else "releases"
+    kind = "commits" if request.repository else "versions"
+    candidates = f"{kind} of {package}, all other packages unchanged" if package else "releases"
     details = [*_commits(search, package, probe.commits()), *_changes(search), _cost(search, probe)]
     blocks: list[Block] = [
         *(Text(sentence, where=REPORT) for sentence in _answer(request, search)),
@@ -75,18 +76,8 @@ def _answer(request: BisectRequest, search: Search) -> list[str]:
     dates = f" ({first.date} to {last.date})" if first.date and last.date else ""
     change = f"{subject}the {_quantity(request)} {'fell' if search.is_fix else 'rose'}"
     place = f"between {first.text} and {last.text}{dates}"
-    if search.ended is SearchEnd.CONFIRMED and search.pair:
-        return [
-            f"{change} {place}: {search.pair.clause}.",
-            f"{first.text} .. {last.text} has {100.0 * known.share:.1f} % of the posterior, and was confirmed side by "
-            "side.",
-        ]
-    if search.ended is SearchEnd.FOUND and search.pair:
-        return [
-            f"{change} most likely {place}, which has {100.0 * known.share:.1f} % of the posterior. Side by side they "
-            f"do not confirm it: {search.pair.clause}.",
-            "There may be several changes, or a change that is too small to be shown between two adjacent candidates.",
-        ]
+    if search.ended in (SearchEnd.CONFIRMED, SearchEnd.FOUND) and search.pair:
+        return _found(change, place, known.share, search, search.pair.clause)
     low, high = map(search.text, known.likely_range)
     likeliest = "not confirmed"
     if known.likely_range != known.likeliest:
@@ -95,11 +86,31 @@ def _answer(request: BisectRequest, search: Search) -> list[str]:
     return [f"{subject}narrowed to {low} .. {high}, which has {level(LEVEL)} of the posterior; {likeliest}. {reason}"]
 
 
+def _found(change: str, place: str, share: float, search: Search, clause: str) -> list[str]:
+    """Return the answer of a search that ended at one pair, or at one commit."""
+    posterior = f"{100.0 * share:.1f} % of the posterior"
+    is_confirmed = search.ended is SearchEnd.CONFIRMED
+    first, last = search.found or (0, 0)
+    commit = search.candidates[last]
+    names = f"{search.text(first)} .. {search.text(last)}"
+    if commit.title and last == first + 1:
+        place = f"with commit {commit.version} of {commit.date}, “{commit.title}”"
+        names = f"Commit {commit.version}"
+    if is_confirmed:
+        return [f"{change} {place}: {clause}.", f"{names} has {posterior}, and was confirmed side by side."]
+    return [
+        f"{change} most likely {place}, which has {posterior}. Side by side they do not confirm it: {clause}.",
+        "There may be several changes, or a change that is too small to be shown between two adjacent candidates.",
+    ]
+
+
 def _commits(search: Search, package: str, commits: Mapping[str, str]) -> Iterator[Words]:
     """Yield the commits of the two builds, and a link to the commits between them."""
     if search.found is None or search.ends is None:
         return
     first, last = (search.candidates[at] for at in search.found)
+    if first.title:
+        return
     repository, tag = _REPOSITORIES.get(package or "tensorflow", ("", ""))
     ends = [f"{tag}{first.version}", f"{tag}{last.version}"]
     if package in TENSORFLOW or not package:
@@ -146,6 +157,8 @@ def _next(request: BisectRequest, search: Search, package: str, probe: Probe) ->
     elif skipped := sum(search.found[0] < at < search.found[1] for at in search.unknown):
         sentence = f"{counted(skipped, 'version')} between them cannot be measured here."
         yield Text(f"{sentence} No search narrows this further.", where=REPORT)
+    elif request.repository:
+        yield from _merged(request, search.candidates[search.found[1]])
     elif package:
         yield Text("They are adjacent in the index: only the commits between them are left.", where=REPORT)
     else:
@@ -155,6 +168,18 @@ def _next(request: BisectRequest, search: Search, package: str, probe: Probe) ->
         words = ["harness", "bisect", *cell, "--good", good, "--bad", bad, "--package", "tensorflow"]
         yield Text("To search the patch releases and release candidates between them:", where=REPORT)
         yield Code(shlex.join(words), where=REPORT)
+
+
+def _merged(request: BisectRequest, commit: Candidate) -> Iterator[Block]:
+    """Yield how to search the commits of a merge."""
+    if not commit.merged:
+        return
+    axes = [word for axis, value in request.axes.items() for word in ("-a", f"{axis}={value}")]
+    ends = ["--good", f"{commit.version}^1", "--bad", f"{commit.version}^2"]
+    words = ["harness", "bisect", "--package", request.package, *ends, "--repository", request.repository]
+    words += ["-e", request.environment] if request.environment else []
+    yield Text(f"It is a merge of {counted(commit.merged, 'commit')}. To search these:", where=REPORT)
+    yield Code(shlex.join([*words, "-s", request.scenario, *axes]), where=REPORT)
 
 
 def _table(search: Search) -> Iterator[Block]:
@@ -180,6 +205,7 @@ def _table(search: Search) -> Iterator[Block]:
     columns: list[Column[int]] = [
         Column("candidate", search.text, is_label=True),
         Column("date", lambda at: search.candidates[at].date),
+        Column("message", lambda at: search.candidates[at].title, is_optional=True),
         Column("compared with the first end", compared),
         Column("scan, one round", scanned),
         Column("change right before it", probability),

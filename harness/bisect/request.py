@@ -27,10 +27,10 @@ def read_cell_axes(texts: Sequence[str], option: str) -> dict[str, str]:
 class BisectRequest:
     """A cell, and two ends between which releases, or the versions of one package, are searched.
 
-    `good` and `bad` are values of -e; if empty, they come from the claim of the issue, or from the catalog. With `fix`,
-    the search is for the step back to good. `of` is the name of the quantity. A scan continues up to the environment
-    `through`, to find further changes. `budget` is in seconds of launches. Fields without an `Option` share the option
-    of `Request`, or have none.
+    `good` and `bad` are values of -e, or, with a `repository`, revisions. If empty, they come from the claim of the
+    issue, or from the catalog. With `fix`, the search is for the step back to good. `of` is the name of the quantity. A
+    scan continues up to the environment `through`, to find further changes. `budget` is in seconds of launches. Fields
+    without an `Option` share the option of `Request`, or have none.
     """
 
     scenario: Annotated[str, Option("The scenario to measure, if no issue is passed.", ("-s", "--scenario"))] = ""
@@ -41,14 +41,33 @@ class BisectRequest:
     of: str = STEP
     issue: str = ""
     through: str = ""
-    good: Annotated[str, Option("An environment before the change.", metavar="ENVIRONMENT")] = ""
-    bad: Annotated[str, Option("An environment after the change.", metavar="ENVIRONMENT")] = ""
+    good: Annotated[
+        str, Option("An environment before the change, or with --repository a commit.", metavar="ENVIRONMENT")
+    ] = ""
+    bad: Annotated[
+        str, Option("An environment after the change, or with --repository a commit.", metavar="ENVIRONMENT")
+    ] = ""
     fix: Annotated[bool, Option("Search for the release that fixed it.", ("--find-fix",))] = False
     package: Annotated[
         str,
         Option(
             "Search the versions of this package, and keep the others: tensorflow (patch releases and release "
             "candidates), tf-nightly, tf-nightly-cpu, keras, keras-nightly, numpy or another.",
+            metavar="NAME",
+        ),
+    ] = ""
+    repository: Annotated[
+        str,
+        Option(
+            "Search the commits of this repository, and build the package from each. Merges are one commit.",
+            metavar="FOLDER",
+        ),
+    ] = ""
+    environment: Annotated[
+        str,
+        Option(
+            "With --repository: the environment in which the package is replaced. Default: the newest.",
+            ("-e", "--environment"),
             metavar="NAME",
         ),
     ] = ""

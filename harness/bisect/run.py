@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness import session
 from harness.bisect import report
-from harness.bisect.candidates import Candidate, between, moved_package, moving, releases
+from harness.bisect.candidates import Candidate, between, commits, moved_package, moving, releases
 from harness.bisect.probe import Probe
 from harness.bisect.request import BisectRequest
 from harness.bisect.search import EqualEndpointsError, Search, SearchEnd, narrow, scan
@@ -47,7 +47,10 @@ def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, 
     try:
         with Probe(folder, request, listener, wait=wait) as probe:
             package = _package(request)
-            search = _package_search(request, package, probe) if package else _release_search(request)
+            if request.repository:
+                search = _commit_search(request, probe)
+            else:
+                search = _package_search(request, package, probe) if package else _release_search(request)
             try:
                 if not package and len(search.candidates) > 2:
                     scan(search, probe)
@@ -70,6 +73,10 @@ def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, 
 def _package(request: BisectRequest) -> str:
     """Return the package whose versions are searched; empty for releases. Raises UsageError if an end is missing."""
     good, bad = request.good, request.bad
+    if request.repository and not request.package:
+        raise UsageError("--repository has the commits of a package, and --package is not given.", "--package keras")
+    if request.environment and not request.repository:
+        raise UsageError("-e is for the commits of a --repository, which is not given.", "Name the ends: --good, --bad")
     if request.package and not (good and bad):
         raise UsageError(
             f"--package {request.package} searches between two ends, and --{'bad' if good else 'good'} is not given.",
@@ -105,6 +112,21 @@ def _package_search(request: BisectRequest, package: str, probe: Probe) -> Searc
         probe.log.append(key, value=[asdict(each) for each in candidates])
     probe.say(f"{package}: {len(candidates)} versions from {candidates[0].version} to {candidates[-1].version}.")
     is_fix = candidates[0].version == moving(bad, package, pins[bad]).version
+    return Search(candidates, 0, len(candidates) - 1, is_fix=is_fix, is_ratio=request.of != GROWTH)
+
+
+def _commit_search(request: BisectRequest, probe: Probe) -> Search:
+    key = ("kept", "commits")
+    if stored := probe.log.next(key):
+        candidates, is_fix = [Candidate(**each) for each in stored["value"]], stored["is_fix"]
+    else:
+        known = [each.name for each in load_environments(Project.find()).values() if not each.gpu_image]
+        environment, folder = request.environment or known[-1], Path(request.repository).expanduser()
+        if not folder.is_dir():
+            raise UsageError(f"There is no folder {request.repository}.", "--repository names a clone on this machine.")
+        candidates, is_fix = commits(folder, environment, request.package, request.good, request.bad)
+        probe.log.append(key, value=[asdict(each) for each in candidates], is_fix=is_fix)
+    probe.say(f"{request.package}: {len(candidates)} commits from {candidates[0].version} to {candidates[-1].version}.")
     return Search(candidates, 0, len(candidates) - 1, is_fix=is_fix, is_ratio=request.of != GROWTH)
 
 

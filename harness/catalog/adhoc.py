@@ -24,6 +24,7 @@ from packaging.version import Version
 from harness.catalog import index
 from harness.catalog.lines import PYTHONS, ReleaseLine, parse_line
 from harness.catalog.requirement_specs import Asked, LockOverride, exact, is_asked, is_move, parse, parse_move
+from harness.catalog.sources import parse_source
 from harness.files import cache_dir, parse_json, read_text, write_atomically
 from harness.model.environment import KERAS, TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, HarnessError, UsageError
@@ -84,7 +85,7 @@ def _placeholder(text: str, known: Mapping[str, Environment], error: UsageError)
     """
     move = parse_move(text) if is_move(text) else None
     asked = parse(move.base if move else text) if move is None or is_asked(move.base) else None
-    base = _neighbour(asked.version, list(known.values())) if asked else known.get(move.base if move else "")
+    base = neighbour_of(asked.version, list(known.values())) if asked else known.get(move.base if move else "")
     if base is None:
         raise error
     version = asked.version if asked else base.tensorflow
@@ -99,14 +100,15 @@ def make(text: str, known: Mapping[str, Environment]) -> Environment:
         before = kept(move.name)
         if before is not None and before.asked == str(move) and _fits(before, move, base):
             return before
-        return _keep(_moved(move, base))
+        return keep(_moved(move, base))
     asked = parse(text)
     if (before := _kept_for(asked)) is not None:
         return before
-    return _keep(_new(asked, list(known.values())))
+    return keep(_new(asked, list(known.values())))
 
 
-def _keep(environment: Environment) -> Environment:
+def keep(environment: Environment) -> Environment:
+    """Save an environment, so that it is found by its name later."""
     # without a saved file, the index is used again
     with contextlib.suppress(OSError):
         write_atomically(file(environment.name), json.dumps(asdict(environment), indent=2))
@@ -115,6 +117,10 @@ def _keep(environment: Environment) -> Environment:
 
 def base_of(environment: Environment, known: Mapping[str, Environment]) -> Environment:
     """Return the base in which packages are replaced to get this environment. Raises the errors of `make`."""
+    if environment.wheel and (spec := parse_source(environment.asked)):
+        environments, (name,) = with_asked(known, [spec.base])
+        if name in environments:
+            return environments[name]
     return _based(parse_move(environment.asked), known)[1]
 
 
@@ -168,7 +174,7 @@ def file(name: str) -> Path:
 
 
 def _new(asked: Asked, known: Sequence[Environment]) -> Environment:
-    neighbour = _neighbour(asked.version, known)
+    neighbour = neighbour_of(asked.version, known)
     package, python = _tensorflow(asked, neighbour.python, known)
     as_of = _as_of([package, *(_pinned(name, version, python) for name, version in asked.pins.items())])
     environment = Environment(
@@ -264,7 +270,7 @@ def _minor(version: str) -> tuple[int, ...]:
     return Version(version).release[:2]
 
 
-def _neighbour(version: str, known: Sequence[Environment]) -> Environment:
+def neighbour_of(version: str, known: Sequence[Environment]) -> Environment:
     """Return the catalogue's environment of the same minor release, or of the nearest lower one, or the oldest."""
 
     def minor(environment: Environment) -> tuple[int, ...]:

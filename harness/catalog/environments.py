@@ -21,7 +21,7 @@ VARIABLE = "ENVIRONMENTS"
 #: The most bytes of a bake file; its parser takes a second for 32 KB.
 _MOST = 128 * 1024
 
-_FIELDS = {field.name for field in fields(Environment)} - {"asked", "base", "line"}
+_FIELDS = {field.name for field in fields(Environment)} - {"asked", "base", "line", "source", "wheel"}
 _REQUIRED = ("name", "tensorflow", "python", "as_of")
 #: If one of these is given, all are required.
 _OF_GPU = ("cuda", "cudnn", "gpu_code")

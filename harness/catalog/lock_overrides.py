@@ -49,8 +49,8 @@ def resolve(name: str, text: str, asked: Sequence[str], moved: Sequence[str], op
             done = done if again.returncode == index.NO_SOLUTION else again
     if done.returncode:
         raise _refused(name, had, moved, done)
-    own = _blocks(text)
-    new = _blocks(done.stdout)
+    own = blocks(text)
+    new = blocks(done.stdout)
     return "".join(own[each] if had.get(each) == version else new[each] for each, version in pins(done.stdout).items())
 
 
@@ -86,7 +86,7 @@ def _compiled(
         return done
 
 
-def _blocks(text: str) -> dict[str, str]:
+def blocks(text: str) -> dict[str, str]:
     """Return the lines of each package of a requirements file, by its normalised name."""
     blocks = (block for block in _BLOCK.split(text) if not block.startswith("#"))
     return {name: block.rstrip() + "\n" for block in blocks for name in pins(block)}

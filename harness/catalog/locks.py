@@ -12,7 +12,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from harness.catalog import adhoc, index, lock_overrides
+from harness.catalog import adhoc, index, lock_overrides, sources
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.catalog.requirement_specs import NIGHTLIES, Asked, parse, parse_move
@@ -70,7 +70,12 @@ def load_lock(project: Project, environment: Environment, device: Device) -> Req
         # the lock doesn't have the TensorFlow of its image
         found = {"tensorflow": environment.tensorflow, **found}
     lock = Lock(path=path, sha256=hashlib.sha256(data).hexdigest(), pins=found)
-    return Requirement(environment=environment, device=device, lock=lock)
+    base = _base(project, environment, device) if environment.wheel else None
+    return Requirement(environment=environment, device=device, lock=lock, base=base)
+
+
+def _base(project: Project, environment: Environment, device: Device) -> Requirement:
+    return load_lock(project, adhoc.base_of(environment, load_environments(project)), device)
 
 
 def _checked(data: bytes, path: Path, environment: Environment) -> dict[str, str]:
@@ -182,8 +187,11 @@ def resolve_moved(project: Project, environment: Environment, device: Device) ->
 
     Raises the errors of `resolve` and `moves.resolve`.
     """
-    base = adhoc.base_of(environment, load_environments(project))
-    lock = load_lock(project, base, device).lock
+    found = _base(project, environment, device)
+    base, lock = found.environment, found.lock
+    if environment.wheel:
+        lines = sources.lock_lines(environment, found)
+        return f"{_heading(environment, device)}# {_made_of(base.name, lock.sha256)}: {environment.source}.\n{lines}"
     text = lock.path.read_text(encoding="utf-8")
     options = [f"--python={find_python(environment.python)}", *_instants(environment)]
     lines = lock_overrides.resolve(base.name, text, inputs(base, device), _to_move(environment, device), options)
@@ -196,7 +204,9 @@ def moved(project: Project, requirement: Requirement) -> str:
     environment = requirement.environment
     if not environment.base:
         return ""
-    base = load_lock(project, adhoc.base_of(environment, load_environments(project)), requirement.device)
+    if environment.source:
+        return f"{environment.base} with {environment.source}"
+    base = _base(project, environment, requirement.device)
     return f"{environment.base} with {joined(differences(requirement.lock.pins, base.lock.pins))}"
 
 
@@ -206,12 +216,15 @@ def _made_of(base: str, sha256: str) -> str:
 
 def _is_outdated(project: Project, environment: Environment, device: Device) -> bool:
     """Return whether the lock of the base changed after packages were replaced in it."""
+    text = lock_file(project, environment, device).read_text(encoding="utf-8")
+    if environment.wheel and environment.wheel.partition("/")[0] not in text:
+        return True
     name = f"{environment.base}-{device.value}.txt"
     bases = [folder / name for folder in (project.locks, adhoc.folder()) if (folder / name).is_file()]
     if not environment.base or not bases:
         return False
     made_of = _made_of(environment.base, hashlib.sha256(bases[0].read_bytes()).hexdigest())
-    return made_of not in lock_file(project, environment, device).read_text(encoding="utf-8")
+    return made_of not in text
 
 
 def _to_move(environment: Environment, device: Device) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import typer
 
 from harness import session
-from harness.cli.messages import fitted, say_refused
+from harness.cli.messages import fitted, say, say_refused
 from harness.model.errors import Exit
 from harness.model.run import Shard, stood_in
 from harness.model.texts import counted, escaped
@@ -16,7 +16,7 @@ from harness.model.texts import counted, escaped
 
 def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool = False) -> Exit:
     """Print what would be done. Returns the exit code; raises CannotRunHereError where no cell can be launched."""
-    planned = session.plan(request)
+    planned = session.plan(request, say=say)
     say_refused(planned.refused)
     outlook = session.outlook(planned)
     if json:

@@ -39,7 +39,7 @@ def matrix(
         str,
         typer.Option(
             metavar="REF",
-            help="Compare the scenario files of this git commit with those of --head.",
+            help="Compare the scenario files of this git commit, or with --package the package, with those of --head.",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = "",
@@ -47,6 +47,15 @@ def matrix(
         str,
         typer.Option(
             metavar="REF", help="With --base. Default: the files as they lie here.", rich_help_panel=OptionPanel.WHAT
+        ),
+    ] = "",
+    package: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Build this package at --base and at --head (a commit, a folder or pr/NUMBER), and compare both in "
+            "the environment of -e.",
+            rich_help_panel=OptionPanel.WHAT,
         ),
     ] = "",
     wait: options.Wait = False,
@@ -64,7 +73,14 @@ def matrix(
     """
     if head and not base:
         raise UsageError("--head says what is set against --base, which is left out.", "Type --base too.")
-    if base and not resume:
+    if package and not base:
+        raise UsageError(
+            f"--package {package} compares two commits, and --base is left out.",
+            f"To measure one of them: -e tf2.21+{package}@FOLDER",
+        )
+    if base and package and not resume:
+        request = session.sources.sides(request, package, base, head)
+    elif base and not resume:
         request, told = session.versions.request(request, base, head)
         for sentence in told:
             say(sentence)

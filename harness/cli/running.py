@@ -29,7 +29,7 @@ def run(
     fail_on: FailOn | None = None,
 ) -> Exit:
     """Measure a plan in a new run's folder, and return the exit code."""
-    planned = session.plan(request)
+    planned = session.plan(request, say=say, wait=wait)
     say_refused(planned.refused)
     shard = planned.plan.shard
     if shard:

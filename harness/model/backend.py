@@ -232,6 +232,22 @@ class LaunchHandle(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class WheelRecipe:
+    """How a source becomes a wheel: the exported files, and the lock of the packages that the build needs.
+
+    `instant` (seconds since 1970) is the time of the files in the wheel. `version` is for packages that take their
+    version from git, whose history isn't there.
+    """
+
+    package: str
+    python: str
+    files: Path
+    lock: Path
+    instant: int
+    version: str
+
+
 class Backend(Protocol):
     """Executes launches. One object serves one run."""
 

@@ -49,6 +49,8 @@ class Environment:
     - `asked`: the requirements (`tensorflow==2.7.1,numpy==1.19.5`).
     - `base`: the environment in which packages were changed (`tf2.0+numpy==1.21.6`) to make this one.
     - `line`: the release line that it was requested as (`tf-nightly`), without a day. Otherwise empty.
+    - `source`: what its wheel was built from, in words; empty if no package comes from a source.
+    - `wheel`: that wheel, as `SHA256/NAME.whl` in the user's folder of wheels.
     """
 
     name: str
@@ -68,6 +70,8 @@ class Environment:
     asked: str = ""
     base: str = ""
     line: str = ""
+    source: str = ""
+    wheel: str = ""
 
     @property
     def exact(self) -> str:
@@ -90,6 +94,12 @@ class Environment:
         return version.major, version.minor, version.micro
 
     @property
+    def replaced(self) -> list[str]:
+        """Return the packages that its wheel replaces; none without a wheel."""
+        package = normalise(self.wheel.rpartition("/")[2].partition("-")[0])
+        return [package, *rivals(package)] if package else []
+
+    @property
     def title(self) -> str:
         """Name for a sentence, such as `TensorFlow 1.14.0 + Keras 2.2.5`."""
         keras = f" + Keras {self.keras}" if self.keras else ""
@@ -110,11 +120,15 @@ class Lock:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """An environment on a device, with its lock: the input of a backend's `prepare`."""
+    """An environment on a device, with its lock: the input of a backend's `prepare`.
+
+    An environment with a wheel has a `base`, over which the wheel is installed.
+    """
 
     environment: Environment
     device: Device
     lock: Lock
+    base: "Requirement | None" = None
 
 
 def versions(environment: Environment) -> dict[str, str]:

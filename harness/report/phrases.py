@@ -65,6 +65,8 @@ def moved(run: Run, environment: Environment) -> str:
     """`tf2.0 with NumPy 1.21.6 instead of 1.17.3`; empty of an environment in which no package was moved."""
     if not environment.base:
         return ""
+    if environment.source:
+        return f"{environment.base} with {environment.source}"
     known = environment.base in run.pins
     changed = changed_packages(run, environment.name, environment.base) if known else ""
     return f"{environment.base} with {changed or joined(environment.asked.split('+')[1:])}"

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.session import doctor, images, names, scenarios, scripts, versions
+    from harness.session import doctor, images, names, scenarios, scripts, sources, versions
     from harness.session.forecast import DurationEstimate, outlook
     from harness.session.planning import Planned, plan
     from harness.session.reporting import (
@@ -56,7 +56,7 @@ def __getattr__(name: str) -> Any:
 
     Planning doesn't need the modules that measure, so commands that import this start at once.
     """
-    if name in ("doctor", "images", "names", "scenarios", "scripts", "versions"):
+    if name in ("doctor", "images", "names", "scenarios", "scripts", "sources", "versions"):
         return import_module(f"{__name__}.{name}")
     for module, names in _NAMES.items():
         if name in names:

@@ -8,7 +8,6 @@ from typing import Any
 
 from harness.backends import registry
 from harness.catalog import pack
-from harness.catalog.adhoc import with_asked
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock, moved, write_lock
 from harness.catalog.project import Project
@@ -17,6 +16,7 @@ from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError, NothingSelectedError, UsageError
 from harness.plan.gpus import describe
 from harness.plan.selection import resolve
+from harness.session.sources import with_asked
 
 #: Resolving waits for the network as long as it computes.
 _LOCKS_AT_A_TIME = 2
@@ -25,7 +25,7 @@ _LOCKS_AT_A_TIME = 2
 def chosen(names: Sequence[str] | None) -> tuple[Project, list[Environment]]:
     """The project and the environments of these names, globs or requirements; all where there are none."""
     project = Project.find()
-    environments, typed = with_asked(load_environments(project), names or ["*"])
+    environments, typed = with_asked(project, load_environments(project), names or ["*"])
     return project, [environments[name] for name in resolve(typed, list(environments), "environment")]
 
 

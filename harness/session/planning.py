@@ -4,7 +4,7 @@ import math
 import os
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,7 @@ from harness.catalog.scenarios import (
 )
 from harness.machine import cpus, host
 from harness.machine.gpu import selection as gpus
+from harness.machine.lock import machine_to_itself
 from harness.model.defaults import FIRST_START_TIMEOUT, MOST_CLAIM_ROUNDS, MOST_ROUNDS, ROUNDS, TIMEOUT
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError, FileError, HarnessError, UnavailableError, UsageError
@@ -41,6 +42,7 @@ from harness.plan.fallbacks import cells_in_place, in_place, stand_ins
 from harness.plan.gpus import Support
 from harness.plan.groups import group, is_of_launches, name_of, with_one_control
 from harness.plan.selection import Catalog, Selection, check_stand_ins, resolve, select, without_broken
+from harness.session import sources
 from harness.session.request import EVENLY, LaunchRequest, ProfileRequest, Request, SuiteLength, suite_seconds
 from harness.store.folder import RunFolder, uncollected
 
@@ -166,9 +168,16 @@ class Planned:
         return any(scenario.path.parent not in ours for scenario in self.scenarios.values())
 
 
-def plan(request: Request | ProfileRequest, lacking: Mapping[str, UnavailableError] | None = None) -> Planned:
-    """Plan a run for this machine, without launching or writing anything.
+def plan(
+    request: Request | ProfileRequest,
+    lacking: Mapping[str, UnavailableError] | None = None,
+    *,
+    say: Callable[[str], object] | None = None,
+    wait: bool = False,
+) -> Planned:
+    """Plan a run for this machine, without launching or writing anything but locks and wheels in the user's cache.
 
+    Wheels of sources are built, with a message to `say`. With `wait`, a build waits for the end of another run.
     `lacking` names environments that turned out to be unavailable, with the reason. They aren't replaced by others.
 
     Raises UsageError if the request is invalid, NothingSelectedError if it selects no cell, FileError if all selected
@@ -182,7 +191,7 @@ def plan(request: Request | ProfileRequest, lacking: Mapping[str, UnavailableErr
         gpu_host = GpuHost(absent="the launches are made on other machines", is_here=False)
     limits = replace(limits, gpus=gpus.meant(limits.gpus, gpu_host, typed=bool(request.gpus)))
     cards = gpus.cards(limits.gpus, gpu_host)
-    known, (*typed, named), impossible = _requested(project, request)
+    known, (*typed, named), impossible = _requested(project, request, say, wait=wait)
     scenarios, broken, chosen = _scenarios(project, request.scenarios)
     suites, findings = read_suites(project)
     findings.check()
@@ -258,15 +267,24 @@ def plan(request: Request | ProfileRequest, lacking: Mapping[str, UnavailableErr
 
 
 def _requested(
-    project: Project, request: LaunchRequest
+    project: Project, request: LaunchRequest, say: Callable[[str], object] | None, *, wait: bool
 ) -> tuple[dict[str, Environment], list[str], dict[str, HarnessError]]:
     """Return the catalogue with the requested environments, their names, and the reasons of lines without a wheel.
 
     The last name is the reference's, or empty.
     """
     impossible: dict[str, HarnessError] = {}
-    wished = [*request.environments, request.reference]
-    return *with_asked(load_environments(project), wished, impossible), impossible
+    found = sources.with_asked(
+        project,
+        load_environments(project),
+        [*request.environments, request.reference],
+        impossible,
+        backend=request.backend,
+        repository=request.repository,
+        say=say,
+        lock=lambda: machine_to_itself(say if wait else None),
+    )
+    return *found, impossible
 
 
 def _without_wheels(cells: Sequence[Cell], impossible: Mapping[str, HarnessError]) -> list[Unavailable]:

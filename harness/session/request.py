@@ -252,6 +252,14 @@ class LaunchRequest:
             metavar="AXIS=VALUE,...",
         ),
     ] = field(default_factory=dict)
+    repository: Annotated[
+        str,
+        Option(
+            "The repository, a folder or an address, of sources that are revisions: -e tf2.21+keras@REVISION. Default: "
+            "the package's own.",
+            metavar="FOLDER",
+        ),
+    ] = ""
     backend: Annotated[str, Option("The backend that runs the launches.", panel=OptionPanel.MACHINE)] = "auto"
     gpu: Annotated[bool, Option("Run on a GPU: the first one, unless --gpus names others.", panel=OptionPanel.GPU)] = (
         False

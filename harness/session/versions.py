@@ -1,6 +1,5 @@
 """Two versions of scenarios' files, from git, as what is to be measured."""
 
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -9,7 +8,8 @@ from pathlib import Path
 from harness.catalog import toml, versions
 from harness.catalog.project import Project
 from harness.catalog.scenarios import scenario_files
-from harness.model.errors import CannotRunHereError, NothingSelectedError, UsageError
+from harness.machine import git
+from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.scenario import SIDE
 from harness.model.texts import joined
 from harness.session.request import Request
@@ -81,10 +81,7 @@ class _Repository:
         """Return the repository of the file's folder. Raises UsageError if there is none."""
         folder = path.resolve().parent
         folder = folder if folder.is_dir() else Path.cwd()
-        done = _git(folder, "rev-parse", "--show-toplevel")
-        if done.returncode:
-            raise UsageError(f"--base needs git's history, and {folder} is in no repository: {_last(done)}.")
-        return cls(Path(done.stdout.decode().rstrip("\n")))
+        return cls(git.top(folder))
 
     def scenario(self, path: Path, ref: str) -> Mapping[str, bytes]:
         """Return the files of a scenario by name, at `ref` or in the working tree; empty if it doesn't exist there."""
@@ -112,26 +109,10 @@ class _Repository:
                 return None
             except OSError as error:
                 raise UsageError(f"The scenario {path} cannot be read: {error.strerror}.") from None
-        commit = _git(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
-        if commit.returncode:
-            raise UsageError(
-                f"git knows no commit {ref!r} in {self.root}.", "In a shallow clone: git fetch --unshallow"
-            )
+        commit = git.commit_of(self.root, ref)
         where = path.resolve()
         if not where.is_relative_to(self.root):
             raise UsageError(f"{path} is not in the repository {self.root}.")
-        name = f"{commit.stdout.decode().strip()}:{where.relative_to(self.root).as_posix()}"
-        done = _git(self.root, "cat-file", "blob", name)
+        name = f"{commit}:{where.relative_to(self.root).as_posix()}"
+        done = git.run_git(self.root, "cat-file", "blob", name)
         return None if done.returncode else done.stdout
-
-
-def _git(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
-    try:
-        return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, timeout=60, check=False)
-    except (OSError, subprocess.SubprocessError) as error:
-        raise CannotRunHereError(f"git can't be run: {error}.", "--base needs it.") from None
-
-
-def _last(done: "subprocess.CompletedProcess[bytes]") -> str:
-    lines = done.stderr.decode(errors="replace").strip().splitlines()
-    return lines[-1].removeprefix("fatal: ").rstrip(".") if lines else f"exit code {done.returncode}"

@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.bisect.candidates import Candidate, Moving, moved_package, moving, releases, versions
+from harness.bisect.candidates import Candidate, Moving, commits, moved_package, moving, releases, versions
 from harness.catalog import index
 from harness.catalog.index import Listed
 from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError, UsageError
+from tests.sources import SourceRepository
 
 AS_OF = "2024-01-01T00:00:00Z"
 KNOWN = {
@@ -156,3 +157,47 @@ def test_versions_are_ordered_as_versions_not_as_texts(minors):
         patch.setattr("harness.bisect.candidates.write_atomically", lambda *_: None)
         candidates, _ = versions(*ends(low, high), "3.11")
     assert [each.version for each in candidates] == [f"1.{each}" for each in sorted(minors)]
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """Return a repository with the commits one, two, a merge of a branch with two commits, and three."""
+    made = SourceRepository(tmp_path / "repository")
+    made.commit("CALLS = 1\n", "one")
+    made.git("checkout", "-q", "-b", "branch")
+    for name in ("inner one", "inner two"):
+        made.commit(f"CALLS = 1  # {name}\n", name)
+    made.git("checkout", "-q", "main")
+    (made.folder / "other.py").write_text("")
+    made.commit("CALLS = 1\n", "two")
+    made.git("merge", "-q", "--no-ff", "-m", "merged", "branch")
+    made.commit("CALLS = 3\n", "three")
+    return made
+
+
+def titles(found):
+    return [each.title for each in found[0]], found[1]
+
+
+def test_commits_are_those_of_first_parents_and_a_merge_is_one(repository):
+    found, is_fix = commits(repository.folder, "tf2.21", "mine", "main~3", "main")
+    assert titles((found, is_fix)) == (["one", "two", "merged", "three"], False)
+    assert [each.merged for each in found] == [0, 0, 2, 0]
+    assert found[-1].text == f"tf2.21+mine@{repository.git('rev-parse', 'main')[:12]}"
+
+
+def test_the_commits_of_a_merge_start_at_the_merge_base(repository):
+    found = commits(repository.folder, "tf2.21", "mine", "main~1^1", "main~1^2")
+    assert titles(found) == (["one", "inner one", "inner two"], False)
+
+
+def test_if_the_bad_commit_is_the_older_one_the_fix_is_searched(repository):
+    assert titles(commits(repository.folder, "tf2.21", "mine", "main", "main~1")) == (["merged", "three"], True)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "message"), [("main", "main", "are the same commit"), ("main", "mains", "Did you mean main?")]
+)
+def test_ends_that_are_no_two_commits_are_refused(repository, good, bad, message):
+    with pytest.raises(UsageError, match=message):
+        commits(repository.folder, "tf2.21", "mine", good, bad)

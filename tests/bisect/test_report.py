@@ -171,3 +171,27 @@ def test_a_reason_from_outside_breaks_no_table():
     search.unknown[1] = "a | b\nc"
     (row,) = [line for line in told(search).markdown.splitlines() if line.startswith("| c1 ")]
     assert row.replace("\\|", "").count("|") == 6
+
+
+def of_commits(merged=0):
+    request = replace(REQUEST, issue="", package="mine", repository=".", environment="tf2.21")
+    search = searched([1.0, 1.0, 1.5, 1.5], first=None)
+    search.candidates = [
+        replace(each, version=f"{at}" * 12, title=f"change {at}", merged=merged)
+        for at, each in enumerate(search.candidates)
+    ]
+    return told(search, "mine", request=request)
+
+
+def test_the_answer_of_a_search_over_commits_is_a_commit_with_its_probability():
+    lines = " ".join(of_commits().lines)
+    assert "the time per step rose with commit 222222222222 of 2024-05-03, “change 2”: " in lines
+    assert "Commit 222222222222 has 100.0 % of the posterior, and was confirmed side by side." in lines
+    assert "commits of mine, all other packages unchanged" in of_commits().markdown
+    assert "| change 2 |" in of_commits().markdown.replace("  ", "")
+
+
+def test_of_a_merge_the_command_is_told_that_searches_its_commits():
+    found = of_commits(merged=3).markdown
+    assert "It is a merge of 3 commits." in found
+    assert "--good '222222222222^1' --bad '222222222222^2' --repository . -e tf2.21 -s step -a call=fit" in found

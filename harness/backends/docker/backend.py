@@ -24,7 +24,16 @@ from harness.backends.verification import SCRIPT, Verification, verified
 from harness.machine.doctor import prerequisites
 from harness.machine.doctor.check import CheckResult, Level
 from harness.machine.lock import is_held, run_lock
-from harness.model.backend import BackendFacts, GpuWay, KeptImage, LaunchHandle, Meanwhile, Preparation, Progress
+from harness.model.backend import (
+    BackendFacts,
+    GpuWay,
+    KeptImage,
+    LaunchHandle,
+    Meanwhile,
+    Preparation,
+    Progress,
+    WheelRecipe,
+)
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError
 from harness.model.gpu import Gpu, GpuCode, GpuHost
@@ -44,6 +53,7 @@ class DockerBackend(ImageBackend):
     name = NAME
     leftovers = "containers"
     makes = "image"
+    builds_in = "in a container without a network"
 
     def __init__(self, root: Path, run: str) -> None:
         self._root = root
@@ -151,6 +161,10 @@ class DockerBackend(ImageBackend):
             return prerequisites.gpu_access("", error=error.message, advice=advice, command=command, wanted=wanted)
         except CannotRunHereError as error:
             return prerequisites.gpu_access("", error=error.message, advice=error.advice, wanted=wanted)
+
+    def build_wheel(self, recipe: WheelRecipe, folder: Path) -> None:
+        """Build a wheel in a container without a network. Raises CannotRunHereError."""
+        self.images.build_wheel(recipe, folder)
 
     def give_priority(self, cpus: Collection[int]) -> list[str]:
         """Give launches on these CPUs the most weight there is, once a container has started with it.

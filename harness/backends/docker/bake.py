@@ -78,14 +78,20 @@ class Builder:
         self._running: set[subprocess.Popen[bytes]] = set()
         self.is_stopped = False
 
-    def build(self, target: str, settings: Mapping[str, str], report: Callable[[str], object]) -> str:
+    def build(
+        self,
+        target: str,
+        settings: Mapping[str, str],
+        report: Callable[[str], object],
+        folder: Path | None = None,
+    ) -> str:
         """Build a target of the bake file. Returns nothing on success, otherwise the failed step and its last lines.
 
-        `settings` add to the target's own or replace them, such as `labels.harness.lock`. `report` is called with the
-        running step if it takes time.
+        The result is an image, or with `folder` the files in that folder. `settings` add to the target's own or replace
+        them, such as `labels.harness.lock`. `report` is called with the running step if it takes time.
         """
         log = BuildLog()
-        with self._started(target, settings) as process:
+        with self._started(target, settings, folder) as process:
             try:
                 for line in _lines(process.stdout):
                     words = log.feed(line.decode("utf-8", "replace")) if line is not None else log.idle()
@@ -105,7 +111,7 @@ class Builder:
             for process in self._running:
                 process.terminate()
 
-    def _started(self, target: str, settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def _started(self, target: str, settings: Mapping[str, str], folder: Path | None) -> subprocess.Popen[bytes]:
         # --load: a builder that is a container of its own keeps its images to itself; no provenance: with it, two
         # builds of the same thing have two ids
         command = [
@@ -114,7 +120,7 @@ class Builder:
             "bake",
             "--file",
             "docker-bake.hcl",
-            "--load",
+            f"--set={target}.output=type=local,dest={folder}" if folder else "--load",
             "--provenance=false",
             "--progress=plain",
         ]

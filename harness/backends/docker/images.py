@@ -5,7 +5,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 from time import monotonic
@@ -17,10 +17,20 @@ from harness.backends.docker.bake import Builder, check
 from harness.backends.docker.engine import Engine, sentences
 from harness.backends.docker.recipe import Image
 from harness.backends.untrusted_text import one_line
+from harness.backends.wheels import BUILD_SECONDS
 from harness.files import replacing
 from harness.machine.doctor.check import CheckResult
 from harness.machine.doctor.prerequisites import disk_room
-from harness.model.backend import ImageState, KeptImage, Meanwhile, Preparation, PreparationStep, Progress, Stage
+from harness.model.backend import (
+    ImageState,
+    KeptImage,
+    Meanwhile,
+    Preparation,
+    PreparationStep,
+    Progress,
+    Stage,
+    WheelRecipe,
+)
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 
@@ -30,6 +40,9 @@ _MOST_AT_A_TIME = 8
 #: What one more image takes on the disk: itself (for the CPU 1.9 GB with tf2.21, for the GPU 5.0 GB with tf2.15) and
 #: what its build leaves in the builder's cache, rounded up.
 IMAGE_BYTES = {Device.CPU: 2 * 10**9, Device.GPU: 8 * 10**9}
+
+#: The size of a wheel in an image over another one.
+OVERLAY_BYTES = 10**8
 
 
 class Images:
@@ -55,8 +68,9 @@ class Images:
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
         """Return the state of each image, with one request for all."""
-        names = {recipe.tag(each) for each in requirements}
-        names |= {base for each in requirements for base in recipe.bases(self._root, each)}
+        wanted = [*requirements, *(each.base for each in requirements if each.base)]
+        names = {recipe.tag(each) for each in wanted}
+        names |= {base for each in wanted for base in recipe.bases(self._root, each)}
         with sentences("list images"):
             listed = self._engine.api.images(filters={"reference": sorted(names)})
         had = {name: _image(entry, entry) for entry in listed for name in entry.get("RepoTags") or ()}
@@ -66,6 +80,8 @@ class Images:
             if image is None:
                 return KeptImage(ImageState.NOT_BUILT)
             is_right = image.is_right(recipe.labels(self._root, requirement, had.get))
+            if requirement.base and state(requirement.base).state is not ImageState.BUILT:
+                is_right = False
             return KeptImage(ImageState.BUILT if is_right else ImageState.OUTDATED, image.id, image.size_bytes)
 
         return [state(each) for each in requirements]
@@ -83,7 +99,10 @@ class Images:
             free = shutil.disk_usage(where).free if where else None
         except OSError:  # the engine's folder is not one of this machine's
             free = None
-        return disk_room(free, sum(IMAGE_BYTES[each.device] for each in missing), len(missing), where)
+        needed = sum(OVERLAY_BYTES if each.base else IMAGE_BYTES[each.device] for each in missing)
+        bases = self.unprepared(_bases(missing))
+        needed += sum(IMAGE_BYTES[each.device] for each in bases if each not in missing)
+        return disk_room(free, needed, len(missing), where)
 
     def prepare(
         self,
@@ -101,7 +120,11 @@ class Images:
         at_a_time = jobs or min(max(2, os.cpu_count() or 2), _MOST_AT_A_TIME)
         missing = self.unprepared(requirements)
         others = [each for each in requirements if each not in missing]
-        failed = self._make(missing, progress, at_a_time, others, meanwhile)
+        first = self.unprepared(_bases(missing))
+        failed = self._make(first, progress, at_a_time, others, None)
+        failed |= {each.environment.name: words for each in missing if (words := failed.get(each.environment.base))}
+        missing = [each for each in missing if each not in first and each.environment.name not in failed]
+        failed |= self._make(missing, progress, at_a_time, others, meanwhile)
         images: dict[str, str] = {}
         unavailable: dict[str, UnavailableError] = {}
         for each in requirements:
@@ -238,6 +261,32 @@ class Images:
         with wheels.selected(folder, [requirement.lock.path, self._root / "images" / "uv.txt"]) as few:
             yield settings | {"contexts.wheels": str(few)}
 
+    def build_wheel(self, wheel: WheelRecipe, folder: Path) -> None:
+        """Build a wheel from a source in a container without a network, into a folder. Raises CannotRunHereError."""
+        check()
+        builder = Builder(self._root)
+        settings = {
+            "contexts.source": str(wheel.files),
+            "contexts.locks": str(wheel.lock.parent),
+            "args.PYTHON": wheel.python,
+            "args.VERSION": wheel.version,
+            "args.SOURCE_DATE_EPOCH": str(wheel.instant),
+        }
+        timer = threading.Timer(BUILD_SECONDS, builder.stop)
+        timer.start()
+        try:
+            with ExitStack() as held:
+                if packages := wheels.folder():
+                    locks = [wheel.lock, self._root / "images" / "uv.txt"]
+                    settings["contexts.wheels"] = str(held.enter_context(wheels.selected(packages, locks)))
+                words = builder.build("wheel", settings, lambda _: None, folder)
+        finally:
+            timer.cancel()
+        if builder.is_stopped:
+            words = f"it took longer than {BUILD_SECONDS} s"
+        if words:
+            raise CannotRunHereError(f"The wheel of {wheel.package} could not be built:\n{words}")
+
     def _pull(self, requirement: Requirement, builder: Builder, say: Callable[[PreparationStep], None]) -> bool:
         """Pull the image from the registry; return whether it is available and up to date."""
         name, tag = requirement.environment.name, recipe.tag(requirement)
@@ -271,6 +320,11 @@ class Images:
             except ImageNotFound:
                 return None
         return _image(found, found["Config"])
+
+
+def _bases(requirements: Iterable[Requirement]) -> list[Requirement]:
+    """Return the environments over which these are installed, each once."""
+    return list({each.base.environment.name: each.base for each in requirements if each.base}.values())
 
 
 def _image(entry: Mapping[str, Any], labelled: Mapping[str, Any]) -> Image:

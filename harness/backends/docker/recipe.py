@@ -13,6 +13,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
+from harness.files import wheel_path
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import HarnessError
 
@@ -44,18 +45,22 @@ def reference(registry: str, environment: Environment, device: Device) -> str:
 
 def target(environment: Environment, device: Device) -> str:
     """The target's name in docker-bake.hcl."""
+    if environment.wheel:
+        return "source-any"
     return f"{device.value}-{'any' if environment.asked else environment.name.replace('.', '-')}"
 
 
 def dockerfile(root: Path, requirement: Requirement) -> Path:
     """The Dockerfile, in the project at `root`."""
-    name = "ngc" if requirement.environment.gpu_image else requirement.device.value
+    name = "ngc" if requirement.environment.gpu_image else "source" if requirement.base else requirement.device.value
     return root / "images" / f"{name}.Dockerfile"
 
 
 def bases(root: Path, requirement: Requirement) -> tuple[str, ...]:
     """Return its base images: the base of its last stage, and the image with its CUDA, if that is another one."""
     environment = requirement.environment
+    if requirement.base:
+        return (tag(requirement.base),)
     stages = _stages(root, requirement)
     first = environment.gpu_image or stages[-1].replace("${PYTHON}", environment.python)
     with_cuda = requirement.device is Device.GPU and environment.cuda_image
@@ -64,6 +69,8 @@ def bases(root: Path, requirement: Requirement) -> tuple[str, ...]:
 
 def all_bases(root: Path, requirement: Requirement) -> list[str]:
     """Every image that a build of this environment's image needs, also for the stages that are not in it."""
+    if requirement.base:
+        return all_bases(root, requirement.base)
     helpers = [stage for stage in _stages(root, requirement) if ":" in stage and "$" not in stage]
     return list(dict.fromkeys([*helpers, *bases(root, requirement)]))
 
@@ -80,7 +87,8 @@ def _stages(root: Path, requirement: Requirement) -> list[str]:
 @cache
 def digest(path: Path) -> str:
     """Return the hash of a Dockerfile and the files that it copies: everything but its lock and its bases."""
-    parts = [path, *(path.parent / name for name in ("install.sh", "uv.txt"))]
+    names = ("overlay.sh", "uv.txt") if path.name == "source.Dockerfile" else ("install.sh", "uv.txt")
+    parts = [path, *(path.parent / name for name in names)]
     return sha256(b"".join(sha256(part.read_bytes()).digest() for part in parts)).hexdigest()
 
 
@@ -92,13 +100,18 @@ def settings(root: Path, requirement: Requirement) -> dict[str, str]:
     """
     environment, device, lock = requirement.environment, requirement.device, requirement.lock.path
     found: dict[str, str] = {}
-    if lock.parent.resolve() != (root / "images" / "locks").resolve():
+    if requirement.base:
+        wheel = wheel_path(environment.wheel)
+        found |= {"contexts.wheel": str(wheel.parent), "args.WHEEL": wheel.name}
+        found |= {"args.BASE": tag(requirement.base), "args.REPLACED": " ".join(environment.replaced)}
+    elif lock.parent.resolve() != (root / "images" / "locks").resolve():
         found |= {"contexts.locks": str(lock.parent.resolve()), "args.LOCK": lock.name}
     if environment.asked:
         pins = ["tensorflow", "keras", "python", "as_of", *(["cuda", "cudnn"] if device is Device.GPU else [])]
         labels = {"environment": environment.name, "device": device.value}
         labels |= {name: str(getattr(environment, name)) for name in pins}
-        found |= {"tags": tag(requirement), "args.PYTHON": environment.python, "args.LOCK": lock.name}
+        found |= {"tags": tag(requirement)}
+        found |= {} if requirement.base else {"args.PYTHON": environment.python, "args.LOCK": lock.name}
         found |= {f"labels.harness.{name}": value for name, value in labels.items()}
         if len(bases(root, requirement)) > 1:
             found |= {"args.CUDA": "image", "args.CUDA_IMAGE": environment.cuda_image}

@@ -22,7 +22,7 @@ from harness.files import cache_dir
 from harness.machine import niceness
 from harness.machine.lock import is_held, run_lock
 from harness.machine.quota import read_quota
-from harness.model.backend import BackendFacts, GpuWay, LaunchHandle, Meanwhile, Preparation, Progress
+from harness.model.backend import BackendFacts, GpuWay, LaunchHandle, Meanwhile, Preparation, Progress, WheelRecipe
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 from harness.model.launch import Job, Outcome
@@ -37,6 +37,7 @@ class LocalBackend(RegisteredBackend):
     name = "local"
     leftovers = "scratch folders"
     makes = "local environment"
+    builds_in = "on this machine, without a container, because the backend is local"
 
     def __init__(self, root: Path, run: str) -> None:
         self._root = root
@@ -62,6 +63,10 @@ class LocalBackend(RegisteredBackend):
             "--gpu needs containers: a local environment would take this machine's CUDA, which no lock pins.",
             f"Leave --backend {self.name} out.",
         )
+
+    def build_wheel(self, recipe: WheelRecipe, folder: Path) -> None:
+        """Build a wheel on this machine, with this user's rights. Raises CannotRunHereError."""
+        self.environments.build_wheel(recipe, folder)
 
     def give_priority(self, cpus: Collection[int]) -> list[str]:
         """Give launches on these CPUs the lowest nice value, if this process may and other CPUs are left."""

@@ -4,18 +4,20 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from harness.backends import wheels
-from harness.files import cache_dir, parse_json, write_atomically
+from harness.files import cache_dir, parse_json, wheel_path, write_atomically
 from harness.machine.child_process import guarded
 from harness.machine.interpreters import find_python
 from harness.machine.lock import exclusive
 from harness.machine.uv import environ, last_words
-from harness.model.backend import PreparationStep, Progress, Stage
+from harness.model.backend import PreparationStep, Progress, Stage, WheelRecipe
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError
 
@@ -32,7 +34,8 @@ class Environments:
 
     def folder(self, requirement: Requirement) -> Path:
         """Return the environment's folder: its name identifies the lock, the Python, and the kind of installation."""
-        recipe = (self.root / "images" / "install.sh").read_bytes()
+        names = ["install.sh", *(["overlay.sh"] if requirement.base else [])]
+        recipe = b"".join((self.root / "images" / name).read_bytes() for name in names)
         what = f"{requirement.lock.sha256} {requirement.environment.python} "
         key = sha256(what.encode() + recipe).hexdigest()[:16]
         return cache_dir() / "environments" / f"{requirement.environment.name}-{key}"
@@ -94,10 +97,40 @@ class Environments:
             ) from None
 
     def _install(self, python: Path, requirement: Requirement, folder: Path) -> None:
-        script, packages = self.root / "images" / "install.sh", wheels.folder()
+        environment, packages = requirement.environment, wheels.folder()
+        lock = (requirement.base or requirement).lock
         offline = [str(packages)] if packages is not None else []
-        installing = subprocess.Popen(
-            guarded(["sh", str(script), str(python), str(requirement.lock.path), str(folder), *offline]),
+        steps = [["install.sh", str(python), str(lock.path), str(folder), *offline]]
+        if environment.wheel:
+            steps.append(["overlay.sh", str(folder), str(wheel_path(environment.wheel)), *environment.replaced])
+        for script, *arguments in steps:
+            code, printed = self._run(script, arguments)
+            if code:
+                raise UnavailableError(
+                    f"The environment {environment.name} could not be installed:\n{last_words(printed)}",
+                    "--backend docker needs no local environment.",
+                )
+
+    def build_wheel(self, recipe: WheelRecipe, folder: Path) -> None:
+        """Build a wheel from a source into a folder, with this user's rights. Raises CannotRunHereError."""
+        packages = wheels.folder()
+        offline = [str(packages)] if packages is not None else []
+        with TemporaryDirectory() as place:
+            python = str(self.find_python(recipe.python))
+            steps = [
+                ["install.sh", python, str(recipe.lock), place, *offline],
+                ["build.sh", place, str(recipe.files), str(folder), recipe.version, str(recipe.instant)],
+            ]
+            for script, *arguments in steps:
+                code, printed = self._run(script, arguments)
+                if code:
+                    words = last_words(printed, 15)
+                    raise CannotRunHereError(f"The wheel of {recipe.package} could not be built:\n{words}")
+
+    def _run(self, script: str, arguments: Sequence[str]) -> tuple[int, str]:
+        """Run a script of images/. Returns its exit code and its output."""
+        process = subprocess.Popen(
+            guarded(["sh", str(self.root / "images" / script), *arguments]),
             env=environ(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -105,13 +138,12 @@ class Environments:
             text=True,
             errors="replace",
         )
-        with installing:
-            printed = installing.stdout.read() if installing.stdout else ""
-        if installing.returncode:
-            raise UnavailableError(
-                f"The environment {requirement.environment.name} could not be installed:\n{last_words(printed)}",
-                "--backend docker needs no local environment.",
-            )
+        timer = threading.Timer(wheels.BUILD_SECONDS, process.terminate)
+        timer.start()
+        with process:
+            printed = process.stdout.read() if process.stdout else ""
+        timer.cancel()
+        return process.returncode, printed
 
 
 def _state(folder: Path) -> str:

@@ -38,7 +38,8 @@ def _blocks(results: Results) -> Iterator[Block]:
     for each in run.environments:
         if each.base:
             yield Text(f"{each.name} is {moved(run, each)}.", True, where=FILES)
-    if len(run.environments) > 1 and not any(each.differs for each in told):
+    has_sources = any(each.source for each in run.environments)
+    if len(run.environments) > 1 and not has_sources and not any(each.differs for each in told):
         yield Text("The environments differ in nothing that was recorded.", where=FILES)
     others = [each for each in told if each.differs and not each.leads and each not in point]
     if others and len(run.environments) > SIDE_BY_SIDE:

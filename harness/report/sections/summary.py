@@ -348,8 +348,8 @@ def _with(name: str, more: Sequence[str]) -> str:
 
 
 def _environments(run: Run, one: Environment | None, other: Environment | None) -> tuple[str, str] | None:
-    """Name two environments by what distinguishes them: TensorFlow, Keras or packages; None if unknown."""
-    if one is None or other is None:
+    """Name two environments by what distinguishes them: TensorFlow, Keras or packages; None: by their names."""
+    if one is None or other is None or one.source or other.source:
         return None
     if one.base or other.base:
         return moved(run, one) or one.name, moved(run, other) or other.name

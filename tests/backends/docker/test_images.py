@@ -1,13 +1,15 @@
 import dataclasses
+import hashlib
 import shutil
 import threading
+from dataclasses import replace
 
 import pytest
 
 from harness.backends.docker import images
 from harness.backends.docker.images import Images, public_base
 from harness.backends.docker.recipe import BASE, CUDA, FROM, LOCK, PYTHON, RECIPE
-from harness.model.backend import ImageState, KeptImage, Preparation, PreparationStep, Stage
+from harness.model.backend import ImageState, KeptImage, Preparation, PreparationStep, Stage, WheelRecipe
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
 from tests.backends.conftest import ROOT, requirement_of
@@ -71,7 +73,7 @@ def world(tmp_path, monkeypatch):
             self.is_stopped = False
             self.stopped = threading.Event()
 
-        def build(self, target, settings, tell):
+        def build(self, target, settings, tell, folder=None):
             built.append((target, settings))
             tell("environment 1/1: x")
             if target in interrupted:
@@ -81,7 +83,7 @@ def world(tmp_path, monkeypatch):
             if target in broken:
                 return f"ERROR: {broken[target]}"
             labels = {k.removeprefix("labels."): v for k, v in settings.items() if k.startswith("labels.")}
-            engine.had[f"harness/{target.removeprefix('cpu-')}:cpu"] = labels
+            engine.had[settings.get("tags") or f"harness/{target.removeprefix('cpu-')}:cpu"] = labels
             return ""
 
         def stop(self):
@@ -104,6 +106,10 @@ def world(tmp_path, monkeypatch):
         @property
         def built(self):
             return sorted(target for target, _ in built)
+
+        @property
+        def targets(self):
+            return built
 
         @property
         def settings(self):
@@ -361,3 +367,47 @@ def test_a_base_is_told_by_the_digest_that_others_can_pull_it_by(digests, told):
     # neither of what is not one of ours, nor of what is not there
     assert public_base(Engine(had), "sha256:3") == ""
     assert public_base(Engine(had), "sha256:4") == ""
+
+
+def over(base, name="one-mine-1"):
+    """Return an environment with a wheel over another one."""
+    environment = replace(
+        base.environment, name=name, asked="one+mine@1", base="one", wheel="0/mine-1.0-py3-none-any.whl"
+    )
+    path = base.lock.path.with_name(f"{name}.txt")
+    path.write_text(name)
+    lock = replace(base.lock, path=path, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
+    return replace(base, environment=environment, lock=lock, base=base)
+
+
+def test_a_wheel_goes_over_the_image_of_its_base_which_is_built_first(world):
+    wanted = over(world.one)
+    world.prepare(wanted)
+    assert world.built == ["cpu-one", "source-any"]
+    assert world.targets[-1][1]["args.BASE"] == "harness/one:cpu"
+    assert world.targets[-1][1]["args.REPLACED"] == "mine"
+
+
+def test_if_the_base_cannot_be_built_the_other_is_not_tried(world):
+    world.broken["cpu-one"] = "it fails"
+    made = world.prepare(over(world.one), world.two)
+    assert world.built == ["cpu-one", "cpu-two"]
+    assert "it fails" in str(made.unavailable["one-mine-1"])
+
+
+def test_an_image_over_an_outdated_base_is_outdated(world):
+    wanted = over(world.one)
+    world.prepare(wanted)
+    world.engine.had["harness/one:cpu"] |= {"harness.recipe": "another"}
+    assert world.images.unprepared([wanted]) == [wanted]
+
+
+def test_a_wheel_is_built_from_the_files_and_its_failure_is_told(world, tmp_path):
+    (tmp_path / "build.txt").write_text("")
+    recipe = WheelRecipe("mine", "3.11", tmp_path, tmp_path / "build.txt", 5, "1.0+gabc")
+    world.images.build_wheel(recipe, tmp_path / "out")
+    target, settings = world.targets[-1]
+    assert (target, settings["contexts.source"], settings["args.SOURCE_DATE_EPOCH"]) == ("wheel", str(tmp_path), "5")
+    world.broken["wheel"] = "the last line"
+    with pytest.raises(CannotRunHereError, match="The wheel of mine could not be built:\nERROR: the last line"):
+        world.images.build_wheel(recipe, tmp_path / "out")

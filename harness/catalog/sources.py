@@ -1,0 +1,330 @@
+"""Sources as environments: one package of an environment is replaced by a wheel that is built from files.
+
+    tf2.21+keras@/path/to/checkout            a working copy, with its uncommitted changes
+    tf2.21+keras@git+file:///path@REVISION    a commit of a local repository
+    tf2.21+keras@https://host/owner/name@REV  a commit of a remote repository
+    tf2.21+keras@pr/23288                     a pull request of the package's repository
+    tf2.21+keras@REVISION                     a commit of the repository that --repository names
+    tensorflow@/path/tf.whl                   a wheel
+
+The wheels are in the user's cache, by their hashes. A lock has the hash of the wheel instead of the package's hashes.
+"""
+
+import hashlib
+import re
+import tomllib
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from email.parser import BytesParser
+from pathlib import Path
+
+from packaging.markers import Marker
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.tags import compatible_tags, cpython_tags
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
+from harness.catalog import index
+from harness.catalog.lock_overrides import blocks
+from harness.files import creating, read, wheel_path
+from harness.machine import git
+from harness.machine.uv import last_words
+from harness.model.environment import KERAS, TENSORFLOW, Environment, pins, unmet
+from harness.model.environment import Requirement as Locked
+from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.texts import counted, joined
+
+#: A package and a place. A day after the `@` is not a place: it selects a version of that day.
+_SOURCE = re.compile(
+    r"(?:(?P<base>.+?)\+)?(?P<package>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)@(?!\d{4}-\d{2}-\d{2}(?:\+|$))(?P<place>\S.*)"
+)
+_PULL = re.compile(r"pr/(\d{1,9})")
+_ADDRESS = re.compile(r"(?:git\+)?(?P<address>(?:https?|ssh|file)://[^/]*/.*?)(?:@(?P<revision>[^@]+))?")
+_PATH = re.compile(r"[/~]|\.\.?(?:/|$)")
+
+#: The repositories of packages, for pull requests, and for revisions without --repository.
+REPOSITORIES = {
+    "keras": "https://github.com/keras-team/keras",
+    "tf-keras": "https://github.com/keras-team/tf-keras",
+    "numpy": "https://github.com/numpy/numpy",
+}
+
+#: A wheel's metadata is read up to this size.
+_METADATA_BYTES = 4 * 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """A package from a source. `base` is the value of -e without the package, or empty for a wheel of TensorFlow."""
+
+    base: str
+    package: str
+    place: str
+
+
+def parse_source(text: str) -> SourceSpec | None:
+    """Return the source in a value of -e; None for a name, a glob or requirements."""
+    match = _SOURCE.fullmatch(text.strip())
+    return SourceSpec(match["base"] or "", canonicalize_name(match["package"]), match["place"]) if match else None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Files that a wheel is built from. `short` is for a name, `long` for the environment's requirements."""
+
+    snapshot: git.Snapshot
+
+    @property
+    def short(self) -> str:
+        """Return `3f2a91c`, or `3f2a91c-dirty-1a2b3c4d`."""
+        return self._id(7)
+
+    @property
+    def long(self) -> str:
+        """Return the same with more of the commit."""
+        return self._id(12)
+
+    def _id(self, digits: int) -> str:
+        found = self.snapshot
+        return found.commit[:digits] + (f"-dirty-{found.difference[:8]}" if found.difference else "")
+
+    @property
+    def description(self) -> str:
+        """Return `commit 3f2a91c of 2026-08-21, with 2 changed files (diff 1a2b3c4d)`."""
+        found = self.snapshot
+        day = datetime.fromtimestamp(found.instant, UTC).date().isoformat()
+        of = f" ({found.address})" if found.address else ""
+        changes = f", with {counted(found.changed, 'changed file')} (diff {found.difference[:8]})"
+        return f"commit {found.commit[:12]} of {day}{of}{changes if found.changed else ''}"
+
+
+@contextmanager
+def opened(spec: SourceSpec, repository: str = "") -> Iterator[Source]:
+    """Yield the files that a place names; `repository` is a folder or an address, for places that are revisions.
+
+    Raises UsageError if there is no such place, and CannotRunHereError if a repository doesn't answer.
+    """
+    place, pull = spec.place, _PULL.fullmatch(spec.place)
+    folder = Path(place).expanduser()
+    if pull:
+        yield Source(git.fetched(_repository(spec, repository), f"refs/pull/{pull[1]}/head"))
+    elif match := _ADDRESS.fullmatch(place):
+        yield Source(_at(match["address"], match["revision"] or "HEAD"))
+    elif folder.is_dir() and (_PATH.match(place) or not repository):
+        with git.working_copy(folder) as snapshot:
+            yield Source(snapshot)
+    elif _PATH.match(place):
+        reason = "is neither a folder nor a wheel" if folder.exists() else "does not exist"
+        raise UsageError(f"{place} {reason}, so {spec.package} cannot be built from it.", _EXAMPLES)
+    else:
+        yield Source(_at(repository or _repository(spec, ""), place))
+
+
+_EXAMPLES = "For example: -e tf2.21+keras@/path/to/checkout, or -e tf2.21+keras@git+file:///path@REVISION"
+
+
+def _repository(spec: SourceSpec, repository: str) -> str:
+    address = repository if _ADDRESS.fullmatch(repository) else REPOSITORIES.get(spec.package, "")
+    if not address:
+        raise UsageError(
+            f"The repository of {spec.package} is not known, so there is no {spec.place!r} of it.",
+            "Name it: --repository FOLDER",
+        )
+    return address
+
+
+def _at(repository: str, revision: str) -> git.Snapshot:
+    """Return a revision of a repository: a folder, or an address."""
+    if repository.startswith("file://"):
+        repository = repository.removeprefix("file://")
+    if "://" in repository:
+        return git.fetched(repository, revision)
+    folder = Path(repository).expanduser()
+    if not folder.is_dir():
+        raise UsageError(f"There is no folder {repository}, so {revision} is in no repository.")
+    return git.at_commit(folder, revision)
+
+
+def wheel_file(spec: SourceSpec) -> Path | None:
+    """Return the wheel that a place names; None for other places. Raises UsageError if there is no such file."""
+    if not spec.place.endswith(".whl"):
+        return None
+    path = Path(spec.place.removeprefix("file://")).expanduser()
+    if not path.is_file():
+        raise UsageError(f"There is no file {spec.place}.", "Name a wheel, a checkout or a commit of the package.")
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """A wheel in the user's cache. `name` is `SHA256/FILE.whl`."""
+
+    name: str
+    version: str
+
+    @property
+    def path(self) -> Path:
+        """Return its path."""
+        return wheel_path(self.name)
+
+
+def keep_wheel(path: Path, package: str, python: str) -> Wheel:
+    """Copy a wheel into the user's cache. Raises UsageError if it is of another package, or for another Python."""
+    try:
+        name, version, _, tags = parse_wheel_filename(path.name)
+    except InvalidWheelFilename as error:
+        raise UsageError(f"{path.name} is not the name of a wheel: {error}.") from None
+    if name != package:
+        raise UsageError(f"{path.name} is a wheel of {name}, not of {package}.", f"Write +{name}@ before its place.")
+    number = tuple(int(part) for part in python.split("."))
+    platforms = [f"manylinux_2_{minor}_x86_64" for minor in range(5, 37)]
+    platforms += ["manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"]
+    able = {*cpython_tags(number, platforms=platforms), *compatible_tags(number, platforms=platforms)}
+    if not tags & able:
+        raise UsageError(f"{path.name} is not for Python {python} on 64-bit x86 Linux, which the environment has.")
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1024**2):
+            digest.update(chunk)
+        kept = Wheel(f"{digest.hexdigest()}/{path.name}", str(version))
+        if not kept.path.is_file():
+            file.seek(0)
+            try:
+                with creating(kept.path) as part, part.open("wb") as copy:
+                    while chunk := file.read(1024**2):
+                        copy.write(chunk)
+            except OSError as error:
+                raise CannotRunHereError(f"The wheel {kept.path} cannot be written: {error.strerror}.") from None
+    return kept
+
+
+def environment(base: Environment, package: str, wheel: Wheel, ids: tuple[str, str], words: str) -> Environment:
+    """Return the environment in which a wheel replaces a package of its base.
+
+    `ids` are the source's short and long id, for the name and for the requirements. `words` describe the source.
+    """
+    short, long = ids
+    if base.gpu_image:
+        raise UsageError(f"In {base.name} no package can be replaced: they are in an image, and no lock has them.")
+    is_tensorflow = package in TENSORFLOW
+    return replace(
+        base,
+        name=f"{base.name}-{package}-{short}",
+        tensorflow=wheel.version if is_tensorflow else base.tensorflow,
+        released="" if is_tensorflow else base.released,
+        keras=wheel.version if package in KERAS else base.keras,
+        asked=f"{base.asked or base.name}+{package}@{long}",
+        base=base.name,
+        line="",
+        source=f"{package} {wheel.version} from {words}",
+        wheel=wheel.name,
+    )
+
+
+def lock_lines(environment: Environment, base: Locked) -> str:
+    """Return the lines of the base's lock, in which the wheel replaces its package.
+
+    Raises UsageError if the wheel needs a package that the base doesn't have.
+    """
+    path = wheel_path(environment.wheel)
+    digest, _, file = environment.wheel.partition("/")
+    name, version, *_ = parse_wheel_filename(file)
+    gone = environment.replaced
+    own = {each: lines for each, lines in blocks(base.lock.path.read_text("utf-8")).items() if each not in gone}
+    own[name] = f"{name}=={version} \\\n    --hash=sha256:{digest}\n"
+    lines = "".join(own[each] for each in sorted(own))
+    missing = unmet(_needs(path, environment), pins(lines))
+    if missing:
+        names = [canonicalize_name(Requirement(each).name) for each in missing]
+        has = [f"{each} {base.lock.pins[each]}" if each in base.lock.pins else f"no {each}" for each in names]
+        raise UsageError(
+            f"{environment.source} needs {joined(missing)}, and {base.environment.name} has {joined(has)}.",
+            f"Change the base too: -e {base.environment.name}+{names[0]}==VERSION+{name}@PLACE",
+        )
+    return lines
+
+
+def _needs(path: Path, environment: Environment) -> list[str]:
+    """Return the requirements of a wheel that apply to the environment's Python."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            name = next(each for each in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", each))
+            with archive.open(name) as file:
+                metadata = BytesParser().parsebytes(file.read(_METADATA_BYTES))
+        named = [Requirement(str(each)) for each in metadata.get_all("Requires-Dist") or ()]
+    except OSError:
+        raise CannotRunHereError(
+            f"The wheel of {environment.name} is no longer in the cache: {path}.", "Name its source again."
+        ) from None
+    except (zipfile.BadZipFile, StopIteration, InvalidRequirement) as error:
+        raise UsageError(f"{path.name} is not a valid wheel: {error or 'it has no METADATA'}.") from None
+    return [f"{each.name}{each.specifier}" for each in named if _applies(each.marker, environment.python)]
+
+
+def _applies(marker: Marker | None, python: str) -> bool:
+    here = {"python_version": python, "python_full_version": f"{python}.0", "extra": ""}
+    here |= {"sys_platform": "linux", "platform_system": "Linux", "platform_machine": "x86_64", "os_name": "posix"}
+    return marker is None or marker.evaluate(here)
+
+
+def check_name(folder: Path, package: str) -> None:
+    """Raise UsageError if a folder has no Python package, or a package with another name."""
+    project = _pyproject(folder).get("project", {})
+    if not any((folder / name).is_file() for name in ("pyproject.toml", "setup.py")):
+        raise UsageError(
+            f"The source of {package} has neither pyproject.toml nor setup.py, so no wheel can be built from it.",
+            "Name the folder of the package.",
+        )
+    name = project.get("name", "") if isinstance(project, Mapping) else ""
+    if name and canonicalize_name(str(name)) != package:
+        raise UsageError(
+            f"The source is of the package {canonicalize_name(str(name))}, not of {package}.",
+            f"Write +{canonicalize_name(str(name))}@ before its place.",
+        )
+
+
+def _pyproject(folder: Path) -> Mapping[str, object]:
+    try:
+        return tomllib.loads(read(Path("pyproject.toml"), within=folder).decode("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise UsageError(f"The source's pyproject.toml cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"The source's pyproject.toml is not valid TOML: {error}.") from None
+
+
+def build_lock(folder: Path, python: str, instant: datetime) -> str:
+    """Return the lock of the packages that a build of the source in a folder needs, as of an instant.
+
+    Only wheels are looked up, because a source would be run here to get its requirements. Raises UsageError for a
+    requirement that isn't a package with versions, and CannotRunHereError if the index doesn't answer.
+    """
+    table = _pyproject(folder).get("build-system")
+    system = table if isinstance(table, Mapping) else {}
+    listed = system.get("requires")
+    named = listed if isinstance(listed, list) else []
+    requires: dict[str, str] = {}
+    for each in named if named or "build-backend" in system else ["setuptools"]:
+        try:
+            requirement = Requirement(str(each))
+        except InvalidRequirement:
+            requirement = None
+        if requirement is None or requirement.url:
+            raise UsageError(f"The build of the source needs {str(each)!r}, which is not a package with versions.")
+        requires[str(requirement)] = canonicalize_name(requirement.name)
+    if "setuptools" in requires.values() and "wheel" not in requires.values():
+        requires["wheel"] = "wheel"  # which older setuptools do not have
+    if not requires:
+        return ""
+    asked = folder.parent / "build-requires.txt"
+    asked.write_text("\n".join(requires) + "\n", encoding="utf-8")
+    date = instant.isoformat().replace("+00:00", "Z")
+    options = ["--only-binary=:all:", f"--exclude-newer={date}", f"--python-version={python}"]
+    done = index.compiled(asked, *options, "--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate")
+    if done.returncode:
+        words = last_words(done.stderr, 12)
+        raise CannotRunHereError(f"The packages for the build ({joined(list(requires))}) are not available:\n{words}")
+    return done.stdout

@@ -1,0 +1,211 @@
+"""The environments of a request. Wheels of packages that come from a source are built first."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from harness.backends import registry
+from harness.backends.protocol import RegisteredBackend
+from harness.catalog import adhoc, sources
+from harness.catalog.environments import load_environments
+from harness.catalog.locks import load_lock
+from harness.catalog.project import Project
+from harness.catalog.sources import Source, SourceSpec, Wheel, opened, parse_source
+from harness.files import cache_dir, parse_json, read_text, wheel_path, write_atomically
+from harness.machine import git
+from harness.model.backend import WheelRecipe
+from harness.model.environment import TENSORFLOW, Environment
+from harness.model.errors import CannotRunHereError, HarnessError, NothingSelectedError, UsageError
+from harness.plan.selection import unknown
+from harness.session.request import Request
+
+#: The files in images/ that decide how a wheel is built.
+_RECIPE = ("wheel.Dockerfile", "install.sh", "build.sh", "uv.txt")
+
+#: The id of a source in an environment that was made before.
+_KEPT = re.compile(r"(?P<commit>[0-9a-f]{12})(?P<dirty>-dirty-[0-9a-f]{8})?|whl-[0-9a-f]{12}")
+
+
+def with_asked(
+    project: Project,
+    known: Mapping[str, Environment],
+    typed: Sequence[str],
+    impossible: dict[str, HarnessError] | None = None,
+    *,
+    backend: str = registry.AUTO,
+    repository: str = "",
+    say: Callable[[str], object] | None = None,
+    lock: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> tuple[dict[str, Environment], list[str]]:
+    """Return the catalog with the requested environments, and the request as names and globs, as `adhoc.with_asked`.
+
+    A wheel of a source is built by the `backend`, unless it is in the user's cache. `lock` is held meanwhile.
+    `repository` is a folder or an address, for sources that are revisions. Raises UsageError for a source that doesn't
+    exist or isn't the package's, and CannotRunHereError if a build fails.
+    """
+    environments, texts = dict(known), []
+    for text in typed:
+        spec = parse_source(text) if text not in environments else None
+        if spec is not None:
+            maker = _Maker(project, environments, backend, repository, say, lock)
+            environment = adhoc.keep(maker.environment(spec))
+            environments[environment.name] = environment
+        texts.append(text if spec is None else environment.name)
+    return adhoc.with_asked(environments, texts, impossible)
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """Makes environments with packages from sources. The fields are the arguments of `with_asked`."""
+
+    project: Project
+    known: Mapping[str, Environment]
+    backend: str
+    repository: str
+    say: Callable[[str], object] | None
+    lock: Callable[[], AbstractContextManager[None]]
+
+    def environment(self, spec: SourceSpec) -> Environment:
+        """Return the environment of a source, with its wheel in the cache."""
+        base = self._base(spec)
+        if (before := _saved(spec, base)) is not None:
+            return before
+        if (path := sources.wheel_file(spec)) is not None:
+            wheel = sources.keep_wheel(path, spec.package, base.python)
+            digest = wheel.name.partition("/")[0]
+            short = f"{re.sub(r'[^a-z0-9.]+', '-', wheel.version)}-{digest[:8]}"
+            words = f"the file {path.name} ({digest[:12]})"
+            return sources.environment(base, spec.package, wheel, (short, f"whl-{digest[:12]}"), words)
+        with opened(spec, self.repository) as source:
+            wheel = self._wheel(spec, base, source)
+            return sources.environment(base, spec.package, wheel, (source.short, source.long), source.description)
+
+    def _base(self, spec: SourceSpec) -> Environment:
+        if spec.base:
+            environments, (name,) = adhoc.with_asked(self.known, [spec.base])
+            if name not in environments:
+                raise unknown(spec.base, list(self.known), "environment")
+            return environments[name]
+        path = sources.wheel_file(spec) if spec.package in TENSORFLOW else None
+        if path is None:
+            raise UsageError(
+                f"{spec.package}@{spec.place} names no environment in which {spec.package} is replaced.",
+                f"For example: -e tf2.21+{spec.package}@{spec.place}",
+            )
+        version = path.name.split("-")[1] if "-" in path.name else ""
+        return adhoc.neighbour_of(version, list(self.known.values()))
+
+    def _wheel(self, spec: SourceSpec, base: Environment, source: Source) -> Wheel:
+        """Return the wheel of a source, from the cache or from a build."""
+        instant = max(datetime.fromisoformat(base.as_of), datetime.fromtimestamp(source.snapshot.instant, UTC))
+        backend = self._builder(spec)
+        recipe = [hashlib.sha256((self.project.root / "images" / name).read_bytes()).hexdigest() for name in _RECIPE]
+        parts = [git.tree_id(source.snapshot), spec.package, base.python, instant.isoformat(), backend.name, *recipe]
+        entry = cache_dir() / "wheels" / "builds" / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.json"
+        with suppress(OSError, ValueError, TypeError):
+            kept = Wheel(**parse_json(read_text(entry)))
+            if kept.path.is_file():
+                return kept
+        with self.lock():
+            if self.say:
+                self.say(f"Building {spec.package} from {source.description}, {backend.builds_in}.")
+            wheel = self._built(spec, base, source, instant, backend)
+        with suppress(OSError):
+            write_atomically(entry, json.dumps({"name": wheel.name, "version": wheel.version}))
+        return wheel
+
+    def _builder(self, spec: SourceSpec) -> RegisteredBackend:
+        """Return the backend that builds: one with containers, unless the user named another."""
+        try:
+            return registry.choose(self.backend, self.project.root, "wheel", untrusted=True)[0]
+        except CannotRunHereError as error:
+            if self.backend != registry.AUTO:
+                raise
+            reason = error.message.splitlines()[0]
+            raise CannotRunHereError(
+                f"A build of {spec.package} runs the source's own code, and there are no containers here: {reason}",
+                "If you trust the source, build and measure it without containers: --backend local",
+            ) from None
+
+    def _built(
+        self, spec: SourceSpec, base: Environment, source: Source, instant: datetime, backend: RegisteredBackend
+    ) -> Wheel:
+        pinned = load_lock(self.project, base, base.devices[0]).lock.pins.get(spec.package, "0")
+        with TemporaryDirectory() as place:
+            files, lock, wheels = (Path(place, name) for name in ("files", "lock", "wheel"))
+            for folder in (files, lock, wheels):
+                folder.mkdir()
+            source.snapshot.export(files)
+            sources.check_name(files, spec.package)
+            (lock / "build.txt").write_text(sources.build_lock(files, base.python, instant), encoding="utf-8")
+            backend.build_wheel(
+                WheelRecipe(
+                    package=spec.package,
+                    python=base.python,
+                    files=files,
+                    lock=lock / "build.txt",
+                    instant=source.snapshot.instant,
+                    version=f"{pinned.partition('+')[0]}+g{source.snapshot.commit[:7]}",
+                ),
+                wheels,
+            )
+            built = [path for path in wheels.iterdir() if path.suffix == ".whl" and not path.is_symlink()]
+            if len(built) != 1:
+                raise CannotRunHereError(f"The build of {spec.package} left {len(built)} wheels, not one.")
+            return sources.keep_wheel(built[0], spec.package, base.python)
+
+
+def _saved(spec: SourceSpec, base: Environment) -> Environment | None:
+    """Return the environment that was made of this source before, if the place is the id of one."""
+    match = _KEPT.fullmatch(spec.place)
+    if match is None:
+        return None
+    asked = f"{base.asked or base.name}+{spec.package}@{spec.place}"
+    names = [path.stem for path in adhoc.folder().glob(f"{base.name}-{spec.package}-*.json")]
+    saved = [each for each in map(adhoc.kept, names) if each is not None and each.asked == asked]
+    return next((each for each in saved if wheel_path(each.wheel).is_file()), None)
+
+
+def sides(asked: Request, package: str, base: str, head: str = "") -> Request:
+    """Return the request that measures a package at the revision `base` against `head`, in one environment.
+
+    `head` is a revision, a folder or a pull request; by default, the repository as it lies here. Raises UsageError if
+    there is no such revision, and NothingSelectedError if both are the same.
+    """
+    environment = _one(asked.environments)
+    repository = asked.repository or _here(package)
+    specs = [SourceSpec(environment, package, place) for place in (base, head or repository)]
+    with opened(specs[0], repository) as before, opened(specs[1], repository) as after:
+        if before.long == after.long:
+            raise NothingSelectedError(
+                f"--base and --head are the same: {before.description}.", "Name two commits, or change a file."
+            )
+    texts = [f"{spec.base}+{spec.package}@{spec.place}" for spec in specs]
+    return replace(asked, environments=texts, repository=repository)
+
+
+def _one(environments: Sequence[str]) -> str:
+    """Return the one environment in which a package is replaced: by default, the newest of the catalog."""
+    if len(environments) > 1:
+        raise UsageError(
+            f"--package replaces a package in one environment, and -e names {len(environments)}.",
+            f"-e {environments[0]}",
+        )
+    known = [each for each in load_environments(Project.find()).values() if not each.gpu_image]
+    return environments[0] if environments else known[-1].name
+
+
+def _here(package: str) -> str:
+    """Return this folder if it is in a repository, otherwise the package's repository."""
+    try:
+        return str(git.top(Path.cwd()))
+    except UsageError:
+        if package in sources.REPOSITORIES:
+            return sources.REPOSITORIES[package]
+        raise

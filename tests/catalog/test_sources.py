@@ -1,0 +1,134 @@
+"""Sources in values of -e, their wheels and their locks."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from harness.catalog import sources
+from harness.catalog.sources import SourceSpec, parse_source
+from harness.model.environment import Device, Environment, Lock, Requirement, pins
+from harness.model.errors import UsageError
+from tests.packageindex import PackageIndex
+
+BASE = Environment("tf2.21", "2.21.0", "3.11", "2026-04-15T00:00:00Z", keras="3.14.0")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize(
+    ("text", "spec"),
+    [
+        ("tf2.21+keras@/here", ("tf2.21", "keras", "/here")),
+        ("tf2.21+numpy==2.1+Keras@.", ("tf2.21+numpy==2.1", "keras", ".")),
+        ("tf2.21+tf_keras@pr/12", ("tf2.21", "tf-keras", "pr/12")),
+        ("tf2.21+keras@git+https://host/a/b@v3", ("tf2.21", "keras", "git+https://host/a/b@v3")),
+        ("tensorflow@/here/tf.whl", ("", "tensorflow", "/here/tf.whl")),
+        ("tf2.21+keras-nightly@2026-08-01+numpy@/x", ("tf2.21+keras-nightly@2026-08-01", "numpy", "/x")),
+    ],
+)
+def test_a_source_has_a_base_a_package_and_a_place(text: str, spec: tuple[str, str, str]) -> None:
+    assert parse_source(text) == SourceSpec(*spec)
+
+
+@pytest.mark.parametrize(
+    "text", ["tf2.21", "tf2.*", "tf2.0+numpy==1.21.6", "tf2.21+keras-nightly@2026-08-01", "keras@"]
+)
+def test_other_texts_are_no_sources(text: str) -> None:
+    assert parse_source(text) is None
+
+
+@pytest.fixture
+def requirement(tmp_path: Path) -> Requirement:
+    path = tmp_path / "base.txt"
+    path.write_text("absl-py==2.0 \\\n    --hash=sha256:aa\nkeras==3.14.0 \\\n    --hash=sha256:bb\nsix==1.0\n")
+    return Requirement(BASE, Device.CPU, Lock(path, "0" * 64, pins(path.read_text())))
+
+
+def keras_wheel(index: PackageIndex, *requires: str) -> sources.Wheel:
+    return sources.keep_wheel(index.add("keras-3.15.0-py3-none-any", requires=requires), "keras", "3.11")
+
+
+def test_the_lock_has_the_wheel_in_place_of_the_package(requirement: Requirement, tmp_path: Path) -> None:
+    wheel = keras_wheel(
+        PackageIndex(tmp_path), "absl-py>=1", "rich; python_version < '3.9'", "tensorflow; extra == 'tf'"
+    )
+    environment = sources.environment(BASE, "keras", wheel, ("3f2a91c", "3f2a91c4b2d1"), "commit 3f2a91c4b2d1")
+    assert environment == replace(
+        BASE,
+        name="tf2.21-keras-3f2a91c",
+        keras="3.15.0",
+        asked="tf2.21+keras@3f2a91c4b2d1",
+        base="tf2.21",
+        source="keras 3.15.0 from commit 3f2a91c4b2d1",
+        wheel=wheel.name,
+    )
+    lines = sources.lock_lines(environment, requirement)
+    assert pins(lines) == {"absl-py": "2.0", "keras": "3.15.0", "six": "1.0"}
+    assert f"--hash=sha256:{wheel.name.split('/')[0]}" in lines
+
+
+def test_a_wheel_that_needs_what_the_base_lacks_is_refused(requirement: Requirement, tmp_path: Path) -> None:
+    wheel = keras_wheel(PackageIndex(tmp_path), "rich", "absl-py>=3")
+    environment = sources.environment(BASE, "keras", wheel, ("a", "b"), "c")
+    with pytest.raises(UsageError, match=r"needs rich and absl-py>=3, and tf2\.21 has no rich and absl-py 2\.0"):
+        sources.lock_lines(environment, requirement)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("numpy-2.0.0-cp312-cp312-manylinux_2_28_x86_64", "is not for Python 3.11"),
+        ("numpy-2.0.0-cp311-cp311-win_amd64", "is not for Python 3.11"),
+        ("keras-3.15.0-py3-none-any", "is a wheel of keras, not of numpy"),
+    ],
+)
+def test_a_wheel_is_of_the_package_and_for_the_python(name: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=message):
+        sources.keep_wheel(PackageIndex(tmp_path).add(name), "numpy", "3.11")
+
+
+def test_a_wheel_of_tensorflow_takes_the_place_of_all_its_packages(tmp_path: Path) -> None:
+    wheel = PackageIndex(tmp_path).add("tensorflow-2.22.0-cp311-cp311-manylinux_2_27_x86_64")
+    made = sources.keep_wheel(wheel, "tensorflow", "3.11")
+    environment = sources.environment(BASE, "tensorflow", made, ("a", "b"), "c")
+    assert (environment.tensorflow, "tensorflow-cpu" in environment.replaced) == ("2.22.0", True)
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, "neither pyproject.toml nor setup.py"),
+        ({"pyproject.toml": "[project]\nname = 'other'\n"}, "of the package other, not of keras"),
+        ({"pyproject.toml": "["}, "not valid TOML"),
+    ],
+)
+def test_a_source_is_a_package_of_that_name(files: dict[str, str], message: str, tmp_path: Path) -> None:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    with pytest.raises(UsageError, match=message):
+        sources.check_name(folder, "keras")
+
+
+def test_what_a_build_needs_is_locked_as_of_the_instant(package_index: PackageIndex, tmp_path: Path) -> None:
+    package_index.add("setuptools-70.0-py3-none-any", "2025-01-01T00:00:00Z")
+    package_index.add("setuptools-80.0-py3-none-any", "2026-02-01T00:00:00Z")
+    package_index.add("wheel-0.45-py3-none-any", "2025-01-01T00:00:00Z")
+    (tmp_path / "source").mkdir()
+    assert pins(sources.build_lock(tmp_path / "source", "3.11", NOW)) == {"setuptools": "70.0", "wheel": "0.45"}
+
+
+@pytest.mark.parametrize("requirement", ["x @ https://example.org/x.whl", "--index-url=x"])
+def test_a_build_needs_packages_of_the_index_only(requirement: str, tmp_path: Path) -> None:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text(f"[build-system]\nrequires = ['{requirement}']\n")
+    with pytest.raises(UsageError, match="not a package with versions"):
+        sources.build_lock(folder, "3.11", NOW)
