@@ -1,6 +1,7 @@
 """Attribution: the cells of a table that form a designed experiment, and the effects of its axes."""
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
@@ -143,10 +144,10 @@ def _is_together(cells: Sequence[Cell], rounds: Sequence[int], found: Lookup) ->
     """
     if len({found.groups.get(cell) for cell in cells}) == 1:
         return True
-    starts = {
-        number: [launch.started for cell in cells for launch in found.numbers[cell] if launch.round == number]
-        for number in rounds
-    }
+    starts: dict[int, list[str]] = defaultdict(list)
+    for cell in cells:
+        for launch in found.numbers[cell]:
+            starts[launch.round].append(launch.started)
     return all(max(starts[one]) <= min(starts[other]) for one, other in pairwise(rounds))
 
 

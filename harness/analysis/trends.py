@@ -113,8 +113,8 @@ def _trend(launches: Sequence[Launch], beside: Sequence[Mapping[int, Floats]], m
         found = is_doubled(time[0])
     if cpu and not found:
         # contention isn't in CPU time; but only a trend of the time counts
-        mean = fmean(map(change, time[0]))
-        found = changes(cpu, margin) and abs(mean) > margin and mean * fmean(map(change, cpu[0])) > 0.0
+        mean = fmean(change(time[0]))
+        found = changes(cpu, margin) and abs(mean) > margin and mean * fmean(change(cpu[0])) > 0.0
     grown = _growth(looked_at)
     if not found and not grown:
         return None
@@ -122,7 +122,7 @@ def _trend(launches: Sequence[Launch], beside: Sequence[Mapping[int, Floats]], m
     if grown:
         steps, seconds = grown
         stages = [TrendStage(steps, seconds), *stages]
-    factor = stages[-1].seconds / stages[0].seconds if grown else exp(fmean(map(change, time[0])))
+    factor = stages[-1].seconds / stages[0].seconds if grown else exp(fmean(change(time[0])))
     return Trend(factor, stages, counted=all(before(launch) is not None for launch in looked_at))
 
 
@@ -150,23 +150,33 @@ def changes(views: Sequence[Sequence[Floats]], margin: float) -> bool:
 
 def _way(launches: Sequence[Floats], margin: float) -> int:
     """1 where a step gets slower by more than `margin`, -1 where it gets faster, 0 where neither is shown."""
-    found = [change(each) for each in launches]
-    is_shown = _is_beyond(found, margin) and _falling(launches)[2] < ALPHA
-    return (1 if fmean(found) > 0.0 else -1) if is_shown or is_doubled(launches) else 0
+    slopes = change(launches).tolist()
+    is_shown = _is_beyond(slopes, margin) and _falling(launches)[2] < ALPHA
+    return (1 if fmean(slopes) > 0.0 else -1) if is_shown or is_doubled(launches) else 0
 
 
 def is_doubled(launches: Sequence[Floats]) -> bool:
     """Whether a step's time changes by ×2 either way, and nearly all pairs of each launch's parts go that way."""
     falling, pairs, chance = _falling(launches)
     one_way = bool(np.all(falling <= ODD * pairs) or np.all(pairs - falling <= ODD * pairs))
-    is_large = abs(fmean(map(change, launches))) > STRONG
+    is_large = abs(fmean(change(launches))) > STRONG
     return is_large and one_way and chance < (CHANCE if len(launches) < FEW else ALPHA)
 
 
-def change(logs: Floats) -> float:
-    """How much longer a step takes in the last part than in the first, on the log scale: Theil's and Sen's slope."""
-    first, last = _pairs(logs.size)
-    return float(np.median((logs[last] - logs[first]) / (last - first)) * (logs.size - 1))
+def change(launches: Sequence[Floats]) -> Floats:
+    """Return how much longer a step takes in the last part than in the first, by launch: Theil's and Sen's slope.
+
+    `launches` are the logs of each launch's parts. The result is on the log scale.
+    """
+    by_size: dict[int, list[int]] = defaultdict(list)
+    for place, logs in enumerate(launches):
+        by_size[logs.size].append(place)
+    slopes = np.empty(len(launches))
+    for size, places in by_size.items():
+        first, last = _pairs(size)
+        parts = np.array([launches[place] for place in places])
+        slopes[places] = np.median((parts[:, last] - parts[:, first]) / (last - first), axis=1) * (size - 1)
+    return slopes
 
 
 def parts(logs: Floats, count: int = PARTS) -> Floats:
@@ -258,21 +268,20 @@ def _beside(launches: Sequence[Launch], of: _Measure) -> dict[int, Floats]:
     for block in blocks.values():
         # launches that lost their last turns are excluded
         if not block[0][0].places or len({logs.size for _, logs in block}) == 1:
-            for launch, logs in block:
-                others = [each for other, each in block if other.cell != launch.cell]
-                if others:
-                    found[id(launch)] = _less(logs, others, by_sample=bool(launch.places))
+            cuts: dict[int, list[Floats]] = {}
+            for place, (launch, logs) in enumerate(block):
+                others = [other for other, (beside, _) in enumerate(block) if beside.cell != launch.cell]
+                if others and launch.places:
+                    difference = logs - np.median([block[other][1] for other in others], axis=0)
+                    found[id(launch)] = parts(np.asarray(difference))
+                elif others:
+                    # as many parts as the longest of the others has
+                    count = min(PARTS, logs.size, max(block[other][1].size for other in others))
+                    if count not in cuts:
+                        cuts[count] = [parts(each, count) for _, each in block]
+                    long_enough = [cuts[count][other] for other in others if block[other][1].size >= count]
+                    found[id(launch)] = np.asarray(cuts[count][place] - np.median(long_enough, axis=0))
     return found
-
-
-def _less(logs: Floats, others: Sequence[Floats], *, by_sample: bool) -> Floats:
-    """Return the parts of a launch's logs minus the median of others', for as many parts as the longest of them has."""
-    if by_sample:
-        return parts(np.asarray(logs - np.median(others, axis=0)))
-    count = min(PARTS, logs.size, max(each.size for each in others))
-    return np.asarray(
-        parts(logs, count) - np.median([parts(each, count) for each in others if each.size >= count], axis=0)
-    )
 
 
 # Where a launch was when it took a sample, and what it took there.

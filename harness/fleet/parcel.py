@@ -16,11 +16,13 @@ from harness.catalog.project import Project
 from harness.catalog.scenarios import load_scenario
 from harness.model.errors import CannotRunHereError
 from harness.session.request import EVENLY, Request
-from harness.store.folder import LAUNCHES_MOST, RUN_MOST
+from harness.store.folder import RUN_MOST
 
 #: The parts of a project that are sent.
 _PROJECT = ("docker-bake.hcl", "images", "scenarios", "templates")
 
+#: The most bytes of launches.jsonl, of which a launch takes 3 KB.
+LAUNCHES_MOST = 8 * 1024**3
 #: Limits of an unpacked archive, and of two files in it: number of files, bytes, and parts of a path.
 MOST_FILES, MOST_BYTES, MOST_DEEP = 1_000_000, 2 * LAUNCHES_MOST, 32
 MOST_OF_FILE = {"run.json": RUN_MOST, "launches.jsonl": LAUNCHES_MOST}

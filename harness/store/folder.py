@@ -30,8 +30,8 @@ _OWN = 2
 #: Bytes that must be free before a run starts. A launch is a few kilobytes; stderr is bounded to 64 KiB each.
 ROOM = 64 * 1024 * 1024
 
-#: The most bytes read of run.json (1.3 MB for 10,000 cells), of launches.jsonl (3 KB a launch) and of a profile.
-RUN_MOST, LAUNCHES_MOST, PROFILE_MOST = 256 * 1024**2, 8 * 1024**3, 256 * 1024**2
+#: The most bytes read of run.json (1.3 MB for 10,000 cells), of a line of launches.jsonl (3 KB), and of a profile.
+RUN_MOST, LINE_MOST, PROFILE_MOST = 256 * 1024**2, 64 * 1024**2, 256 * 1024**2
 
 
 #: The name of a new run's folder.
@@ -184,9 +184,17 @@ class RunFolder:
             return file.read() not in (b"", b"\n")
         return False  # what reads it next says why
 
-    def _lines(self) -> list[bytes]:
-        # the text after the last line feed is a torn line, or nothing
-        return self._read("launches.jsonl", LAUNCHES_MOST).split(b"\n")[:-1]
+    def _lines(self) -> Iterator[bytes]:
+        """Yield the complete lines of launches.jsonl one by one, because the file can be larger than the memory."""
+        try:
+            with os.fdopen(opened(Path(self._launches.name), within=self.path), "rb") as file:
+                while line := file.readline(LINE_MOST):
+                    if line.endswith(b"\n"):
+                        yield line[:-1]
+                    elif len(line) == LINE_MOST:
+                        raise DamagedError(self._launches, f"a line has more than {LINE_MOST >> 20} MiB")
+        except OSError as error:
+            raise UsageError(f"{self._launches} cannot be read: {error.strerror}.") from None
 
     def _read(self, name: str, most: int) -> bytes:
         """The bytes of a file of the run. Raises UsageError for a link, what is no file, and where there is none."""
