@@ -14,7 +14,7 @@ endif
 # written last: an environment without it is begun anew
 READY := .venv/.ready
 
-.PHONY: matrix test lint format bench gpu-check campaign simulate schema reference docs examples clean help
+.PHONY: matrix test lint format bench gpu-check campaign simulate schema reference requirements docs examples clean help
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -57,6 +57,12 @@ schema: $(READY) ## docs/schema, from the dataclasses
 
 reference: $(READY) ## docs/reference/cli.md, and the names in python-api.md, from the code
 	$(BIN)/python -m tests.reference
+
+# uv.txt has uv alone, which installs everything else
+COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url
+requirements: $(READY) ## requirements.txt and images/uv.txt, from pyproject.toml; ARGS=--upgrade takes the newest versions
+	$(COMPILE) --group dev --all-extras $(ARGS) pyproject.toml -o requirements.txt
+	echo uv | $(COMPILE) --no-annotate $(ARGS) - -o images/uv.txt
 
 # every page is read again, because Sphinx doesn't repeat the warnings of unchanged pages
 docs: $(READY) ## the documentation site in build/site; a warning, such as of a broken link, is an error
