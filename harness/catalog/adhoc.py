@@ -10,6 +10,7 @@ TensorFlow, past midnight.)
 import contextlib
 import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
@@ -47,6 +48,11 @@ def with_asked(
     for text in typed:
         environment = None
         if text not in known:
+            if parse_source(text):
+                raise UsageError(
+                    f"{text!r}: a package from a source is built by matrix, run, profile, bisect and images only.",
+                    f"Build it first, and use the name that this prints: harness images build {shlex.quote(text)}",
+                )
             if line := parse_line(text):
                 environment = _of_line(line, known, impossible)
             else:

@@ -31,7 +31,7 @@ from harness.catalog.lock_overrides import blocks
 from harness.files import creating, read, wheel_path
 from harness.machine import git
 from harness.machine.uv import last_words
-from harness.model.environment import KERAS, TENSORFLOW, Environment, pins, unmet
+from harness.model.environment import KERAS, LINES, TENSORFLOW, Environment, pins, unmet
 from harness.model.environment import Requirement as Locked
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.texts import counted, joined
@@ -42,6 +42,8 @@ _SOURCE = re.compile(
 )
 _PULL = re.compile(r"pr/(\d{1,9})")
 _ADDRESS = re.compile(r"(?:git\+)?(?P<address>(?:https?|ssh|file)://[^/]*/.*?)(?:@(?P<revision>[^@]+))?")
+#: The start of a place that can't be a revision or a day, and of a folder.
+_PLACE = re.compile(r"[/~]|\.\.?(?:/|$)|pr/|(?:git\+)?\w+://|.*\.whl$")
 _PATH = re.compile(r"[/~]|\.\.?(?:/|$)")
 
 #: The repositories of packages, for pull requests, and for revisions without --repository.
@@ -67,7 +69,12 @@ class SourceSpec:
 def parse_source(text: str) -> SourceSpec | None:
     """Return the source in a value of -e; None for a name, a glob or requirements."""
     match = _SOURCE.fullmatch(text.strip())
-    return SourceSpec(match["base"] or "", canonicalize_name(match["package"]), match["place"]) if match else None
+    if match is None:
+        return None
+    base, package, place = match["base"] or "", canonicalize_name(match["package"]), match["place"]
+    # otherwise it is the day of a release line, although not a valid one
+    may_be_revision = base and package not in LINES
+    return SourceSpec(base, package, place) if may_be_revision or _PLACE.match(place) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,8 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("tf2.21+numpy==2.1+Keras@.", ("tf2.21+numpy==2.1", "keras", ".")),
         ("tf2.21+tf_keras@pr/12", ("tf2.21", "tf-keras", "pr/12")),
         ("tf2.21+keras@git+https://host/a/b@v3", ("tf2.21", "keras", "git+https://host/a/b@v3")),
-        ("tensorflow@/here/tf.whl", ("", "tensorflow", "/here/tf.whl")),
+        ("tensorflow@tf.whl", ("", "tensorflow", "tf.whl")),
+        ("tf2.21+keras@release-day", ("tf2.21", "keras", "release-day")),
         ("tf2.21+keras-nightly@2026-08-01+numpy@/x", ("tf2.21+keras-nightly@2026-08-01", "numpy", "/x")),
     ],
 )
@@ -37,7 +38,7 @@ def test_a_source_has_a_base_a_package_and_a_place(text: str, spec: tuple[str, s
 
 
 @pytest.mark.parametrize(
-    "text", ["tf2.21", "tf2.*", "tf2.0+numpy==1.21.6", "tf2.21+keras-nightly@2026-08-01", "keras@"]
+    "text", ["tf2.21", "tf2.*", "tf2.0+numpy==1.21.6", "tf2.21+keras-nightly@2026-08-01", "keras@", "tf-nightly@today"]
 )
 def test_other_texts_are_no_sources(text: str) -> None:
     assert parse_source(text) is None
