@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from harness.bisect.request import BisectRequest
 from harness.catalog.environments import load_environments
+from harness.catalog.lines import parse_line
 from harness.catalog.project import Project
 from harness.catalog.scenarios import find_scenarios
 from harness.model.errors import UsageError
@@ -57,6 +58,17 @@ def complete(request: BisectRequest) -> BisectRequest:
         bad=request.bad or claim.worse.environment,
         through=through or request.through,
     )
+
+
+def with_exact_ends(request: BisectRequest) -> BisectRequest:
+    """Return the request with the versions of ends that are release lines. Raises the errors of a line."""
+    known = load_environments(Project.find())
+
+    def exact(text: str) -> str:
+        line = parse_line(text)
+        return line.resolve(known)[0] if line else text
+
+    return replace(request, good=exact(request.good), bad=exact(request.bad))
 
 
 def _better_release(claim: Claim) -> str:

@@ -106,8 +106,18 @@ def _found(change: str, place: str, share: float, search: Search, clause: str) -
 
 def _commits(search: Search, package: str, commits: Mapping[str, str]) -> Iterator[Words]:
     """Yield the commits of the two builds, and a link to the commits between them."""
+    builds, address = find_commits(search, package, commits)
+    if builds:
+        yield builds
+    if address:
+        yield [Link("Commits between them", address)]
+
+
+def find_commits(search: Search, package: str, commits: Mapping[str, str]) -> tuple[str, str]:
+    """Return the commits that the two builds report, as text, and the address of the commits between them."""
     if search.found is None or search.ends is None:
-        return
+        return "", ""
+    reported = ""
     first, last = (search.candidates[at] for at in search.found)
     if first.title:
         return
@@ -116,14 +126,13 @@ def _commits(search: Search, package: str, commits: Mapping[str, str]) -> Iterat
     if package in TENSORFLOW or not package:
         builds = [commits.get(each.text, "") for each in (first, last)]
         if any(builds):
-            yield f"GIT_VERSION: {builds[0] or 'unknown'} and {builds[1] or 'unknown'}"
+            reported = f"GIT_VERSION: {builds[0] or 'unknown'} and {builds[1] or 'unknown'}"
         hashes = [match[1] for build in builds if (match := _HASH.search(build))]
         ends = hashes if len(hashes) == 2 else [] if package in NIGHTLIES else ends
     path = f"compare/{ends[0]}...{ends[1]}" if ends else ""
     if package == "keras-nightly":
         path = f"commits/master?since={first.date}&until={last.date}" if first.date and last.date else ""
-    if repository and path:
-        yield [Link("Commits between them", f"https://github.com/{repository}/{path}")]
+    return reported, f"https://github.com/{repository}/{path}" if repository and path else ""
 
 
 def _changes(search: Search) -> Iterator[str]:

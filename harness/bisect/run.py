@@ -25,10 +25,14 @@ from harness.report.blocks import Section
 
 @dataclass(frozen=True, slots=True)
 class BisectResult:
-    """A search that ended, and the sections of its report."""
+    """A search that ended, and the sections of its report.
+
+    `commits` has the commits of the two candidates as text, and the address of the commits between them, if known.
+    """
 
     search: Search
     sections: Sequence[Section]
+    commits: Sequence[str] = ()
 
     @property
     def is_confirmed(self) -> bool:
@@ -63,11 +67,12 @@ def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, 
                 sections = report.sections(request, search, probe, package)
                 if probe.runs:
                     write_atomically(folder / "report.md", markdown.full(sections))
+            commits = [text for text in report.find_commits(search, package, probe.commits()) if text]
     except BaseException:
         if not any(folder.glob("*/run.json")):  # nothing was measured
             shutil.rmtree(folder, ignore_errors=True)
         raise
-    return BisectResult(search, sections)
+    return BisectResult(search, sections, commits)
 
 
 def _package(request: BisectRequest) -> str:

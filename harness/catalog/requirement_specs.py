@@ -103,6 +103,11 @@ def is_move(text: str) -> bool:
     return bool(_PLUS.search(text)) or "+" in re.split(_OPERATOR, text)[0]
 
 
+def environment_name(text: str) -> str:
+    """Return the name of the environment that a value of -e selects."""
+    return parse_move(text).name if is_move(text) else parse(text).name if is_asked(text) else text
+
+
 def parse_move(text: str) -> LockOverride:
     """Parse an environment and packages to replace. Raises UsageError, with an example, for other text."""
     base, *parts = (part.strip() for part in _PLUS.split(text))

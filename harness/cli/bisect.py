@@ -27,7 +27,7 @@ def bisect(
 ) -> None:
     """Find the release or the wheel in which something became slower."""
     from harness.bisect import run  # noqa: PLC0415 - `harness bisect --help` needs none of it
-    from harness.bisect.claims import complete  # noqa: PLC0415
+    from harness.bisect.claims import complete, with_exact_ends  # noqa: PLC0415
     from harness.bisect.folder import create_folder, read_request  # noqa: PLC0415
     from harness.cli.running import ProgressPrinter  # noqa: PLC0415
     from harness.report import terminal  # noqa: PLC0415
@@ -39,7 +39,7 @@ def bisect(
         folder = resume
         request = read_request(folder, request.budget if "budget" in passed else None)
     else:
-        request = complete(replace(request, issue=issue, command=["harness", *sys.argv[1:]]))
+        request = with_exact_ends(complete(replace(request, issue=issue, command=["harness", *sys.argv[1:]])))
         folder = create_folder(request)
     command = f"harness bisect --resume {shlex.quote(str(folder))}"
     with interruptible(lambda count: f"Stopping. To resume: {command}" if count == 1 else ""):

@@ -2,16 +2,21 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from harness import session
+from harness.bisect.folder import create_folder
+from harness.bisect.request import BisectRequest
+from harness.bisect.run import bisect
+from harness.catalog.lines import parse_line
 from harness.cli.messages import interruptible, say, tell
 from harness.cli.running import ProgressPrinter
 from harness.history import confirm as confirming
 from harness.history.index import History
 from harness.history.request import ConfirmRequest
-from harness.history.states import SeriesFinding, State, findings
+from harness.history.states import NEAR, SeriesFinding, State, findings
 from harness.machine.identity import machine
 from harness.model.errors import Exit, HarnessError, UsageError
 from harness.model.history import Decision, Series, Summary
@@ -21,7 +26,11 @@ from harness.model.texts import counted, escaped
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """What is suspected, and the runs on either side of each: the last with a number before it, and the first after."""
+    """What is suspected, and the runs on either side of each: the last with a number before it, and the first after.
+
+    If the environment is a release line, the runs are two points further away: the place of a change is only known to
+    within two points, and a search narrows the versions between.
+    """
 
     suspected: Sequence[SeriesFinding]
     sides: Mapping[str, tuple[Summary, Summary]]
@@ -36,8 +45,10 @@ class Suspicion:
             points = series[each.key].points
             at = next(place for place, point in enumerate(points) if point.run == each.since)
             # if a nightly run gave no number, changes in it count
-            before = next(points[place] for place in range(at - 1, -1, -1) if points[place].log_ratio is not None)
-            after = next(point for point in points[at:] if point.log_ratio is not None)
+            earlier = [point for point in points[:at] if point.log_ratio is not None]
+            later = [point for point in points[at:] if point.log_ratio is not None]
+            far = NEAR if parse_line(each.key.environment) else 0
+            before, after = earlier[-1 - far :][0], later[: 1 + far][-1]
             of_runs = [history.summary(point.run) for point in (before, after)]
             if of_runs[0] and of_runs[1]:
                 sides[_place(each)] = of_runs[0], of_runs[1]
@@ -81,7 +92,15 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
             continue
         if ended.interrupted:
             return Exit.INTERRUPTED
-        for finding, decision in confirming.decisions(of, ended.results, usual.margin):
+        decided = confirming.decisions(of, ended.results, usual.margin)
+        worst = max((each for _, each in decided if each and each.confirmed), key=lambda each: each.ratio, default=None)
+        if worst and worst.ratio > 1.0:
+            located = _located(worst, of, usual, heard, wait=wait)
+            decided = [
+                (finding, replace(each, **located) if each and each.confirmed and each.ratio > 1.0 else each)
+                for finding, each in decided
+            ]
+        for finding, decision in decided:
             if decision is None:
                 code = Exit.CELLS_FAILED
                 failed = any(each.status is not Status.OK for each in ended.results.launches)
@@ -96,6 +115,46 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
     return code
 
 
+def _located(
+    decision: Decision, of: confirming.ConfirmationRun, usual: ConfirmRequest, heard: ProgressPrinter, *, wait: bool
+) -> dict[str, Any]:
+    """Search the wheels between the versions of a decision. Returns the fields of the decision that a search finds."""
+    if not usual.search or not decision.versions or of.is_file:
+        return {}
+    if of.request.gpu:
+        say("The wheels between both sides are not searched: a search runs on the CPU only.")
+        return {}
+    request = BisectRequest(
+        scenario=of.request.scenarios[0],
+        axes=dict(decision.key.axes),
+        good=decision.versions[0],
+        bad=decision.versions[1],
+        budget=usual.search,
+        backend=usual.backend,
+        cpus=of.request.cpus,
+        margin=usual.margin,
+        results=usual.results,
+        command=["harness", *sys.argv[1:]],
+    )
+    try:
+        folder = create_folder(request)
+        say(f"Searching the wheels between {request.good} and {request.bad}: {folder}")
+        with interruptible(heard.interrupted):
+            result = bisect(request, folder, heard, wait=wait)
+    except HarnessError as error:
+        say(f"The wheels between both sides were not narrowed. {error}")
+        return {}
+    search = result.search
+    known, commits = search.posterior, result.commits or decision.commits
+    if known is None or search.ends is None:
+        return {}
+    return {
+        "pair": [search.text(at) for at in known.likeliest],
+        "probability": round(known.share, 4),
+        "commits": list(commits),
+    }
+
+
 def _place(finding: SeriesFinding) -> str:
     return f"{finding.key} {finding.since}"
 
@@ -104,4 +163,7 @@ def _told(finding: SeriesFinding, decision: Decision, folder: Path) -> str:
     said = "Confirmed" if decision.confirmed else "Refuted"
     interval = f"{decision.ratio:.3f}× ({decision.low:.3f} to {decision.high:.3f})"
     since = f"suspected {finding.ratio:.3f}× since {finding.since}"
-    return f"{said}: {escaped(finding.key.cell)} takes {interval} side by side; {since}. See {folder}"
+    sides = " and ".join(map(escaped, decision.sides))
+    known = f", {100.0 * decision.probability:.0f} %" if decision.probability is not None else ""
+    between = f" The change is between {sides}{known}." if sides and decision.confirmed else ""
+    return f"{said}: {escaped(finding.key.cell)} takes {interval} side by side; {since}.{between} See {folder}"

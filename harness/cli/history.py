@@ -84,7 +84,8 @@ def list_runs(json: Annotated[bool, typer.Option("--json", help="Print them as J
     for each in decisions:
         said = "confirmed" if each.confirmed else "refuted"
         size = f"{each.ratio:.3f}× ({each.low:.3f} to {each.high:.3f}) side by side"
-        line = f"{_minute(each.when)}: {each.key.cell}, since {each.since}: {said}, {size} ({each.run})"
+        between = f", between {' and '.join(each.sides)}" if each.sides and each.confirmed else ""
+        line = f"{_minute(each.when)}: {each.key.cell}, since {each.since}: {said}, {size}{between} ({each.run})"
         tell(escaped(line))
 
 
@@ -210,7 +211,8 @@ def alarm(
 
     existing = alerts.read_issues(issues) if issues else []
     with History.open(told=say) as history:
-        steps = alerts.steps(alerts.alarms(history.series(), history.decisions()), existing)
+        found = alerts.alarms(history.series(), history.decisions(), summary=history.summary)
+        steps = alerts.steps(found, existing)
     if as_json:
         typer.echo(codec.dumps([step.document for step in steps], indent=2))
         return

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -18,9 +18,11 @@ from typing import Any
 from harness.files import parse_json, read_text
 from harness.history.change_cache import ChangeCache
 from harness.history.states import SeriesFinding, State, findings
+from harness.model.defaults import CONFIRM_ROUNDS, LEVEL
+from harness.model.environment import Device
 from harness.model.errors import UsageError
-from harness.model.history import Decision, Key, Series
-from harness.model.texts import joined
+from harness.model.history import Decision, Key, Series, Summary
+from harness.model.texts import counted, joined
 from harness.report.escape import fenced, markdown, plain
 
 #: The label of all regression alerts.
@@ -56,6 +58,9 @@ class Alarm:
 
     `cause` is its key, `series` are short hashes of the affected time series, `since` is the start of the first run
     after the change, and `confirmed` the time of its last confirmation; both ISO 8601. `title` and `body` are Markdown.
+
+    `sides` are the versions of a release line around the change, as values of -e, with the `probability` of a pair that
+    a search found; `commits` are those between. `machine` describes the machine, and `command` repeats the comparison.
     """
 
     cause: str
@@ -64,6 +69,11 @@ class Alarm:
     confirmed: str
     title: str
     body: str
+    sides: Sequence[str] = ()
+    probability: float | None = None
+    commits: Sequence[str] = ()
+    machine: str = ""
+    command: str = ""
 
     @property
     def text(self) -> str:
@@ -100,18 +110,30 @@ class TrackedIssue:
 
 
 def alarms(
-    history: Iterable[Series], decisions: Sequence[Decision], searched: ChangeCache | None = None
+    history: Iterable[Series],
+    decisions: Sequence[Decision],
+    searched: ChangeCache | None = None,
+    summary: Callable[[str], Summary | None] = lambda run: None,
 ) -> list[Alarm]:
-    """Return the alerts of a history by cause: confirmed changes after which something takes longer."""
+    """Return the alerts of a history by cause: confirmed changes after which something takes longer.
+
+    `summary` returns the stored facts of a run, for the description of the machine.
+    """
     known = {each.key: each for each in history}
     causes: dict[str, list[SeriesFinding]] = {}
     for each in findings(known.values(), decisions, known=searched):
         if each.state is State.CONFIRMED and each.ratio > 1.0:
             causes.setdefault(each.cause, []).append(each)
-    return [_alarm(cause, found, known, decisions) for cause, found in causes.items()]
+    return [_alarm(cause, found, known, decisions, summary) for cause, found in causes.items()]
 
 
-def _alarm(cause: str, found: list[SeriesFinding], known: Mapping[Key, Series], decisions: Sequence[Decision]) -> Alarm:
+def _alarm(
+    cause: str,
+    found: list[SeriesFinding],
+    known: Mapping[Key, Series],
+    decisions: Sequence[Decision],
+    summary: Callable[[str], Summary | None],
+) -> Alarm:
     worst, *others = sorted(found, key=lambda each: -each.ratio)
     since = min(each.started for each in found)
     machine = known[worst.key].points[-1].origin.machine or worst.key.machine
@@ -143,6 +165,12 @@ def _alarm(cause: str, found: list[SeriesFinding], known: Mapping[Key, Series], 
             f"Confirmed on {markdown(last.when[:10])}: both sides were measured again side by side in the run "
             f"{markdown(last.run)}, {_times(last.ratio, last.low, last.high)} as long.",
         ]
+    facts = _machine_facts(worst.key.machine, summary(last.run if last else worst.since) or summary(worst.since))
+    if facts:
+        lines += ["", f"Machine: {markdown(facts)}."]
+    if last and last.sides:
+        lines += _between(last)
+        lines += ["", "To repeat the comparison:", "", fenced(shlex.join(_command(last)), "sh")]
     asked = ["harness", "history", "show", "--points", "-s", worst.key.scenario, "-e", worst.key.environment]
     lines += ["", "Night by night:", "", fenced(shlex.join(asked), "sh"), "", _RULES]
     return Alarm(
@@ -152,7 +180,42 @@ def _alarm(cause: str, found: list[SeriesFinding], known: Mapping[Key, Series], 
         confirmed=last.when if last else "",
         title=plain(title, TITLE_CHARACTERS),
         body="\n".join(lines),
+        sides=list(last.sides) if last else [],
+        probability=last.probability if last else None,
+        commits=list(last.commits) if last else [],
+        machine=facts,
+        command=shlex.join(_command(last)) if last and last.sides else "",
     )
+
+
+def _machine_facts(machine: str, of: Summary | None) -> str:
+    """Describe the machine of a run: its processor, its system, and its GPUs with their driver."""
+    measurer = next((each for each in of.machines if each.machine.id == machine), None) if of else None
+    if measurer is None:
+        return ""
+    cpu = f"{measurer.cpu}, {counted(measurer.cores, 'core')}" if measurer.cpu else counted(measurer.cores, "core")
+    return ", ".join(filter(None, [cpu, measurer.system, measurer.kernel, measurer.driver]))
+
+
+def _between(decision: Decision) -> list[str]:
+    """Return the versions around the change, and the commits between them, as lines of Markdown."""
+    before, after = map(markdown, decision.sides)
+    told = f"The change is after {before}, and at the latest in {after}."
+    if decision.pair and decision.probability is not None:
+        likely = "The" if decision.probability >= LEVEL else "Most likely, the"
+        share = f"probability {100.0 * decision.probability:.0f} %"
+        told = f"{likely} first slower version is {after}, after {before} ({share})."
+    commits = [text if text.startswith("https://") else markdown(text) for text in decision.commits]
+    return ["", told, *(["", *(f"- {text}" for text in commits)] if commits else [])]
+
+
+def _command(decision: Decision) -> list[str]:
+    """Return the command that measures both versions around the change side by side."""
+    key = decision.key
+    axes = [word for axis, value in key.axes for word in ("-a", f"{axis}={value}")]
+    gpu = ["--gpu"] if key.device == Device.GPU else []
+    environments = [word for side in decision.sides for word in ("-e", side)]
+    return ["harness", "matrix", *environments, "-s", key.scenario, *axes, *gpu, "--rounds", str(CONFIRM_ROUNDS)]
 
 
 def _is_of(decision: Decision, finding: SeriesFinding) -> bool:
@@ -199,6 +262,11 @@ class IssueStep:
             "title": self.alarm.title,
             "body": self.alarm.text,
             "labels": [LABEL],
+            "sides": list(self.alarm.sides),
+            "probability": self.alarm.probability,
+            "commits": list(self.alarm.commits),
+            "machine": self.alarm.machine,
+            "command": self.alarm.command,
             "comment": REOPENED if self.kind is Kind.REOPEN else None,
         }
 

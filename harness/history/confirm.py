@@ -13,13 +13,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from harness.analysis.observations import GIT_VERSION
 from harness.analysis.results import Results
 from harness.analysis.statistics import half_widths, means
 from harness.catalog import adhoc, versions
 from harness.catalog.environments import load_environments
+from harness.catalog.lines import parse_line
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
-from harness.catalog.requirement_specs import parse_move
+from harness.catalog.requirement_specs import environment_name
 from harness.catalog.scenarios import fingerprint, scenario_files
 from harness.history.request import ConfirmRequest
 from harness.history.states import SeriesFinding
@@ -27,7 +29,7 @@ from harness.model.defaults import ALPHA
 from harness.model.environment import Device
 from harness.model.errors import HarnessError, UsageError
 from harness.model.history import Decision, Key, SeriesSoftware, Summary
-from harness.model.launch import Clock, Interleave, Protocol
+from harness.model.launch import Clock, Interleave, Launch, Protocol
 from harness.model.scenario import BEFORE_AND_AFTER, SIDE
 from harness.session.request import Request
 from harness.session.versions import files_at
@@ -39,12 +41,16 @@ class ConfirmationRun:
     """Findings of one cause and one scenario, and the run that decides on them.
 
     `sides` are the environments before and after, the same one where no package changed; `is_file` where the file did.
+    `versions` are the versions of a release line before and after, as values of -e; empty for another environment.
+    `reference` is the baseline that is measured too if the file changed.
     """
 
     findings: Sequence[SeriesFinding]
     request: Request
     sides: tuple[str, str]
     is_file: bool
+    versions: Sequence[str] = ()
+    reference: str = ""
 
 
 def verdict(log: float, low: float, high: float, ratio: float, margin: float) -> bool | None:
@@ -103,21 +109,27 @@ def question(
     )
     sides = key.environment, key.environment
     if one.pins != other.pins:
-        sides = (
-            _environment(key.environment, key.device, one.pins),
-            _environment(key.environment, key.device, other.pins),
-        )
+        sides = _environment(key.environment, key.device, one), _environment(key.environment, key.device, other)
+    elif parse_line(key.environment):
+        sides = one.version, one.version
+    moving = [one.version, other.version] if parse_line(key.environment) and one.version != other.version else []
     path = paths.get(key.scenario)
     if hashes[0] == hashes[1]:
         where = str(path) if path in scripts else key.scenario
         return ConfirmationRun(
-            found, replace(request, scenarios=[where], environments=list(sides)), sides, is_file=False
+            found, replace(request, scenarios=[where], environments=list(sides)), sides, is_file=False, versions=moving
         )
     files = [_files(key.scenario, path, each, usual.results) for each in (before, after)]
     made = versions.side_by_side(key.scenario, *files)
-    environments = list(dict.fromkeys([*sides, key.reference]))
+    reference = after.software[key.reference].version if parse_line(key.reference) else key.reference
+    environments = list(dict.fromkeys([*sides, reference]))
     return ConfirmationRun(
-        found, replace(request, scenarios=[str(made)], environments=environments), sides, is_file=True
+        found,
+        replace(request, scenarios=[str(made)], environments=environments),
+        sides,
+        is_file=True,
+        versions=moving,
+        reference=reference,
     )
 
 
@@ -159,7 +171,11 @@ def decisions(of: ConfirmationRun, results: Results, margin: float) -> list[tupl
             said = verdict(mean, mean - half, mean + half, finding.ratio, margin)
             if said is not None:
                 run, ends = results.run, (math.exp(mean), math.exp(mean - half), math.exp(mean + half))
-                told = Decision(finding.key, finding.since, list(finding.suspects), said, run.id, run.started, *ends)
+                told = Decision(
+                    *(finding.key, finding.since, list(finding.suspects), said, run.id, run.started, *ends),
+                    versions=list(of.versions),
+                    commits=_builds(of.sides, results) if of.versions else [],
+                )
         made.append((finding, told))
     return made
 
@@ -169,7 +185,7 @@ def _changes(of: ConfirmationRun, finding: SeriesFinding, results: Results) -> l
     found, key = results.found, finding.key
 
     def seconds(environment: str, axes: Mapping[str, str]) -> Mapping[int, float]:
-        name = parse_move(environment).name if "+" in environment else environment
+        name = environment_name(environment)
         for cell in found.cells:
             if cell.environment == name and all(cell.axes.get(axis) == value for axis, value in axes.items()):
                 return found.series.get(cell, {})
@@ -182,16 +198,31 @@ def _changes(of: ConfirmationRun, finding: SeriesFinding, results: Results) -> l
     terms = [(seconds(new, after), 1.0), (seconds(old, before), -1.0)]
     # the reference's cell may have other values of axes, and is then not in this run
     if of.is_file and key.reference != key.environment:
-        terms += [(seconds(key.reference, after), -1.0), (seconds(key.reference, before), 1.0)]
+        reference = of.reference or key.reference
+        terms += [(seconds(reference, after), -1.0), (seconds(reference, before), 1.0)]
     rounds = sorted(set.intersection(*(set(each) for each, _ in terms)))
     return [math.fsum(sign * math.log(each[number]) for each, sign in terms) for number in rounds]
 
 
-def _environment(name: str, device: str, wanted: Mapping[str, str]) -> str:
+def _builds(sides: Sequence[str], results: Results) -> list[str]:
+    """Return what the TensorFlow of both sides reports about its commit; empty if it is the same, or not known."""
+    names = [environment_name(side) for side in sides]
+    builds = [
+        next((str(build) for each in results.launches if each.cell.environment == name and (build := _build(each))), "")
+        for name in names
+    ]
+    return [f"GIT_VERSION: {builds[0]} and {builds[1]}"] if all(builds) and builds[0] != builds[1] else []
+
+
+def _build(launch: Launch) -> object:
+    return launch.observations.get(GIT_VERSION)
+
+
+def _environment(name: str, device: str, software: SeriesSoftware) -> str:
     """What -e takes for the environment with these packages: its name, and the packages that are others today."""
-    project = Project.find()
-    # an environment from requirements isn't part of the catalog
-    environment = load_environments(project).get(name) or adhoc.kept(name)
+    project, wanted = Project.find(), software.pins
+    known, (own,) = adhoc.with_asked(load_environments(project), [software.version or name])
+    environment = known.get(own)
     if environment is None:
         raise UsageError(
             f"{name} is not in the catalogue, so its packages of then cannot be had again.",
@@ -199,7 +230,7 @@ def _environment(name: str, device: str, wanted: Mapping[str, str]) -> str:
         )
     has = load_lock(project, environment, Device(device)).lock.pins
     moved = [f"{package}=={version}" for package, version in sorted(wanted.items()) if has.get(package) != version]
-    return "+".join([environment.asked or name, *moved]) if moved else name
+    return "+".join([environment.exact, *moved]) if moved else software.version or name
 
 
 def _files(name: str, path: Path | None, of: Summary, results: Path) -> Mapping[str, bytes]:

@@ -143,7 +143,8 @@ def meaning(state: State, decision: Decision | None = None) -> str:
     told = f": {size(decision)}" if decision else ""
     match state:
         case State.CONFIRMED:
-            return f"Both sides were measured again in one run{told}."
+            sides = joined(decision.sides) if decision else ""
+            return f"Both sides were measured again in one run{told}{f', between {sides}' if sides else ''}."
         case State.SUSPECTED:
             return "Both sides are to be measured again, side by side: harness history confirm"
         case State.REFUTED:

@@ -5,12 +5,13 @@ Light to import, as `harness.session.request` is.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from harness.model.defaults import CONFIRM_ROUNDS, MARGIN
+from harness.model.defaults import BISECT_BUDGET, CONFIRM_ROUNDS, MARGIN
 from harness.plan.selection import parse_axes
-from harness.session.request import Option, OptionPanel, names, read_seconds
+from harness.session.request import Option, OptionPanel, length_text, names, read_seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,18 @@ class ConfirmRequest(SeriesRequest):
             "Start no round of a run that would end later than this.", read=read_seconds, panel=OptionPanel.PRECISION
         ),
     ] = None
+    search: Annotated[
+        float,
+        Option(
+            "For a confirmed slowdown of a release line: search the wheels between both sides, and stop before the "
+            "launches exceed this time. 0s: don't search.",
+            read=partial(read_seconds, or_none=True),
+            text="{:g}s".format,
+            shown=length_text(BISECT_BUDGET),
+            metavar=length_text(BISECT_BUDGET),
+            panel=OptionPanel.PRECISION,
+        ),
+    ] = BISECT_BUDGET
     backend: str = "auto"
     warmup: float | None = None
     measure: float | None = None

@@ -145,15 +145,18 @@ def _finding(
     state = State.WATCH if is_watched else State.SUSPECTED
     last = None
     place = {each.run: index for index, each in enumerate(series.points)}
+    versions = {each.origin.version: index for index, each in reversed(list(enumerate(series.points)))}
     for decision in decisions:
-        is_near = abs(place.get(decision.since, -math.inf) - change.index) <= NEAR
+        places = [place.get(decision.since, -math.inf), *(versions.get(each, -math.inf) for each in decision.pair[1:])]
+        is_near = any(abs(each - change.index) <= NEAR for each in places)
         # a release line has another version in each run, so the place of the change is all that its suspects say
         is_same = (list(decision.suspects) == suspects and bool(suspects)) or (is_moving and is_near)
         if is_same or (is_near and not suspects and not decision.suspects):
             state, last = State.CONFIRMED if decision.confirmed else State.REFUTED, decision
     # a file is the same in all environments
     of = [] if any(each.startswith("the file of") for each in suspects) else [key.environment]
-    cause = " | ".join([key.machine, *of, *(suspects or [point.run])])
+    pair = [" → ".join(last.pair)] if last and last.pair else []
+    cause = " | ".join([key.machine, *of, *(pair or suspects or [point.run])])
     return SeriesFinding(
         key, state, point.run, point.started, change.ratio, change.low, change.high, suspects, cause, last
     )

@@ -215,6 +215,13 @@ class Decision:
     - `key`: the series. `since`: the first run with the change. `suspects`: the differences in that run.
     - `run`: the run that measured both sides. `when`: its start.
     - `ratio`: time(after) / time(before) in that run, with the interval from `low` to `high`.
+
+    If the series is a release line:
+
+    - `versions`: the measured versions before and after, as values of -e.
+    - `pair`: the last version before the change and the first one with it, which a search found, with its
+      `probability`. Empty without a search.
+    - `commits`: the commits of the pair or of `versions` as text, and the address of the commits between them.
     """
 
     key: Key
@@ -226,3 +233,12 @@ class Decision:
     ratio: float
     low: float
     high: float
+    versions: Sequence[str] = field(default_factory=list)
+    pair: Sequence[str] = field(default_factory=list)
+    probability: float | None = None
+    commits: Sequence[str] = field(default_factory=list)
+
+    @property
+    def sides(self) -> Sequence[str]:
+        """The narrowest versions around the change, as values of -e; empty unless the series is a release line."""
+        return self.pair or self.versions

@@ -166,3 +166,45 @@ def test_what_cannot_be_made_again_is_told_and_stays_suspected(
     assert "It was measured on another machine" in done.stderr
     with pytest.raises(UsageError, match="1 change can be measured again"):
         command("history", "confirm")
+
+
+def test_the_wheels_of_a_line_are_measured_side_by_side_and_searched_for_the_first_slower_one(
+    command: Callable[..., Result], index: PackageIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.bisect.probe.SEARCH_WARMUP", 0.001)
+    monkeypatch.setattr("harness.bisect.probe.SEARCH_MEASURE", 0.02)
+    scenario = Path("scenarios", "waits.py")
+    scenario.write_text(scenario.read_text().replace("import speed", "import tf_nightly_cpu as speed"))
+    wheels = {day: f"tf-nightly-cpu==2.9.0.dev202203{day:02}" for day in range(1, 9)}
+    for day in wheels:
+        name = f"tf_nightly_cpu-2.9.0.dev202203{day:02}-py3-none-any"
+        index.add(name, f"2022-03-{day:02}T20:00:00Z", text=f"SECONDS = {0.01 if day < 4 else 0.04}\n")
+    done = command("matrix", "-e", wheels[1], "-e", "tf-nightly-cpu", "-s", "waits", *SHORT)
+    assert done.exit_code == 0, done.stderr
+    (run,) = Path("results").iterdir()
+    measured = summary.of(run)
+    assert measured.software["tf-nightly-cpu"].version == wheels[8]
+    for day, wheel in wheels.items():
+        Path(f"{day}.json").write_bytes(codec.dump(_night_of_line(measured, day, wheel)))
+    assert command("history", "add", *(f"{day}.json" for day in wheels)).exit_code == 0
+    done = command("history", "confirm", "--all-suspected", *SHORT[:-1], "3")
+    assert done.exit_code == 5, done.stderr
+    assert f"The change is between {wheels[3]} and {wheels[4]}" in done.stdout, done.stderr
+    told = command("history", "alarm").stdout
+    assert f"harness matrix -e {wheels[3]} -e {wheels[4]} -s waits" in told
+    # the points of the line show their versions
+    assert wheels[5] in command("history", "show", "--points", "-e", "tf-nightly-cpu").stdout
+
+
+def _night_of_line(measured: Summary, day: int, wheel: str) -> Summary:
+    """Return the run of that day: slower from the fifth day on, though the wheel is slower from the fourth day on."""
+    line = measured.software["tf-nightly-cpu"]
+    pins = {**line.pins, "tf-nightly-cpu": wheel.partition("==")[2]}
+    software = {**measured.software, "tf-nightly-cpu": replace(line, lock=wheel, pins=pins, version=wheel)}
+    middle = (math.log(4.0) if day > 4 else 0.0) + 0.001 * (day % 3)
+    points = [
+        replace(each, ratio=middle, low=middle - 0.01, high=middle + 0.01, rounds=5) if each.reference else each
+        for each in measured.points
+    ]
+    started = f"2022-03-{day:02}T22:10:00+00:00"
+    return replace(measured, run=f"2022-03-{day:02}T22-10-00Z-aaaa", started=started, software=software, points=points)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -35,6 +36,15 @@ def series(
         origin = origin._replace(**(origins or {}).get(night, {}))
         points.append(point(night, log, origin))
     return Series(key, points)
+
+
+def of_line(logs: Sequence[float | None]) -> Series:
+    """Return a series of a release line with these log ratios, each with the next wheel."""
+    versions = {
+        at: {"version": f"tf-nightly==2.23.0.dev{at:03}", "lock": f"lock{at}", "reference_version": "tf1.14"}
+        for at in range(len(logs))
+    }
+    return series(logs, versions, replace(KEY, environment="tf-nightly"))
 
 
 def noise(nights: int, level: float = 0.0, *, spread: float = 0.01, seed: int = 0) -> list[float]:

@@ -13,10 +13,12 @@ import pytest
 
 from harness.history.alarm import BODY_CHARACTERS, LABEL, LISTED, MOST_NEW, Alarm, Kind, alarms, read_issues, steps
 from harness.history.states import findings
+from harness.model.defaults import CONFIRM_ROUNDS
 from harness.model.errors import UsageError
-from harness.model.history import Decision
+from harness.model.history import Decision, Measurer, Summary
+from harness.model.run import Machine
 from tests.github import Repository
-from tests.history.series import KEY, series, stepped
+from tests.history.series import KEY, of_line, series, stepped
 
 SCRIPT = str(Path(__file__).parents[2] / ".github" / "nightly" / "issues")
 loader = SourceFileLoader("nightly_issues", SCRIPT)
@@ -203,3 +205,21 @@ def test_what_a_stranger_named_calls_nobody_and_is_no_markup():
     (told,) = alarms([of], [decision(of)])
     table = next(line for line in told.body.splitlines() if "team" in line and line.startswith("|"))
     assert "@\u200bteam &lt;b&gt;x&lt;/b&gt; \\| \\`y\\`" in table
+
+
+def test_an_alarm_of_a_line_has_the_wheels_the_commits_the_machine_and_the_command(night: Summary):
+    of = of_line(stepped(14, 24))
+    pair = ["tf-nightly==2.23.0.dev013", "tf-nightly==2.23.0.dev014"]
+    link = "https://github.com/tensorflow/tensorflow/compare/a...b"
+    searched = replace(decision(of), versions=["x", "y"], pair=pair, probability=0.987, commits=[link])
+    facts = replace(night, machines=[Measurer(Machine("m-1"), "Epyc", 8, "Debian 12", "6.1", "H100, driver 575")])
+    (told,) = alarms([of], [searched], summary=lambda run: facts if run == "run-c" else None)
+    command = f"harness matrix -e {pair[0]} -e {pair[1]} -s step -a call=fit --rounds {CONFIRM_ROUNDS}"
+    assert (told.command, list(told.sides), told.probability) == (command, pair, 0.987)
+    assert told.machine == "Epyc, 8 cores, Debian 12, 6.1, H100, driver 575"
+    assert f"The first slower version is {pair[1]}, after {pair[0]} (probability 99 %)." in told.body
+    assert all(text in told.body for text in (link, command, told.machine))
+    (open_place,) = alarms([of], [replace(searched, pair=[], probability=None)])
+    assert "The change is after x, and at the latest in y." in open_place.body
+    document = steps([told], [])[0].document
+    assert (document["sides"], document["command"], document["commits"]) == (pair, command, [link])

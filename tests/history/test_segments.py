@@ -21,6 +21,23 @@ def test_a_break_says_what_changed_to_what(changed, is_cut, words):
     assert breaks(series([0.0] * 4, {2: changed})) == [SegmentBoundary(2, is_cut, words)]
 
 
+def test_another_version_of_a_line_is_a_mark_and_of_its_baseline_a_cut():
+    of = series(
+        [0.0] * 5,
+        {
+            0: {"version": "", "reference_version": ""},
+            1: {"version": "tf-nightly==1", "reference_version": "tf2.21"},
+            2: {"version": "tf-nightly==2", "lock": "b", "image": "2"},
+            4: {"reference_version": "tf2.22", "reference_lock": "d"},
+        },
+    )
+    # points of earlier versions of harness have no version
+    assert breaks(of) == [
+        SegmentBoundary(2, False, "the version of tf2.1 (tf-nightly==1 → tf-nightly==2)", is_version=True),
+        SegmentBoundary(4, True, "the version of tf1.14 (tf2.21 → tf2.22)"),
+    ]
+
+
 def test_an_image_is_another_with_another_lock_and_is_not_told_apart():
     found = breaks(series([0.0] * 4, {1: {"lock": "bbbbbbbbbbbb", "image": "2222222222", "scenario": "s2"}}))
     assert [each.words.split(" (")[0] for each in found] == ["the lock of tf2.1", "the file of step"]

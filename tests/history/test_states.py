@@ -7,7 +7,7 @@ import pytest
 
 from harness.history.states import Options, State, findings, judged
 from harness.model.history import Decision
-from tests.history.series import KEY, noise, series, stepped
+from tests.history.series import KEY, noise, of_line, series, stepped
 
 LOCK = {"lock": "bbbbbbbbbbbb"}
 MOVED = "the lock of tf2.1 (aaaaaaaa → bbbbbbbb)"
@@ -136,3 +136,16 @@ def test_the_options_are_those_of_the_detector():
     assert not findings([of], options=Options(least=math.log1p(0.2)))
     for strict in (Options(fewest=30), Options(p=1e-200)):
         assert [each.state for each in findings([of], options=strict)] == [State.WATCH]
+
+
+def test_a_decision_on_a_line_is_about_the_place_and_not_about_the_versions_of_one_night():
+    of = of_line(stepped(40, 50, share=0.3))
+    (found,) = findings([of])
+    assert found.suspects == ["the version of tf-nightly (tf-nightly==2.23.0.dev039 → tf-nightly==2.23.0.dev040)"]
+    pair = ["tf-nightly==2.23.0.dev041", "tf-nightly==2.23.0.dev042"]
+    for near in ({"since": "run-042"}, {"since": "gone", "pair": pair}):
+        (again,) = findings([of], [decision(found, **{"suspects": ["another version"], **near})])
+        assert again.state is State.CONFIRMED
+        assert (" → ".join(pair) in again.cause) == ("pair" in near)
+    (far,) = findings([of], [decision(found, since="run-020", suspects=["another version"])])
+    assert far.state is State.SUSPECTED
