@@ -8,6 +8,7 @@ from harness.catalog.environments import load_environments
 from harness.catalog.lines import parse_line
 from harness.catalog.project import Project
 from harness.catalog.scenarios import find_scenarios
+from harness.catalog.sources import parse_source
 from harness.model.errors import UsageError
 from harness.model.issues import parse, unknown
 from harness.model.scenario import Claim, Scenario
@@ -65,7 +66,7 @@ def with_exact_ends(request: BisectRequest) -> BisectRequest:
     known = load_environments(Project.find())
 
     def exact(text: str) -> str:
-        line = parse_line(text)
+        line = None if parse_source(text) else parse_line(text)
         return line.resolve(known)[0] if line else text
 
     return replace(request, good=exact(request.good), bad=exact(request.bad))

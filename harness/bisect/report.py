@@ -120,7 +120,7 @@ def find_commits(search: Search, package: str, commits: Mapping[str, str]) -> tu
     reported = ""
     first, last = (search.candidates[at] for at in search.found)
     if first.title:
-        return
+        return "", ""
     repository, tag = _REPOSITORIES.get(package or "tensorflow", ("", ""))
     ends = [f"{tag}{first.version}", f"{tag}{last.version}"]
     if package in TENSORFLOW or not package:

@@ -221,7 +221,9 @@ def _build(launch: Launch) -> object:
 def _environment(name: str, device: str, software: SeriesSoftware) -> str:
     """What -e takes for the environment with these packages: its name, and the packages that are others today."""
     project, wanted = Project.find(), software.pins
-    known, (own,) = adhoc.with_asked(load_environments(project), [software.version or name])
+    # an environment with a wheel of a source is found by its name
+    text = name if "@" in software.version else software.version or name
+    known, (own,) = adhoc.with_asked(load_environments(project), [text])
     environment = known.get(own)
     if environment is None:
         raise UsageError(
@@ -230,7 +232,7 @@ def _environment(name: str, device: str, software: SeriesSoftware) -> str:
         )
     has = load_lock(project, environment, Device(device)).lock.pins
     moved = [f"{package}=={version}" for package, version in sorted(wanted.items()) if has.get(package) != version]
-    return "+".join([environment.exact, *moved]) if moved else software.version or name
+    return "+".join([environment.exact, *moved]) if moved else text
 
 
 def _files(name: str, path: Path | None, of: Summary, results: Path) -> Mapping[str, bytes]:
