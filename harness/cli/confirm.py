@@ -21,7 +21,8 @@ from harness.machine.identity import machine
 from harness.model.errors import Exit, HarnessError, UsageError
 from harness.model.history import Decision, Series, Summary
 from harness.model.launch import Status
-from harness.model.texts import counted, escaped
+from harness.model.texts import counted, escaped, joined
+from harness.session.request import ProfileRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +95,14 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
             return Exit.INTERRUPTED
         decided = confirming.decisions(of, ended.results, usual.margin)
         worst = max((each for _, each in decided if each and each.confirmed), key=lambda each: each.ratio, default=None)
+        is_stopped = False
         if worst and worst.ratio > 1.0:
-            located = _located(worst, of, usual, heard, wait=wait)
+            located: dict[str, Any] = {}
+            try:
+                located |= _located(worst, of, usual, heard, wait=wait)
+                located |= _profiled(replace(worst, **located), of, usual, heard, wait=wait)
+            except KeyboardInterrupt:  # the decision is kept
+                is_stopped = True
             decided = [
                 (finding, replace(each, **located) if each and each.confirmed and each.ratio > 1.0 else each)
                 for finding, each in decided
@@ -112,6 +119,8 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
             tell(_told(finding, decision, ended.folder))
             if decision.confirmed and decision.ratio > 1.0 and code is Exit.OK:
                 code = Exit.SLOWER
+        if is_stopped:
+            return Exit.INTERRUPTED
     return code
 
 
@@ -153,6 +162,34 @@ def _located(
         "probability": round(known.share, 4),
         "commits": list(commits),
     }
+
+
+def _profiled(
+    decision: Decision, of: confirming.ConfirmationRun, usual: ConfirmRequest, heard: ProgressPrinter, *, wait: bool
+) -> dict[str, Any]:
+    """Profile the versions around the change. Returns the fields of the decision that the profiles give."""
+    if not usual.search or not decision.versions or of.is_file:
+        return {}
+    request = ProfileRequest(
+        scenarios=of.request.scenarios,
+        axes={axis: [value] for axis, value in decision.key.axes},
+        environments=list(decision.sides),
+        backend=usual.backend,
+        cpus=of.request.cpus,
+        gpu=of.request.gpu,
+        results=usual.results,
+    )
+    try:
+        say(f"Profiling {joined(list(decision.sides))}")
+        with interruptible(heard.interrupted):
+            ended = session.run(session.plan(request), heard, command=request.command(), wait=wait)
+        if ended.interrupted:
+            raise KeyboardInterrupt
+        functions = confirming.changed_functions(ended.folder, ended.results, decision.sides)
+    except HarnessError as error:
+        say(f"The change has no profile. {error}")
+        return {}
+    return {"profile": ended.folder.name, "functions": functions} if functions else {}
 
 
 def _place(finding: SeriesFinding) -> str:

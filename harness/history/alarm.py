@@ -60,7 +60,8 @@ class Alarm:
     after the change, and `confirmed` the time of its last confirmation; both ISO 8601. `title` and `body` are Markdown.
 
     `sides` are the versions of a release line around the change, as values of -e, with the `probability` of a pair that
-    a search found; `commits` are those between. `machine` describes the machine, and `command` repeats the comparison.
+    a search found. `commits` and `functions` are as in a `Decision`. `machine` describes the machine, and `command`
+    repeats the comparison.
     """
 
     cause: str
@@ -72,6 +73,7 @@ class Alarm:
     sides: Sequence[str] = ()
     probability: float | None = None
     commits: Sequence[str] = ()
+    functions: Sequence[tuple[str, float, float]] = ()
     machine: str = ""
     command: str = ""
 
@@ -169,7 +171,7 @@ def _alarm(
     if facts:
         lines += ["", f"Machine: {markdown(facts)}."]
     if last and last.sides:
-        lines += _between(last)
+        lines += [*_between(last), *_functions(last)]
         lines += ["", "To repeat the comparison:", "", fenced(shlex.join(_command(last)), "sh")]
     asked = ["harness", "history", "show", "--points", "-s", worst.key.scenario, "-e", worst.key.environment]
     lines += ["", "Night by night:", "", fenced(shlex.join(asked), "sh"), "", _RULES]
@@ -183,6 +185,7 @@ def _alarm(
         sides=list(last.sides) if last else [],
         probability=last.probability if last else None,
         commits=list(last.commits) if last else [],
+        functions=list(last.functions) if last else [],
         machine=facts,
         command=shlex.join(_command(last)) if last and last.sides else "",
     )
@@ -207,6 +210,23 @@ def _between(decision: Decision) -> list[str]:
         told = f"{likely} first slower version is {after}, after {before} ({share})."
     commits = [text if text.startswith("https://") else markdown(text) for text in decision.commits]
     return ["", told, *(["", *(f"- {text}" for text in commits)] if commits else [])]
+
+
+def _functions(decision: Decision) -> list[str]:
+    """Return the functions whose time changed, as lines of Markdown."""
+    if not decision.functions:
+        return []
+    return [
+        "",
+        "| function | before, ms per step | after, ms per step |",
+        "| --- | ---: | ---: |",
+        *(
+            f"| {markdown(name)} | {1000.0 * before:.3g} | {1000.0 * after:.3g} |"
+            for name, before, after in decision.functions
+        ),
+        "",
+        f"Own time under a profiler. The flame graphs are in profile.html of the run {markdown(decision.profile)}.",
+    ]
 
 
 def _command(decision: Decision) -> list[str]:
@@ -265,6 +285,7 @@ class IssueStep:
             "sides": list(self.alarm.sides),
             "probability": self.alarm.probability,
             "commits": list(self.alarm.commits),
+            "functions": [list(each) for each in self.alarm.functions],
             "machine": self.alarm.machine,
             "command": self.alarm.command,
             "comment": REOPENED if self.kind is Kind.REOPEN else None,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.analysis.observations import GIT_VERSION
+from harness.analysis.profiles import moves
 from harness.analysis.results import Results
 from harness.analysis.statistics import half_widths, means
 from harness.catalog import adhoc, versions
@@ -29,11 +30,15 @@ from harness.model.defaults import ALPHA
 from harness.model.environment import Device
 from harness.model.errors import HarnessError, UsageError
 from harness.model.history import Decision, Key, SeriesSoftware, Summary
-from harness.model.launch import Clock, Interleave, Launch, Protocol
+from harness.model.launch import Clock, Interleave, Launch, Protocol, Status
+from harness.model.profile import Part
 from harness.model.scenario import BEFORE_AND_AFTER, SIDE
 from harness.session.request import Request
 from harness.session.versions import files_at
 from harness.store.folder import RunFolder
+
+#: How many functions a decision has, chosen by their time from those whose shares of the profile changed most.
+_FUNCTIONS, _PROFILED = 8, 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +207,24 @@ def _changes(of: ConfirmationRun, finding: SeriesFinding, results: Results) -> l
         terms += [(seconds(reference, after), -1.0), (seconds(reference, before), 1.0)]
     rounds = sorted(set.intersection(*(set(each) for each, _ in terms)))
     return [math.fsum(sign * math.log(each[number]) for each, sign in terms) for number in rounds]
+
+
+def changed_functions(folder: Path, results: Results, sides: Sequence[str]) -> list[tuple[str, float, float]]:
+    """Return the functions whose own time changed most in a run of profiles, with the seconds per step of both sides.
+
+    Empty if a side has no profile.
+    """
+    stored = RunFolder.open(folder)
+    profiles = {
+        each.cell.environment: stored.read_profiles(each) for each in results.launches if each.status is Status.OK
+    }
+    before, after = (profiles.get(environment_name(side), {}) for side in sides)
+    part = next((part for part in reversed(Part) if part in before and part in after), None)
+    if part is None:
+        return []
+    changes = moves(after[part], before[part], _PROFILED, own=True)
+    changes.sort(key=lambda each: -abs(each.seconds - each.other_seconds))
+    return [(each.name, each.other_seconds, each.seconds) for each in changes[:_FUNCTIONS]]
 
 
 def _builds(sides: Sequence[str], results: Results) -> list[str]:

@@ -222,6 +222,8 @@ class Decision:
     - `pair`: the last version before the change and the first one with it, which a search found, with its
       `probability`. Empty without a search.
     - `commits`: the commits of the pair or of `versions` as text, and the address of the commits between them.
+    - `profile`: the run that profiled both versions. `functions`: the functions whose own time changed most, each with
+      its seconds per step before and after.
     """
 
     key: Key
@@ -237,6 +239,8 @@ class Decision:
     pair: Sequence[str] = field(default_factory=list)
     probability: float | None = None
     commits: Sequence[str] = field(default_factory=list)
+    profile: str = ""
+    functions: Sequence[tuple[str, float, float]] = field(default_factory=list)
 
     @property
     def sides(self) -> Sequence[str]:

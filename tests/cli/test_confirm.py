@@ -192,6 +192,8 @@ def test_the_wheels_of_a_line_are_measured_side_by_side_and_searched_for_the_fir
     assert f"The change is between {wheels[3]} and {wheels[4]}" in done.stdout, done.stderr
     told = command("history", "alarm").stdout
     assert f"harness matrix -e {wheels[3]} -e {wheels[4]} -s waits" in told
+    # the function that takes longer comes first
+    assert re.search(r"after, ms per step.*\n.*\n\|[^\n]*sleep[^\n]*\|", told), told
     # the points of the line show their versions
     assert wheels[5] in command("history", "show", "--points", "-e", "tf-nightly-cpu").stdout
 
