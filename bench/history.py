@@ -4,10 +4,11 @@
 -m bench.history 100000 DSN` in PostgreSQL. A night is a run of 40 cells, of ten environments in two modes, with a
 pilot, a control and five rounds. The nights' launches are those of a few nights again and again, by links: what they
 say is no matter here, and a million of their own would be 4 GB. Last, what it costs to find the changes of a year of
-many series, of which none was searched before.
+many series, of which none was searched before, and the page and the alerts of such a history.
 """
 
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -26,7 +27,8 @@ from harness.cli import history as command
 from harness.history import export
 from harness.history.change_cache import Options, search
 from harness.history.index import History
-from harness.model.launch import Launch, Role, Sample
+from harness.model.history import CellPoint, Decision, MeasuredSeries, Measurer, SeriesSoftware, Summary
+from harness.model.launch import Launch, Role, Sample, Status
 from harness.model.run import Machine, Run, Stop, StopReason
 from harness.store import codec
 
@@ -34,6 +36,9 @@ LAUNCHES = 1_000_000
 
 #: Cells, and rounds after the pilot, of a night; nights whose launches differ.
 CELLS, ROUNDS, KINDS = 40, 5, 10
+
+#: Series of a year that have a confirmed step.
+STEPPED = 20
 
 #: How often a question is asked; the slowest answer counts.
 TIMES = 3
@@ -52,7 +57,7 @@ def figures(launches: int = LAUNCHES, where: str = "") -> list[tuple[str, str]]:
         rows = [(f"`harness history add --all`: {name}", taken)]
         if not where:
             rows.append((f"the index: {name}", f"{Path(index).stat().st_size / 1e6:.0f} MB"))
-        return [*rows, *((f"{asked}: {name}", answer) for asked, answer in questions()), *searches()]
+        return [*rows, *((f"{asked}: {name}", answer) for asked, answer in questions()), *searches(), *year()]
 
 
 def questions() -> list[tuple[str, str]]:
@@ -96,6 +101,61 @@ def searches(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
         name = f"the changes in {series:,} series of {nights:,} nights, lag-1 correlation {correlation:g}"
         found.append((name, f"{seconds:.1f} s ({cpu:.1f} s of CPU)"))
     return found
+
+
+def year(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
+    """Return how long the page and the alerts of a year of so many series take, of which 20 have a confirmed step.
+
+    Each takes a process of its own, as in the nightly workflow: with an empty cache, and again after one nightly run.
+    """
+    draw = np.random.default_rng(1)
+    with tempfile.TemporaryDirectory() as folder:
+        place = {"HARNESS_HISTORY": str(Path(folder) / "history.duckdb"), "HARNESS_CACHE_DIR": folder}
+        runs = [_run_of_year(night, series, draw) for night in range(nights + 1)]
+        with History.open(place["HARNESS_HISTORY"], writing=True) as history:
+            history.add_all(runs[:nights])
+            for each in history.series()[: 25 * STEPPED : 25]:
+                since = each.points[nights // 2].run
+                history.decide(Decision(each.key, since, [], True, "confirmation", since, 1.1, 1.09, 1.11))
+        page, alarm = ["report", "-o", str(Path(folder) / "history.html")], ["alarm"]
+        times = [_command(alarm, place), _command(page, place)]
+        with History.open(place["HARNESS_HISTORY"], writing=True) as history:
+            history.add_all(runs[nights:])
+        times += [_command(alarm, place), _command(page, place)]
+    asked = [
+        f"`harness history {words[0]}`{again}" for again in ("", ", a nightly run later") for words in (alarm, page)
+    ]
+    name = f"{series:,} series of {nights:,} nights"
+    return [(f"{each}: {name}", took) for each, took in zip(asked, times, strict=True)]
+
+
+def _run_of_year(night: int, series: int, draw: np.random.Generator) -> Summary:
+    """Return a run of so many series. Every 25th is 10 % slower in the second half of the year, up to `STEPPED`."""
+    started = datetime(2025, 11, 1, 4, 10, tzinfo=UTC) + timedelta(days=night)
+    points = []
+    for number, log in enumerate(draw.normal(size=series) * 0.02):
+        stepped = number % 25 == 0 and number < 25 * STEPPED and night >= 365 // 2
+        ratio = float(log) + 0.0953 * stepped
+        numbers = (ratio, ratio - 0.02, ratio + 0.02, 5, 0.01, 0.0098, 0.0102)
+        points.append(CellPoint("m-1", f"s{number:03}", "cpu", {}, "tf2.21", Status.OK, "tf2.15", {}, "step", *numbers))
+    software = {name: SeriesSoftware("lock", "image", {}) for name in ("tf2.21", "tf2.15")}
+    scenarios = {point.scenario: MeasuredSeries("file", "A step") for point in points}
+    facts = (f"{started:%Y-%m-%dT%H-%M-%SZ}", started.isoformat(), "1", "", "nightly", 0.03, "1 CPU", "tf2.15", "kit")
+    return Summary(*facts, [Measurer(Machine("m-1"))], software, scenarios, points)
+
+
+def _command(words: list[str], place: dict[str, str]) -> str:
+    """Return how long a command of `harness history` takes."""
+    before = os.times()
+    subprocess.run(
+        [sys.executable, "-m", "harness", "history", *words],
+        env={**os.environ, **place},
+        check=True,
+        capture_output=True,
+    )
+    after = os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return f"{after.elapsed - before.elapsed:.1f} s ({cpu:.1f} s of CPU)"
 
 
 def _took(what: Callable[[], object]) -> tuple[float, float]:

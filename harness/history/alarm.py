@@ -121,7 +121,9 @@ def alarms(
 
     `summary` returns the stored facts of a run, for the description of the machine.
     """
-    known = {each.key: each for each in history}
+    # only a decision confirms a change, and the search for changes takes milliseconds per series
+    decided = {each.key for each in decisions if each.confirmed}
+    known = {each.key: each for each in history if each.key in decided}
     causes: dict[str, list[SeriesFinding]] = {}
     for each in findings(known.values(), decisions, known=searched):
         if each.state is State.CONFIRMED and each.ratio > 1.0:

@@ -1,0 +1,274 @@
+"""The figures of replays, as Markdown: false alerts, planted steps that were found, and steps of a line."""
+
+import math
+import statistics
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+from bench.replay import nights
+from bench.replay.rules import ASV, FIRST, NEAR, RULES, Report, asv_reports, delay, distinct, harness_reports
+from bench.simulation.nights import between
+from harness.history.change_cache import ChangeCache
+from harness.history.index import History
+from harness.model.history import Decision, Series
+
+#: A step is to be found within so many nightly runs.
+SOON = 3
+
+TIMES, RATIOS = "times", "ratios"
+
+#: Reports by rule and kind of values, for each series.
+Reports = Mapping[tuple[str, str], Sequence[Sequence[Report]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A replay that was read: its plan, its nightly runs so far, their time series, and the confirmations."""
+
+    name: str
+    plan: nights.ReplayPlan
+    records: Sequence[nights.ReplayedNight]
+    series: Sequence[Series]
+    decisions: Sequence[Decision]
+
+    @property
+    def steps(self) -> list[nights.PlantedStep | None]:
+        """The planted step of each series."""
+        by_name = {step.name: step for step in self.plan.planted}
+        return [by_name.get(each.key.scenario) for each in self.series]
+
+
+def read(folder: Path) -> Replay:
+    """Read a replay from its folder, without its runs."""
+    plan, records = nights.read_plan(folder), nights.read_records(folder)
+    # a nightly run that was interrupted may have left a run in the history, and was measured again
+    runs = {record.run for record in records if record.run}
+    with History.open(str(folder / nights.HISTORY)) as history:
+        series = [_measured(each, runs) for each in history.series() if each.key.reference]
+        decisions = history.decisions()
+    return Replay(folder.name, plan, records, series, decisions)
+
+
+def _measured(series: Series, runs: Collection[str]) -> Series:
+    """Return the points of these runs that have a ratio."""
+    return replace(
+        series, points=[point for point in series.points if point.run in runs and point.log_ratio is not None]
+    )
+
+
+def page(replays: Sequence[Replay], asv: str = "") -> str:
+    """Return the figures of several replays."""
+    parts = ["## Nightly runs that were replayed", "", *_overview(replays)]
+    for each in replays:
+        reports = judge(each.series, asv)
+        parts += ["", f"## {each.name}", "", *_variability(each)]
+        if each.plan.planted:
+            parts += ["", *_planted(each, reports)]
+        elif each.plan.is_line:
+            parts += ["", *_line(each, reports)]
+        else:
+            parts += ["", *_same(each, reports)]
+            parts += ["", *(line for percent in (5, 10) for line in _computed(each, percent, asv))]
+    return "\n".join(parts)
+
+
+def judge(series: Sequence[Series], asv: str = "") -> Reports:
+    """Return what each rule reports of each series."""
+    cache = ChangeCache()
+    reports: dict[tuple[str, str], list[list[Report]]] = {
+        ("harness", RATIOS): [distinct(list(harness_reports(each, cache))) for each in series]
+    }
+    for kind in (TIMES, RATIOS):
+        values = [_values(each, kind) for each in series]
+        if asv:
+            reports[ASV, kind] = [distinct(each) for each in asv_reports(asv, values)]
+        for name, rule in RULES.items():
+            reports[name, kind] = [distinct(list(rule(each))) for each in values]
+    return reports
+
+
+def _values(series: Series, kind: str) -> list[float]:
+    if kind == RATIOS:
+        return [point.log_ratio or 0.0 for point in series.points]
+    return [math.log(point.seconds) for point in series.points if point.seconds]
+
+
+def _overview(replays: Iterable[Replay]) -> list[str]:
+    lines = [
+        "| replay | environment | nightly runs | days | series | time of one, median (longest) | confirmations |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for each in replays:
+        measured = [record for record in each.records if record.run]
+        if not measured:
+            continue
+        seconds = [record.seconds for record in measured]
+        days = f"{measured[0].day} to {measured[-1].day}" if each.plan.is_line else "any"
+        confirming = sum(record.confirm_seconds for record in measured)
+        lines.append(
+            f"| {each.name} | `{each.plan.environment}` | {len(measured)} of {len(each.records)} | {days} | "
+            f"{len(each.series)} | {statistics.median(seconds):.0f} s ({max(seconds):.0f} s) | {confirming:.0f} s |"
+        )
+    missing = [
+        f"- {each.name}, {record.day}: {record.reason}" for each in replays for record in each.records if record.reason
+    ]
+    return [*lines, *(["", *missing] if missing else [])]
+
+
+def _variability(replay: Replay) -> list[str]:
+    """Return a table of how much the values of neighbouring nightly runs differ, without the steps between levels."""
+
+    def deviation(values: Sequence[float]) -> str:
+        differences = [abs(b - a) for a, b in pairwise(values)]
+        return f"{100 * 1.4826 * statistics.median(differences) / math.sqrt(2):.1f} %" if differences else "-"
+
+    return [
+        "| series | nightly runs | standard deviation of the ratio | of the time |",
+        "| --- | --- | --- | --- |",
+        *(
+            f"| {_name(each)} | {len(each.points)} | {deviation(_values(each, RATIOS))} | "
+            f"{deviation(_values(each, TIMES))} |"
+            for each in replay.series
+            if each.key.scenario not in {step.name for step in replay.plan.planted[1:]}
+        ),
+    ]
+
+
+def _same(replay: Replay, reports: Reports) -> list[str]:
+    points = sum(len(each.points) for each in replay.series)
+    confirmed = sum(each.confirmed for each in replay.decisions)
+    issues = sum(len(record.opened) for record in replay.records)
+    return [
+        f"The same wheel in each: {points} points in {len(replay.series)} series. "
+        f"harness confirmed {confirmed} changes and opened {issues} issues.",
+        "",
+        "| rule | of | false alerts |",
+        "| --- | --- | --- |",
+        *(f"| {rule} | {kind} | {sum(map(len, found))} |" for (rule, kind), found in reports.items()),
+    ]
+
+
+def _planted(replay: Replay, reports: Reports) -> list[str]:
+    sizes = sorted({step.percent for step in replay.plan.planted})
+    head = " | ".join(f"{size} %: found within {SOON} | found later | missed" for size in sizes)
+    lines = [f"| rule | of | {head} | false alerts |", f"| --- | --- | {' | '.join(['---'] * 3 * len(sizes))} | --- |"]
+    rows: dict[tuple[str, str], Sequence[Sequence[Report]]] = dict(reports)
+    rows["harness, confirmed side by side", RATIOS] = _confirmed(replay)
+    for (rule, kind), found in rows.items():
+        entries, false = [], 0
+        for size in sizes:
+            delays = []
+            for each, step in zip(found, replay.steps, strict=True):
+                if step and step.percent == size:
+                    delays.append(delay(each, step.night))
+                    false += sum(abs(index - step.night) > NEAR for _, index in each)
+            soon = sum(each is not None and each <= SOON for each in delays)
+            later = sum(each is not None and each > SOON for each in delays)
+            entries += [_share(soon, len(delays)), str(later), str(delays.count(None))]
+        lines.append(f"| {rule} | {kind} | {' | '.join(entries)} | {false} |")
+    return lines
+
+
+def _confirmed(replay: Replay) -> list[list[Report]]:
+    """Return the confirmed slowdowns of each series, with the number of nightly runs at that time."""
+    found: list[list[Report]] = [[] for _ in replay.series]
+    for number, each in enumerate(replay.series):
+        place = {point.run: index for index, point in enumerate(each.points)}
+        for decision in replay.decisions:
+            if decision.key == each.key and decision.confirmed and decision.ratio > 1.0 and decision.since in place:
+                # runs are named after their start: the last one before the confirmation suspected the change
+                count = sum(point.run <= decision.run for point in each.points)
+                found[number].append((count, place[decision.since]))
+    return found
+
+
+def _computed(replay: Replay, percent: int, asv: str) -> list[str]:
+    """Return how many steps each rule finds that are added to the measured values, at each place of each series."""
+    changed: list[tuple[Series, int]] = [
+        (_slower(each, at, percent), at)
+        for each in replay.series
+        for at in range(max(FIRST, 10), len(each.points) - SOON + 1)
+    ]
+    if not changed:
+        return []
+    reports = judge([replace(each, points=each.points[: at + SOON]) for each, at in changed], asv)
+
+    def soon(found: Sequence[Sequence[Report]]) -> int:
+        return sum(delay(each, at) is not None for each, (_, at) in zip(found, changed, strict=True))
+
+    return [
+        f"{percent} % added to the measured values from each nightly run on, in turn:",
+        "",
+        f"| rule | of | found within {SOON} |",
+        "| --- | --- | --- |",
+        *(f"| {rule} | {kind} | {_share(soon(found), len(changed))} |" for (rule, kind), found in reports.items()),
+        "",
+    ]
+
+
+def _slower(series: Series, at: int, percent: int) -> Series:
+    more = math.log1p(percent / 100.0)
+
+    def add(value: float | None) -> float | None:
+        return None if value is None else value + more
+
+    points = [
+        point._replace(
+            log_ratio=add(point.log_ratio),
+            low=add(point.low),
+            high=add(point.high),
+            seconds=point.seconds * math.exp(more) if point.seconds else None,
+        )
+        if index >= at
+        else point
+        for index, point in enumerate(series.points)
+    ]
+    return replace(series, points=points)
+
+
+def _line(replay: Replay, reports: Reports) -> list[str]:
+    slower = _confirmed(replay)
+    environment = {record.run: record.environment for record in replay.records}
+    lines = [
+        "| series | from | to | suspected: time after / before | confirmed | interval |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for each in replay.series:
+        for decision in (decision for decision in replay.decisions if decision.key == each.key):
+            runs = [point.run for point in each.points]
+            at = runs.index(decision.since) if decision.since in runs else 0
+            lines.append(
+                f"| {_name(each)} | {environment.get(runs[at - 1], '')} | {environment.get(decision.since, '')} | "
+                f"{_levels(each, at)} | {'yes' if decision.confirmed else 'no'}, {decision.ratio:.3f} | "
+                f"{decision.low:.3f} to {decision.high:.3f} |"
+            )
+    total = sum(map(len, slower))
+    lines += ["", "| rule | of | reports | of confirmed slowdowns | others |", "| --- | --- | --- | --- | --- |"]
+    for (rule, kind), found in reports.items():
+        hits = sum(
+            any(abs(index - true) <= NEAR for _, index in each)
+            for each, truths in zip(found, slower, strict=True)
+            for _, true in truths
+        )
+        count = sum(map(len, found))
+        lines.append(f"| {rule} | {kind} | {count} | {hits} of {total} | {count - hits} |")
+    return lines
+
+
+def _levels(series: Series, at: int, nearest: int = 5) -> str:
+    values = _values(series, RATIOS)
+    before, after = values[max(0, at - nearest) : at], values[at : at + nearest]
+    return f"{math.exp(statistics.median(after) - statistics.median(before)):.3f}" if before and after else "-"
+
+
+def _name(series: Series) -> str:
+    return " ".join([series.key.scenario, *(f"{axis}={value}" for axis, value in series.key.axes)])
+
+
+def _share(count: int, of: int) -> str:
+    if not of:
+        return "-"
+    low, high = between(count, of)
+    return f"{count} of {of} ({100 * low:.0f} % to {100 * high:.0f} %)"

@@ -1,0 +1,253 @@
+"""Measures the nightly runs of a replay, as the nightly workflow does, and stores each in the replay's folder.
+
+Each nightly run is measured now, and enters the history under the day that it replays. The history, the confirmations
+and the issues are those of the commands that the workflow calls. A folder that was interrupted is continued.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from harness.files import write_atomically
+from harness.history import summary
+from harness.model.errors import HarnessError
+
+PLAN, RECORDS, SUMMARIES, RESULTS, ISSUES = "plan.json", "records.jsonl", "nights", "results", "issues.json"
+HISTORY = "history.duckdb"
+
+#: The time of day at which a replayed nightly run starts.
+TIME = "T04:10:00+00:00"
+
+#: The exit codes of `history confirm` that are results: nothing to confirm, not settled, confirmed slower.
+_RESULTS_OF_CONFIRM = (0, 1, 3, 5)
+
+#: The number of lines of an error that a record keeps.
+_LINES = 4
+
+SCENARIO = '''# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow"]
+#
+# [tool.harness]
+# title = "Matrix products, a known number of them"
+# ///
+"""Matrix products: a known number in a release, and another one in an environment with a nightly package."""
+
+from kit import main
+
+PASSES, NIGHTLY_PASSES = 200, 200
+PACKAGES = ("keras-nightly", "tf-nightly", "tf-nightly-cpu")
+
+
+def is_nightly():
+    """Return whether a nightly package is installed."""
+    from importlib.metadata import distributions
+
+    return any(each.metadata["Name"] in PACKAGES for each in distributions())
+
+
+def scenario(bench):
+    """Measure the products."""
+    with bench.phase("import"):
+        import numpy
+    weights = numpy.full((64, 64), 1.0 / 64, "float32")
+    passes = NIGHTLY_PASSES if is_nightly() else PASSES
+
+    def step():
+        state = weights
+        for _ in range(passes):
+            state = numpy.tanh(state @ weights)
+        return state
+
+    bench.measure(step)
+    bench.fingerprint(total=float(weights.sum()))
+
+
+if __name__ == "__main__":
+    main(scenario)
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedStep:
+    """A scenario that takes `percent` % longer in the nightly environment from nightly run `night` on."""
+
+    name: str
+    night: int
+    percent: int
+
+    def text(self, night: int) -> str:
+        """Return the scenario's file in a nightly run."""
+        passes = 200 + 2 * self.percent if night >= self.night else 200
+        return SCENARIO.replace("NIGHTLY_PASSES = 200, 200", f"NIGHTLY_PASSES = 200, {passes}")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayPlan:
+    """What a replay measures: `environment` against `baseline`, in a nightly run on each of `days` (ISO 8601).
+
+    `is_line`: the environment is a line, of which each nightly run takes the version as of its day. `arguments` and
+    `confirm` are further arguments of `harness matrix` and of `harness history confirm`.
+    """
+
+    environment: str
+    baseline: str
+    days: Sequence[str]
+    is_line: bool = False
+    arguments: Sequence[str] = ()
+    confirm: Sequence[str] = ()
+    planted: Sequence[PlantedStep] = ()
+
+    def environment_of(self, night: int) -> str:
+        """Return the environment of a nightly run, as -e takes it."""
+        return f"{self.environment}@{self.days[night]}" if self.is_line else self.environment
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedNight:
+    """A nightly run that was replayed: `run` is empty if it measured nothing, and `reason` is the error then.
+
+    `seconds` is the time of the measurement, `confirm_seconds` that of the confirmations. `opened` are the titles of
+    the issues that it opened.
+    """
+
+    night: int
+    day: str
+    environment: str
+    run: str
+    seconds: float
+    confirm_seconds: float = 0.0
+    reason: str = ""
+    opened: Sequence[str] = field(default_factory=list)
+
+
+def days_between(first: str, last: str, every: int) -> list[str]:
+    """Return every so many days from the first to the last, as ISO 8601 dates."""
+    start, end = date.fromisoformat(first), date.fromisoformat(last)
+    return [(start + timedelta(days=at)).isoformat() for at in range(0, (end - start).days + 1, every)]
+
+
+def plant(steps: Mapping[int, int], nights: int) -> list[PlantedStep]:
+    """Return planted steps: for each size in percent so many, at places between the tenth nightly run and the end."""
+    places = range(10, nights - 3)
+    return [
+        PlantedStep(f"planted_{percent}_{number}", places[number * (len(places) - 1) // max(1, count - 1)], percent)
+        for percent, count in steps.items()
+        for number in range(count)
+    ]
+
+
+def store_plan(folder: Path, plan: ReplayPlan) -> None:
+    """Write the plan of a replay."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / PLAN, json.dumps(asdict(plan), indent=1).encode())
+
+
+def read_plan(folder: Path) -> ReplayPlan:
+    """Read the plan of a replay."""
+    document = json.loads((folder / PLAN).read_text())
+    return ReplayPlan(**{**document, "planted": [PlantedStep(**step) for step in document["planted"]]})
+
+
+def read_records(folder: Path) -> list[ReplayedNight]:
+    """Read the nightly runs that were replayed, in order."""
+    path = folder / RECORDS
+    return [ReplayedNight(**json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def replay(folder: Path, before: Sequence[str] = ()) -> None:
+    """Measure the nightly runs of a replay that aren't stored yet; `before` are words before each measuring command."""
+    plan = read_plan(folder)
+    for night in range(len(read_records(folder)), len(plan.days)):
+        record = _replay_night(folder, plan, night, before)
+        with (folder / RECORDS).open("a") as records:
+            records.write(json.dumps(asdict(record)) + "\n")
+        print(f"{record.day}: {record.reason or record.run}, {record.seconds:.0f} s", *record.opened, flush=True)
+
+
+def _replay_night(folder: Path, plan: ReplayPlan, night: int, before: Sequence[str]) -> ReplayedNight:
+    environment, results = plan.environment_of(night), folder / RESULTS
+    runs = set(results.glob("*"))
+    asked = ["-e", plan.baseline, "-e", environment, *_scenarios(folder, plan, night), *plan.arguments]
+    started = time.monotonic()
+    done = _harness(folder, "matrix", *asked, "--results", str(results), before=before)
+    record = ReplayedNight(night, plan.days[night], environment, "", round(time.monotonic() - started, 1))
+    new = sorted(set(results.glob("*")) - runs)
+    try:
+        measured = summary.of(new[-1]) if new else None
+    except HarnessError as error:
+        return replace(record, reason=str(error))
+    if measured is None:
+        return replace(record, reason=_reason(done))
+    kept = folder / SUMMARIES / plan.days[night][:7] / f"{measured.run}.json"
+    summary.write(replace(measured, started=plan.days[night] + TIME), folder / SUMMARIES)
+    _harness(folder, "history", "add", str(kept))
+    started = time.monotonic()
+    scripts = [word for path in _scenario_files(folder, plan) for word in ("-s", str(path))]
+    words = ["--all-suspected", *scripts, *plan.confirm, "--results", str(results)]
+    confirmed = _harness(folder, "history", "confirm", *words, before=before)
+    reason = "" if confirmed.returncode in _RESULTS_OF_CONFIRM else _reason(confirmed)
+    return replace(
+        record,
+        run=measured.run,
+        confirm_seconds=round(time.monotonic() - started, 1),
+        reason=reason or ("" if done.returncode == 0 else _reason(done)),
+        opened=_alarm(folder),
+    )
+
+
+def _scenario_files(folder: Path, plan: ReplayPlan) -> list[Path]:
+    return [folder / "scenarios" / f"{step.name}.py" for step in plan.planted]
+
+
+def _scenarios(folder: Path, plan: ReplayPlan, night: int) -> list[str]:
+    """Write the planted scenarios as they are in a nightly run; return them as arguments."""
+    words: list[str] = []
+    for step, path in zip(plan.planted, _scenario_files(folder, plan), strict=True):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(step.text(night))
+        words += ["-s", str(path)]
+    return words
+
+
+def _alarm(folder: Path) -> list[str]:
+    """Carry out what the alarm decides on the issues in a file; return the titles of new ones."""
+    path = folder / ISSUES
+    issues: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
+    path.write_text(json.dumps(issues))
+    done = _harness(folder, "history", "alarm", "--issues", str(path), "--json")
+    opened = []
+    for step in json.loads(done.stdout or "[]"):
+        texts = {"title": step["title"], "body": step["body"]}
+        if step["step"] == "open":
+            opened.append(step["title"])
+            issue = {"number": len(issues) + 1, "state": "OPEN", "stateReason": "", "closedAt": None}
+            issues.append({**issue, **texts})
+        elif step["step"] == "edit":
+            issues[step["number"] - 1].update(texts)
+    path.write_text(json.dumps(issues, indent=1))
+    return opened
+
+
+def _harness(folder: Path, *words: str, before: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+    """Run a command of harness with the history of the replay; its output goes to a log as well."""
+    environment = {**os.environ, "HARNESS_HISTORY": str(folder / HISTORY), "NO_COLOR": "1"}
+    command = [*before, sys.executable, "-m", "harness", *words]
+    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+    with (folder / "log.txt").open("a") as log:
+        log.write(f"$ harness {shlex.join(words)}\n{done.stdout}{done.stderr}[{done.returncode}]\n")
+    return done
+
+
+def _reason(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the last lines of a command's error, or its exit code."""
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    return " ".join(lines[-_LINES:]) or f"exit code {done.returncode}"

@@ -1,0 +1,107 @@
+"""The rules that judge a replay's time series: harness, and those of other tools.
+
+A rule gets the values of a series up to each nightly run, as a nightly job would, and reports slowdowns: pairs of the
+number of nightly runs that it had, and the index of the first slower one. harness judges the ratio to the baseline. The
+other tools know no baseline, so they get the times; the ratios too, to separate the rule from its input.
+"""
+
+import json
+import math
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.history.change_cache import ChangeCache
+from harness.history.states import State, judged
+from harness.model.history import Series
+
+#: No rule is asked before so many nightly runs: harness needs three on either side of a change.
+FIRST = 6
+
+#: The distance in nightly runs at which a report counts as one of a change.
+NEAR = 2
+
+Report = tuple[int, int]
+#: A rule on log values, such as log ratios.
+Rule = Callable[[Sequence[float]], Iterator[Report]]
+
+_ASV = """
+import json, sys
+from asv.step_detect import detect_regressions, detect_steps
+first, all_values = json.load(sys.stdin)
+told = []
+for values in all_values:
+    told.append([])
+    for count in range(first, len(values) + 1):
+        jumps = detect_regressions(detect_steps(values[:count]), 0.05)[2] or []
+        told[-1] += [(count, after) for _, after, _, _ in jumps]
+print(json.dumps(told))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The reports of a rule on one series, one for each change: the first report of it."""
+
+    rule: str
+    reports: Sequence[Report]
+
+
+def harness_reports(series: Series, cache: ChangeCache | None = None) -> Iterator[Report]:
+    """Return what the history suspects to be slower."""
+    for count in range(FIRST, len(series.points) + 1):
+        found = judged(Series(series.key, series.points[:count]), known=cache)
+        for change, finding in zip(found.changes, found.findings, strict=True):
+            if finding.state is State.SUSPECTED and change.ratio > 1.0:
+                yield count, change.index
+
+
+def otava_rule(p: float, least: float) -> Rule:
+    """Return apache-otava's rule, with a significance and a smallest change."""
+
+    def rule(values: Sequence[float]) -> Iterator[Report]:
+        from otava.analysis import compute_change_points  # noqa: PLC0415 - slow
+
+        times = [math.exp(value) for value in values]
+        for count in range(FIRST, len(times) + 1):
+            found, _ = compute_change_points(times[:count], window_len=50, max_pvalue=p, min_magnitude=least)
+            yield from ((count, int(each.index)) for each in found if each.stats.mean_2 > each.stats.mean_1)
+
+    return rule
+
+
+def last_value(values: Sequence[float]) -> Iterator[Report]:
+    """Report a value that is more than 10 % above the one before."""
+    for index in range(FIRST - 1, len(values)):
+        if values[index] - values[index - 1] > math.log(1.10):
+            yield index + 1, index
+
+
+#: The rules of other tools that run in this interpreter.
+RULES: dict[str, Rule] = {
+    "otava, its defaults": otava_rule(0.001, 0.0),
+    "otava, p < 1e-5 and 3 %": otava_rule(1e-5, 0.03),
+    "10 % over the last value": last_value,
+}
+ASV = "asv, 5 %"
+
+
+def asv_reports(python: str, values: Sequence[Sequence[float]]) -> list[list[Report]]:
+    """Return what asv's own code reports of several series, in an interpreter that has asv."""
+    asked = json.dumps([FIRST, [[math.exp(value) for value in each] for each in values]])
+    done = subprocess.run([python, "-c", _ASV], input=asked, check=True, capture_output=True, text=True)
+    return [[(count, index) for count, index in each] for each in json.loads(done.stdout)]
+
+
+def distinct(reports: Sequence[Report]) -> list[Report]:
+    """Return the first report of each change."""
+    first: list[Report] = []
+    for report in reports:
+        if all(abs(report[1] - other) > NEAR for _, other in first):
+            first.append(report)
+    return first
+
+
+def delay(reports: Sequence[Report], at: int) -> int | None:
+    """Return after how many nightly runs a change at `at` was reported, 1 for its own; None if it wasn't."""
+    return next((count - at for count, index in reports if abs(index - at) <= NEAR and count > at), None)

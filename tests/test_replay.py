@@ -1,0 +1,169 @@
+"""Replays of nightly runs: `python -m bench.replay`. Nothing is measured here: the runs are made up."""
+
+import json
+import math
+import random
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from bench.replay import figures, nights
+from harness.history.index import History
+from harness.model.errors import UsageError
+from harness.model.history import CellPoint, MeasuredSeries, Measurer, SeriesSoftware, Summary
+from harness.model.launch import Status
+from harness.model.run import Machine
+
+LINE, BASELINE = "tf2.21+keras-nightly", "tf2.21"
+PLANTED = nights.PlantedStep("planted", 14, 10)
+
+
+def made(run: str, slower: float = 0.0, scenario: str = "step", seed: int = 0) -> Summary:
+    """Return a run of one configuration, whose ratio varies by half a percent."""
+    log = math.log1p(slower) + random.Random(f"{run} {seed}").gauss(0.0, 0.005)
+    ends = (log, log - 0.01, log + 0.01, 3, 0.01 * math.exp(log))
+    point = CellPoint("m-1", scenario, "cpu", {}, LINE, Status.OK, BASELINE, {}, "step", *ends)
+    software = {name: SeriesSoftware("lock", "image", {}) for name in (LINE, BASELINE)}
+    scenarios = {scenario: MeasuredSeries("file", scenario)}
+    measurers = [Measurer(Machine("m-1"))]
+    return Summary(run, run, "1", "", "", 0.03, "1 CPU", BASELINE, "kit", measurers, software, scenarios, [point])
+
+
+def stored(folder: Path, plan: nights.ReplayPlan, slower: Sequence[float]) -> figures.Replay:
+    """Store a replay whose nightly runs are slower by these shares, and read it."""
+    nights.store_plan(folder, plan)
+    runs = [f"{day}{nights.TIME}" for day in plan.days]
+    name = plan.planted[0].name if plan.planted else "step"
+    with History.open(str(folder / nights.HISTORY), writing=True) as history:
+        history.add_all(made(run, share, name) for run, share in zip(runs, slower, strict=True))
+    with (folder / nights.RECORDS).open("w") as records:
+        for night, run in enumerate(runs):
+            record = {"night": night, "day": plan.days[night], "environment": LINE, "run": run, "seconds": 60.0}
+            records.write(json.dumps(record) + "\n")
+    return figures.read(folder)
+
+
+class Workflow:
+    """The commands that a replay calls: the runs of some days fail, and one may be interrupted."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.measured = folder, []
+        self.missing: set[str] = set()
+        self.alarms: list[list[dict[str, object]]] = []
+        monkeypatch.setattr(nights, "_harness", self.call)
+        monkeypatch.setattr(nights.summary, "of", lambda path: made(path.name))
+
+    def call(
+        self, folder: Path, command: str, *words: str, before: Sequence[str] = ()
+    ) -> subprocess.CompletedProcess[str]:
+        """Do what a command does."""
+        code, out, error = 0, "", ""
+        if command == "matrix":
+            environment = words[words.index("-e", words.index("-e") + 1) + 1]
+            self.measured.append(environment)
+            if environment in self.missing:
+                code, error = 2, "harness: There is no wheel of that day."
+            else:
+                number = len(list((folder / nights.RESULTS).glob("*")))
+                (folder / nights.RESULTS / f"run-{number}").mkdir(parents=True)
+        elif words[0] == "add":
+            with History.open(str(folder / nights.HISTORY), writing=True) as history:
+                history.add(nights.summary.read(Path(words[1])))
+        elif words[0] == "alarm":
+            out = json.dumps(self.alarms.pop(0) if self.alarms else [])
+        return subprocess.CompletedProcess(words, code, out, error)
+
+
+@pytest.fixture
+def workflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workflow:
+    nights.store_plan(
+        tmp_path, nights.ReplayPlan(LINE, BASELINE, nights.days_between("2026-08-01", "2026-08-07", 3), is_line=True)
+    )
+    return Workflow(tmp_path, monkeypatch)
+
+
+def test_each_nightly_run_takes_the_line_as_of_its_day_and_enters_the_history_under_that_day(
+    workflow: Workflow,
+) -> None:
+    nights.replay(workflow.folder)
+    assert workflow.measured == [f"{LINE}@2026-08-0{day}" for day in (1, 4, 7)]
+    (series,) = figures.read(workflow.folder).series
+    assert [point.started[:10] for point in series.points] == ["2026-08-01", "2026-08-04", "2026-08-07"]
+
+
+def test_a_replay_that_was_interrupted_in_its_last_nightly_run_measures_that_one_again(workflow: Workflow) -> None:
+    nights.replay(workflow.folder)
+    path = workflow.folder / nights.RECORDS
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
+    workflow.measured.clear()
+    nights.replay(workflow.folder)
+    assert workflow.measured == [f"{LINE}@2026-08-07"]
+    nights.replay(workflow.folder)
+    assert len(workflow.measured) == 1
+    (series,) = figures.read(workflow.folder).series
+    assert len(series.points) == 3
+
+
+def test_a_day_without_a_wheel_is_one_missing_point_with_its_reason(workflow: Workflow) -> None:
+    workflow.missing.add(f"{LINE}@2026-08-04")
+    nights.replay(workflow.folder)
+    replay = figures.read(workflow.folder)
+    assert [bool(record.run) for record in replay.records] == [True, False, True]
+    assert "2 of 3" in figures.page([replay])
+    assert "2026-08-04: harness: There is no wheel of that day." in figures.page([replay])
+
+
+def test_a_run_that_cannot_be_read_is_a_missing_point_too(workflow: Workflow, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> Summary:
+        raise UsageError("It never ended.")
+
+    monkeypatch.setattr(nights.summary, "of", refuse)
+    nights.replay(workflow.folder)
+    assert {record.reason for record in nights.read_records(workflow.folder)} == {"It never ended."}
+
+
+def test_issues_are_opened_once_and_edited(workflow: Workflow) -> None:
+    first = {"step": "open", "number": None, "title": "Slower", "body": "in one series"}
+    workflow.alarms = [[first], [{**first, "step": "edit", "number": 1, "body": "in two series"}], []]
+    nights.replay(workflow.folder)
+    assert [record.opened for record in nights.read_records(workflow.folder)] == [["Slower"], [], []]
+    (issue,) = json.loads((workflow.folder / nights.ISSUES).read_text())
+    assert issue["body"] == "in two series"
+
+
+def test_a_planted_scenario_does_more_work_in_the_nightly_environment_from_its_night_on() -> None:
+    assert PLANTED.text(13) == nights.SCENARIO
+    assert "NIGHTLY_PASSES = 200, 220" in PLANTED.text(14)
+
+
+def test_planted_steps_leave_room_for_three_nightly_runs_after_them() -> None:
+    steps = nights.plant({5: 4, 10: 2}, 24)
+    assert [step.percent for step in steps] == [5, 5, 5, 5, 10, 10]
+    assert all(10 <= step.night <= 24 - figures.SOON for step in steps)
+
+
+def rows(page: str) -> dict[str, list[str]]:
+    """Return the cells of the last table's rows, by the rule and what it judges."""
+    lines = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| ")
+    ]
+    return {" ".join(cells[:2]): cells[2:] for cells in lines if cells[1] in (figures.TIMES, figures.RATIOS)}
+
+
+def test_a_planted_step_is_found_within_three_nightly_runs(tmp_path: Path) -> None:
+    plan = nights.ReplayPlan(LINE, BASELINE, nights.days_between("2026-08-01", "2026-08-24", 1), planted=[PLANTED])
+    replay = stored(tmp_path, plan, [0.1 if night >= PLANTED.night else 0.0 for night in range(24)])
+    found = rows(figures.page([replay]))
+    assert found["harness ratios"] == ["1 of 1 (2 % to 100 %)", "0", "0", "0"]
+    assert found["10 % over the last value times"][2] in ("0", "1")
+    assert found["harness, confirmed side by side ratios"][2] == "1", "nothing was confirmed"
+
+
+def test_the_same_wheel_gives_harness_no_alert_where_one_slow_night_is_one_for_a_simple_rule(tmp_path: Path) -> None:
+    plan = nights.ReplayPlan(LINE, BASELINE, nights.days_between("2026-08-01", "2026-08-30", 1))
+    replay = stored(tmp_path, plan, [0.3 if night == 20 else 0.0 for night in range(30)])
+    reports = figures.judge(replay.series)
+    assert reports["harness", figures.RATIOS] == [[]]
+    assert reports["10 % over the last value", figures.TIMES] == [[(21, 20)]]
