@@ -34,7 +34,7 @@ def main() -> None:
                 parser.error(f"{folder} has a plan already. To continue it, pass the folder only.")
         else:
             nights.store_plan(folder, _plan(parser, options, sys.argv[len(own) + 2 :]))
-        nights.replay(folder, shlex.split(options.before))
+        nights.replay(folder, shlex.split(options.before), options.after)
     else:
         from bench.replay import figures  # noqa: PLC0415 - otava takes a second to load
 
@@ -77,6 +77,9 @@ def _parser() -> argparse.ArgumentParser:
     measure.add_argument("--plant", default="", help="planted steps, PERCENT:COUNT,…")
     measure.add_argument("--confirm", default="", help="arguments of `harness history confirm`")
     measure.add_argument("--before", default="", help="words before each measuring command, such as nice")
+    measure.add_argument(
+        "--after", default="", help="a shell command after each nightly run, such as one that removes environments"
+    )
     figures = commands.add_parser("figures", help="print what was found, as Markdown")
     figures.add_argument("folders", type=Path, nargs="+")
     figures.add_argument("--asv", default="", help="a Python that has asv, for its rule")

@@ -163,14 +163,19 @@ def read_records(folder: Path) -> list[ReplayedNight]:
     return [ReplayedNight(**json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def replay(folder: Path, before: Sequence[str] = ()) -> None:
-    """Measure the nightly runs of a replay that aren't stored yet; `before` are words before each measuring command."""
+def replay(folder: Path, before: Sequence[str] = (), after: str = "") -> None:
+    """Measure the nightly runs of a replay that aren't stored yet.
+
+    `before` are words before each measuring command, `after` is a shell command after each nightly run.
+    """
     plan = read_plan(folder)
     for night in range(len(read_records(folder)), len(plan.days)):
         record = _replay_night(folder, plan, night, before)
         with (folder / RECORDS).open("a") as records:
             records.write(json.dumps(asdict(record)) + "\n")
         print(f"{record.day}: {record.reason or record.run}, {record.seconds:.0f} s", *record.opened, flush=True)
+        if after:
+            subprocess.run(after, shell=True, check=False)
 
 
 def _replay_night(folder: Path, plan: ReplayPlan, night: int, before: Sequence[str]) -> ReplayedNight:
