@@ -4,7 +4,7 @@
 -m bench.history 100000 DSN` in PostgreSQL. A night is a run of 40 cells, of ten environments in two modes, with a
 pilot, a control and five rounds. The nights' launches are those of a few nights again and again, by links: what they
 say is no matter here, and a million of their own would be 4 GB. Last, what it costs to find the changes of a year of
-many series, of which none was searched before, and the page and the alerts of such a history.
+many series, of which none was searched before. `year` measures the page and the alerts of such a history.
 """
 
 import os
@@ -104,9 +104,9 @@ def searches(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
 
 
 def year(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
-    """Return how long the page and the alerts of a year of so many series take, of which 20 have a confirmed step.
+    """Return how long the page and the alerts of a year of nightly runs take. `STEPPED` series have a confirmed step.
 
-    Each takes a process of its own, as in the nightly workflow: with an empty cache, and again after one nightly run.
+    Each command is a process, as in the nightly workflow. Both run with an empty cache, and again a day later.
     """
     draw = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as folder:
@@ -122,15 +122,13 @@ def year(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
         with History.open(place["HARNESS_HISTORY"], writing=True) as history:
             history.add_all(runs[nights:])
         times += [_command(alarm, place), _command(page, place)]
-    asked = [
-        f"`harness history {words[0]}`{again}" for again in ("", ", a nightly run later") for words in (alarm, page)
-    ]
+    asked = [f"`harness history {words[0]}`{again}" for again in ("", ", a day later") for words in (alarm, page)]
     name = f"{series:,} series of {nights:,} nights"
     return [(f"{each}: {name}", took) for each, took in zip(asked, times, strict=True)]
 
 
 def _run_of_year(night: int, series: int, draw: np.random.Generator) -> Summary:
-    """Return a run of so many series. Every 25th is 10 % slower in the second half of the year, up to `STEPPED`."""
+    """Return a run with a point of each series. `STEPPED` series are 10 % slower in the second half of the year."""
     started = datetime(2025, 11, 1, 4, 10, tzinfo=UTC) + timedelta(days=night)
     points = []
     for number, log in enumerate(draw.normal(size=series) * 0.02):

@@ -1,14 +1,8 @@
 """Nightly runs of past days: `python -m bench.replay measure FOLDER …`, and `python -m bench.replay figures FOLDER…`.
 
-    python -m bench.replay measure keras --line tf2.21+keras-nightly --from 2026-04-01 --to 2026-10-27 --every 3 \
-        -- --suite nightly --backend local
-    python -m bench.replay measure same -e tf2.21+keras-nightly==3.15.0.dev2026060105 --nights 60 -- --suite nightly
-    python -m bench.replay measure planted -e tf2.21+keras-nightly==3.15.0.dev2026060105 --nights 24 --plant 5:10,10:10
-    python -m bench.replay measure keras
-    python -m bench.replay figures keras same planted --asv asv/bin/python
-
-The first three start a replay, the fourth continues one: of a line, of the same wheel again, and with scenarios that
-take longer from a nightly run on. Further arguments after `--` are those of `harness matrix`.
+`measure` starts a replay, or continues it if the folder has one: of a line, of the same wheel again, or with scenarios
+that take longer from a nightly run on. After `--`, it takes arguments of `harness matrix`. The page
+docs/dev/validation/nightly-replay.md has examples and results.
 """
 
 import argparse
@@ -61,9 +55,7 @@ def _plan(parser: argparse.ArgumentParser, options: argparse.Namespace, matrix: 
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.replay", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(prog="python -m bench.replay", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     measure = commands.add_parser("measure", help="measure the nightly runs of a replay that aren't stored yet")
     measure.add_argument("folder", type=Path)

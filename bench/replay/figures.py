@@ -14,7 +14,7 @@ from harness.history.change_cache import ChangeCache
 from harness.history.index import History
 from harness.model.history import Decision, Series
 
-#: A step is to be found within so many nightly runs.
+#: The number of nightly runs within which a step counts as found soon.
 SOON = 3
 
 TIMES, RATIOS = "times", "ratios"
@@ -230,7 +230,6 @@ def _slower(series: Series, at: int, percent: int) -> Series:
 
 def _line(replay: Replay, reports: Reports) -> list[str]:
     slower = _confirmed(replay)
-    environment = {record.run: record.environment for record in replay.records}
     lines = [
         "| series | from | to | suspected: time after / before | confirmed | interval |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -240,7 +239,7 @@ def _line(replay: Replay, reports: Reports) -> list[str]:
             runs = [point.run for point in each.points]
             at = runs.index(decision.since) if decision.since in runs else 0
             lines.append(
-                f"| {_name(each)} | {environment.get(runs[at - 1], '')} | {environment.get(decision.since, '')} | "
+                f"| {_name(each)} | {_version(each, at - 1)} | {_version(each, at)} | "
                 f"{_levels(each, at)} | {'yes' if decision.confirmed else 'no'}, {decision.ratio:.3f} | "
                 f"{decision.low:.3f} to {decision.high:.3f} |"
             )
@@ -255,6 +254,12 @@ def _line(replay: Replay, reports: Reports) -> list[str]:
         count = sum(map(len, found))
         lines.append(f"| {rule} | {kind} | {count} | {hits} of {total} | {count - hits} |")
     return lines
+
+
+def _version(series: Series, at: int) -> str:
+    """Return the version of a point, or its day if the history has no version."""
+    point = series.points[at]
+    return point.origin.version or point.started[:10]
 
 
 def _levels(series: Series, at: int, nearest: int = 5) -> str:

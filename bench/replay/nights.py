@@ -1,7 +1,7 @@
 """Measures the nightly runs of a replay, as the nightly workflow does, and stores each in the replay's folder.
 
-Each nightly run is measured now, and enters the history under the day that it replays. The history, the confirmations
-and the issues are those of the commands that the workflow calls. A folder that was interrupted is continued.
+Each nightly run is measured now, and enters the history under the day that it replays. Replays call
+the commands that the workflow calls. A folder that was interrupted is continued.
 """
 
 import json
@@ -59,7 +59,7 @@ def scenario(bench):
     with bench.phase("import"):
         import numpy
     weights = numpy.full((64, 64), 1.0 / 64, "float32")
-    passes = NIGHTLY_PASSES if is_nightly() else PASSES
+    passes = (PASSES, NIGHTLY_PASSES)[is_nightly()]
 
     def step():
         state = weights
@@ -92,7 +92,7 @@ class PlantedStep:
 
 @dataclass(frozen=True, slots=True)
 class ReplayPlan:
-    """What a replay measures: `environment` against `baseline`, in a nightly run on each of `days` (ISO 8601).
+    """The plan of a replay: `environment` against `baseline`, in a nightly run on each of `days` (ISO 8601).
 
     `is_line`: the environment is a line, of which each nightly run takes the version as of its day. `arguments` and
     `confirm` are further arguments of `harness matrix` and of `harness history confirm`.
@@ -115,8 +115,8 @@ class ReplayPlan:
 class ReplayedNight:
     """A nightly run that was replayed: `run` is empty if it measured nothing, and `reason` is the error then.
 
-    `seconds` is the time of the measurement, `confirm_seconds` that of the confirmations. `opened` are the titles of
-    the issues that it opened.
+    `seconds` is the time of the measurement, `confirm_seconds` the time of the confirmations, and `opened` has the
+    titles of the issues that it opened.
     """
 
     night: int
@@ -130,13 +130,13 @@ class ReplayedNight:
 
 
 def days_between(first: str, last: str, every: int) -> list[str]:
-    """Return every so many days from the first to the last, as ISO 8601 dates."""
+    """Return the first day and each `every` days later until the last, as ISO 8601 dates."""
     start, end = date.fromisoformat(first), date.fromisoformat(last)
     return [(start + timedelta(days=at)).isoformat() for at in range(0, (end - start).days + 1, every)]
 
 
 def plant(steps: Mapping[int, int], nights: int) -> list[PlantedStep]:
-    """Return planted steps: for each size in percent so many, at places between the tenth nightly run and the end."""
+    """Return planted steps, at places between the tenth nightly run and the end. `steps` is their number by percent."""
     places = range(10, nights - 3)
     return [
         PlantedStep(f"planted_{percent}_{number}", places[number * (len(places) - 1) // max(1, count - 1)], percent)
@@ -224,7 +224,7 @@ def _scenarios(folder: Path, plan: ReplayPlan, night: int) -> list[str]:
 
 
 def _alarm(folder: Path) -> list[str]:
-    """Carry out what the alarm decides on the issues in a file; return the titles of new ones."""
+    """Update the issues in a file as the alarm decides; return the titles of new issues."""
     path = folder / ISSUES
     issues: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
     path.write_text(json.dumps(issues))

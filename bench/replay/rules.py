@@ -1,4 +1,4 @@
-"""The rules that judge a replay's time series: harness, and those of other tools.
+"""Rules that judge a replay's time series: the history's own, and the rules of other tools.
 
 A rule gets the values of a series up to each nightly run, as a nightly job would, and reports slowdowns: pairs of the
 number of nightly runs that it had, and the index of the first slower one. harness judges the ratio to the baseline. The
@@ -9,13 +9,12 @@ import json
 import math
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from harness.history.change_cache import ChangeCache
 from harness.history.states import State, judged
 from harness.model.history import Series
 
-#: No rule is asked before so many nightly runs: harness needs three on either side of a change.
+#: The smallest number of nightly runs that a rule gets: harness needs three on either side of a change.
 FIRST = 6
 
 #: The distance in nightly runs at which a report counts as one of a change.
@@ -29,22 +28,14 @@ _ASV = """
 import json, sys
 from asv.step_detect import detect_regressions, detect_steps
 first, all_values = json.load(sys.stdin)
-told = []
+reports = []
 for values in all_values:
-    told.append([])
+    reports.append([])
     for count in range(first, len(values) + 1):
         jumps = detect_regressions(detect_steps(values[:count]), 0.05)[2] or []
-        told[-1] += [(count, after) for _, after, _, _ in jumps]
-print(json.dumps(told))
+        reports[-1] += [(count, after) for _, after, _, _ in jumps]
+print(json.dumps(reports))
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """The reports of a rule on one series, one for each change: the first report of it."""
-
-    rule: str
-    reports: Sequence[Report]
 
 
 def harness_reports(series: Series, cache: ChangeCache | None = None) -> Iterator[Report]:
