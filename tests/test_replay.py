@@ -5,6 +5,7 @@ import math
 import random
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from bench.replay import figures, nights
 from harness.history.index import History
 from harness.model.errors import UsageError
-from harness.model.history import CellPoint, MeasuredSeries, Measurer, SeriesSoftware, Summary
+from harness.model.history import CellPoint, Decision, MeasuredSeries, Measurer, SeriesSoftware, Summary
 from harness.model.launch import Status
 from harness.model.run import Machine
 
@@ -25,7 +26,10 @@ def made(run: str, slower: float = 0.0, scenario: str = "step", seed: int = 0) -
     log = math.log1p(slower) + random.Random(f"{run} {seed}").gauss(0.0, 0.005)
     ends = (log, log - 0.01, log + 0.01, 3, 0.01 * math.exp(log))
     point = CellPoint("m-1", scenario, "cpu", {}, LINE, Status.OK, BASELINE, {}, "step", *ends)
-    software = {name: SeriesSoftware("lock", "image", {}) for name in (LINE, BASELINE)}
+    software = {
+        LINE: SeriesSoftware("lock", "image", {}, f"{LINE}=={run}"),
+        BASELINE: SeriesSoftware("lock", "image", {}, "tf2.21"),
+    }
     scenarios = {scenario: MeasuredSeries("file", scenario)}
     measurers = [Measurer(Machine("m-1"))]
     return Summary(run, run, "1", "", "", 0.03, "1 CPU", BASELINE, "kit", measurers, software, scenarios, [point])
@@ -50,6 +54,7 @@ class Workflow:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder, self.measured = folder, []
+        self.bisected: list[tuple[str, ...]] = []
         self.missing: set[str] = set()
         self.alarms: list[list[dict[str, object]]] = []
         monkeypatch.setattr(nights, "_harness", self.call)
@@ -68,6 +73,9 @@ class Workflow:
             else:
                 number = len(list((folder / nights.RESULTS).glob("*")))
                 (folder / nights.RESULTS / f"run-{number}").mkdir(parents=True)
+        elif command == "bisect":
+            self.bisected.append(words)
+            out = "The first slower wheel is known."
         elif words[0] == "add":
             with History.open(str(folder / nights.HISTORY), writing=True) as history:
                 history.add(nights.summary.read(Path(words[1])))
@@ -131,6 +139,25 @@ def test_issues_are_opened_once_and_edited(workflow: Workflow) -> None:
     assert [record.opened for record in nights.read_records(workflow.folder)] == [["Slower"], [], []]
     (issue,) = json.loads((workflow.folder / nights.ISSUES).read_text())
     assert issue["body"] == "in two series"
+
+
+def test_a_confirmed_slowdown_is_bisected_once_over_the_wheels_between_its_versions(workflow: Workflow) -> None:
+    plan = replace(nights.read_plan(workflow.folder), bisect=["--budget", "10m"])
+    nights.store_plan(workflow.folder, plan)
+    nights.replay(workflow.folder)
+    (series,) = figures.read(workflow.folder).series
+    with History.open(str(workflow.folder / nights.HISTORY), writing=True) as history:
+        history.decide(Decision(series.key, series.points[1].run, [], True, "run-9", "2026-08-05", 1.1, 1.09, 1.11))
+    path = workflow.folder / nights.RECORDS
+    for _ in range(2):
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
+        nights.replay(workflow.folder)
+    (words,) = workflow.bisected
+    assert words[:2] == ("-s", "step")
+    assert words[-2:] == ("--budget", "10m")
+    assert "keras-nightly" in words
+    (answer,) = json.loads((workflow.folder / nights.BISECTIONS).read_text()).values()
+    assert answer["answer"] == "The first slower wheel is known."
 
 
 def test_a_planted_scenario_does_more_work_in_the_nightly_environment_from_its_night_on() -> None:

@@ -50,6 +50,7 @@ def _plan(parser: argparse.ArgumentParser, options: argparse.Namespace, matrix: 
         is_line=bool(options.line),
         arguments=matrix,
         confirm=shlex.split(options.confirm),
+        bisect=shlex.split(options.bisect),
         planted=nights.plant(sizes, len(days)),
     )
 
@@ -68,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     measure.add_argument("--nights", type=int, default=60)
     measure.add_argument("--plant", default="", help="planted steps, PERCENT:COUNT,…")
     measure.add_argument("--confirm", default="", help="arguments of `harness history confirm`")
+    measure.add_argument("--bisect", default="", help="arguments of `harness bisect`; without, it isn't called")
     measure.add_argument("--before", default="", help="words before each measuring command, such as nice")
     measure.add_argument(
         "--after", default="", help="a shell command after each nightly run, such as one that removes environments"

@@ -97,8 +97,8 @@ def _values(series: Series, kind: str) -> list[float]:
 
 def _overview(replays: Iterable[Replay]) -> list[str]:
     lines = [
-        "| replay | environment | nightly runs | days | series | time of one, median (longest) | confirmations |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| replay | environment | nightly runs | days | series | time, median (longest) | confirmations | bisections |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for each in replays:
         measured = [record for record in each.records if record.run]
@@ -106,11 +106,17 @@ def _overview(replays: Iterable[Replay]) -> list[str]:
             continue
         seconds = [record.seconds for record in measured]
         days = f"{measured[0].day} to {measured[-1].day}" if each.plan.is_line else "any"
-        confirming = sum(record.confirm_seconds for record in measured)
-        lines.append(
-            f"| {each.name} | `{each.plan.environment}` | {len(measured)} of {len(each.records)} | {days} | "
-            f"{len(each.series)} | {statistics.median(seconds):.0f} s ({max(seconds):.0f} s) | {confirming:.0f} s |"
-        )
+        more = [sum(record.confirm_seconds for record in measured), sum(record.bisect_seconds for record in measured)]
+        entries = [
+            each.name,
+            f"`{each.plan.environment}`",
+            f"{len(measured)} of {len(each.records)}",
+            days,
+            str(len(each.series)),
+            f"{statistics.median(seconds):.0f} s ({max(seconds):.0f} s)",
+            *(f"{total:.0f} s" for total in more),
+        ]
+        lines.append(f"| {' | '.join(entries)} |")
     missing = [
         f"- {each.name}, {record.day}: {record.reason}" for each in replays for record in each.records if record.reason
     ]
