@@ -123,7 +123,7 @@ def year(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
             history.add_all(runs[nights:])
         times += [_command(alarm, place), _command(page, place)]
     asked = [f"`harness history {words[0]}`{again}" for again in ("", ", a day later") for words in (alarm, page)]
-    name = f"{series:,} series of {nights:,} nights"
+    name = f"{series:,} series, {nights:,} nightly runs"
     return [(f"{each}: {name}", took) for each, took in zip(asked, times, strict=True)]
 
 
