@@ -123,6 +123,18 @@ def test_a_day_without_a_wheel_is_one_missing_point_with_its_reason(workflow: Wo
     assert "2026-08-04: harness: There is no wheel of that day." in figures.page([replay])
 
 
+def test_a_replay_stops_if_nothing_is_measured_and_measures_these_days_again(workflow: Workflow) -> None:
+    plan = replace(nights.read_plan(workflow.folder), days=nights.days_between("2026-08-01", "2026-08-20", 1))
+    nights.store_plan(workflow.folder, plan)
+    workflow.missing = {plan.environment_of(night) for night in range(2, 20)}
+    with pytest.raises(SystemExit, match="measured nothing"):
+        nights.replay(workflow.folder)
+    assert len(workflow.measured) == 2 + nights.MOST_MISSING
+    workflow.missing = set()
+    nights.replay(workflow.folder)
+    assert [record.run != "" for record in nights.read_records(workflow.folder)] == [True] * 20
+
+
 def test_a_run_that_cannot_be_read_is_a_missing_point_too(workflow: Workflow, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path) -> Summary:
         raise UsageError("It never ended.")

@@ -30,6 +30,9 @@ TIME = "T04:10:00+00:00"
 #: The exit codes of `history confirm` that are results: nothing to confirm, not settled, confirmed slower.
 _RESULTS_OF_CONFIRM = (0, 1, 3, 5)
 
+#: The number of successive nightly runs without a result after which a replay stops.
+MOST_MISSING = 5
+
 #: The number of lines of an error that a record keeps.
 _LINES = 4
 
@@ -167,19 +170,29 @@ def read_records(folder: Path) -> list[ReplayedNight]:
     return [ReplayedNight(**json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def replay(folder: Path, before: Sequence[str] = (), after: str = "") -> None:
-    """Measure the nightly runs of a replay that aren't stored yet.
+def _store_records(folder: Path, records: Sequence[ReplayedNight]) -> None:
+    write_atomically(folder / RECORDS, "".join(json.dumps(asdict(each)) + "\n" for each in records).encode())
 
-    `before` are words before each measuring command, `after` is a shell command after each nightly run.
+
+def replay(folder: Path, before: Sequence[str] = (), after: str = "") -> None:
+    """Measure the nightly runs of a replay that aren't stored yet, and the last ones that measured nothing again.
+
+    It stops after `MOST_MISSING` nightly runs that measured nothing. `before` are words before each measuring command,
+    `after` is a shell command after each nightly run.
     """
-    plan = read_plan(folder)
-    for night in range(len(read_records(folder)), len(plan.days)):
+    plan, stored = read_plan(folder), read_records(folder)
+    while stored and not stored[-1].run:
+        stored.pop()
+    _store_records(folder, stored)
+    for night in range(len(stored), len(plan.days)):
         record = _replay_night(folder, plan, night, before)
-        with (folder / RECORDS).open("a") as records:
-            records.write(json.dumps(asdict(record)) + "\n")
+        stored.append(record)
+        _store_records(folder, stored)
         print(f"{record.day}: {record.reason or record.run}, {record.seconds:.0f} s", *record.opened, flush=True)
         if after:
             subprocess.run(after, shell=True, check=False)
+        if not any(each.run for each in stored[-MOST_MISSING:]) and len(stored) >= MOST_MISSING:
+            sys.exit(f"The last {MOST_MISSING} nightly runs measured nothing. See {folder / 'log.txt'}.")
 
 
 def _replay_night(folder: Path, plan: ReplayPlan, night: int, before: Sequence[str]) -> ReplayedNight:
