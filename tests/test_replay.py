@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from bench.replay import figures, nights
+from harness.history import summary
 from harness.history.index import History
 from harness.model.errors import UsageError
-from harness.model.history import CellPoint, Decision, MeasuredSeries, Measurer, SeriesSoftware, Summary
+from harness.model.history import CellPoint, MeasuredSeries, Measurer, SeriesSoftware, Summary
 from harness.model.launch import Status
 from harness.model.run import Machine
 
@@ -53,12 +54,12 @@ class Workflow:
     """The commands that a replay calls: the runs of some days fail, and one may be interrupted."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder, self.measured = folder, []
-        self.bisected: list[tuple[str, ...]] = []
+        self.folder = folder
+        self.measured: list[str] = []
         self.missing: set[str] = set()
         self.alarms: list[list[dict[str, object]]] = []
         monkeypatch.setattr(nights, "_harness", self.call)
-        monkeypatch.setattr(nights.summary, "of", lambda path: made(path.name))
+        monkeypatch.setattr(summary, "of", lambda path: made(path.name))
 
     def call(
         self, folder: Path, command: str, *words: str, before: Sequence[str] = ()
@@ -73,12 +74,9 @@ class Workflow:
             else:
                 number = len(list((folder / nights.RESULTS).glob("*")))
                 (folder / nights.RESULTS / f"run-{number}").mkdir(parents=True)
-        elif command == "bisect":
-            self.bisected.append(words)
-            out = "The first slower wheel is known."
         elif words[0] == "add":
             with History.open(str(folder / nights.HISTORY), writing=True) as history:
-                history.add(nights.summary.read(Path(words[1])))
+                history.add(summary.read(Path(words[1])))
         elif words[0] == "alarm":
             out = json.dumps(self.alarms.pop(0) if self.alarms else [])
         return subprocess.CompletedProcess(words, code, out, error)
@@ -139,37 +137,18 @@ def test_a_run_that_cannot_be_read_is_a_missing_point_too(workflow: Workflow, mo
     def refuse(path: Path) -> Summary:
         raise UsageError("It never ended.")
 
-    monkeypatch.setattr(nights.summary, "of", refuse)
+    monkeypatch.setattr(summary, "of", refuse)
     nights.replay(workflow.folder)
     assert {record.reason for record in nights.read_records(workflow.folder)} == {"It never ended."}
 
 
 def test_issues_are_opened_once_and_edited(workflow: Workflow) -> None:
-    first = {"step": "open", "number": None, "title": "Slower", "body": "in one series"}
+    first: dict[str, object] = {"step": "open", "number": None, "title": "Slower", "body": "in one series"}
     workflow.alarms = [[first], [{**first, "step": "edit", "number": 1, "body": "in two series"}], []]
     nights.replay(workflow.folder)
     assert [record.opened for record in nights.read_records(workflow.folder)] == [["Slower"], [], []]
     (issue,) = json.loads((workflow.folder / nights.ISSUES).read_text())
     assert issue["body"] == "in two series"
-
-
-def test_a_confirmed_slowdown_is_bisected_once_over_the_wheels_between_its_versions(workflow: Workflow) -> None:
-    plan = replace(nights.read_plan(workflow.folder), bisect=["--budget", "10m"])
-    nights.store_plan(workflow.folder, plan)
-    nights.replay(workflow.folder)
-    (series,) = figures.read(workflow.folder).series
-    with History.open(str(workflow.folder / nights.HISTORY), writing=True) as history:
-        history.decide(Decision(series.key, series.points[1].run, [], True, "run-9", "2026-08-05", 1.1, 1.09, 1.11))
-    path = workflow.folder / nights.RECORDS
-    for _ in range(2):
-        path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
-        nights.replay(workflow.folder)
-    (words,) = workflow.bisected
-    assert words[:2] == ("-s", "step")
-    assert words[-2:] == ("--budget", "10m")
-    assert "keras-nightly" in words
-    (answer,) = json.loads((workflow.folder / nights.BISECTIONS).read_text()).values()
-    assert answer["answer"] == "The first slower wheel is known."
 
 
 def test_a_planted_scenario_does_more_work_in_the_nightly_environment_from_its_night_on() -> None:

@@ -42,7 +42,8 @@ def _plan(parser: argparse.ArgumentParser, options: argparse.Namespace, matrix: 
         days = nights.days_between(options.first, options.last, options.every)
     else:
         days = nights.days_between(FIRST, "2026-12-31", 1)[: options.nights]
-    sizes = dict(map(int, pair.split(":")) for pair in options.plant.split(",") if pair)
+    pairs = [pair.split(":") for pair in options.plant.split(",") if pair]
+    sizes = {int(percent): int(count) for percent, count in pairs}
     return nights.ReplayPlan(
         environment=options.line or options.environment,
         baseline=options.baseline,
@@ -50,7 +51,6 @@ def _plan(parser: argparse.ArgumentParser, options: argparse.Namespace, matrix: 
         is_line=bool(options.line),
         arguments=matrix,
         confirm=shlex.split(options.confirm),
-        bisect=shlex.split(options.bisect),
         planted=nights.plant(sizes, len(days)),
     )
 
@@ -69,7 +69,6 @@ def _parser() -> argparse.ArgumentParser:
     measure.add_argument("--nights", type=int, default=60)
     measure.add_argument("--plant", default="", help="planted steps, PERCENT:COUNT,…")
     measure.add_argument("--confirm", default="", help="arguments of `harness history confirm`")
-    measure.add_argument("--bisect", default="", help="arguments of `harness bisect`; without, it isn't called")
     measure.add_argument("--before", default="", help="words before each measuring command, such as nice")
     measure.add_argument(
         "--after", default="", help="a shell command after each nightly run, such as one that removes environments"

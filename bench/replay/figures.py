@@ -97,8 +97,8 @@ def _values(series: Series, kind: str) -> list[float]:
 
 def _overview(replays: Iterable[Replay]) -> list[str]:
     lines = [
-        "| replay | environment | nightly runs | days | series | time, median (longest) | confirmations | bisections |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| replay | environment | nightly runs | days | series | time, median (longest) | confirmations and searches |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for each in replays:
         measured = [record for record in each.records if record.run]
@@ -106,7 +106,6 @@ def _overview(replays: Iterable[Replay]) -> list[str]:
             continue
         seconds = [record.seconds for record in measured]
         days = f"{measured[0].day} to {measured[-1].day}" if each.plan.is_line else "any"
-        more = [sum(record.confirm_seconds for record in measured), sum(record.bisect_seconds for record in measured)]
         entries = [
             each.name,
             f"`{each.plan.environment}`",
@@ -114,7 +113,7 @@ def _overview(replays: Iterable[Replay]) -> list[str]:
             days,
             str(len(each.series)),
             f"{statistics.median(seconds):.0f} s ({max(seconds):.0f} s)",
-            *(f"{total:.0f} s" for total in more),
+            f"{sum(record.confirm_seconds for record in measured):.0f} s",
         ]
         lines.append(f"| {' | '.join(entries)} |")
     missing = [
@@ -237,8 +236,8 @@ def _slower(series: Series, at: int, percent: int) -> Series:
 def _line(replay: Replay, reports: Reports) -> list[str]:
     slower = _confirmed(replay)
     lines = [
-        "| series | from | to | suspected: time after / before | confirmed | interval |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| series | from | to | suspected: time after / before | confirmed | interval | wheels | probability |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for each in replay.series:
         for decision in (decision for decision in replay.decisions if decision.key == each.key):
@@ -247,7 +246,8 @@ def _line(replay: Replay, reports: Reports) -> list[str]:
             lines.append(
                 f"| {_name(each)} | {_version(each, at - 1)} | {_version(each, at)} | "
                 f"{_levels(each, at)} | {'yes' if decision.confirmed else 'no'}, {decision.ratio:.3f} | "
-                f"{decision.low:.3f} to {decision.high:.3f} |"
+                f"{decision.low:.3f} to {decision.high:.3f} | {' and '.join(decision.sides)} | "
+                f"{'' if decision.probability is None else f'{100 * decision.probability:.0f} %'} |"
             )
     total = sum(map(len, slower))
     lines += ["", "| rule | of | reports | of confirmed slowdowns | others |", "| --- | --- | --- | --- | --- |"]

@@ -18,11 +18,10 @@ from typing import Any
 
 from harness.files import write_atomically
 from harness.history import summary
-from harness.history.index import History
 from harness.model.errors import HarnessError
 
 PLAN, RECORDS, SUMMARIES, RESULTS = "plan.json", "records.jsonl", "nights", "results"
-HISTORY, ISSUES, BISECTIONS = "history.duckdb", "issues.json", "bisections.json"
+HISTORY, ISSUES = "history.duckdb", "issues.json"
 
 #: The time of day at which a replayed nightly run starts.
 TIME = "T04:10:00+00:00"
@@ -98,9 +97,8 @@ class PlantedStep:
 class ReplayPlan:
     """The plan of a replay: `environment` against `baseline`, in a nightly run on each of `days` (ISO 8601).
 
-    `is_line`: the environment is a line, of which each nightly run takes the version as of its day. `arguments`,
-    `confirm` and `bisect` are further arguments of `harness matrix`, `harness history confirm` and `harness bisect`.
-    Without `bisect`, confirmed slowdowns aren't bisected.
+    `is_line`: the environment is a line, of which each nightly run takes the version as of its day. `arguments` and
+    `confirm` are further arguments of `harness matrix` and of `harness history confirm`.
     """
 
     environment: str
@@ -109,7 +107,6 @@ class ReplayPlan:
     is_line: bool = False
     arguments: Sequence[str] = ()
     confirm: Sequence[str] = ()
-    bisect: Sequence[str] = ()
     planted: Sequence[PlantedStep] = ()
 
     def environment_of(self, night: int) -> str:
@@ -121,8 +118,8 @@ class ReplayPlan:
 class ReplayedNight:
     """A nightly run that was replayed: `run` is empty if it measured nothing, and `reason` is the error then.
 
-    `seconds` is the time of the measurement. `confirm_seconds` and `bisect_seconds` are the times of confirmations and
-    bisections. `opened` has the titles of new issues.
+    `seconds` is the time of the measurement, `confirm_seconds` the time of confirmations with their searches. `opened`
+    has the titles of new issues.
     """
 
     night: int
@@ -131,7 +128,6 @@ class ReplayedNight:
     run: str
     seconds: float
     confirm_seconds: float = 0.0
-    bisect_seconds: float = 0.0
     reason: str = ""
     opened: Sequence[str] = field(default_factory=list)
 
@@ -223,7 +219,6 @@ def _replay_night(folder: Path, plan: ReplayPlan, night: int, before: Sequence[s
         confirm_seconds=round(time.monotonic() - started, 1),
         reason=reason or ("" if done.returncode == 0 else _reason(done)),
         opened=_alarm(folder),
-        bisect_seconds=_bisect(folder, plan, before),
     )
 
 
@@ -258,28 +253,6 @@ def _alarm(folder: Path) -> list[str]:
             issues[step["number"] - 1].update(texts)
     path.write_text(json.dumps(issues, indent=1))
     return opened
-
-
-def _bisect(folder: Path, plan: ReplayPlan, before: Sequence[str]) -> float:
-    """Bisect each confirmed slowdown once, over the wheels between its two versions; return the seconds it took."""
-    started, path = time.monotonic(), folder / BISECTIONS
-    answers: dict[str, dict[str, Any]] = json.loads(path.read_text()) if path.exists() else {}
-    with History.open(str(folder / HISTORY)) as history:
-        points = {series.key: series.points for series in history.series()} if plan.bisect else {}
-        decisions = [each for each in history.decisions() if each.confirmed and each.ratio > 1.0]
-    for decision in decisions:
-        key, name = decision.key, f"{decision.key.cell} {decision.since}"
-        runs = [point.run for point in points.get(key, ())]
-        if name in answers or decision.since not in runs[1:]:
-            continue
-        place = runs.index(decision.since)
-        good, bad = (points[key][at].origin.version for at in (place - 1, place))
-        cell = ["-s", key.scenario, *(word for axis in key.axes for word in ("-a", "=".join(axis)))]
-        ends = ["--good", good, "--bad", bad, "--package", bad.rpartition("+")[2].partition("==")[0]]
-        done = _harness(folder, "bisect", *cell, *ends, *plan.bisect, before=before)
-        answers[name] = {"good": good, "bad": bad, "code": done.returncode, "answer": done.stdout or _reason(done)}
-        path.write_text(json.dumps(answers, indent=1))
-    return round(time.monotonic() - started, 1)
 
 
 def _harness(folder: Path, *words: str, before: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
