@@ -7,7 +7,7 @@ from typing import Protocol
 from harness.backends.verification import Verification
 from harness.machine.doctor.check import CheckResult
 from harness.model.backend import Backend, GpuWay, ImageStore, KeptImage, Meanwhile, Preparation, Progress, WheelRecipe
-from harness.model.environment import Requirement
+from harness.model.environment import Environment, Requirement
 from harness.model.gpu import GpuHost
 
 
@@ -29,10 +29,16 @@ class RegisteredBackend(Backend, Protocol):
         """Return a short description of where launches would run. Raises CannotRunHereError if they can't run here."""
         ...
 
+    @property
+    def gpu_host(self) -> GpuHost:
+        """The GPUs of the machine that runs the launches, as far as they are known without asking an engine."""
+        ...
+
     def check_gpus(self, wanted: Sequence[str], via: GpuWay | None = None) -> None:
         """Check whether launches can get these GPUs, with one method only if it was requested.
 
-        Raises UsageError if they never can, and CannotRunHereError if they are known not to be able to here.
+        Raises UsageError for a method that isn't one of this backend, and CannotRunHereError if they are known not to
+        be able to here.
         """
         ...
 
@@ -66,6 +72,10 @@ class RegisteredBackend(Backend, Protocol):
         """Those that `prepare` would first make something for. Raises CannotRunHereError."""
         ...
 
+    def can_make(self, environment: Environment) -> bool:
+        """Return whether this machine is known to have what an environment needs beside packages."""
+        return False
+
     def check_room(self, requirements: Sequence[Requirement]) -> None:
         """Raise CannotRunHereError if the disk is known to lack space for what `prepare` would make."""
 
@@ -92,11 +102,6 @@ class ImageBackend(RegisteredBackend, Protocol):
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
         """Return whether each image is built, and its size. Raises CannotRunHereError if no engine answers."""
-        ...
-
-    @property
-    def gpu_host(self) -> GpuHost:
-        """The GPUs of the engine's machine, as far as they are known without asking the engine."""
         ...
 
     def prepare(

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, cast
 
 from harness.model.backend import GpuWay
 from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.gpu import GpuHost
 from harness.model.run import Run
+from harness.model.texts import joined
 
 # the command line asks for the names alone, and is to start fast
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ class BackendEntry:
     """A backend: its name for `--backend`, and its class, which is imported at first use.
 
     `title` names it in a sentence. `in_containers`: it runs launches in containers, from images. So it may run an
-    untrusted script, can give GPUs, and is an ImageBackend.
+    untrusted script, and is an ImageBackend.
     """
 
     name: str
@@ -55,6 +57,17 @@ ENTRIES = (
 CHOICES = (AUTO, *(entry.name for entry in ENTRIES))
 
 
+class UntrustedError(UsageError):
+    """A scenario from outside the project would run without a container."""
+
+    def __init__(self, backend: str, untrusted: Sequence[str]) -> None:
+        super().__init__(
+            f"{_outside(untrusted)} With --backend {backend}, scripts run with your rights: they can read and change "
+            "your files, and use the network.",
+            f"Leave out --backend {backend}, or, if you trust the file, pass --trust.",
+        )
+
+
 def known(name: str) -> str:
     """Return the valid value of `--backend`. Raises UsageError for other values."""
     return name if name == AUTO else _entry(name).name
@@ -73,26 +86,27 @@ def choose(
     root: Path,
     run: str,
     *,
-    untrusted: bool = False,
+    untrusted: Sequence[str] = (),
     gpus: Sequence[str] = (),
     via: GpuWay | None = None,
 ) -> "tuple[RegisteredBackend, str]":
     """Return the backend and why it was chosen.
 
-    `untrusted`: a scenario is from outside the project's scenarios/; it runs in a container, or in the backend that the
-    user named. `gpus`: those of every launch, which only containers can have, and `via` is the requested method to get
-    them, if any. Raises CannotRunHereError, and UsageError for a name that isn't registered, and for GPUs without
-    containers.
+    `untrusted`: the scenarios from outside the project's scenarios/, which only run in a container. `gpus`: those of
+    every launch, and `via` is the requested method to get them, if any. Raises CannotRunHereError, UntrustedError, and
+    UsageError for a name that isn't registered.
     """
     if name != AUTO:
+        if untrusted and not is_contained(name):
+            raise UntrustedError(name, untrusted)
         backend = _entry(name).open(root, run)
         try:
             return backend, f"{_usable(backend, gpus, via)}, as --backend {name} asks"
         except CannotRunHereError as error:
-            advice = [error.advice, *([] if gpus else [f"Or measure without it: {_without_containers(name)}"])]
+            advice = [error.advice, f"Or measure without it: {_without_containers(name)}"]
             raise CannotRunHereError(error.message, "\n".join(filter(None, advice))) from None
     refusals: list[CannotRunHereError] = []
-    for entry in (entry for entry in ENTRIES if entry.in_containers or not (untrusted or gpus)):
+    for entry in (entry for entry in ENTRIES if entry.in_containers or not untrusted):
         backend = entry.open(root, run)
         try:
             backend.check()
@@ -101,7 +115,25 @@ def choose(
             continue
         why = f"because {_clause(refusals[0].message)}" if refusals else "because it answers"
         return backend, f"{_usable(backend, gpus, via)}, {why}"
-    raise _refusal(refusals, gpus)
+    raise _refusal(refusals, untrusted)
+
+
+def is_contained(name: str) -> bool:
+    """Return whether a value of `--backend` runs untrusted scripts in containers or not at all."""
+    return name == AUTO or _entry(name).in_containers
+
+
+def gpu_host(name: str, root: Path) -> GpuHost:
+    """Return the GPUs for launches of a backend, or of the first one that this machine can use."""
+    named = [entry for entry in ENTRIES if name in (AUTO, entry.name)]
+    for entry in named[:-1]:
+        backend = entry.open(root, "")
+        try:
+            backend.check()
+        except CannotRunHereError:
+            continue
+        return backend.gpu_host
+    return named[-1].open(root, "").gpu_host
 
 
 def opened(root: Path) -> "list[RegisteredBackend]":
@@ -110,7 +142,7 @@ def opened(root: Path) -> "list[RegisteredBackend]":
 
 
 def image_backend(root: Path) -> "ImageBackend":
-    """The backend with images, which alone gives GPUs. Its engine is not asked yet."""
+    """The backend with images. Its engine is not asked yet."""
     return next(cast("ImageBackend", entry.open(root, "images")) for entry in ENTRIES if entry.in_containers)
 
 
@@ -128,16 +160,18 @@ def _usable(backend: "RegisteredBackend", gpus: Sequence[str], via: GpuWay | Non
     return f"{backend.check()} with GPU {', '.join(gpus)}"
 
 
-def _refusal(refusals: Sequence[CannotRunHereError], gpus: Sequence[str]) -> CannotRunHereError:
-    """Explain why no backend was chosen if containers are needed and no engine answers."""
-    messages = [error.message for error in refusals]
+def _refusal(refusals: Sequence[CannotRunHereError], untrusted: Sequence[str]) -> CannotRunHereError:
+    """Explain why no backend was chosen if untrusted scripts need containers and no engine answers."""
     start = f"Start {' or '.join(entry.title for entry in ENTRIES if entry.in_containers)}"
-    if gpus:
-        return CannotRunHereError("\n".join([*messages, "--gpu needs containers."]), f"{start}.")
-    reason = "A scenario from outside the project's scenarios/ is an untrusted script: it needs a container."
     return CannotRunHereError(
-        "\n".join([*messages, reason]), f"{start}, or, if you trust the file, type {_without_containers()}."
+        "\n".join([*(error.message for error in refusals), f"{_outside(untrusted)} It needs a container."]),
+        f"{start}, or, if you trust the file, pass --trust.",
     )
+
+
+def _outside(untrusted: Sequence[str]) -> str:
+    are, scripts = ("are", "other people's scripts") if len(untrusted) > 1 else ("is", "somebody else's script")
+    return f"{joined(list(untrusted))} {are} from outside the project's scenarios/, and may be {scripts}."
 
 
 def _without_containers(but: str = "") -> str:

@@ -85,6 +85,7 @@ class Probe:
                 environments=texts,
                 rounds=rounds,
                 backend=request.backend,
+                trust=request.trust,
                 cpus=request.cpus,
                 timeout=request.timeout,
                 margin=request.margin,

@@ -81,6 +81,7 @@ class BisectRequest:
         ),
     ] = BISECT_BUDGET
     backend: str = "auto"
+    trust: bool = False
     cpus: Annotated[str, shared("cpus", shown="1")] = ""
     timeout: float | None = None
     margin: float = MARGIN

@@ -4,9 +4,13 @@ import shlex
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import typer
+
 from harness import session
+from harness.backends import registry
 from harness.cli import display, report
 from harness.cli.dryrun import shard_told
 from harness.cli.messages import gate_exit, interruptible, say, say_problems, say_refused
@@ -29,7 +33,7 @@ def run(
     fail_on: FailOn | None = None,
 ) -> Exit:
     """Measure a plan in a new run's folder, and return the exit code."""
-    planned = session.plan(request, say=say, wait=wait)
+    planned = _trusted(session.plan(request, say=say, wait=wait))
     say_refused(planned.refused)
     shard = planned.plan.shard
     if shard:
@@ -41,6 +45,16 @@ def run(
         ended, lacks = _measured(planned, heard, wait=wait)
         code = show(ended, json=json, fail_on=fail_on)
     return _lacking(lacks, code)
+
+
+def _trusted(planned: session.Planned) -> session.Planned:
+    """Return the plan with --trust if the user says so on a terminal: somebody else's script would run uncontained."""
+    name, scripts = planned.request.backend, planned.untrusted
+    if not scripts or registry.is_contained(name) or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return planned
+    say(registry.UntrustedError(name, scripts).message)
+    is_trusted = typer.confirm("Run it all the same?", err=True)
+    return replace(planned, request=replace(planned.request, trust=True)) if is_trusted else planned
 
 
 def _lacking(lacks: Sequence[str], code: Exit) -> Exit:
@@ -69,7 +83,7 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
     """Measure what issues claim, in a new run's folder. Returns the exit code."""
     from harness.upstream import repro as upstream  # noqa: PLC0415 - the other commands need none of it
 
-    planned = session.plan(request)
+    planned = _trusted(session.plan(request))
     say_refused(planned.refused)
     heard = ProgressPrinter()
     with interruptible(heard.interrupted):

@@ -106,6 +106,7 @@ def question(
         rounds=usual.rounds,
         budget=usual.budget,
         backend=usual.backend,
+        trust=usual.trust,
         warmup=usual.warmup,
         measure=usual.measure,
         margin=usual.margin,

@@ -159,6 +159,15 @@ def _numbers(cpus: Collection[int]) -> str:
     return f"CPU{'' if len(cpus) == 1 else 's'} {cpu_list(cpus)}"
 
 
+def can_pin() -> bool:
+    """Return whether this process may choose its CPUs. Some sandboxes forbid that."""
+    try:
+        os.sched_setaffinity(0, os.sched_getaffinity(0))
+    except OSError:
+        return False
+    return True
+
+
 def keeping_off(
     cpus: tuple[int, ...] | None, topology: Topology | None = None
 ) -> contextlib.AbstractContextManager[None]:

@@ -42,6 +42,22 @@ def require_linux() -> None:
         )
 
 
+def container() -> str:
+    """Return what runs the container that this process is in, or an empty text outside of containers."""
+    marks = {"Docker": Path("/.dockerenv"), "Podman": Path("/run/.containerenv")}
+    kind = next((name for name, mark in marks.items() if mark.exists()), "")
+    return kind or ("Kubernetes" if "KUBERNETES_SERVICE_HOST" in os.environ else "")
+
+
+def c_library() -> str:
+    """Return the C library, such as `glibc 2.36`, with the system that it is from."""
+    try:
+        name = os.confstr("CS_GNU_LIBC_VERSION")
+    except (ValueError, OSError):
+        name = None
+    return f"{name or 'not glibc'} of {_distribution()}"
+
+
 def free_memory(root: Path = Path("/")) -> int:
     """Return the bytes that processes can get now, without swapping: of the machine, and of their control groups.
 

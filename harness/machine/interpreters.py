@@ -33,8 +33,8 @@ def find_python(version: str, searches: Sequence[Search] | None = None) -> Path:
     because = "".join(f"\n{reason}" for reason in reasons)
     raise UnavailableError(
         f"Python {version} is not on this machine.{because}",
-        f"Get it with `pyenv install {version}` or `conda create -n python{version} python={version}`,"
-        " or run in containers: --backend docker",
+        f"Install it with `pyenv install {version}` or `conda create -n python{version} python={version}`, or measure "
+        "in containers: --backend docker",
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from harness.model.environment import Requirement
-from harness.model.errors import CannotRunHereError, UnavailableError
+from harness.model.errors import NothingPreparedError, UnavailableError
 from harness.model.launch import Job, Outcome
 from harness.model.numbers import Bytes, Count
 
@@ -45,6 +45,7 @@ class BackendFacts:
     - `registry`: the registry for images, with a slash at its end.
     - `gpus_by`: the method of GPU access. `gpu_groups`: ids of the system groups that containers join for it.
     - `priority`: how launches get their CPUs before other work.
+    - `uncontrolled`: what containers of harness control and this backend doesn't, as parts of a sentence.
     - `more`: other facts for a reader, under names that the backend chooses. On the disk they are on the same level.
     """
 
@@ -66,6 +67,7 @@ class BackendFacts:
     gpus_by: str = ""
     gpu_groups: Sequence[Count] = ()
     priority: str = ""
+    uncontrolled: Sequence[str] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -150,13 +152,13 @@ class Preparation:
     def refuse_nothing(self) -> Self:
         """Return self if at least one environment is available.
 
-        Otherwise, raises CannotRunHereError with each reason once.
+        Otherwise, raises NothingPreparedError with each reason once.
         """
         errors = self.unavailable.values()
         if errors and not self.images:
             reasons = dict.fromkeys(error.message for error in errors)
             advice = dict.fromkeys(error.advice for error in errors if error.advice)
-            raise CannotRunHereError("\n".join(reasons), "\n".join(advice))
+            raise NothingPreparedError("\n".join(reasons), "\n".join(advice))
         return self
 
 

@@ -86,6 +86,11 @@ class Environment:
         return (Device.CPU, Device.GPU) if self.gpu_code else (Device.CPU,)
 
     @property
+    def has_packaged_cuda(self) -> bool:
+        """Whether CUDA is in packages of the GPU lock, so that no image is needed for it."""
+        return bool(self.gpu_code) and not self.cuda_image and not self.gpu_image
+
+    @property
     def release(self) -> tuple[int, int, int]:
         """The numbers of its TensorFlow's version."""
         from packaging.version import Version

@@ -92,5 +92,9 @@ class CannotRunHereError(HarnessError):
     exit = Exit.CANNOT_RUN_HERE
 
 
+class NothingPreparedError(CannotRunHereError):
+    """None of a run's environments can be had on this machine."""
+
+
 class UnavailableError(HarnessError):
     """One environment cannot be had on this machine; its cells become `not available`, and the others run."""

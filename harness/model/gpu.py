@@ -176,6 +176,7 @@ class GpuHost:
     `driver` is the driver's version (`535.104.05`), and `cuda` the newest CUDA that it supports. `absent` is a clause:
     the reason why nothing is known. The other fields are then empty. `is_here` is False for another machine, whose
     GPUs only a launch can report. `all_or_none`: containers can't get one of several GPUs, as on WSL2.
+    `needs_packages`: launches have no image, so they get CUDA only from the packages of their environment.
     """
 
     cards: Sequence[Gpu] = ()
@@ -184,6 +185,7 @@ class GpuHost:
     absent: str = ""
     is_here: bool = True
     all_or_none: bool = False
+    needs_packages: bool = False
 
     def chosen(self, gpus: Sequence[str]) -> list[Gpu]:
         """Return the GPUs with these indices or UUIDs, or all of them for `all`. Unknown names are ignored.

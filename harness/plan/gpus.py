@@ -41,6 +41,10 @@ _PTX: Mapping[tuple[int, ...], tuple[int, int]] = {
 }
 
 
+#: Why a release can't run on a GPU without a container, as a clause.
+_NO_PACKAGES = "its CUDA is in an image, and without containers, only releases from TensorFlow 2.5 on run on GPUs"
+
+
 class Support(StrEnum):
     """How an environment runs on a GPU, best first."""
 
@@ -104,7 +108,10 @@ def fit(environment: Environment, cards: Sequence[Gpu], host: GpuHost) -> Fit:
     If nothing is known about the machine's GPUs, the result is native.
     """
     fits = [] if host.absent else [judge(environment, card.capability, host.cuda, host.driver) for card in cards]
-    return max(fits, key=lambda each: each.rank, default=Fit(Support.NATIVE))
+    worst = max(fits, key=lambda each: each.rank, default=Fit(Support.NATIVE))
+    if host.needs_packages and not environment.has_packaged_cuda and not worst.is_impossible:
+        return Fit(Support.CANNOT, _NO_PACKAGES, "Measure it in containers, with Docker Engine.")
+    return worst
 
 
 def _no_code(environment: Environment, capability: Capability) -> str:

@@ -82,10 +82,10 @@ def outlook(planned: Planned) -> DurationEstimate:
     unasked, missing, name, makes = "", None, planned.request.backend, ""
     try:
         root, gpus = planned.project.root, planned.plan.limits.gpus
-        backend, _ = registry.choose(name, root, "", untrusted=planned.is_untrusted, gpus=gpus)
+        backend, _ = registry.choose(name, root, "", untrusted=planned.untrusted, gpus=gpus)
         name, makes = backend.name, backend.makes
         missing = [each.environment.name for each in backend.unprepared(planned.needed)]
-    except CannotRunHereError as error:
+    except (CannotRunHereError, registry.UntrustedError) as error:
         unasked = " ".join(filter(None, [error.message, error.advice]))
     basis, known = _earlier(planned, name)
     times = {cell: known.get(cell, _Times()) for cell in planned.cells}

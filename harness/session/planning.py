@@ -162,10 +162,12 @@ class Planned:
         return name_of(cell, self.scenarios[cell.scenario]) if cell.scenario in self.scenarios else ""
 
     @property
-    def is_untrusted(self) -> bool:
-        """Whether a scenario is outside the project's folders, and so an untrusted script."""
+    def untrusted(self) -> list[str]:
+        """The scenarios from outside the project's folders, which may be other people's scripts; none with --trust."""
+        if self.request.trust:
+            return []
         ours = self.project.scenario_folders
-        return any(scenario.path.parent not in ours for scenario in self.scenarios.values())
+        return [name for name, scenario in self.scenarios.items() if scenario.path.parent not in ours]
 
 
 def plan(
@@ -186,7 +188,7 @@ def plan(
     host.require_linux()
     project = Project.find()
     limits = _limits(request)
-    gpu_host = registry.image_backend(project.root).gpu_host if limits.gpus else CPU_ALONE
+    gpu_host = registry.gpu_host(request.backend, project.root) if limits.gpus else CPU_ALONE
     if limits.gpus and isinstance(request, Request) and request.on:
         gpu_host = GpuHost(absent="the launches are made on other machines", is_here=False)
     limits = replace(limits, gpus=gpus.meant(limits.gpus, gpu_host, typed=bool(request.gpus)))
@@ -523,7 +525,7 @@ def _limits(request: LaunchRequest) -> Limits:
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     wanted = gpus.wish(request.gpu or request.gpu_via is not None, request.gpus)
     # a GPU waits for whatever core prepares its next step, so that one core would be what is measured
-    cores = request.cpus or ("all" if wanted else "1")
+    cores = request.cpus or ("all" if wanted or not cpus.can_pin() else "1")
     return Limits(
         cpus=cpus.choose(cores, os.sched_getaffinity(0)),
         memory_bytes=request.memory or installed * 4 // 5,

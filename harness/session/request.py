@@ -261,6 +261,14 @@ class LaunchRequest:
         ),
     ] = ""
     backend: Annotated[str, Option("The backend that runs the launches.", panel=OptionPanel.MACHINE)] = "auto"
+    trust: Annotated[
+        bool,
+        Option(
+            "Run scripts from outside the project without a container, with your rights: --backend local then doesn't "
+            "ask first.",
+            panel=OptionPanel.MACHINE,
+        ),
+    ] = False
     gpu: Annotated[bool, Option("Run on a GPU: the first one, unless --gpus names others.", panel=OptionPanel.GPU)] = (
         False
     )

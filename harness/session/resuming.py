@@ -97,7 +97,7 @@ def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget
     name = begun.backend.name
     if wished not in (AUTO, name):
         raise UsageError(f"{path} was started with the backend {name}; it can't continue with {wished}.")
-    gpu_host = registry.image_backend(project.root).gpu_host if limits.gpus else CPU_ALONE
+    gpu_host = registry.gpu_host(name, project.root) if limits.gpus else CPU_ALONE
     cards = gpus.cards(limits.gpus, gpu_host)
     differing = host.differing(begun.host, machine_facts(limits, cards, gpu_host, begun.plan.lock_clocks))
     if differing:

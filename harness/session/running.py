@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shlex
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,6 +16,7 @@ from harness.analysis import sizing
 from harness.analysis.results import Results
 from harness.backends import registry
 from harness.backends.protocol import RegisteredBackend
+from harness.catalog.environments import load_environments
 from harness.catalog.scenarios import fingerprint
 from harness.files import data_dir
 from harness.machine import cpus, host
@@ -25,12 +27,14 @@ from harness.machine.identity import machine
 from harness.machine.lock import exclusive, machine_to_itself, run_to_itself, slot_to_itself
 from harness.machine.slots import Slot
 from harness.model.backend import Backend, BackendFacts, GpuWay, Meanwhile, Preparation, PreparationStep, Progress
-from harness.model.environment import Requirement
-from harness.model.errors import CannotRunHereError, FileError, UnavailableError
+from harness.model.environment import Device, Requirement
+from harness.model.errors import CannotRunHereError, FileError, NothingPreparedError, UnavailableError
 from harness.model.gpu import Gpu
 from harness.model.launch import BROKEN, Launch, Limits
 from harness.model.run import RULES, Machine, Plan, Run, Stop, StopReason, Unavailable, stood_in
 from harness.model.scenario import Cell
+from harness.model.texts import joined
+from harness.plan.gpus import fit
 from harness.plan.groups import control
 from harness.report.sections import run_info
 from harness.runner.executor import RunExecutor, WalkListener
@@ -180,7 +184,7 @@ def prepare(planned: Planned, listener: Listener, *, wait: bool = False) -> dict
 
     Raises as `run` does.
     """
-    untrusted, via = planned.is_untrusted, planned.request.gpu_via
+    untrusted, via = planned.untrusted, planned.request.gpu_via
     name, gpus_ = planned.request.backend, planned.plan.limits.gpus
     backend, _ = registry.choose(name, planned.project.root, "", untrusted=untrusted, gpus=gpus_, via=via)
     if not backend.unprepared(planned.needed):
@@ -242,7 +246,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
     now = datetime.now(UTC)
     named = new_id(now)
     name = planned.request.backend
-    untrusted, via = planned.is_untrusted, planned.request.gpu_via
+    untrusted, via = planned.untrusted, planned.request.gpu_via
     backend, why = registry.choose(name, root, named, untrusted=untrusted, gpus=limits.gpus, via=via)
     listener.say(f"Backend: {why}.")
     for sentence in planned.line_sentences:
@@ -306,7 +310,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
 
 
 def _with_what_is_there(
-    planned: Planned, backend: Backend, listener: Listener, early: Meanwhile | None, *, replan: bool
+    planned: Planned, backend: RegisteredBackend, listener: Listener, early: Meanwhile | None, *, replan: bool
 ) -> tuple[Planned, Preparation]:
     """Prepare the environments that this machine can have, and return the plan with them.
 
@@ -315,7 +319,11 @@ def _with_what_is_there(
     """
     absent: dict[str, UnavailableError] = {}
     while True:
-        made = _prepared(backend, planned.needed, listener, early)
+        try:
+            made = _prepared(backend, planned.needed, listener, early)
+        except NothingPreparedError as nothing:
+            nothing.advice += _others(planned, backend)
+            raise
         for each, error in made.unavailable.items():
             listener.say(f"{each} is not available here: {error}")
         absent |= made.unavailable
@@ -324,6 +332,22 @@ def _with_what_is_there(
             return _without(planned, made.unavailable), made
         planned = again
         _say_stand_ins(planned.plan, listener)
+
+
+def _others(planned: Planned, backend: RegisteredBackend) -> str:
+    """Return a sentence about the environments that this machine can make, with a command; empty without any."""
+    device = Device.GPU if planned.plan.limits.gpus else Device.CPU
+    able = [
+        each.name
+        for each in load_environments(planned.project).values()
+        if device in each.devices
+        and not fit(each, planned.cards, planned.gpu_host).is_impossible
+        and backend.can_make(each)
+    ]
+    if not able:
+        return ""
+    command = replace(planned.request, environments=able[-2:], reference="").command()
+    return f"\nThis machine can make {joined(able)}. Example: {shlex.join(command)}"
 
 
 def _reopened(found: Earlier, listener: Listener, held: ExitStack) -> _Ready:

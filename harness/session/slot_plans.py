@@ -45,6 +45,6 @@ def in_slot(planned: Planned, slot: Slot, slots: int) -> Planned:
         memory_bytes=request.memory or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 4 // 5 // slots,
         gpus=(slot.gpu,) if slot.gpu else (),
     )
-    host = registry.image_backend(planned.project.root).gpu_host if slot.gpu else CPU_ALONE
+    host = registry.gpu_host(request.backend, planned.project.root) if slot.gpu else CPU_ALONE
     cards = gpus.cards(limits.gpus, host) if slot.gpu else []
     return replace(planned, plan=replace(planned.plan, limits=limits), gpu_host=host, cards=cards)

@@ -122,8 +122,9 @@ class _Maker:
 
     def _builder(self, spec: SourceSpec) -> RegisteredBackend:
         """Return the backend that builds: one with containers, unless the user named another."""
+        untrusted = [spec.package] if self.backend == registry.AUTO else []
         try:
-            return registry.choose(self.backend, self.project.root, "wheel", untrusted=True)[0]
+            return registry.choose(self.backend, self.project.root, "wheel", untrusted=untrusted)[0]
         except CannotRunHereError as error:
             if self.backend != registry.AUTO:
                 raise

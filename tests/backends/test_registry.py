@@ -7,9 +7,10 @@ import pytest
 
 from harness.backends import registry
 from harness.backends.protocol import ImageBackend, RegisteredBackend
-from harness.backends.registry import ENTRIES, BackendEntry
+from harness.backends.registry import ENTRIES, BackendEntry, UntrustedError
 from harness.model.backend import GpuWay
 from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.gpu import GpuHost
 
 
 class Fake:
@@ -34,11 +35,11 @@ class Fake:
 
 
 class Ship(Fake):
-    pass
+    gpu_host = GpuHost(absent="ship")
 
 
 class Raft(Fake):
-    pass
+    gpu_host = GpuHost(absent="raft")
 
 
 @pytest.fixture
@@ -73,7 +74,7 @@ def test_auto_takes_the_next_where_the_first_does_not_answer_and_says_why(choose
 
 
 def test_what_was_typed_is_taken(choose: Any) -> None:
-    assert choose("raft", untrusted=True) == (Raft, "the raft, as --backend raft asks")
+    assert choose("raft") == (Raft, "the raft, as --backend raft asks")
 
 
 @pytest.mark.usefixtures("no_ship")
@@ -82,9 +83,6 @@ def test_what_was_typed_and_does_not_answer_ends_it(choose: Any) -> None:
         choose("ship")
     assert refused.value.message.startswith("No engine answers at all")
     assert refused.value.advice == "Start it.\nOr measure without it: --backend raft"
-    with pytest.raises(CannotRunHereError) as refused:
-        choose("ship", gpus=["0"])
-    assert "raft" not in refused.value.advice
 
 
 def test_a_name_that_is_not_registered_is_a_usage_error(choose: Any) -> None:
@@ -93,11 +91,20 @@ def test_a_name_that_is_not_registered_is_a_usage_error(choose: Any) -> None:
 
 
 @pytest.mark.usefixtures("no_ship")
-def test_an_untrusted_script_goes_without_a_container_only_where_that_was_typed(choose: Any) -> None:
+def test_an_untrusted_script_never_goes_without_a_container(choose: Any) -> None:
     with pytest.raises(CannotRunHereError) as refused:
-        choose(untrusted=True)
-    assert "an untrusted script: it needs a container" in refused.value.message
-    assert refused.value.advice == "Start Ship, or, if you trust the file, type --backend raft."
+        choose(untrusted=["mine"])
+    assert "mine is from outside the project's scenarios/" in refused.value.message
+    assert refused.value.advice == "Start Ship, or, if you trust the file, pass --trust."
+
+
+def test_a_backend_without_containers_that_was_typed_says_what_a_script_could_do_and_which_flag_allows_it(
+    choose: Any,
+) -> None:
+    with pytest.raises(UntrustedError, match=r"mine and yours are from outside .* with your rights") as refused:
+        choose("raft", untrusted=["mine", "yours"])
+    assert "--trust" in refused.value.advice
+    assert choose("ship", untrusted=["mine"])[0] is Ship
 
 
 def test_the_gpus_of_launches_are_told_and_the_way_that_was_typed_is_handed_on(choose: Any) -> None:
@@ -108,9 +115,19 @@ def test_the_gpus_of_launches_are_told_and_the_way_that_was_typed_is_handed_on(c
 
 
 @pytest.mark.usefixtures("no_ship")
-def test_gpus_are_given_in_containers_alone(choose: Any) -> None:
-    with pytest.raises(CannotRunHereError, match=r"No engine answers(.|\n)*--gpu needs containers\.\nStart Ship\.$"):
-        choose(gpus=["0"])
+def test_gpus_are_given_without_containers_where_no_engine_answers(choose: Any) -> None:
+    assert choose(gpus=["0"]) == (Raft, "the raft with GPU 0, because no engine answers at all")
+
+
+@pytest.mark.parametrize(
+    ("name", "there", "machine"), [("auto", True, "ship"), ("auto", False, "raft"), ("raft", True, "raft")]
+)
+@pytest.mark.usefixtures("choose")
+def test_a_plan_knows_the_gpus_of_the_backend_that_will_be_chosen(
+    monkeypatch: pytest.MonkeyPatch, name: str, there: bool, machine: str
+) -> None:
+    monkeypatch.setattr(Ship, "there", there)
+    assert registry.gpu_host(name, Path()).absent == machine
 
 
 def test_an_engine_that_answers_and_has_no_gpu_is_not_passed_over(choose: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ RTX_5090 = StandIn("NVIDIA GeForce RTX 5090", "12.0", 32)
 
 def dry_run(machine: Machine, *typed: str) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, **machine.environ(), "DOCKER_HOST": "unix:///nowhere/docker.sock", "COLUMNS": "200"}
-    command = [sys.executable, "-m", "harness", "matrix", "--dry-run", *typed]
+    command = [sys.executable, "-m", "harness", "matrix", "--dry-run", "--backend", "docker", *typed]
     return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
 
 

@@ -147,16 +147,17 @@ def test_auto_takes_local_environments_where_no_engine_answers_and_says_why(harn
     assert "local environments, because no Docker Engine answers at DOCKER_HOST" in line
 
 
-def test_an_untrusted_file_needs_a_container_unless_local_was_typed(harness: Harness, tmp_path: Path) -> None:
+def test_an_untrusted_file_needs_a_container_unless_it_is_trusted(harness: Harness, tmp_path: Path) -> None:
     outside = tmp_path / "outside.py"
     outside.write_text(SCENARIO)
     refused = harness("matrix", "-s", str(outside), **NOWHERE)
     planned = harness("matrix", "-s", str(outside), "--dry-run", **NOWHERE)
     assert "cannot run this plan: No Docker Engine answers" in planned.stdout
-    assert "directory. A scenario from outside" in planned.stdout
+    assert "outside is from outside the project's scenarios/" in planned.stdout
     assert refused.returncode == 4
     assert "needs a container" in refused.stderr
-    assert harness.matrix("-s", str(outside), "-a", "way=fine", "--rounds", "1", **NOWHERE).returncode == 0
+    trusted = ("-s", str(outside), "-a", "way=fine", "--rounds", "1", "--trust")
+    assert harness.matrix(*trusted, **NOWHERE).returncode == 0
 
 
 def test_a_results_folder_that_cannot_be_written_is_said_before_the_first_launch(harness: Harness) -> None:

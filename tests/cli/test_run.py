@@ -1,11 +1,14 @@
 """`harness run`: a plain script from a file to a report."""
 
+import contextlib
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-SHORT = ("-e", "old", "-e", "new", "--backend", "local", "--rounds", "1", "--seed", "1")
+SHORT = ("-e", "old", "-e", "new", "--backend", "local", "--trust", "--rounds", "1", "--seed", "1")
 
 
 @pytest.fixture
@@ -83,8 +86,36 @@ def test_a_notebook_is_run_as_its_code_cells_and_what_is_left_out_is_told(harnes
     assert harness.launches[0]["observations"]["output"]["lines"] == ["1"]
 
 
-def test_an_untrusted_script_needs_containers_unless_local_was_typed(harness, write):
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        ([], 4, "It needs a container."),
+        (["--backend", "local"], 2, "they can read and change your files, and use the network"),
+        (["--trust"], 0, "Backend: local environments"),
+    ],
+    ids=["auto", "local", "trusted"],
+)
+def test_without_an_engine_or_a_terminal_a_script_runs_only_if_it_is_trusted(harness, write, options, code, words):
     write("mine.py", "x = 1\n")
-    done = harness("run", "mine.py", "-e", "old", DOCKER_HOST="unix:///nowhere/docker.sock")
-    assert done.returncode == 4
-    assert "--backend local" in done.stderr
+    done = harness("run", "mine.py", "-e", "old", "--rounds", "1", *options, DOCKER_HOST="unix:///nowhere/docker.sock")
+    assert (done.returncode, words in done.stderr) == (code, True), done.stderr
+    assert "--trust" in done.stderr or not code
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("", 2)])
+def test_on_a_terminal_the_user_is_asked_before_a_script_runs_without_a_container(harness, write, answer, code):
+    write("mine.py", "x = 1\n")
+    keyboard, terminal = os.openpty()
+    os.write(keyboard, f"{answer}\n".encode())
+    command = harness.command("run", "mine.py", "-e", "old", "--rounds", "1", "--backend", "local")
+    running = subprocess.Popen(
+        command, cwd=harness.root, env=harness.environ, stdin=terminal, stdout=subprocess.PIPE, stderr=terminal
+    )
+    os.close(terminal)
+    shown = b""
+    with running, contextlib.suppress(OSError):  # a terminal without a program raises it
+        while chunk := os.read(keyboard, 65536):
+            shown += chunk
+    os.close(keyboard)
+    assert (running.returncode, b"Run it all the same? [y/N]" in shown) == (code, True), shown.decode()
+    assert (harness.root / "results").exists() is (code == 0)

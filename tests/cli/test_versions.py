@@ -4,7 +4,21 @@ import subprocess
 
 import pytest
 
-SHORT = ("--backend", "local", "-e", "new", "-a", "way=fine", "--rounds", "4", "--warmup", "1ms", "--measure", "60ms")
+SHORT = (
+    "--backend",
+    "local",
+    "--trust",
+    "-e",
+    "new",
+    "-a",
+    "way=fine",
+    "--rounds",
+    "4",
+    "--warmup",
+    "1ms",
+    "--measure",
+    "60ms",
+)
 
 
 @pytest.fixture

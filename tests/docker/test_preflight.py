@@ -19,7 +19,7 @@ def test_an_image_that_is_there_needs_no_room_and_one_to_be_built_does(engine, m
     if not engine.is_here:
         lacking("the room of an engine elsewhere is not seen")
     project, requirement = made
-    monkeypatch.setattr(images, "IMAGE_BYTES", {Device.CPU: 10**18})
+    monkeypatch.setattr(images, "ENVIRONMENT_BYTES", {Device.CPU: 10**18})
     backend = DockerBackend(project.root, "test")
     backend.check_room([requirement])
     missing = project.add(f"test-{secrets.token_hex(4)}", "3.11")

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -49,7 +48,7 @@ def plan(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pla
 
     def make(card: Gpu | None = V100, **typed: Any) -> Planned:
         host = GpuHost(cards=[card], driver="550.54.15", cuda=(12, 4)) if card else GpuHost(absent="no driver")
-        monkeypatch.setattr(registry, "image_backend", lambda root: SimpleNamespace(gpu_host=host))
+        monkeypatch.setattr(registry, "gpu_host", lambda name, root: host)
         options: dict[str, Any] = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "seed": 1}
         return make_plan(Request(**{**options, **typed}))
 
@@ -173,7 +172,7 @@ def test_a_gpu_that_the_machine_lacks_ends_it(plan: Plan) -> None:
 def test_where_containers_get_all_gpus_or_none_a_launch_gets_all(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     plan()
     host = GpuHost([V100, replace(H100, index=1)], "550.54.15", (12, 4), all_or_none=True)
-    monkeypatch.setattr(registry, "image_backend", lambda root: SimpleNamespace(gpu_host=host))
+    monkeypatch.setattr(registry, "gpu_host", lambda name, root: host)
     asked = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "environments": ["new"]}
     planned = make_plan(Request(**asked, gpu=True))
     assert (planned.plan.limits.gpus, len(planned.cards)) == (("all",), 2)
@@ -298,7 +297,7 @@ def test_a_scenario_without_environments_runs_in_those_of_the_headline(plan: Pla
     [
         (["--gpus", "0,x"], 2, ["--gpus 0,x: 'x' isn't a GPU", "nvidia-smi -L"]),
         (["--gpu-via", "luck"], 2, ["--gpu-via", "cdi", "runtime", "driver"]),
-        (["--gpu", "--backend", "local"], 2, ["--gpu needs containers", "Leave --backend local out"]),
+        (["--gpu-via", "cdi", "--backend", "local"], 2, ["--gpu-via cdi: containers get GPUs", "Pass --gpu."]),
         (["--gpu", "--resume", "results/none"], 2, ["it doesn't accept --gpu"]),
     ],
 )
@@ -313,15 +312,28 @@ def test_wrong_options_are_sentences(
     assert not (harness.root / "results").exists()
 
 
-def test_gpus_need_an_engine(harness: Harness) -> None:
-    done = harness("matrix", "-s", "ways", "--gpu", DOCKER_HOST="unix:///nowhere/docker.sock")
+@pytest.mark.parametrize("backend", ["auto", "local"])
+def test_without_an_engine_a_gpu_needs_the_driver_on_this_machine(harness: Harness, backend: str) -> None:
+    environ = {"DOCKER_HOST": "unix:///nowhere/docker.sock", "LD_LIBRARY_PATH": ""}
+    done = harness("matrix", "-s", "ways", "--gpu", "--backend", backend, **environ)
     assert done.returncode == 4
-    assert "--gpu needs containers" in done.stderr
-    assert "--backend local" not in done.stderr
+    assert "libcuda.so.1" in done.stderr
+    assert not (harness.root / "results").exists()
 
 
 def test_the_plan_shows_the_gpu_and_what_cannot_run(harness: Harness) -> None:
-    done = harness("matrix", "-s", "ways", "-a", "way=fine", "--gpu", "--dry-run", DOCKER_HOST="tcp://192.0.2.1:1")
+    done = harness(
+        "matrix",
+        "-s",
+        "ways",
+        "-a",
+        "way=fine",
+        "--gpu",
+        "--dry-run",
+        "--backend",
+        "docker",
+        DOCKER_HOST="tcp://192.0.2.1:1",
+    )
     assert done.returncode == 4, done.stderr
     assert "Nothing can be measured: none of the 2 cells is available." in done.stderr
     assert "GPU: not known (the engine is on another machine)" in done.stdout
@@ -392,7 +404,9 @@ def test_scenarios_of_the_projects_folders_are_trusted_and_no_others(plan: Plan,
         path = harness.root / folder / f"{folder[-4:]}.py"
         path.parent.mkdir()
         path.write_text(ways)
-        assert plan(scenarios=[str(path)], environments=["old"]).is_untrusted is is_untrusted
+        asked = {"scenarios": [str(path)], "environments": ["old"]}
+        assert bool(plan(**asked).untrusted) is is_untrusted
+        assert not plan(**asked, trust=True).untrusted
 
 
 def shards(plan: Plan, of: int, **typed: Any) -> list[Planned]:

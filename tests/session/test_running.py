@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -239,7 +238,7 @@ def test_what_stands_in_is_said_stored_reported_and_kept(
         (harness.root / "images" / "locks" / f"{name}-gpu.txt").write_text("# nothing\n")
     card = Gpu(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30)
     host = GpuHost([card], "550.54.15", (12, 4))
-    monkeypatch.setattr(registry, "image_backend", lambda root: SimpleNamespace(gpu_host=host))
+    monkeypatch.setattr(registry, "gpu_host", lambda name, root: host)
     monkeypatch.setattr(LocalBackend, "check_gpus", lambda *_: "nothing")
     monkeypatch.setattr(gpus, "watch", lambda cards: None)
     told = "there replaces gone, which the NVIDIA GeForce RTX 3090 cannot run (CUDA 10.0 is older than GPUs of"
@@ -267,9 +266,7 @@ def test_what_comes_next_stands_in_for_what_this_machine_cannot_have(
     for name in ("gone", "there", "next"):
         (harness.root / "images" / "locks" / f"{name}-gpu.txt").write_text("# nothing\n")
     card = Gpu(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30)
-    monkeypatch.setattr(
-        registry, "image_backend", lambda root: SimpleNamespace(gpu_host=GpuHost([card], "550.54.15", (12, 4)))
-    )
+    monkeypatch.setattr(registry, "gpu_host", lambda name, root: GpuHost([card], "550.54.15", (12, 4)))
     monkeypatch.setattr(LocalBackend, "check_gpus", lambda *_: "nothing")
     monkeypatch.setattr(gpus, "watch", lambda cards: None)
     made = LocalBackend.prepare
@@ -308,7 +305,7 @@ def test_a_run_is_not_resumed_on_a_gpu_that_is_set_otherwise_and_locks_its_clock
         settings = Settings(power_limit_watts=watts, pcie_width=16)
         card = Gpu(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30, settings=settings)
         host = GpuHost([card], "550.54.15", (12, 4))
-        monkeypatch.setattr(registry, "image_backend", lambda root: SimpleNamespace(gpu_host=host))
+        monkeypatch.setattr(registry, "gpu_host", lambda name, root: host)
 
     around = held(monkeypatch)
     limited(350.0)

@@ -6,14 +6,20 @@
 //   STAND_IN_CUDA=12040                  the newest CUDA that it knows: 12.4
 //   STAND_IN_TAKEN_GIB=15.9              what others hold of each card's memory
 //
-// NVML on the machine has the variables of all its cards; a container has those of the cards that it was given.
+// NVML on the machine has the variables of all its cards; a container has those of the cards that it was given. A launch
+// without a container has no variable of its caller: what none says is read from the file `settings` beside the library,
+// with a line NAME=VALUE for each.
 #ifndef CARDS_H
 #define CARDS_H
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_CARDS = 8 };
+
+#define UUID_FORMAT "%s-0000000%d-57a4-d000-0000-00000000000%d"
 
 struct card {
     int index;  // on the machine: in a container, that of the first card given may be 1
@@ -26,14 +32,43 @@ struct card {
 static struct card cards[MOST_CARDS];
 static int card_count;
 
+static char settings[32][192];
+static int setting_count = -1;
+
+static void read_settings(void) {
+    char path[4096];
+    Dl_info own;
+    setting_count = 0;
+    if (!dladdr((void *)read_settings, &own) || !own.dli_fname) return;
+    snprintf(path, sizeof path, "%s", own.dli_fname);
+    char *slash = strrchr(path, '/');
+    if (!slash) return;
+    snprintf(slash + 1, sizeof path - (size_t)(slash + 1 - path), "settings");
+    FILE *file = fopen(path, "r");
+    while (file && setting_count < 32 && fgets(settings[setting_count], sizeof *settings, file)) {
+        char *line = settings[setting_count++];
+        line[strcspn(line, "\n")] = 0;
+    }
+    if (file) fclose(file);
+}
+
+static const char *of_file(const char *name) {
+    size_t length = strlen(name);
+    if (setting_count < 0) read_settings();
+    for (int each = 0; each < setting_count; each++)
+        if (!strncmp(settings[each], name, length) && settings[each][length] == '=') return settings[each] + length + 1;
+    return NULL;
+}
+
 static const char *setting(const char *name, const char *otherwise) {
     const char *value = getenv(name);
+    if (!value || !*value) value = of_file(name);
     return value && *value ? value : otherwise;
 }
 
 static long number(const char *name, long otherwise) {
-    const char *value = getenv(name);
-    return value && *value ? strtol(value, NULL, 0) : otherwise;
+    const char *value = setting(name, NULL);
+    return value ? strtol(value, NULL, 0) : otherwise;
 }
 
 static unsigned long long bytes(double gibibytes) {

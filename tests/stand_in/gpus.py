@@ -97,6 +97,13 @@ class Machine:
         cards = {f"STAND_IN_GPU_{index}": card.told() for index, card in enumerate(self.cards)}
         return {"LD_LIBRARY_PATH": str(self.libraries), **cards, **self.faults}
 
+    def installed(self, folder: Path) -> dict[str, str]:
+        """Copy the libraries to a folder, with what they tell, and return the variables of a process that has them."""
+        libraries = shutil.copytree(self.libraries, folder)
+        settings = {name: value for name, value in self.environ().items() if name != "LD_LIBRARY_PATH"}
+        (libraries / "settings").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        return {"LD_LIBRARY_PATH": str(libraries)}
+
     def specification(self) -> dict[str, Any]:
         """The machine's CDI specification: each card, or its instance, by the name that nvidia-ctk gives it."""
         entries = [

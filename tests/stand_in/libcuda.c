@@ -5,7 +5,6 @@
 //   STAND_IN_LAUNCH_FAILS=719:500   the error of the 500th kernel and of all that comes after it: 719, 700
 //   STAND_IN_LOG=1                  every kernel, module and allocation goes to standard error
 #include "cards.h"
-#include <dlfcn.h>
 #include <stdint.h>
 #include <strings.h>
 #include <sys/mman.h>
@@ -111,7 +110,32 @@ int stand_in_state(void) { return error; }
 
 // Start and devices.
 
+// Those of CUDA_VISIBLE_DEVICES, by index or UUID, in its order; up to the first that is not there, as the driver does.
+static void choose(void) {
+    const char *wanted = getenv("CUDA_VISIBLE_DEVICES");
+    struct card chosen[MOST_CARDS];
+    int count = 0;
+    if (!wanted) return;
+    while (*wanted && count < MOST_CARDS) {
+        size_t length = strcspn(wanted, ",");
+        int found = -1;
+        for (int each = 0; each < card_count; each++) {
+            char index[8], uuid[64];
+            snprintf(index, sizeof index, "%d", cards[each].index);
+            snprintf(uuid, sizeof uuid, UUID_FORMAT, "GPU", cards[each].index, cards[each].index);
+            if ((strlen(index) == length && !strncmp(wanted, index, length)) || (strlen(uuid) == length && !strncmp(wanted, uuid, length))) found = each;
+        }
+        if (found < 0) break;
+        chosen[count++] = cards[found];
+        wanted += length + (wanted[length] == ',');
+    }
+    memcpy(cards, chosen, sizeof *cards * (size_t)count);
+    card_count = count;
+}
+
 int cuInit(u32 flags) {
+    static int is_chosen;
+    if (!is_chosen++) choose();
     int fault = (int)number("STAND_IN_CUINIT", OK);
     for (int device = 0; device < MOST_CARDS; device++) contexts[device].device = device;
     return fault ? fault : card_count ? OK : NO_DEVICE;

@@ -61,7 +61,7 @@ int nvmlDeviceGetHandleByIndex_v2(u32 index, device *found) {
 }
 
 int nvmlDeviceGetUUID(device d, char *text, u32 length) {
-    snprintf(text, length, "%s-0000000%d-57a4-d000-0000-00000000000%d", is_instance(d) ? "MIG" : "GPU", d->index, d->index);
+    snprintf(text, length, UUID_FORMAT, is_instance(d) ? "MIG" : "GPU", d->index, d->index);
     return state();
 }
 

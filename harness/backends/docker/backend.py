@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from harness.backends import worker
+from harness.backends import compiled_code, worker
 from harness.backends.artifacts import Artifacts
 from harness.backends.docker import bake, gpu_refusals, gpus, recipe
 from harness.backends.docker.container import REMOVAL_SECONDS, created, printed
@@ -36,7 +36,7 @@ from harness.model.backend import (
 )
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError
-from harness.model.gpu import Gpu, GpuCode, GpuHost
+from harness.model.gpu import GpuHost
 from harness.model.launch import Job, Limits, Outcome, Status
 from harness.model.texts import counted
 
@@ -332,24 +332,17 @@ class DockerBackend(ImageBackend):
     ) -> Specification:
         limits = specification.limits
         cards = self.gpu_host.chosen(limits.gpus)
-        volume = gpus.code_volume(specification.image, files, [card.name for card in cards])
+        volume = compiled_code.place(specification.image, files, cards)
         gpus.make_volume(self.engine, volume)
-        if volume not in self._started and self._may_compile(requirement, cards):
-            limits = replace(limits, seconds=max(limits.seconds, limits.first_start_seconds))
         with_code = replace(
             specification,
-            limits=limits,
+            limits=compiled_code.with_first_start(limits, requirement, cards, volume, self._started),
             # an axis may set what these do
-            environ={**gpus.CODE_ENVIRON, **specification.environ},
+            environ={**compiled_code.environ(gpus.CODE_FOLDER), **specification.environ},
             volumes={volume: gpus.CODE_FOLDER},
         )
         asked = self.access.asked(limits.gpus)
         return gpus.given(with_code, self.access.way, asked, gpus.groups(self.engine))
-
-    def _may_compile(self, requirement: Requirement, cards: Sequence[Gpu]) -> bool:
-        """Whether the driver may have to compile most of the release's GPU code; yes where the GPU is not known."""
-        code = GpuCode.parse(requirement.environment.gpu_code)
-        return not cards or any(not code.runs_on(card.capability) for card in cards)
 
     def _image(self, requirement: Requirement) -> str:
         """Return the id of the prepared image, whatever its tag means now."""

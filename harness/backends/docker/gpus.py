@@ -1,12 +1,5 @@
-"""How containers get GPUs: the methods of an engine, the request, a trial; and compiled code.
+"""How containers get GPUs: the methods of an engine, the request, a trial; and volumes for compiled code."""
 
-A release without machine code for a GPU has PTX, which the driver compiles at the first start, for half an hour and
-longer. The result is stored in volumes that outlive containers, one per image, scenario and GPU model. Launches of one
-image could share it, but a scenario could change code there that other scenarios would run.
-"""
-
-import hashlib
-import re
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -71,10 +64,6 @@ print(json.dumps({"nodes": nodes, "closed": closed, "cuda": cuda}))
 
 #: The folder of compiled code in a container. The GPU images' user owns it, and a new volume keeps its owner.
 CODE_FOLDER = "/cache"
-
-#: The driver's settings for it. The size, in bytes, is the one that TensorFlow's own warning asks for: the older
-#: drivers' default is an eighth of it, and what does not fit is compiled again at each start.
-CODE_ENVIRON: Mapping[str, str] = {"CUDA_CACHE_PATH": CODE_FOLDER, "CUDA_CACHE_MAXSIZE": str(2**31)}
 
 CODE_LABEL = "harness.cache"
 CODE_VALUE = "ptx"
@@ -325,21 +314,6 @@ def devices(path: Path) -> list[str]:
     entries = document.get("devices")
     named = [each.get("name") for each in entries if isinstance(each, Mapping)] if isinstance(entries, list) else []
     return [str(name) for name in named if name is not None]
-
-
-def code_volume(image: str, files: Mapping[str, bytes], models: Sequence[str]) -> str:
-    """Return the volume's name: image id, a hash of the scenario's files, and the GPU models, if known.
-
-    `files` are those of a launch. The kit is among them and makes no difference, because it is trusted.
-    """
-    own = hashlib.sha256()
-    for name, data in sorted(files.items()):
-        if not name.startswith("kit/"):
-            own.update(f"{name}\0{len(data)}\0".encode())
-            own.update(data)
-    slugs = [re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-") for model in models]
-    of = ["harness-ptx", image.rpartition(":")[2][:12], own.hexdigest()[:12]]
-    return "-".join([*of, *dict.fromkeys(slugs or ["gpu"])])[:200]
 
 
 def make_volume(engine: Engine, name: str) -> None:

@@ -20,7 +20,7 @@ from harness.backends.untrusted_text import one_line
 from harness.backends.wheels import BUILD_SECONDS
 from harness.files import replacing
 from harness.machine.doctor.check import CheckResult
-from harness.machine.doctor.prerequisites import disk_room
+from harness.machine.doctor.prerequisites import ENVIRONMENT_BYTES, disk_room
 from harness.model.backend import (
     ImageState,
     KeptImage,
@@ -36,10 +36,6 @@ from harness.model.errors import CannotRunHereError, UnavailableError, UsageErro
 
 #: Copying packages into layers keeps a disk busy: on a large machine more builds than this would wait for it.
 _MOST_AT_A_TIME = 8
-
-#: What one more image takes on the disk: itself (for the CPU 1.9 GB with tf2.21, for the GPU 5.0 GB with tf2.15) and
-#: what its build leaves in the builder's cache, rounded up.
-IMAGE_BYTES = {Device.CPU: 2 * 10**9, Device.GPU: 8 * 10**9}
 
 #: The size of a wheel in an image over another one.
 OVERLAY_BYTES = 10**8
@@ -99,9 +95,9 @@ class Images:
             free = shutil.disk_usage(where).free if where else None
         except OSError:  # the engine's folder is not one of this machine's
             free = None
-        needed = sum(OVERLAY_BYTES if each.base else IMAGE_BYTES[each.device] for each in missing)
+        needed = sum(OVERLAY_BYTES if each.base else ENVIRONMENT_BYTES[each.device] for each in missing)
         bases = self.unprepared(_bases(missing))
-        needed += sum(IMAGE_BYTES[each.device] for each in bases if each not in missing)
+        needed += sum(ENVIRONMENT_BYTES[each.device] for each in bases if each not in missing)
         return disk_room(free, needed, len(missing), where)
 
     def prepare(

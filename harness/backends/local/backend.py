@@ -7,25 +7,31 @@ import subprocess
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from harness.backends import worker
+from harness.backends import compiled_code, worker
 from harness.backends.artifacts import from_folder
 from harness.backends.events import Events
+from harness.backends.local import cuda
 from harness.backends.local.environments import Environments
 from harness.backends.local.process import LocalProcess
 from harness.backends.protocol import RegisteredBackend
 from harness.backends.untrusted_text import Tail
 from harness.backends.verification import SCRIPT, Verification, verified
 from harness.files import cache_dir
-from harness.machine import niceness
+from harness.machine import cpus, host, niceness
+from harness.machine.doctor.prerequisites import ENVIRONMENT_BYTES
+from harness.machine.gpu.host import find_driver_error
+from harness.machine.interpreters import find_python, installed
 from harness.machine.lock import is_held, run_lock
 from harness.machine.quota import read_quota
 from harness.model.backend import BackendFacts, GpuWay, LaunchHandle, Meanwhile, Preparation, Progress, WheelRecipe
-from harness.model.environment import Requirement
+from harness.model.environment import Environment, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
-from harness.model.launch import Job, Outcome
+from harness.model.gpu import GpuHost
+from harness.model.launch import Job, Outcome, Status
 
 
 class LocalBackend(RegisteredBackend):
@@ -43,6 +49,8 @@ class LocalBackend(RegisteredBackend):
         self._root = root
         self._run = run
         self._prior: Collection[int] = ()
+        self._gpus: Sequence[str] = ()
+        self._started: set[str] = set()  # the folders of compiled code in which a launch has succeeded
 
     @cached_property
     def environments(self) -> Environments:
@@ -57,12 +65,49 @@ class LocalBackend(RegisteredBackend):
         """Return a description; this backend works everywhere."""
         return "local environments"
 
+    @cached_property
+    def gpu_host(self) -> GpuHost:
+        """The GPUs of this machine, or of the container that harness is in."""
+        from harness.machine.gpu.host import read  # noqa: PLC0415 - a machine without a GPU does without it
+
+        return replace(read(), needs_packages=True)
+
     def check_gpus(self, wanted: Sequence[str], via: GpuWay | None = None) -> None:
-        """Raise UsageError: GPUs are for containers."""
-        raise UsageError(
-            "--gpu needs containers: a local environment would take this machine's CUDA, which no lock pins.",
-            f"Leave --backend {self.name} out.",
-        )
+        """Raise CannotRunHereError if there is no driver, and UsageError for a method of containers."""
+        if via is not None:
+            raise UsageError(
+                f"--gpu-via {via}: containers get GPUs in this way, and launches here run without containers.",
+                "Pass --gpu.",
+            )
+        error = find_driver_error()
+        if error:
+            where = f"this {host.container()} container" if host.container() else "this machine"
+            raise CannotRunHereError(
+                f"--gpu: the NVIDIA driver is missing on {where}: {error}.",
+                "Give the job's container a GPU (docker run --gpus all)."
+                if host.container()
+                else "Install the driver. To check it: nvidia-smi",
+            )
+        self._gpus = wanted
+
+    def can_make(self, environment: Environment) -> bool:
+        """Return whether the environment's interpreter is installed."""
+        try:
+            find_python(environment.python, [installed])
+        except UnavailableError:
+            return False
+        return True
+
+    def check_room(self, requirements: Sequence[Requirement]) -> None:
+        """Raise CannotRunHereError if the disk lacks space for the environments that are to be installed."""
+        needed = sum(ENVIRONMENT_BYTES[each.device] for each in self.unprepared(requirements))
+        folder = next(path for path in [cache_dir(), *cache_dir().parents] if path.exists())
+        free = shutil.disk_usage(folder).free
+        if free < needed:
+            raise CannotRunHereError(
+                f"Environments need about {needed / 1e9:.0f} GB in {cache_dir()}, which has {free / 1e9:.1f} GB.",
+                "Request fewer environments (-e), or set HARNESS_CACHE_DIR to a folder on another disk.",
+            )
 
     def build_wheel(self, recipe: WheelRecipe, folder: Path) -> None:
         """Build a wheel on this machine, with this user's rights. Raises CannotRunHereError."""
@@ -76,9 +121,22 @@ class LocalBackend(RegisteredBackend):
 
     def facts(self) -> BackendFacts:
         """Return facts for run.json: there is no engine, and limits that aren't enforced."""
-        more = {"pinning": "CPU affinity", "memory limit": "not enforced"}
-        priority = f"nice value {niceness.LOWEST}" if self._prior else ""
-        return BackendFacts(self.name, engine="none: virtual environments", priority=priority, more=more)
+        inside, quota = host.container(), read_quota(Path("/"))[1]
+        uncontrolled = [
+            "" if cpus.can_pin() else "CPU pinning, which is forbidden here",
+            "" if quota is None else f"CPU time (a quota of {quota:g} CPUs)",
+            "network access",
+            "memory (--memory)",
+            f"the C library ({host.c_library()})",
+        ]
+        return BackendFacts(
+            self.name,
+            engine=f"none: virtual environments{f' in a {inside} container' if inside else ''}",
+            priority=f"nice value {niceness.LOWEST}" if self._prior else "",
+            gpus_by="the driver of this machine" if self._gpus else "",
+            uncontrolled=[*filter(None, uncontrolled)],
+            more={"pinning": "CPU affinity"} if cpus.can_pin() else {},
+        )
 
     def prepare(
         self, requirements: Sequence[Requirement], progress: Progress, meanwhile: Meanwhile | None = None
@@ -103,20 +161,30 @@ class LocalBackend(RegisteredBackend):
         """Yield a launch in its own folder, which is removed afterwards."""
         python = self._python(requirement)
         self.environments.check(requirement)
+        limits, gpus, code = job.limits, self.gpu_host.chosen(job.limits.gpus) if job.limits.gpus else [], ""
         with self._scratch(worker.files(job, die_with_parent=True)) as folder, _opened(folder) as artifacts:
             command, variables = [str(python), *worker.ARGUMENTS], _variables(python, folder, job)
+            if limits.gpus:
+                code = compiled_code.place(requirement.lock.sha256, job.files, gpus)
+                limits = compiled_code.with_first_start(limits, requirement, gpus, code, self._started)
+                packages, saved = self.environments.packages(requirement), _compiled_code() / code
+                saved.mkdir(parents=True, exist_ok=True)
+                variables = cuda.variables(packages, limits.gpus, self.gpu_host, saved, variables)
 
             def conclude(events: Events, ending: worker.Ending, stderr: Tail) -> Outcome:
                 image = requirement.lock.sha256
                 left = from_folder(artifacts)
                 _, quota = read_quota(Path("/"))
-                return worker.outcome(events, ending, stderr, image=image, artifacts=left, quota=quota)
+                ended = worker.outcome(events, ending, stderr, image=image, artifacts=left, cards=gpus, quota=quota)
+                if code and ended.status is Status.OK:
+                    self._started.add(code)
+                return ended
 
             process = LocalProcess(
-                command, folder, variables, job.limits, takes_words=worker.takes_words(job), prior=self._prior
+                command, folder, variables, limits, takes_words=worker.takes_words(job), prior=self._prior
             )
             with closing(process):
-                yield worker.HeldLaunch(process, job, job.limits.seconds, conclude)
+                yield worker.HeldLaunch(process, job, limits.seconds, conclude)
 
     def verify(self, requirement: Requirement) -> Verification:
         """Compare what is installed in the environment with the lock."""
@@ -137,6 +205,16 @@ class LocalBackend(RegisteredBackend):
             count += sum(1 for _ in parent.glob("*"))
             _remove(parent)
         return count
+
+    def caches(self) -> list[str]:
+        """The folders of compiled GPU code, of any run."""
+        return sorted(path.name for path in _compiled_code().glob("*"))
+
+    def clean_caches(self) -> int:
+        """Remove the folders of compiled GPU code; returns how many there were."""
+        names = self.caches()
+        _remove(_compiled_code())
+        return len(names)
 
     def _python(self, requirement: Requirement) -> Path:
         if not self.environments.is_ready(requirement):
@@ -195,6 +273,11 @@ def _opened(folder: Path) -> Iterator[int]:
 def _scratch(run: str) -> Path:
     """Return the parent of launches' folders: in the user's own cache, where nobody else can write."""
     return cache_dir() / "scratch" / re.sub(r"[^A-Za-z0-9-]", "_", run)
+
+
+def _compiled_code() -> Path:
+    """Return the parent of the folders of compiled GPU code."""
+    return cache_dir() / "gpu-code"
 
 
 def _variables(python: Path, folder: Path, job: Job) -> dict[str, str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from harness.backends import wheels
+from harness.backends.local.cuda import link_profiler
 from harness.files import cache_dir, parse_json, wheel_path, write_atomically
 from harness.machine.child_process import guarded
 from harness.machine.interpreters import find_python
@@ -43,6 +44,10 @@ class Environments:
     def python(self, requirement: Requirement) -> Path:
         """The environment's interpreter."""
         return self.folder(requirement) / "bin" / "python"
+
+    def packages(self, requirement: Requirement) -> Path:
+        """The folder of NVIDIA's packages, if the lock has some."""
+        return self.folder(requirement) / f"lib/python{requirement.environment.python}/site-packages/nvidia"
 
     def is_ready(self, requirement: Requirement) -> bool:
         """Whether it is whole, and the interpreter that it was made from is still there."""
@@ -88,6 +93,7 @@ class Environments:
                     shutil.rmtree(folder)
                 progress(PreparationStep(name, f"installing {requirement.environment.title} on Python {python}"))
                 self._install(python, requirement, folder)
+                link_profiler(self.packages(requirement))
                 made = {"lock": requirement.lock.sha256, "python": str(python), "state": _state(folder)}
                 write_atomically(folder / _MARKER, json.dumps(made))
                 progress(PreparationStep(name, "installed", Stage.READY))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, checked, gibibytes
+from harness.model.environment import Device
 from harness.model.gpu import Gpu, GpuHost, shown
 from harness.model.texts import counted
 
@@ -15,6 +16,10 @@ OLDEST_BUILDX = (0, 11)
 
 #: The oldest compute capability whose clocks can be locked.
 VOLTA = (7, 0)
+
+#: Disk space of one more image or local environment: itself (for the CPU 1.9 GB with tf2.21, for the GPU 5.0 GB with
+#: tf2.15), and the copies that its builder or installer saves, rounded up.
+ENVIRONMENT_BYTES = {Device.CPU: 2 * 10**9, Device.GPU: 8 * 10**9}
 
 #: Disk space for logs, results and the builder, in addition to the images.
 SPARE_BYTES = 2 * 10**9
@@ -32,9 +37,11 @@ def docker(
     told = [version or f"version: {NOT_SHOWN}", f"API {api}" if api else "", where]
     advice = "Docker before 20.10 limits neither CPUs nor memory on current kernels (cgroup version 2). Update it."
     if error:
-        level = Level.BAD if wanted else Level.WARN
-        told = [error]
-        advice = f"{mend} Without Docker, launches run in local environments, on the CPU only.".lstrip()
+        level, told = Level.BAD if wanted else Level.WARN, [error]
+        advice = (
+            f"{mend} Without Docker, launches run in local environments: on GPUs from TensorFlow 2.5 on, without "
+            "isolation of the network, and with your rights."
+        ).lstrip()
     facts = {"version": version, "api": api, "where": where, "error": error, "old": old}
     return checked("Docker", level, ", ".join(filter(None, told)), facts, advice=advice)
 

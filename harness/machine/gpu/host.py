@@ -5,11 +5,17 @@ fake.
 """
 
 import contextlib
+import ctypes
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from harness.machine.sysfs import printable
 from harness.model.gpu import Gpu, GpuHost, GpuProcess, Instance, Settings, pci_address
+
+#: The driver's library for CUDA.
+DRIVER = "libcuda.so.1"
 
 
 class LibraryUnavailableError(Exception):
@@ -48,6 +54,21 @@ def kept_open(cards: Sequence[Gpu], library: Any = None) -> Iterator[None]:
                 for card in cards:  # the driver attaches a GPU when it is first asked for
                     asked(nvml, nvml.nvmlDeviceGetHandleByIndex, card.index)
         yield
+
+
+def find_driver_error() -> str:
+    """Return the loader's message if the driver's library for CUDA can't be opened; otherwise, an empty text."""
+    try:
+        ctypes.CDLL(DRIVER)
+    except OSError as error:
+        return str(error)
+    return ""
+
+
+def driver_folders() -> list[str]:
+    """Return the folders of LD_LIBRARY_PATH that have the driver's library, which some containers keep nowhere else."""
+    folders = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+    return [folder for folder in folders if folder and (Path(folder) / DRIVER).exists()]
 
 
 def is_loss(library: Any, error: Exception) -> bool:

@@ -1,6 +1,7 @@
-"""Monitors GPUs during a launch, from outside its container: a thread reads NVML 10 times per second."""
+"""Monitors GPUs during a launch, from outside its process: a thread reads NVML 10 times per second."""
 
 import itertools
+import os
 import re
 import threading
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Self
 
+from harness.machine import sysfs
 from harness.machine.gpu.host import LibraryUnavailableError, is_loss, opened, processes
 from harness.model.gpu import Gpu
 
@@ -199,10 +201,10 @@ def container_of(pid: int, root: Path = Path("/")) -> str | None:
 
     Rootless engines may not create a control group for a container. Then the namespace of its process numbers is used.
     The result is unknown if that can't be read, and if this process is in a container, because NVML uses the host's
-    process numbers.
+    process numbers. A launch without a container is a process of this one, so its container is unknown too.
     """
     try:
-        if (root / "proc/self/ns/pid").stat().st_ino != _FIRST_NAMESPACE:
+        if (root / "proc/self/ns/pid").stat().st_ino != _FIRST_NAMESPACE or _is_own(pid, root):
             return None
         text = (root / f"proc/{pid}/cgroup").read_text(encoding="utf-8", errors="replace")
         found = re.search(r"[0-9a-f]{64}", text)
@@ -215,6 +217,15 @@ def container_of(pid: int, root: Path = Path("/")) -> str | None:
         return str((root / f"proc/{pid}/ns/pid").readlink()) if nested else ""
     except OSError:
         return None
+
+
+def _is_own(pid: int, root: Path) -> bool:
+    """Return whether a process was started by this one, directly or not."""
+    while pid > 1 and pid != os.getpid():
+        # the name of its program, in brackets, may hold anything
+        parent = (sysfs.text(root / f"proc/{pid}/stat") or "").rpartition(")")[2].split()[1:2]
+        pid = int(parent[0]) if parent else 0
+    return pid > 1
 
 
 @dataclass(eq=False)

@@ -100,6 +100,18 @@ def _divided(card: Gpu) -> str:
     return f", divided into {_parts(card) or 'instances'}" if card.is_partitioned else ""
 
 
+def visible(names: Sequence[str], host: GpuHost) -> str | None:
+    """Return CUDA_VISIBLE_DEVICES for a process that gets these GPUs; None for all of a machine's unknown GPUs.
+
+    UUIDs mean the same in every process. If the driver doesn't report them, indices are in the order of NVML.
+    """
+    if ALL in names:
+        return ",".join(card.uuid or str(card.index) for card in host.cards) or None
+    uuids = {str(card.index): card.uuid for card in host.cards}
+    uuids |= {part.index: part.uuid for card in host.cards for part in card.instances}
+    return ",".join(uuids.get(name) or name for name in names)
+
+
 def watch(chosen: Sequence[Gpu]) -> Callable[[], Watch] | None:
     """Return the monitor for the GPUs of each launch, or None. Then `facts` has the reason."""
     return partial(Watch, chosen) if chosen else None

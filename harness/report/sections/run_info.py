@@ -13,7 +13,7 @@ from harness.model.gpu import BASE_CLOCK, described
 from harness.model.launch import Clock, Launch
 from harness.model.run import Run, StopReason
 from harness.model.scenario import Scenario
-from harness.model.texts import counted
+from harness.model.texts import counted, joined
 from harness.report.blocks import (
     FILES,
     REST,
@@ -59,6 +59,7 @@ def _blocks(results: Results) -> Iterator[Block]:
             f"Machine {name}": f"{machine(each.run)}; launches {placement(each.run)}"
             for name, each in results.machines.items()
         },
+        "Not controlled": "" if run.machines else joined(run.backend.uncontrolled),
         "GPUs used": used_gpus(results),
         "GPU code": run.plan.compiled_code,
         "GPU clocks": locked_clocks(results),

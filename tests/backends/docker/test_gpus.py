@@ -1,7 +1,6 @@
 """How an engine gives GPUs to containers, by what it and the machine say."""
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,9 +11,7 @@ import pytest
 from harness.backends.docker import gpus
 from harness.backends.docker.gpu_refusals import GpuRefusedError
 from harness.backends.docker.gpus import (
-    CODE_ENVIRON,
     GpuAccess,
-    code_volume,
     devices,
     find,
     given,
@@ -360,27 +357,3 @@ def test_a_specification_of_others_or_of_nothing_lists_none(tmp_path: Path, name
 def test_of_an_engine_elsewhere_nothing_is_known_here(monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "ssh://somewhere")
     assert host().absent == "the engine is on another machine"
-
-
-IMAGE = "sha256:0123456789abcdef0123"
-
-
-@pytest.mark.parametrize(
-    ("models", "slug"),
-    [
-        (["NVIDIA H100 80GB HBM3"], "nvidia-h100-80gb-hbm3"),
-        (["Tesla T4", "Tesla T4"], "tesla-t4"),
-        (["Tesla T4", "Tesla V100"], "tesla-t4-tesla-v100"),
-        ([], "gpu"),
-    ],
-)
-def test_a_volume_is_of_one_image_one_scenario_and_one_model_of_gpu(models, slug):
-    name = code_volume(IMAGE, {"step.py": b"1", "kit/worker.py": b"2"}, models)
-    assert re.fullmatch(f"harness-ptx-0123456789ab-[0-9a-f]{{12}}-{slug}", name)
-    assert code_volume(IMAGE, {"step.py": b"1", "kit/worker.py": b"newer"}, models) == name
-    for other in ({"step.py": b"2"}, {"steps.py": b"1"}, {"step.py": b"1", "data": b""}):
-        assert code_volume(IMAGE, other, models) != name
-
-
-def test_the_driver_is_told_a_size_that_holds_all_of_tensorflow():
-    assert int(CODE_ENVIRON["CUDA_CACHE_MAXSIZE"]) == 2147483648

@@ -1,14 +1,21 @@
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import threading
 import time
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from harness.backends.local import backend
 from harness.machine import niceness
+from harness.model.backend import GpuWay
+from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.gpu import Gpu, GpuHost
 from harness.model.launch import Limits, Status
 from tests.backends.workers import (
     BEHAVIOURS,
@@ -193,8 +200,13 @@ def test_the_environment_is_like_its_lock(local, requirement):
     assert local.verify(requirement).is_right
 
 
-def test_facts_are_json(local):
-    assert "not enforced" in json.dumps(local.facts().told())
+def test_facts_name_what_is_not_controlled(local, monkeypatch):
+    monkeypatch.setattr("harness.machine.host.container", lambda: "Kubernetes")
+    monkeypatch.setattr("harness.machine.cpus.can_pin", lambda: False)
+    facts = local.facts()
+    assert "Kubernetes container" in facts.engine
+    told = json.dumps(facts.told()["uncontrolled"])
+    assert all(words in told for words in ("CPU pinning", "network access", "--memory", "glibc"))
 
 
 @pytest.mark.parametrize(("cpus", "can", "told"), [(1, True, "nice value -20"), (1, False, ""), (4, True, "")])
@@ -205,9 +217,58 @@ def test_launches_have_priority_if_that_is_allowed_and_leaves_cpus_to_others(loc
     assert local.facts().priority == told
 
 
-def test_gpus_are_for_containers(local):
-    with pytest.raises(UsageError, match="--gpu needs containers"):
+@pytest.mark.parametrize(("inside", "advice"), [("", "nvidia-smi"), ("Docker", "--gpus all")])
+def test_a_gpu_needs_the_driver(local, monkeypatch, inside, advice):
+    monkeypatch.setattr("harness.machine.host.container", lambda: inside)
+    monkeypatch.setattr(backend, "find_driver_error", lambda: "libcuda.so.1: no such file")
+    with pytest.raises(CannotRunHereError, match=r"libcuda\.so\.1: no such file") as refused:
         local.check_gpus(["0"])
+    assert advice in refused.value.advice
+
+
+def test_methods_of_containers_are_refused(local):
+    with pytest.raises(UsageError, match="--gpu-via cdi"):
+        local.check_gpus(["0"], GpuWay.CDI)
+
+
+def test_a_disk_without_space_for_environments_is_a_sentence(local, requirement, monkeypatch, cache):
+    monkeypatch.setitem(backend.ENVIRONMENT_BYTES, Device.CPU, 10**18)
+    with pytest.raises(CannotRunHereError, match="HARNESS_CACHE_DIR"):
+        local.check_room([requirement])
+
+
+T4 = Gpu(0, "GPU-0a", "Tesla T4", (7, 5), 2**34, pci="0000:3b:00.0")
+ON_A_GPU = {"limits": Limits(cpus=(0,), gpus=("0",))}
+
+
+def test_a_launch_on_a_gpu_finds_cuda_in_the_packages_of_its_environment(local, requirement, monkeypatch, tmp_path):
+    (tmp_path / "libcuda.so.1").touch()
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"/nowhere:{tmp_path}")
+    monkeypatch.setattr(local, "gpu_host", GpuHost(cards=[T4]))
+    packages = local.environments.packages(requirement)
+    source = "say('observation', name='v', value=dict(os.environ)); say('end', status='ok')"
+    (packages / "cublas" / "lib").mkdir(parents=True)
+    try:
+        monkeypatch.setattr(backend.Environments, "check", lambda self, requirement: None)
+        seen = local.launch(requirement, replace(job(source, XLA_FLAGS="--own"), **ON_A_GPU)).observations["v"]
+    finally:
+        shutil.rmtree(packages)
+    assert seen["LD_LIBRARY_PATH"].split(":") == [str(packages / "cublas" / "lib"), str(tmp_path)]
+    assert seen["XLA_FLAGS"] == f"--xla_gpu_cuda_data_dir={packages}/cuda_nvcc --own"
+    assert seen["PATH"].startswith(f"{packages}/cuda_nvcc/bin:")
+    assert seen["CUDA_VISIBLE_DEVICES"] == "GPU-0a"
+    # compiled code outlives the launch
+    assert local.caches() == [Path(seen["CUDA_CACHE_PATH"]).name]
+    assert local.clean_caches() == 1
+    assert local.caches() == []
+
+
+def test_a_launch_on_another_gpu_has_a_status_of_its_own(local, requirement, monkeypatch):
+    monkeypatch.setattr(local, "gpu_host", GpuHost(cards=[T4]))
+    source = (
+        "say('gpus', gpus=[{'name': 'Tesla T4', 'capability': '7.5', 'pci': '0000:00:1E.0'}]); say('end', status='ok')"
+    )
+    assert local.launch(requirement, replace(job(source), **ON_A_GPU)).status is Status.OTHER_GPU
 
 
 def test_an_environment_that_was_not_made_is_unavailable(local, requirement, cache):

@@ -31,16 +31,16 @@ CARD = Gpu(1, "GPU-80", "NVIDIA A100", (8, 0), 40 * 2**30)
     ],
 )
 def test_a_docker_that_answers_is_good_unless_it_is_old(version: str, level: str, value: str) -> None:
-    check = docker(version, api="1.45", where="this machine", wanted=True)
+    check = docker(version, api="1.45", where="this machine")
     assert (check.level, check.value) == (level, value)
     assert check.advice.endswith("Update it." if level == "warn" else "")
 
 
 @pytest.mark.parametrize(("wanted", "level"), [(True, "bad"), (False, "warn")])
-def test_without_an_engine_launches_can_run_on_the_cpu_only(wanted: bool, level: str) -> None:
+def test_without_an_engine_launches_run_in_local_environments(wanted: bool, level: str) -> None:
     check = docker("", error="No Docker Engine answers", mend="Start it.", wanted=wanted)
     assert (check.level, check.value) == (level, "No Docker Engine answers")
-    assert check.advice == "Start it. Without Docker, launches run in local environments, on the CPU only."
+    assert check.advice.startswith("Start it. Without Docker, launches run in local environments")
 
 
 @pytest.mark.parametrize(

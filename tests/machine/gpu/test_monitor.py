@@ -1,6 +1,7 @@
 """What is watched of a launch's GPUs, with a library that answers at once."""
 
 import itertools
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import fields
@@ -355,6 +356,15 @@ def test_a_process_is_in_the_container_that_its_control_group_or_its_namespace_n
 
 def test_a_container_whose_namespace_may_not_be_read_is_not_known(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     assert container_of(7, process_of(tree, monkeypatch, SESSION, "7 1")) is None
+
+
+def test_a_launch_without_a_container_is_not_taken_for_another_user_of_the_gpu(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = process_of(tree, monkeypatch, SESSION, "7")
+    assert container_of(7, root) == ""
+    (root / "proc/7/stat").write_text(f"7 (a) b) S {os.getpid()} 7 7")
+    assert container_of(7, root) is None
 
 
 def process_of(tree: Tree, monkeypatch: pytest.MonkeyPatch, cgroup: str | None, numbers: str | None) -> Path:

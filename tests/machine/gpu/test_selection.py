@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.machine.gpu.selection import cards, facts, lines, meant, shared, watch, wish
+from harness.machine.gpu.selection import cards, facts, lines, meant, shared, visible, watch, wish
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import Gpu, GpuHost, GpuProcess, Instance, Settings
 
@@ -57,6 +57,21 @@ def test_a_gpu_that_the_machine_lacks_is_named_with_those_that_it_has() -> None:
 
 PART = Instance("2:0", "MIG-cccc", "NVIDIA A100 MIG 1g.5gb", 5 * 2**30)
 DIVIDED = Gpu(2, "GPU-cccc", "NVIDIA A100", (8, 0), 40 * 2**30, is_partitioned=True, instances=[PART])
+
+
+@pytest.mark.parametrize(
+    ("names", "host", "seen"),
+    [
+        (["1"], HOST, "GPU-bbbb"),
+        (["GPU-aaaa", "1"], HOST, "GPU-aaaa,GPU-bbbb"),
+        (["all"], HOST, "GPU-aaaa,GPU-bbbb"),
+        (["2:0"], GpuHost(cards=[OLD, DIVIDED]), "MIG-cccc"),
+        (["1"], UNKNOWN, "1"),
+        (["all"], UNKNOWN, None),
+    ],
+)
+def test_cuda_is_told_the_gpus_by_uuid(names: list[str], host: GpuHost, seen: str | None) -> None:
+    assert visible(names, host) == seen
 
 
 def test_an_instance_means_its_card_and_the_divided_card_itself_is_given_to_no_launch() -> None:

@@ -1,0 +1,54 @@
+"""Saved GPU code that the driver compiled.
+
+A release without machine code for a GPU has PTX, which the driver compiles at the first start, for half an hour and
+longer. The result is stored in places that outlive launches: one per environment, scenario and GPU model. Launches of
+one environment could share it, but a scenario could change code there that other scenarios would run.
+"""
+
+import hashlib
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from harness.model.environment import Requirement
+from harness.model.gpu import Gpu, GpuCode
+from harness.model.launch import Limits
+
+#: The size in bytes, which TensorFlow's own warning asks for. The older drivers' default is an eighth of it, and code
+#: that doesn't fit is compiled again at each start.
+_MOST_BYTES = 2**31
+
+
+def environ(folder: str) -> dict[str, str]:
+    """Return the driver's variables for its code in a folder."""
+    return {"CUDA_CACHE_PATH": folder, "CUDA_CACHE_MAXSIZE": str(_MOST_BYTES)}
+
+
+def place(made_from: str, files: Mapping[str, bytes], cards: Sequence[Gpu]) -> str:
+    """Return the name of a place: the image's id or the lock's hash, a hash of the scenario's files, and GPU models.
+
+    `files` are those of a launch. The kit is among them and makes no difference, because it is trusted.
+    """
+    own = hashlib.sha256()
+    for name, data in sorted(files.items()):
+        if not name.startswith("kit/"):
+            own.update(f"{name}\0{len(data)}\0".encode())
+            own.update(data)
+    slugs = [re.sub(r"[^a-z0-9]+", "-", card.name.lower()).strip("-") for card in cards]
+    of = ["harness-ptx", made_from.rpartition(":")[2][:12], own.hexdigest()[:12]]
+    return "-".join([*of, *dict.fromkeys(slugs or ["gpu"])])[:200]
+
+
+def with_first_start(
+    limits: Limits, requirement: Requirement, cards: Sequence[Gpu], name: str, started: Collection[str]
+) -> Limits:
+    """Return the limits with the time for a first start, if the driver may have to compile most of the release's code.
+
+    `name` is the launch's place, and `started` are those in which a launch has succeeded. The driver may have to if
+    the GPU isn't known.
+    """
+    code = GpuCode.parse(requirement.environment.gpu_code)
+    may_compile = not cards or any(not code.runs_on(card.capability) for card in cards)
+    if name in started or not may_compile:
+        return limits
+    return replace(limits, seconds=max(limits.seconds, limits.first_start_seconds))

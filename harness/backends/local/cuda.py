@@ -1,0 +1,34 @@
+"""CUDA of a local environment: the packages of its lock, and the driver of this machine."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from harness.backends import compiled_code
+from harness.machine.gpu.host import driver_folders
+from harness.machine.gpu.selection import visible
+from harness.model.gpu import GpuHost
+
+
+def link_profiler(packages: Path) -> None:
+    """Give CUPTI the name for which TensorFlow 2.5 to 2.11 look: the name that they try first has CUDA's version."""
+    for library in packages.glob("cuda_cupti/lib/libcupti.so.*"):
+        library.with_name("libcupti.so").symlink_to(library.name)
+
+
+def variables(packages: Path, gpus: Sequence[str], host: GpuHost, code: Path, own: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables with which a launch finds CUDA, XLA's tools, its GPUs, and saved compiled code.
+
+    `packages` is the folder of NVIDIA's packages, `code` the folder of compiled code, and `own` has the variables of
+    the launch, which are kept.
+    """
+    compiler, chosen = packages / "cuda_nvcc", visible(gpus, host)
+    return {
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        **compiled_code.environ(str(code)),
+        **own,
+        "PATH": os.pathsep.join([str(compiler / "bin"), own.get("PATH", os.defpath)]),
+        "LD_LIBRARY_PATH": os.pathsep.join([*map(str, sorted(packages.glob("*/lib"))), *driver_folders()]),
+        "XLA_FLAGS": f"--xla_gpu_cuda_data_dir={compiler} {own.get('XLA_FLAGS', '')}".rstrip(),
+        **({} if chosen is None else {"CUDA_VISIBLE_DEVICES": chosen}),
+    }
