@@ -1,4 +1,4 @@
-"""Where the GPU code that a driver compiles is saved, and when it may have to compile."""
+"""Caches of the GPU code that a driver compiles, and the time for a first start."""
 
 import re
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.compiled_code import environ, place, with_first_start
+from harness.backends.compiled_code import environ, name_cache, with_first_start
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.gpu import Gpu
 from harness.model.launch import Limits
@@ -25,11 +25,11 @@ IMAGE = "sha256:0123456789abcdef0123"
     ],
 )
 def test_a_place_is_of_one_image_one_scenario_and_one_model_of_gpu(cards: Sequence[Gpu], slug: str) -> None:
-    name = place(IMAGE, {"step.py": b"1", "kit/worker.py": b"2"}, cards)
+    name = name_cache(IMAGE, {"step.py": b"1", "kit/worker.py": b"2"}, cards)
     assert re.fullmatch(f"harness-ptx-0123456789ab-[0-9a-f]{{12}}-{slug}", name)
-    assert place(IMAGE, {"step.py": b"1", "kit/worker.py": b"newer"}, cards) == name
+    assert name_cache(IMAGE, {"step.py": b"1", "kit/worker.py": b"newer"}, cards) == name
     for other in ({"step.py": b"2"}, {"steps.py": b"1"}, {"step.py": b"1", "data": b""}):
-        assert place(IMAGE, other, cards) != name
+        assert name_cache(IMAGE, other, cards) != name
 
 
 def test_the_driver_is_told_a_size_that_holds_all_of_tensorflow() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.compiled_code import place
+from harness.backends.compiled_code import name_cache
 from harness.backends.docker import gpus as code
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.gpus import KIND, GpuAccess
@@ -114,7 +114,7 @@ def requirement_of(name: str) -> Requirement:
 
 
 def remove(engine, name: str) -> None:
-    prefix = place(engine.api.inspect_image(f"harness/{name}:gpu")["Id"], {}, []).rsplit("-", 2)[0]
+    prefix = name_cache(engine.api.inspect_image(f"harness/{name}:gpu")["Id"], {}, []).rsplit("-", 2)[0]
     for volume in code.code_volumes(engine):
         if volume.startswith(prefix):
             engine.api.remove_volume(volume)
@@ -212,7 +212,7 @@ def test_what_the_driver_compiles_outlives_the_container(backend, engine, gpus, 
     assert first.status is Status.OK, (first.error, first.stderr)
     assert first.observations == {"before": [], "owner": 1000}
     assert second.observations["before"] == ["compiled"]
-    name = place(first.image, job.files, backend.gpu_host.chosen(["0"]))
+    name = name_cache(first.image, job.files, backend.gpu_host.chosen(["0"]))
     assert name in backend.caches()
     assert engine.api.inspect_volume(name)["Labels"] == {code.CODE_LABEL: code.CODE_VALUE}
 

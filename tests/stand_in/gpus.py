@@ -98,7 +98,7 @@ class Machine:
         return {"LD_LIBRARY_PATH": str(self.libraries), **cards, **self.faults}
 
     def installed(self, folder: Path) -> dict[str, str]:
-        """Copy the libraries to a folder, with what they tell, and return the variables of a process that has them."""
+        """Copy the libraries and their settings to a folder, and return the variables of a process that uses them."""
         libraries = shutil.copytree(self.libraries, folder)
         settings = {name: value for name, value in self.environ().items() if name != "LD_LIBRARY_PATH"}
         (libraries / "settings").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))

@@ -332,7 +332,7 @@ class DockerBackend(ImageBackend):
     ) -> Specification:
         limits = specification.limits
         cards = self.gpu_host.chosen(limits.gpus)
-        volume = compiled_code.place(specification.image, files, cards)
+        volume = compiled_code.name_cache(specification.image, files, cards)
         gpus.make_volume(self.engine, volume)
         with_code = replace(
             specification,

@@ -67,7 +67,7 @@ class LocalBackend(RegisteredBackend):
 
     @cached_property
     def gpu_host(self) -> GpuHost:
-        """The GPUs of this machine, or of the container that harness is in."""
+        """Return the GPUs of this machine, or of the container that harness is in."""
         from harness.machine.gpu.host import read  # noqa: PLC0415 - a machine without a GPU does without it
 
         return replace(read(), needs_packages=True)
@@ -99,7 +99,7 @@ class LocalBackend(RegisteredBackend):
         return True
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:
-        """Raise CannotRunHereError if the disk lacks space for the environments that are to be installed."""
+        """Raise CannotRunHereError if the disk has too little space for the missing environments."""
         needed = sum(ENVIRONMENT_BYTES[each.device] for each in self.unprepared(requirements))
         folder = next(path for path in [cache_dir(), *cache_dir().parents] if path.exists())
         free = shutil.disk_usage(folder).free
@@ -165,7 +165,7 @@ class LocalBackend(RegisteredBackend):
         with self._scratch(worker.files(job, die_with_parent=True)) as folder, _opened(folder) as artifacts:
             command, variables = [str(python), *worker.ARGUMENTS], _variables(python, folder, job)
             if limits.gpus:
-                code = compiled_code.place(requirement.lock.sha256, job.files, gpus)
+                code = compiled_code.name_cache(requirement.lock.sha256, job.files, gpus)
                 limits = compiled_code.with_first_start(limits, requirement, gpus, code, self._started)
                 packages, saved = self.environments.packages(requirement), _compiled_code() / code
                 saved.mkdir(parents=True, exist_ok=True)
@@ -207,7 +207,7 @@ class LocalBackend(RegisteredBackend):
         return count
 
     def caches(self) -> list[str]:
-        """The folders of compiled GPU code, of any run."""
+        """Return the folders of compiled GPU code, of any run."""
         return sorted(path.name for path in _compiled_code().glob("*"))
 
     def clean_caches(self) -> int:

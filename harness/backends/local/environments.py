@@ -46,7 +46,7 @@ class Environments:
         return self.folder(requirement) / "bin" / "python"
 
     def packages(self, requirement: Requirement) -> Path:
-        """The folder of NVIDIA's packages, if the lock has some."""
+        """Return the folder of NVIDIA's packages, if the lock has some."""
         return self.folder(requirement) / f"lib/python{requirement.environment.python}/site-packages/nvidia"
 
     def is_ready(self, requirement: Requirement) -> bool:
