@@ -1,4 +1,4 @@
-"""Measure one piece of TensorFlow work across TensorFlow releases, each in a container of its own."""
+"""Measure the same TensorFlow work in several TensorFlow releases, each in its own container."""
 
 __version__ = "0.1.0"
 

@@ -22,7 +22,7 @@ CHUNK = 1024**2
 
 
 def opened(path: Path, flags: int = os.O_RDONLY, *, within: Path | None = None) -> int:
-    """A descriptor of a regular file; nothing is waited for, as it would be at the other end of a pipe.
+    """Open a regular file and return its descriptor. Refuses pipes, where opening could block.
 
     `within`: a folder that someone else may have made. `path`, relative to it, stays below it, and no part of it is a
     link. Raises OSError, whose `strerror` is a clause.
@@ -45,7 +45,7 @@ def opened(path: Path, flags: int = os.O_RDONLY, *, within: Path | None = None) 
 
 
 def _below(within: Path, path: Path) -> tuple[int, str]:
-    """A descriptor of the folder that a file is in, found without a link, and the file's name there."""
+    """Open the folder of a file without following links; return its descriptor and the file's name."""
     parts = PurePosixPath(path).parts
     if not parts or path.is_absolute() or ".." in parts or "\0" in str(path):
         raise OSError(errno.EINVAL, "the path leaves the folder", str(path))
@@ -63,7 +63,7 @@ def _below(within: Path, path: Path) -> tuple[int, str]:
 
 
 def _told(error: OSError, path: Path) -> OSError:
-    """The error of an open that follows no link, in words."""
+    """Return a clause about the error of an open that doesn't follow links."""
     if error.errno in (errno.ELOOP, errno.EMLINK):
         return OSError(error.errno, "it is a link", str(path))
     if error.errno == errno.ENOTDIR and any(each.is_symlink() for each in path.parents):
@@ -72,7 +72,7 @@ def _told(error: OSError, path: Path) -> OSError:
 
 
 def read(path: Path, *, within: Path | None = None, most: int = MOST) -> bytes:
-    """A file's bytes, `most` of them at most; `within` as `opened` has it. Raises OSError."""
+    """Return at most `most` bytes of a file; `within` is as in `opened`. Raises OSError."""
     with os.fdopen(opened(path, within=within), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         # a buffer of the asked length is allocated first: so ask for what the file has, and for more if it grew
@@ -85,7 +85,7 @@ def read(path: Path, *, within: Path | None = None, most: int = MOST) -> bytes:
 
 
 def read_text(path: Path, *, most: int = MOST) -> str:
-    """A file's text, UTF-8, with line feeds. Raises OSError, and UnicodeDecodeError, which is a ValueError."""
+    """Return a file's text, UTF-8, with line feeds. Raises OSError, and UnicodeDecodeError, which is a ValueError."""
     return read(path, most=most).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -103,7 +103,7 @@ _PART = re.compile(r"\..{1,60}\.[0-9a-f]{8}\.part", re.DOTALL)
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A path beside `path` to write to, which takes its place when the block ends; nothing is left where it raises.
+    """Yield a temporary path that replaces `path` when the block ends. If the block raises, the file is removed.
 
     A reader of `path` sees the old file or the new one, never a part; where `path` is a link, what it points to stays
     as it is. The folder is made. Raises OSError.
@@ -149,7 +149,7 @@ def _part(path: Path) -> Path:
 
 
 def is_unfinished(path: Path) -> bool:
-    """Whether it is what `replacing` writes to, by its name."""
+    """Return whether the name is of a temporary file of `replacing`."""
     return _PART.fullmatch(path.name) is not None
 
 
@@ -193,8 +193,8 @@ def append(path: Path, line: bytes, *, within: Path | None = None) -> None:
 
 
 def remedy(error: OSError) -> str:
-    """What to do about a write that failed: the beginning of a sentence."""
-    return "Make room" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "Make it writable"
+    """Return the advice about a failed write, as the start of a sentence."""
+    return "Free disk space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "Make it writable"
 
 
 def mode_of(path: Path) -> int:
@@ -215,7 +215,7 @@ def make_folder(path: Path) -> None:
 
 
 def cache_dir() -> Path:
-    """The user's cache folder for the harness; `HARNESS_CACHE_DIR` names another."""
+    """Return the user's cache folder of harness; `HARNESS_CACHE_DIR` sets another."""
     named = os.environ.get("HARNESS_CACHE_DIR")
     if named:
         return Path(named)
@@ -230,7 +230,7 @@ def wheel_path(name: str) -> Path:
 
 
 def data_dir() -> Path:
-    """The user's folder for what the harness keeps and cannot make again; `HARNESS_DATA_DIR` names another."""
+    """Return the user's data folder, for data that can't be recreated; `HARNESS_DATA_DIR` sets another."""
     named = os.environ.get("HARNESS_DATA_DIR")
     if named:
         return Path(named)

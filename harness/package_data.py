@@ -1,4 +1,4 @@
-"""Where the files lie that come with the harness: docker-bake.hcl, images/, scenarios/ and templates/."""
+"""The location of the files of the harness package: docker-bake.hcl, images/, scenarios/ and templates/."""
 
 from pathlib import Path
 

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow"]
 #
 # [tool.harness]
-# title  = "Tracing a function, and calling it so many times"
+# title  = "Tracing a function, and calling it N times"
 # source = "https://www.tensorflow.org/guide/intro_to_graphs"
 # tags   = ["seed", "function"]
 #
@@ -13,7 +13,7 @@
 #
 # [[tool.harness.needs]]
 # devices = ["cpu"]
-# reason  = "TensorFlow multiplies whole numbers (int32) on the CPU: it has no kernel for a GPU."
+# reason  = "TensorFlow multiplies integers (int32) only on the CPU: a GPU kernel is missing."
 # advice  = "Measure it on the CPU, without --gpu."
 #
 # [[tool.harness.compare]]

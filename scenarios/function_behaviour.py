@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow"]
 #
 # [tool.harness]
-# title  = "How functions behave, and where they differ from Python"
+# title  = "Behaviour of functions, and differences from Python"
 # source = "https://www.tensorflow.org/guide/intro_to_graphs"
 # tags   = ["seed", "function", "behaviour"]
 #
@@ -142,7 +142,7 @@ def polymorphism(bench, tf):
     more = [[1, -1], [2, -1], np.float32(1.5), np.ones(2, "float32"), 3.0]
     bench.observe("graphs after more: two lists, NumPy scalar and array, Python float", counts(function, traces, more))
     tell = getattr(function, "pretty_printed_concrete_signatures", None)
-    bench.observe("pretty_printed_concrete_signatures", tell() if tell else "there is no such method")
+    bench.observe("pretty_printed_concrete_signatures", tell() if tell else "the method doesn't exist")
 
 
 def retracing(bench, tf):

@@ -12,7 +12,7 @@
 #
 # [[tool.harness.needs]]
 # devices = ["cpu"]
-# reason  = "TensorFlow multiplies whole numbers (int32) on the CPU: it has no kernel for a GPU."
+# reason  = "TensorFlow multiplies integers (int32) only on the CPU: a GPU kernel is missing."
 # advice  = "Measure it on the CPU, without --gpu."
 #
 # [[tool.harness.compare]]

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow"]
 #
 # [tool.harness]
-# title  = "A call of a function, by the arguments that trace it again"
+# title  = "A call of a function, by arguments that cause retracing"
 # source = "https://www.tensorflow.org/guide/intro_to_graphs"
 # tags   = ["seed", "function"]
 #

@@ -26,37 +26,37 @@
 # [[tool.harness.needs]]
 # when     = { api = "keras" }
 # requires = ["keras<2.4"]
-# reason   = "From 2.4 on the package keras is tf.keras itself, or cannot be trained without it."
-# advice   = "Take api=tf.keras."
+# reason   = "In 2.4 and later, the package keras is tf.keras itself, or needs it for training."
+# advice   = "Use api=tf.keras."
 # [[tool.harness.needs]]
 # when     = { api = "keras", mode = "eager" }
 # requires = ["tensorflow>=2.0"]
-# reason   = "The package keras makes placeholders, and TensorFlow 1 has none in eager mode."
+# reason   = "The package keras creates placeholders, which TensorFlow 1 doesn't support in eager mode."
 # [[tool.harness.needs]]
 # when     = { api = "keras", mode = "op_by_op" }
 # requires = ["keras>=2.4"]
-# reason   = "The package keras has no run_eagerly before 2.4."
-# advice   = "Take api=tf.keras."
+# reason   = "Before 2.4, the package keras doesn't support run_eagerly."
+# advice   = "Use api=tf.keras."
 # [[tool.harness.needs]]
 # when     = { api = "keras", inputs = "dataset", call = "fit" }
 # requires = ["keras>=2.4"]
-# reason   = "The package keras fits no datasets before 2.4."
-# advice   = "Take api=tf.keras."
+# reason   = "Before 2.4, the package keras can't fit datasets."
+# advice   = "Use api=tf.keras."
 # [[tool.harness.needs]]
 # when     = { api = "keras", inputs = "dataset", call = "fit_epoch" }
 # requires = ["keras>=2.4"]
-# reason   = "The package keras fits no datasets before 2.4."
-# advice   = "Take api=tf.keras."
+# reason   = "Before 2.4, the package keras can't fit datasets."
+# advice   = "Use api=tf.keras."
 # [[tool.harness.needs]]
 # when     = { mode = "graph", call = "fit" }
 # requires = ["tensorflow<2.16"]
-# reason   = "Keras 3, which TensorFlow has from 2.16 on, fits nothing when eager execution is disabled."
-# advice   = "Take mode=eager."
+# reason   = "Keras 3 (TensorFlow 2.16 and later) can't fit if eager execution is disabled."
+# advice   = "Use mode=eager."
 # [[tool.harness.needs]]
 # when     = { mode = "graph", call = "fit_epoch" }
 # requires = ["tensorflow<2.16"]
-# reason   = "Keras 3, which TensorFlow has from 2.16 on, fits nothing when eager execution is disabled."
-# advice   = "Take mode=eager."
+# reason   = "Keras 3 (TensorFlow 2.16 and later) can't fit if eager execution is disabled."
+# advice   = "Use mode=eager."
 #
 # [[tool.harness.compare]]
 # name    = "each release in its default mode"

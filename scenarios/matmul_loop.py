@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow"]
 #
 # [tool.harness]
-# title  = "Eleven products of large matrices, the tracing counted"
+# title  = "Eleven products of large matrices, including tracing"
 # tags   = ["seed", "function"]
 #
 # [tool.harness.axes]

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow", "numpy"]
 #
 # [tool.harness]
-# title  = "How the NumPy API behaves, and where it is not NumPy"
+# title  = "Behaviour of the NumPy API, and differences from NumPy"
 # source = "https://www.tensorflow.org/guide/tf_numpy"
 # tags   = ["seed", "numpy", "behaviour"]
 #
@@ -28,12 +28,12 @@
 #
 # [[tool.harness.needs]]
 # requires = ["tensorflow>=2.4"]
-# reason   = "TensorFlow has its NumPy API from 2.4 on."
+# reason   = "The NumPy API needs TensorFlow 2.4 or later."
 # [[tool.harness.needs]]
 # when     = { behaviour = "numpy" }
 # requires = ["tensorflow>=2.5"]
-# reason   = "In 2.4 arrays are a class of their own, which behaves like NumPy's without a switch."
-# advice   = "Take behaviour=plain."
+# reason   = "In 2.4, arrays have a separate class that always behaves like NumPy."
+# advice   = "Use behaviour=plain."
 #
 # [[tool.harness.expect]]
 # observation = "tnp.add of int32 and int32, int64, float32, float64"

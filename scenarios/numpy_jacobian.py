@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow", "numpy"]
 #
 # [tool.harness]
-# title  = "A batch's Jacobian"
+# title  = "The Jacobian of a batch"
 # source = "https://www.tensorflow.org/guide/tf_numpy"
 # tags   = ["seed", "numpy"]
 #
@@ -12,7 +12,7 @@
 #
 # [[tool.harness.needs]]
 # requires = ["tensorflow>=2.4"]
-# reason   = "TensorFlow has its NumPy API from 2.4 on."
+# reason   = "The NumPy API needs TensorFlow 2.4 or later."
 #
 # [[tool.harness.expect]]
 # observation = "shape"

@@ -13,7 +13,7 @@
 #
 # [[tool.harness.needs]]
 # requires = ["tensorflow>=2.4"]
-# reason   = "TensorFlow has its NumPy API from 2.4 on."
+# reason   = "The NumPy API needs TensorFlow 2.4 or later."
 #
 # [[tool.harness.expect]]
 # observation = "shapes"

@@ -13,12 +13,12 @@
 #
 # [[tool.harness.needs]]
 # requires = ["tensorflow>=2.4"]
-# reason   = "TensorFlow has its NumPy API from 2.4 on."
+# reason   = "The NumPy API needs TensorFlow 2.4 or later."
 # [[tool.harness.needs]]
 # when    = { variant = "numpy" }
 # devices = ["cpu"]
-# reason  = "NumPy works on the CPU."
-# advice  = "Measure it on the CPU, without --gpu; on a GPU take variant=tnp or variant=compiled."
+# reason  = "NumPy runs on the CPU only."
+# advice  = "Measure it on the CPU, without --gpu; on a GPU, use variant=tnp or variant=compiled."
 #
 # [[tool.harness.compare]]
 # name    = "tnp vs NumPy"

@@ -1,4 +1,4 @@
-"""Whether machines agree on what each of them measured by itself. Their numbers are never pooled, nor set in ratio."""
+"""Agreement of machines that measured the same comparisons. Their numbers are never pooled or compared by a ratio."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from harness.model.scenario import MACHINE
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """A comparison that several machines made, by the names of the machines; `row` is the row of the first one."""
+    """A comparison that several machines measured, by machine name; `row` is the row of the first machine."""
 
     table: ScenarioTable
     column: ScenarioColumn
@@ -36,7 +36,7 @@ class Agreement:
 
 
 def agreements(table: ScenarioTable) -> list[Agreement]:
-    """The comparisons of a table that several machines have, in its order."""
+    """Return the comparisons of a table that several machines measured, in the table's order."""
     found: list[Agreement] = []
     for index, head in enumerate(table.columns):
         alike: dict[tuple[object, ...], list[Row]] = defaultdict(list)

@@ -14,7 +14,7 @@ from harness.model.scenario import ENVIRONMENT, SIDE, Comparison
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One row's ratio: how many times as long the answer's subject takes as its base, and what the subject is.
+    """The ratio of one row: the time of the answer's subject relative to its base, and the subject.
 
     Of memory growth it is the difference: by how much more the subject grows.
     """
@@ -62,7 +62,7 @@ class Answer:
 
     @property
     def distance(self) -> float:
-        """How far its farthest row lies from equal, on the log scale; 0 where no row did the same work."""
+        """The largest distance of a row's ratio from 1, on the log scale; 0 if no row did the same work."""
         return max((each.distance for each in self.findings if each.verdict is not Verdict.DIFFERENT_WORK), default=0.0)
 
 
@@ -91,7 +91,7 @@ def describes_cell(entry: Comparison) -> bool:
 
 
 def in_turn(answered: Sequence[Sequence[Answer]]) -> list[Answer]:
-    """The answers of several tables: the first of each, then the second of each; in a turn, the decided ones first."""
+    """Return the answers of several tables by rank: the first of each table, then the second, conclusive ones first."""
     turns = ([each for each in turn if each is not None] for turn in zip_longest(*answered))
     return [each for turn in turns for each in sorted(turn, key=lambda each: not each.is_decided)]
 

@@ -31,7 +31,7 @@ _Box = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """The effects in one scenario on one device: those of single changes, then the interactions.
+    """The effects in one scenario on one device: main effects, then interactions.
 
     `axes` are the axes that vary with their levels, base first. `held` are axes of which the run has several values,
     and the value that was used. `cells` of the `of` cells with a number form the factorial, in `rounds` rounds that all
@@ -52,7 +52,7 @@ class Attribution:
 
     @property
     def judged(self) -> bool:
-        """Whether there were rounds enough for verdicts."""
+        """Whether there are enough rounds for verdicts."""
         return self.rounds >= FEWEST_ROUNDS
 
     @property
@@ -78,12 +78,12 @@ class Attribution:
 
 
 def _prominence(effect: Effect) -> tuple[bool, float]:
-    """What is beyond the margin comes first, then what is farther from 1."""
+    """Return the sort key of an effect: effects beyond the margin come first, then those farther from 1."""
     return not effect.beyond, -effect.distance
 
 
 def attributions(run: Run, table: ScenarioTable, found: Lookup) -> list[Attribution]:
-    """The attribution of each of the table's devices on which two axes or more vary in a complete factorial.
+    """Return the attribution for each device of the table with a complete factorial of two or more axes.
 
     Each is of one machine. Along a sweep there is none: an average over sizes, of curves that cross, describes no size.
     """
@@ -138,7 +138,7 @@ def _attribution(run: Run, table: ScenarioTable, found: Lookup, device: Device, 
 
 
 def _is_together(cells: Sequence[Cell], rounds: Sequence[int], found: Lookup) -> bool:
-    """Whether the cells are of one group, or round r of all their groups was measured before any had the next one.
+    """Return whether the cells are in one group, or their groups were measured round by round.
 
     If groups were measured one after the other, an effect across them would hold what the machine did meanwhile.
     """
@@ -167,7 +167,7 @@ def _contention(
 
 
 def _odd(table: ScenarioTable) -> set[Cell]:
-    """The cells that did other work than one they are compared with, but for the most in a row that agree."""
+    """Return the cells whose work differs from a compared cell's, except the largest set in a row that agrees."""
     odd: set[Cell] = set()
     for row in table.rows:
         compared = [value.compared for value in row.values if value.compared]
@@ -179,7 +179,7 @@ def _odd(table: ScenarioTable) -> set[Cell]:
 
 
 def _joined(pairs: Sequence[set[Cell]]) -> list[set[Cell]]:
-    """The sets of cells that pairs connect."""
+    """Return the sets of cells that are connected by pairs."""
     joined: list[set[Cell]] = []
     for pair in pairs:
         touching = [each for each in joined if each & pair]
@@ -194,7 +194,7 @@ def _unchecked(table: ScenarioTable, cells: Sequence[Cell]) -> bool:
 
 
 def _axes(run: Run, scenario: Scenario, usable: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
-    """The levels that occur, the base first: of the environment (the reference), the compared axes, and the others."""
+    """Return the levels of each axis, the base first: the environment, the compared axes, and the others."""
     known = {
         ENVIRONMENT: [run.reference, *(each.name for each in run.environments)],
         **{axis: scenario.axes[axis] for axis in (*scenario.compared_axes, *scenario.row_axes)},
@@ -250,7 +250,7 @@ def _search(whole: _Box, points: Sequence[tuple[int, ...]]) -> _Box | None:
 def _without(
     box: _Box, inside: npt.NDArray[np.intp], missing: tuple[int, ...]
 ) -> list[tuple[_Box, npt.NDArray[np.intp]]]:
-    """The box without one of the levels of `missing`, for each axis that has another; and the points left inside."""
+    """Yield smaller boxes that each lack one level of `missing`, with the points that are left inside."""
     return [
         (
             (*box[:axis], tuple(each for each in box[axis] if each != level), *box[axis + 1 :]),

@@ -122,7 +122,7 @@ def _said(cell: Cell, names: Iterable[str], observed: Mapping[str, Observed], fo
 
 
 def _belonging(run: Run, scenario: Scenario, seen: _Seen, said: _Told, *, timed: bool) -> set[str]:
-    """The names of the observations that belong in a table."""
+    """Return the names of the observations that a table shows."""
     told = {
         name
         for cell, observed in seen.items()
@@ -146,7 +146,7 @@ def _differs(scenario: Scenario, name: str, said: _Told) -> bool:
 
 
 def _rows(scenario: Scenario, name: str, said: _Told, environments: Sequence[str]) -> list[BehaviourRow]:
-    """The rows of one observation; none where no cell observed it."""
+    """Return the rows of one observation; none if no cell observed it."""
     axes = [axis for axis in scenario.axes if len({cell.axes[axis] for cell in said}) > 1]
     points = {
         (tuple(cell.axes[axis] for axis in axes), cell.environment): entries[name]

@@ -1,4 +1,4 @@
-"""What is known of every cell of a run, gathered once."""
+"""An index of all results of a run by cell, built once."""
 
 import math
 from collections import Counter, defaultdict
@@ -57,20 +57,20 @@ class Lookup:
     seen: dict[Cell, dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
 
     def cells_of(self, scenario: str) -> list[Cell]:
-        """The run's cells of a scenario."""
+        """Return the run's cells of a scenario."""
         return [cell for cell in self.cells if cell.scenario == scenario]
 
     @property
     def control(self) -> Control | None:
-        """The A/A control; None where there is none, or one for each of several machines."""
+        """The A/A control; None without one, or if several machines have one each."""
         return next(iter(self.controls.values())) if len(self.controls) == 1 else None
 
     def machine(self, cell: Cell) -> str:
-        """The machine that measured the cell; empty in a run that was not merged from several."""
+        """Return the machine that measured the cell; empty if the run isn't merged."""
         return self.machines.get(self.groups.get(cell, ""), "")
 
     def look(self, cell: Cell) -> Look:
-        """The share of the level that verdicts of the cell's group may use."""
+        """Return the share of the significance level that verdicts of the cell's group may use."""
         return self.looks.get(self.groups.get(cell, ""), Look())
 
     def residual(self, cell: Cell, other: Cell) -> Residual | None:
@@ -84,7 +84,7 @@ class Lookup:
         return known.bias(cell, other) if known else 0.0
 
     def control_of(self, cell: Cell) -> Control | None:
-        """The A/A control of the machine that measured the cell."""
+        """Return the A/A control of the machine that measured the cell."""
         return self.controls.get(self.machine(cell))
 
     def is_lost(self, cell: Cell, margin: float) -> bool:
@@ -105,7 +105,7 @@ class Lookup:
 
     @staticmethod
     def _weight(one: Counter[int], two: Counter[int], references: Mapping[int, Sequence[float]]) -> float:
-        """Of one round: how many launches each has by block, and what the reference has there."""
+        """Return the weights of one round's launches: by block, relative to the launches of the reference."""
         together = one.keys() & two.keys()
         if together:
             return min(1.0 / one[block] + 1.0 / two[block] for block in together)
@@ -113,7 +113,7 @@ class Lookup:
         return 1.0 / one.total() + 1.0 / two.total() + sum(through)
 
     def rounds_of(self, cell: Cell) -> int:
-        """How many rounds of the cell's group count."""
+        """Return the number of counted rounds of the cell's group."""
         return self.rounds.get(self.groups.get(cell, ""), 0)
 
     def seconds_for(self, cell: Cell, more: int) -> float:
@@ -126,7 +126,7 @@ class Lookup:
         return math.fsum(self.costs[group] * max(0, total - self.rounds[group]) for group in beside)
 
     def pythons(self, environment: str, other: str) -> tuple[str, str] | None:
-        """The Python versions of two environments where they differ: a change of Python is a change of speed."""
+        """Return the Python versions of two environments if they differ, because Python itself changes the speed."""
         one, two = (self.interpreters.get(each, "") for each in (environment, other))
         return (one, two) if one and two and one != two else None
 
@@ -138,7 +138,7 @@ class Lookup:
         return pilot if pilot and pilot.status is not Status.OK else None
 
     def status(self, cell: Cell) -> Status | None:
-        """Why the cell has no number; None for a cell that the run does not name.
+        """Return the status that explains the missing number of a cell; None if the run doesn't include the cell.
 
         A cell that was to be measured and of which there is nothing was interrupted; one that only observes is ok, and
         an `ok` without a timed step or an observation is a failure.

@@ -1,4 +1,4 @@
-"""Names for sets of cells: forty cells that share a reason become one line that says which they are."""
+"""Names for sets of cells, so that many cells with the same reason become one line."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _Sides = dict[str, set[str]]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """All cells of a scenario whose values are in `values`; an axis (or `environment`) without values takes all.
+    """All cells of a scenario with values in `values`. An axis (or `environment`) without values isn't restricted.
 
     `count` is the number of such cells in the run.
     """
@@ -71,7 +71,7 @@ def _grow(seed: Cell, points: Mapping[Cell, _Point], allowed: Set[Cell]) -> _Sid
 
 
 def _named(sides: _Sides, points: Iterable[_Point]) -> dict[str, tuple[str, ...]]:
-    """The sides that leave something out, with their values in the order in which the run has them."""
+    """Return the sides that don't include all values, with their values in the run's order."""
     everything = list(points)
     occurring = {axis: dict.fromkeys(point[axis] for point in everything) for axis in sides}
     return {

@@ -26,7 +26,7 @@ REASON_CHARACTERS = 500
 OUT_OF_BUDGET = "the budget ended"
 
 #: Why a cell has no launch of a group whose launches are fewer than the run recorded.
-CUT_OFF = "launches.jsonl has none of its launches, so the file was truncated"
+CUT_OFF = "its launches are missing from launches.jsonl, so the file was truncated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def cell_name(cell: Cell) -> str:
 def cell_results(
     found: Lookup, tables: Sequence[ScenarioTable], on_device: Mapping[Cell, OnDevice]
 ) -> list[CellResult]:
-    """Every cell of the run, in the plan's order, then those known to be unavailable."""
+    """Return every cell of the run in the plan's order, then the unavailable cells."""
     values = {cell: value for table in tables for cell, value in table.cells().items()}
 
     def result(cell: Cell) -> CellResult:
@@ -136,7 +136,7 @@ def _centre(launch: Launch) -> LaunchMean:
 
 
 def missing(found: Lookup) -> list[Missing]:
-    """Every cell of the run without a number, or with launches that gave none; equal reasons together.
+    """Return the cells without a number, or with launches without one, grouped by reason.
 
     Cells that only observe lack nothing. Those with no number at all come first; then in the statuses' own order.
     """
@@ -155,7 +155,7 @@ def missing(found: Lookup) -> list[Missing]:
 
 
 def reason(cell: Cell, found: Lookup) -> tuple[str, str]:
-    """Why the cell has no number, and the advice; both empty where nothing was launched and nothing says why."""
+    """Return why the cell isn't measured, and the advice; both are empty without a recorded reason."""
     if known := found.unavailable.get(cell):
         return known.reason[:REASON_CHARACTERS], known.advice
     launch = found.culprit(cell)
@@ -171,11 +171,11 @@ def reason(cell: Cell, found: Lookup) -> tuple[str, str]:
 
 
 def _stderr(cells: Sequence[Cell], found: Lookup) -> str:
-    """The end of the standard error of the first cell that has any."""
+    """Return the end of the standard error output of the first cell that has output."""
     launches = (found.culprit(cell) for cell in cells)
     return next(filter(None, (tail(launch.stderr) for launch in launches if launch)), "")
 
 
 def tail(text: str) -> str:
-    """The end of a text: at most 20 lines and 4,000 characters."""
+    """Return the end of a text: at most 20 lines and 4,000 characters."""
     return "\n".join(text[-STDERR_CHARACTERS:].rstrip().splitlines()[-STDERR_LINES:])

@@ -64,7 +64,7 @@ class ClaimOutcome(StrEnum):
 
     @property
     def is_gone(self) -> bool:
-        """Whether it is shown not to be there."""
+        """Whether the problem is shown to be absent."""
         return self in (ClaimOutcome.NOT_SEEN, ClaimOutcome.OPPOSITE)
 
 
@@ -90,7 +90,7 @@ class ClaimPlace:
 
     @property
     def cells(self) -> list[Cell]:
-        """The worse side's, and the better one's where there is one."""
+        """The cell of the worse side, and of the better side if there is one."""
         return [self.worse, *([self.better] if self.better else [])]
 
     @property
@@ -101,7 +101,7 @@ class ClaimPlace:
 
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
-    """A claim where it was made (`at`), and in the run's other environments instead, in the run's order.
+    """The result of a claim in its environment (`at`), and in the run's other environments, in the run's order.
 
     `fixed` is the oldest release after the claimed one from which on the claim isn't seen in any measured release, if
     it holds where it was made. Everything is of one `machine`, if the run has several.
@@ -116,7 +116,7 @@ class ClaimResult:
 
     @property
     def places(self) -> list[ClaimPlace]:
-        """The place where the claim was made, then the others."""
+        """The environment of the claim, then the others."""
         return [self.at, *self.elsewhere]
 
 
@@ -171,7 +171,7 @@ def claims(run: Run, found_of: Callable[[str], Lookup]) -> list[ClaimResult]:
 
 
 def _on(scenario: Scenario, machine: str) -> Scenario:
-    """The scenario with the cells of one machine alone."""
+    """Return the scenario with the cells of one machine only."""
     return replace(scenario, axes={**scenario.axes, MACHINE: [machine]}) if machine else scenario
 
 
@@ -194,7 +194,7 @@ def _of_scenario(run: Run, scenario: Scenario, found_of: Callable[[str], Lookup]
 
 
 def _named(claim: Claim, run: Run) -> Claim:
-    """The claim with its environments by the run's names for them: requirements have one once they are made."""
+    """Return the claim with the run's names of its environments, which requirements get when they are created."""
     names = {text: each.name for each in run.environments for text in (each.asked, each.line) if text}
     worse, better = (
         side and replace(side, environment=names.get(side.environment, side.environment))
@@ -254,18 +254,18 @@ class _Family:
         return self._ratio(claim, worse, better) if better else self._absolute(claim, worse)
 
     def _absent(self, claim: Claim, worse: Cell, better: Cell | None) -> tuple[ClaimOutcome, None, float, str] | None:
-        """Why there is nothing to judge, as a Place's fields; None where there is."""
+        """Return why the claim can't be judged, as fields of a place; None if it can."""
         cells = [worse, *([better] if better else [])]
         if any(cell not in self._found.cells for cell in cells):
-            return ClaimOutcome.NOT_MEASURED, None, 0.0, "the run has no such cells"
+            return ClaimOutcome.NOT_MEASURED, None, 0.0, "the run did not include these cells"
         if worse.device not in claim.visible:
             seen = " or ".join(device.value.upper() for device in claim.visible)
-            return ClaimOutcome.CANNOT_RUN, None, 0.0, f"it was reported on a {seen}"
+            return ClaimOutcome.CANNOT_RUN, None, 0.0, f"it was reported for a {seen}"
         for cell in cells:
             if cell not in self._found.series:
                 status, told = self._found.status(cell), reason(cell, self._found)[0].rstrip(".")
                 is_seen = status and status is not Status.OK
-                where = f"{status} in {cell.environment}" if is_seen else f"nothing was timed in {cell.environment}"
+                where = f"{status} in {cell.environment}" if is_seen else f"no times in {cell.environment}"
                 outcome = ClaimOutcome.NOT_MEASURED if status is Status.INTERRUPTED else ClaimOutcome.CANNOT_RUN
                 if outcome is ClaimOutcome.NOT_MEASURED and told:
                     return outcome, None, 0.0, told
@@ -275,7 +275,7 @@ class _Family:
     def _ratio(self, claim: Claim, worse: Cell, better: Cell) -> ClaimPlace:
         both = self._ratios[worse, better]
         if both is None:
-            return ClaimPlace(worse, better, ClaimOutcome.UNCLEAR, why="no round has both")
+            return ClaimPlace(worse, better, ClaimOutcome.UNCLEAR, why="no round measured both sides")
         takes = both.ratio
         # a run that calls a thing different from itself says nothing, and one of a few rounds says what is large
         is_told = both.withheld in (None, Withheld.FEW_ROUNDS, Withheld.CONTENTION)
@@ -283,8 +283,8 @@ class _Family:
         why = {
             Withheld.FEW_ROUNDS: too_few(takes.rounds),
             Withheld.CONTROL: "two identical cells differed by more than the margin",
-            Withheld.TREND: "the time per step depends on earlier steps, and too few steps are in common",
-            Withheld.CONTENTION: "the correction for CPU contention may be off by more than this difference",
+            Withheld.TREND: "the time per step depends on earlier steps, and too few steps can be compared",
+            Withheld.CONTENTION: "the error of the CPU contention correction may exceed this difference",
             None: "",
         }[both.withheld]
         if outcome is ClaimOutcome.DIFFERENT_WORK:
@@ -348,7 +348,7 @@ class _Family:
 
 
 def _estimate(claim: Claim, value: float, rounds: int, half: float | None = None) -> Estimate:
-    """An absolute value: of seconds from its log; of bytes rounded to 0.001, so that a fit's 3.6e-8 is 0."""
+    """Return an absolute value: seconds from their log; bytes rounded to 0.001, so that 3.6e-8 of a fit becomes 0."""
     if not claim.bytes:
         return Estimate.from_log(value, rounds, half)
     value, low, high = (round(each, 3) + 0.0 for each in (value, value - (half or 0.0), value + (half or 0.0)))
@@ -356,5 +356,5 @@ def _estimate(claim: Claim, value: float, rounds: int, half: float | None = None
 
 
 def _below(interval: Interval | None, claim: Claim) -> float | None:
-    """The upper end of an interval that lies wholly below the claimed range."""
+    """Return the upper end of an interval that is entirely below the claimed range."""
     return interval.high if interval and interval.high < claim.range[0] else None

@@ -11,7 +11,7 @@ from harness.model.scenario import ENVIRONMENT, STEP, Cell, Comparison, Scenario
 
 @dataclass(frozen=True)
 class Side:
-    """Which cell of a row: its environment, and its values of the compared axes."""
+    """One side of a comparison in a row: its environment, and its values of the compared axes."""
 
     environment: str
     axes: Mapping[str, str]
@@ -91,7 +91,7 @@ def _pairs(run: Run, scenario: Scenario, entry: Comparison, sides: Sequence[Side
 
 
 def _picked(run: Run, entry: Comparison, sides: Sequence[Side]) -> list[tuple[Side, Side]]:
-    """Each environment with the reference, each with the axis values that the first fitting pick gives it.
+    """Yield each environment with the reference, with the axis values that the first matching pick selects.
 
     Compared axes that no pick names must be equal on both sides.
     """

@@ -38,7 +38,7 @@ from harness.model.scenario import Cell
 
 @dataclass(frozen=True, slots=True)
 class RoundsNeeded:
-    """How many more rounds settle an unclear verdict, and with which `probability`: POWER or more.
+    """The number of further rounds that settle an unclear verdict, with a `probability` of at least POWER.
 
     If MOST_ROUNDS in all aren't enough, it has the rounds up to them, and their lower probability. `seconds` is what
     they take in all groups of the machine together; `half` is half the interval's width after them, on the log scale.
@@ -152,7 +152,7 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float) ->
 
 
 def _withheld(said: Judgement) -> Judgement:
-    """The same, without a verdict where it is unclear: no number of rounds takes away what contention may have done."""
+    """Return the comparison without a verdict if it is unclear: more rounds can't remove the contention error."""
     is_unclear = said.verdict is Verdict.UNCLEAR
     return replace(said, verdict=None, withheld=Withheld.CONTENTION) if is_unclear else said
 
@@ -237,7 +237,7 @@ def control_of_growth(cell: Cell, found: Lookup) -> Difference | None:
 
 
 def is_beyond(difference: Difference | None, margin: float) -> bool:
-    """Whether a difference is shown to be more than the margin, either way."""
+    """Return whether a difference is shown to exceed the margin, in either direction."""
     ends = difference.interval if difference else None
     return ends is not None and (ends.low > margin or ends.high < -margin)
 
@@ -296,7 +296,7 @@ def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, planned: i
 def open_widths(
     pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float, settled: Mapping[str, float]
 ) -> list[float | None]:
-    """The same widths, but 0 of a comparison whose verdict is settled.
+    """Return the widths, with 0 for each comparison whose verdict is settled.
 
     `margin` is a share: 0.03 for 3 %. `settled` is by group what a look may use of the level now (analysis/looks.py): a
     verdict is settled where the interval at 1 - 0.05 · that / m is clear of the margin, and no control takes it away.
@@ -354,7 +354,7 @@ def _bias(alone: Sequence[Estimate | None]) -> Floats:
 
 
 def _are_settled(logs: Logs, log_margins: Floats, bias: Floats, shares: Floats) -> NDArray[np.bool_]:
-    """Which comparisons are clear at these shares of the level, divided among all of them."""
+    """Return which comparisons are conclusive at these shares of the level, divided among all of them."""
     return np.asarray((shares > 0.0) & (p_values(logs, log_margins, bias) <= shares * shown_alpha(logs.mean.size)))
 
 
@@ -391,7 +391,7 @@ def _logs(family: Sequence[_Pair], found: Lookup) -> Logs:
 
 
 def _unjudged(pair: _Pair, judged: int, found: Lookup) -> Compared:
-    """What is shown of a pair beside those that are `judged`: an interval of the same level."""
+    """Return an unjudged pair with an interval of the same level as the `judged` ones."""
     n, level = len(pair.logs), 1.0 - shown_alpha(judged) * found.look(pair.cell).share
     half = float(half_widths(_logs([pair], found), 1.0 - level)[0]) if n > 1 else None
     why = Withheld.TREND if pair.apart else Withheld.FEW_ROUNDS

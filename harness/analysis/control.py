@@ -35,7 +35,7 @@ class Control:
     groups: int
 
     def beyond(self, margin: float) -> bool:
-        """Whether the control is beyond `margin` (log scale)."""
+        """Return whether the control is beyond `margin` (log scale)."""
         ends = self.estimate.interval
         return ends is not None and (math.log(ends.low) > margin or math.log(ends.high) < -margin)
 
@@ -50,7 +50,7 @@ class Control:
         return margin + math.log(ends.high / ends.low) / 2.0 if ends else math.inf
 
     def is_check(self, margin: float) -> bool:
-        """Whether it could have shown a bias of MOST_BIAS."""
+        """Return whether the control could have shown a bias of MOST_BIAS."""
         return self.least_bias(margin) <= math.log1p(MOST_BIAS)
 
 
@@ -97,7 +97,7 @@ def _place(launch: Launch) -> tuple[str, int, int, Cell]:
 
 
 def pooled(pairs: Sequence[Sequence[float]], residuals: Sequence[Residual | None] | None = None) -> Control:
-    """The control from log(control / measure) of every round, group by group (at least one of each).
+    """Return the control, computed from log(control / measure) of each round, by group (at least one of each).
 
     The mean over groups of the mean over rounds, with the interval m ± t·√(Σ s²/n)/G: the groups' variances s², each
     moderated by its group's of the `residuals`, may differ, so t has the degrees of freedom of F. E. Satterthwaite, "An

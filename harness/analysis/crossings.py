@@ -49,7 +49,7 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True)
 class SweepOrdering:
-    """How a log ratio goes from the sweep's first size to its last, in order.
+    """The course of a log ratio from the sweep's first size to its last.
 
     `above` and `below` are where it is shown to be above 0, and below; `unclear` is where neither is shown and the mean
     does not cross for good.
@@ -175,7 +175,7 @@ def _segment(ends: Floats, means: Floats, logs: Floats, level: float) -> list[_S
 
 
 def _zeros(constant: float, linear: float, square: float = 0.0) -> list[float]:
-    """The real zeros of a polynomial, by the form of the quadratic formula that loses no digits."""
+    """Return the real zeros of a polynomial, by the numerically stable quadratic formula."""
     if square == 0.0:
         return [-constant / linear] if linear else []
     inside = linear**2 - 4.0 * square * constant

@@ -36,7 +36,7 @@ Of = TypeVar("Of")
 
 
 class Quantity(StrEnum):
-    """The kind of a number, which determines how it is formatted."""
+    """The kind of a number, which determines its format."""
 
     STEP = "seconds per step"
     SECONDS = "seconds"
@@ -126,7 +126,7 @@ STATISTICS: tuple[Statistic[Times], ...] = (
 
 #: What the statistic of page faults is called, and what one takes, in seconds: 2.3 µs was measured on a virtual machine
 #: (docs/dev/validation/performance-accuracy.md), and a machine of its own takes less.
-FAULTS, FAULT_SECONDS = "page faults a step", 1e-6
+FAULTS, FAULT_SECONDS = "page faults per step", 1e-6
 
 
 def _cores(launch: Launch) -> float | None:
@@ -164,7 +164,7 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
         "Cores: CPU seconds over wall seconds while steps were timed.",
     ),
     Statistic(
-        "CPU of the launch",
+        "CPU time of the launch",
         Quantity.SECONDS,
         lambda launch: launch.resources.get("cpu_seconds"),
         "CPU seconds and peak memory cover the whole launch, including the import.",
@@ -174,49 +174,49 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
         FAULTS,
         Quantity.NUMBER,
         _faults,
-        "Page faults: how often the kernel gave the process a page of memory while steps were timed. Memory that is "
-        "freed and taken again in each step has them, more in one process than in the next.",
+        "Page faults: how often the kernel gave the process a page of memory while steps were timed. Steps that free "
+        "and allocate memory again cause page faults, and their number differs between processes.",
     ),
     Statistic(
         "peak GPU memory",
         Quantity.BYTES,
         lambda launch: launch.resources.get("gpu_peak_bytes"),
-        "Peak GPU memory: the most that tensors took there, by TensorFlow's own count, in the whole launch.",
+        "Peak GPU memory: the largest total size of tensors on the GPU during the launch, as TensorFlow counts it.",
     ),
     Statistic(
         "GPU memory taken",
         Quantity.BYTES,
         lambda launch: launch.resources.get("gpu_memory_used_bytes"),
-        "GPU memory taken: the most that was taken on the GPU by all processes; TensorFlow takes nearly all of it when "
-        "it starts, whatever it needs.",
+        "GPU memory taken: the largest amount of GPU memory that all processes used together. TensorFlow reserves "
+        "nearly all memory when it starts.",
     ),
     Statistic(
-        "GPU energy a step",
+        "GPU energy per step",
         Quantity.JOULES,
         _energy,
-        "GPU energy: by how much the GPU's counter rose while steps were timed, over these steps; idle energy is "
-        "included.",
+        "GPU energy per step: the increase of the GPU's energy counter while steps were timed, divided by the number "
+        "of steps. Idle energy is included.",
     ),
     Statistic(
         "GPU clock",
         Quantity.CLOCK,
         _steady("gpu_sm_clock_mhz"),
-        "GPU clocks are those of its processors while steps were timed: the mean and the lowest of the readings, ten "
-        "a second.",
+        "GPU clock: the clock speed of the GPU's processors while steps were timed, as the mean and the lowest of ten "
+        "readings per second.",
     ),
     Statistic("lowest GPU clock", Quantity.CLOCK, _steady("gpu_sm_clock_least_mhz")),
     Statistic(
         "at the power limit",
         Quantity.SHARE,
         _capped,
-        "At the power limit: in which share of the readings the GPU's own limit held its clocks down.",
+        "At the power limit: the share of the readings in which the power limit lowered the GPU's clocks.",
     ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of a cell's launches something holds for."""
+    """The number of a cell's launches with a property, and the number of all."""
 
     count: int
     of: int
@@ -269,7 +269,7 @@ def by_faults(used: Used, step: Spread | None) -> float:
 
 
 def shape(launches: Sequence[Launch], trend: Trend | None = None) -> Shape:
-    """The shape of one cell, from its launches that gave a number (one at least), and its trend where it has one."""
+    """Return the shape of a cell from its launches with a number (at least one), and its trend, if any."""
     times = Times(launches)
     return Shape(
         statistics={each.name: each.calculate(times) for each in STATISTICS},
@@ -307,7 +307,7 @@ def _spreads(values: Mapping[str, Sequence[float]]) -> dict[str, Spread]:
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Each phase once: the known ones as launches go through them, then the others as they were met."""
+    """Return each phase once: known phases in their usual order, then the others in order of appearance."""
     met = dict.fromkeys(names)
     return [*(name for name in BEFORE if name in met), *(name for name in met if name not in BEFORE)]
 
@@ -321,7 +321,7 @@ def spread(values: Sequence[float]) -> Spread | None:
 
 
 def is_uneven(launch: Launch) -> bool:
-    """Whether the launch's samples are uneven: their mean and median (seconds per step) differ by over 10 %.
+    """Return whether the launch's samples are uneven: their mean and median (seconds per step) differ by over 10 %.
 
     Timings of one process often switch between two speeds; a mean far from the median gives that away.
     """
@@ -331,7 +331,7 @@ def is_uneven(launch: Launch) -> bool:
 
 
 def outliers(logs: Sequence[float]) -> list[bool]:
-    """Which of the logs of a cell's centres are outliers."""
+    """Return which of the logs of a cell's launch means are outliers."""
     if len(logs) < FEWEST_LAUNCHES:
         return [False] * len(logs)
     median = statistics.median(logs)
@@ -340,7 +340,7 @@ def outliers(logs: Sequence[float]) -> list[bool]:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """The value below which `share` of the sorted values lie, interpolated linearly (at least one value)."""
+    """Return the value below which `share` of the sorted values lie, interpolated linearly (at least one value)."""
     position = share * (len(ordered) - 1)
     below = int(position)
     above = min(below + 1, len(ordered) - 1)
@@ -348,5 +348,5 @@ def quantile(ordered: Sequence[float], share: float) -> float:
 
 
 def rates(launch: Launch) -> list[float]:
-    """Seconds per step of each sample."""
+    """Return seconds per step of each sample."""
     return [sample.seconds / sample.steps for sample in launch.samples if sample.steps]

@@ -1,4 +1,4 @@
-"""Interference: which launches and rounds were noisy, judged by the machine's other activity, never by the times.
+"""Interference: noisy launches and rounds, judged by other activity of the machine, never by the times.
 
 Everything is about the steady state, the timed part alone: the CPUs as seen by the worker, and the GPUs as seen from
 outside. See docs/dev/worker-protocol.md. CPU contention is subtracted from the times (`rounds.taken`); `Contention` is
@@ -65,7 +65,7 @@ class Disturbance:
 
     @property
     def repeated(self) -> int:
-        """How many of the noisy rounds were repeated."""
+        """The number of noisy rounds that were repeated."""
         return sum(each.repeated for each in self.disturbed)
 
 
@@ -82,7 +82,7 @@ def _on_gpus(told: Mapping[str, float]) -> str:
     if told.get("gpu_lost"):
         return "the driver lost its GPU"
     if told.get("steady_ptx_cache_filled_bytes"):
-        return "the driver compiled GPU code meanwhile"
+        return "the driver compiled GPU code during the measurement"
     others = told.get("gpu_foreign_processes", 0.0)
     if others:
         return "another process was on its GPU" if others == 1 else f"{others:.0f} other processes were on its GPU"
@@ -157,7 +157,7 @@ def disturbance(run: Run, launches: Sequence[Launch]) -> Disturbance:
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """CPU contention in the launches of a group, and how far these launches show that its subtraction is right.
+    """CPU contention in the launches of a group, and the error of its subtraction as shown by these launches.
 
     `losses` are by cell and round: the mean of log 1/(1 - taken) over its launches. `unchecked` is the share, from 0 to
     1, of a difference between two cells' losses that may be wrong (see `unchecked`).
@@ -175,7 +175,7 @@ class Contention:
 
 
 def contention(launches: Iterable[Launch]) -> Contention | None:
-    """Return what CPU contention took of a group's launches that gave a number; None where nothing was subtracted."""
+    """Return what CPU contention took of a group's launches that gave a number; None if nothing was subtracted."""
     made = list(launches)
     taken_off = [loss(launch) for launch in made]
     if not any(taken_off):

@@ -1,4 +1,4 @@
-"""Effects of axes on the time per step, and how they depend on one another.
+"""Effects of axes on the time per step, and their interactions.
 
 A matrix is a designed experiment: G. E. P. Box, J. S. Hunter and W. G. Hunter, "Statistics for Experimenters", 2nd
 edition, 2005, chapter 5. Over a complete factorial of cells, on the log scale, with y the log centres of one round:
@@ -47,7 +47,7 @@ class LevelChange:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The factors of which the interaction of two changes consists, as means over the remaining axes.
+    """The factors in the interaction of two changes, as means over the remaining axes.
 
     They are the factors of the first change without the second (`alone`) and with it (`with_second`), and of both
     (`together`). The interaction is with_second / alone.
@@ -81,7 +81,7 @@ class Effect:
 
     @property
     def distance(self) -> float:
-        """How far from 1 it is, on the log scale."""
+        """The distance from 1 on the log scale."""
         return abs(math.log(self.estimate.value))
 
 
@@ -170,7 +170,7 @@ def _parts(means: Floats) -> list[Parts]:
 
 
 def _launches(logs: Floats) -> tuple[list[int], list[int], list[float]]:
-    """The cell, the round and the log of every centre."""
+    """Yield the cell, the round and the log of each launch mean."""
     flat = logs.reshape(len(logs), -1)
     rounds, cells = np.indices(flat.shape)
     return cells.ravel().tolist(), rounds.ravel().tolist(), flat.ravel().tolist()

@@ -12,7 +12,7 @@ NOT_KNOWN = "not known"
 
 @dataclass(frozen=True, slots=True)
 class Software:
-    """One version by environment, in the run's order; empty where an environment does not have it.
+    """One version by environment, in the run's order; empty for an environment without it.
 
     `leads`: it is TensorFlow, the package that has it, Keras, Python, NumPy, CUDA or cuDNN, none of the other packages.
     """
@@ -27,12 +27,12 @@ class Software:
         return self.differs_among(range(len(self.versions)))
 
     def differs_among(self, places: Iterable[int]) -> bool:
-        """The same of some of the environments, by their places in the run's order."""
+        """Return whether the software differs among some environments, given by their positions in the run's order."""
         return len({self.versions[place] for place in places} - {NOT_KNOWN}) > 1
 
     @property
     def common(self) -> str:
-        """The version that all have, or those that have it; empty where none does."""
+        """The version that all environments with this package have; empty if none has it."""
         return next((version for version in self.versions if version not in {"", NOT_KNOWN}), "")
 
 
@@ -56,7 +56,7 @@ def stands_for(run: Run, environment: str) -> list[Mapping[str, str]]:
 
 
 def python(run: Run, environment: str) -> str | None:
-    """The environment's Python, X.Y; None where the run does not have it."""
+    """Return the environment's Python, X.Y; None if the run does not have it."""
     return next((known.python for known in run.environments if known.name == environment), None)
 
 

@@ -1,4 +1,4 @@
-"""Looks: what a verdict may use of its level where a run is judged more than once.
+"""Looks: the share of the significance level that a verdict may use if a run is judged more than once.
 
 A run that ends as planned is judged once, at the whole level. Verdicts are looked at more often
 

@@ -1,4 +1,4 @@
-"""What launches scatter by, learnt from more than the one comparison in question.
+"""Moderated variances: the variance of launches, estimated from other comparisons too.
 
 Three rounds are few to learn a variance from, so the sample variance of each comparison is moderated by a prior. The
 posterior is s̃² = (d0·s0² + d·s²) / (d0 + d), with d0 + d degrees of freedom (G. K. Smyth, "Linear models and empirical
@@ -78,7 +78,7 @@ def residuals(cells: Sequence[Hashable], rounds: Sequence[Hashable], values: Seq
     counts = np.bincount(many)
 
     def beside(values: Floats) -> Floats:
-        """What is left of a value for each launch beside an effect of each label in `many`."""
+        """Return the residual of each launch after one effect per label in `many` is removed."""
         return np.asarray(values - (np.bincount(many, values) / counts)[many])
 
     # the normal equations with the larger factor eliminated: of cells × cells where there are hundreds of rounds

@@ -1,4 +1,4 @@
-"""Observations of cells, which are values other than times, and the statements of a scenario's source about them."""
+"""Observations of cells (values other than times), and statements about them in a scenario's source."""
 
 import math
 import re
@@ -53,7 +53,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One statement in one cell that was launched; `observed` is None where its launches did not observe that."""
+    """One statement in one launched cell; `observed` is None if its launches don't have this observation."""
 
     cell: Cell
     standing: Standing
@@ -94,7 +94,7 @@ def _observations(cell: Cell, found: Lookup) -> dict[str, Observed]:
 
 
 def has_told(cell: Cell, found: Lookup) -> bool:
-    """Whether some launch of the cell ended ok, so that what it did not observe was not there to be observed."""
+    """Return whether a launch of the cell ended ok, so that its observations are complete."""
     pilot = found.pilots.get(cell)
     return cell in found.numbers or cell in found.observed or (pilot is not None and pilot.status is Status.OK)
 

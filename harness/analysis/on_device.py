@@ -1,4 +1,4 @@
-"""Time on the device: what TensorFlow's profiler recorded of a GPU in cells' first launches."""
+"""Time on the device: the GPU activity that TensorFlow's profiler recorded in the first launches of cells."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -15,7 +15,7 @@ from harness.model.scenario import OUTPUT, Cell
 
 
 class OutputMatch(StrEnum):
-    """How the output of two environments compares."""
+    """The comparison of the outputs of two environments."""
 
     SAME = "the same"
     DIFFERS = "differs"
@@ -52,7 +52,7 @@ class _Printed:
 
 
 def outputs(found: Lookup, reference: str, scripts: Iterable[str]) -> list[OutputComparison]:
-    """The output of each cell of these scenarios that has one, against its reference's with the same axes."""
+    """Return the comparison of each cell's output with the output of the reference at the same axes."""
     told = {cell: printed for name in scripts for cell in found.cells_of(name) if (printed := _printed(cell, found))}
     pairs = [
         (cell, other)
@@ -81,7 +81,7 @@ def _read(told: Any) -> _Printed | None:
 
 
 def compare(cell: Cell, other: Cell, one: Sequence[_Printed], two: Sequence[_Printed]) -> OutputComparison:
-    """How what the launches of two cells printed compares; each has one launch at least."""
+    """Return the comparison of the outputs of two cells, with at least one launch each."""
     if len({each.sha256 for each in [*one, *two]}) == 1:
         return OutputComparison(cell, other, OutputMatch.SAME)
     varying = 0

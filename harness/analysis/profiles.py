@@ -39,7 +39,7 @@ _GENERATED = re.compile(r"__autograph_generated_file.*|tmp[a-z0-9_]{8}")
 
 @dataclass(frozen=True, slots=True)
 class FunctionTime:
-    """The time of the functions with one name in a profile: calls, own and cumulative seconds, and their shares.
+    """The time of all functions with one name in a profile: calls, own and cumulative seconds, and their shares.
 
     Several functions of a module may have the same name: their seconds are added, up to the whole.
     """
@@ -56,7 +56,7 @@ class FunctionTime:
         return self.own if own else self.cumulative
 
     def share(self, *, own: bool) -> float:
-        """The share of these."""
+        """Return the share of these seconds."""
         return self.own_share if own else self.cumulative_share
 
 
@@ -103,7 +103,7 @@ class FunctionChange:
 
 @dataclass(slots=True)
 class Node:
-    """A function where it was called from: its seconds with all that it called, and what it called."""
+    """A node of the call tree: a function, its cumulative seconds, and its callees."""
 
     name: str
     seconds: float = 0.0
@@ -162,12 +162,12 @@ def taken(profile: Profile) -> dict[str, FunctionTime]:
 
 
 def top(profile: Profile, count: int, *, own: bool) -> list[FunctionTime]:
-    """The names that took most, by own or by cumulative seconds."""
+    """Return the functions that took most, by own or by cumulative seconds."""
     return sorted(taken(profile).values(), key=lambda each: -each.seconds(own=own))[:count]
 
 
 def filed(first: Profile, steady: Profile, examples: int = 3) -> list[Filed]:
-    """The document's classes, as one profile of the first call and the later ones together would have them.
+    """Return the classes of the source document, as in one profile of the first and the later calls together.
 
     By https://stackoverflow.com/a/58653636: called once or twice, build; as often as there were iterations or more,
     train; what is in between is in no class. Which functions only the first call reaches is known here, because the
@@ -219,7 +219,7 @@ def matching(profile: Profile, patterns: Sequence[str]) -> float:
 
 
 def moves(one: Profile, other: Profile, count: int, *, own: bool) -> list[FunctionChange]:
-    """The functions whose shares differ most between two profiles, by own or by cumulative time.
+    """Return the functions whose shares differ most between two profiles, by own or by cumulative time.
 
     By cumulative time, functions that only wrap another are left out: a chain of them is one change, not ten.
     """
@@ -238,7 +238,7 @@ def moves(one: Profile, other: Profile, count: int, *, own: bool) -> list[Functi
 
 
 def _wrappers(profile: Profile) -> set[str]:
-    """The names that spend nearly all of their time in one other name, which gets nearly all of its time from them."""
+    """Return the functions that spend nearly all of their time in one other function that nothing else calls."""
     names, found = [name(function) for function in profile.functions], taken(profile)
     handed: dict[tuple[str, str], float] = defaultdict(float)
     for function, callee in zip(profile.functions, names, strict=True):
@@ -254,7 +254,7 @@ def _wrappers(profile: Profile) -> set[str]:
 
 
 def tree(profile: Profile) -> Node:
-    """The stacks put together; the root stands for all of them."""
+    """Return the tree of the stacks; its root represents all of them."""
     names = [name(function) for function in profile.functions]
     root = Node("")
     for seconds, stack in profile.stacks:
@@ -280,12 +280,12 @@ def frames(root: Node, least: float) -> list[Frame]:
 
 
 def depth(laid: Sequence[Frame]) -> int:
-    """How many functions deep the picture is."""
+    """Return the depth of the picture in functions."""
     return max((frame.depth + 1 for frame in laid), default=0)
 
 
 def _covered(profile: Profile, inside: Sequence[bool]) -> list[float]:
-    """Which part of each function's time has a function that is `inside` above it."""
+    """Return the share of each function's time that is spent below a function of `inside`."""
     totals = [sum(caller.cumulative for caller in function.callers) for function in profile.functions]
     covered = [0.0] * len(inside)
     for _ in range(ROUNDS):

@@ -37,7 +37,7 @@ def kind(quantity: str) -> Quantity:
 
 
 def is_time(quantity: str) -> bool:
-    """Whether its values are lengths of time, of which one is faster than another."""
+    """Return whether the quantity is a time, so that values are faster or slower."""
     return kind(quantity) in (Quantity.STEP, Quantity.SECONDS)
 
 
@@ -70,7 +70,9 @@ def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.
     memory growth, which may be negative.
     """
     if quantity == GROWTH:
-        raise ValueError("memory growth has no logarithm: growth_estimate and difference are for it")
+        raise ValueError(
+            "memory growth can be negative, so it needs growth_estimate or difference instead of a logarithm"
+        )
     if quantity == STEP:
         return list(launches)
     return [launch if launch.role is Role.PILOT else _with(launch, quantity, clock) for launch in launches]
@@ -83,7 +85,7 @@ def _with(launch: Launch, quantity: str, clock: Clock) -> Launch:
         return bare
     if found is None or not 0.0 < found < math.inf:
         none = (
-            f"Its {quantity} is {found:g}: no ratio is made of it." if found is not None else f"It has no {quantity}."
+            f"A ratio isn't possible: the {quantity} is {found:g}." if found is not None else f"No {quantity} recorded."
         )
         return replace(bare, status=Status.NOT_AVAILABLE, error=none)
     # CPU seconds equal the sample, so that nothing is subtracted, as it is from parts of timed steps
@@ -92,17 +94,17 @@ def _with(launch: Launch, quantity: str, clock: Clock) -> Launch:
 
 
 def growth(launch: Launch) -> float | None:
-    """Bytes that the process holds more after each of its later calls; None where its memory was not read twice."""
+    """Return the memory growth in bytes per call over the later calls; None if memory was read less than twice."""
     return slope(later(launch.memory))
 
 
 def later(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
-    """The points from the middle one on."""
+    """Return the later half of the points."""
     return points[(len(points) - 1) // 2 :] if points else points
 
 
 def slope(points: Sequence[tuple[float, float]]) -> float | None:
-    """The median of the slopes between all pairs of points (x, y) that differ in x; None without such a pair."""
+    """Return the median of the slopes between all pairs of points (x, y) that differ in x; None without such a pair."""
     pairs = itertools.combinations(points, 2)
     slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairs if a[0] != b[0]]
     return statistics.median(slopes) if slopes else None
@@ -154,7 +156,7 @@ def growth_control(launches: Iterable[Launch]) -> Difference | None:
 
 
 def linear(values: Sequence[float], level: float = LEVEL) -> Difference | None:
-    """The mean of n values with the interval m ± t·s/√n, which is of no width where all are equal; None of none."""
+    """Return the mean of n values with the interval m ± t·s/√n (zero width if all are equal); None without values."""
     if not values:
         return None
     mean, n = statistics.fmean(values), len(values)

@@ -1,4 +1,4 @@
-"""Everything that follows from a run's launches, computed in one place: each part once, at first use."""
+"""All results of a run, computed from its launches; each part is computed once, at first use."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -72,7 +72,7 @@ class Results:
 
     @cached_property
     def agreements(self) -> list[Agreement]:
-        """How far machines agree, for each comparison that several machines measured."""
+        """The agreement of machines, for each comparison that several machines measured."""
         return [each for table in self.all_tables for each in agreements(table)]
 
     @property
@@ -175,12 +175,12 @@ class Results:
 
     @cached_property
     def untold_on_device(self) -> Mapping[Cell, str]:
-        """Why TensorFlow's profiler recorded no GPU activity, by cell."""
+        """The reason why TensorFlow's profiler recorded no GPU activity, by cell."""
         return untold(self.launches, self.found)
 
     @cached_property
     def ended(self) -> Endings:
-        """How each group ended, for example by its budget."""
+        """The reason why each group ended, for example its budget."""
         return ended(self.run)
 
     @cached_property

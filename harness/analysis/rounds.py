@@ -1,4 +1,4 @@
-"""Which of the stored launches count, each cell's centres by round, and what a round costs."""
+"""Counted launches, launch means of each cell by round, and the cost of a round."""
 
 import math
 from collections import defaultdict
@@ -45,7 +45,7 @@ def _by_cpu(launch: Launch) -> Launch:
         alone=(),
         status=Status.FAILED,
         error="Its steps used no CPU time." if used else "It did not record the CPU time of its samples.",
-        advice="Measure it by time: leave out --clock cpu.",
+        advice="Measure wall-clock time: omit --clock cpu.",
     )
 
 
@@ -56,7 +56,10 @@ def _cpu_samples(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def pilots(launches: Sequence[Launch]) -> dict[Cell, Launch]:
-    """Each cell's latest pilot. It is in no statistic, but a cell whose pilot broke is not launched again."""
+    """Return the latest pilot of each cell.
+
+    Pilots aren't in statistics, but a cell with a failed pilot isn't launched again.
+    """
     latest: dict[Cell, Launch] = {}
     for launch in launches:
         known = latest.get(launch.cell)
@@ -114,7 +117,7 @@ def series(launches: Sequence[Launch]) -> dict[Cell, Series]:
 
 
 def ticks_seconds(known: Mapping[str, float]) -> float:
-    """How far the kernel's count of a CPU's busy time may be off in a launch with these resources, in seconds."""
+    """Return the possible error of the kernel's count of CPU time in a launch with these resources, in seconds."""
     return max(TICKS_SECONDS, TICKS_SECONDS_A_PIECE * math.sqrt(known.get("steady_pieces", 1.0)))
 
 
@@ -168,7 +171,7 @@ def loss(launch: Launch) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _TimedPart:
-    """The CPU contention of a launch in its timed part: the share that is subtracted, and of it the part of others."""
+    """The CPU contention of a launch in its timed part: the subtracted share, and its part by other processes."""
 
     taken: float
     contended: float
@@ -243,12 +246,12 @@ def budget_seconds(plan: Plan, launches: Iterable[Launch]) -> float | None:
 
 
 def centre(launch: Launch) -> float:
-    """Seconds per step that are judged: the launch's mean, less the time in which others or a quota stopped it."""
+    """Return the judged seconds per step: the launch mean minus the time lost to other processes and CPU quotas."""
     return launch.centre * (1.0 - taken(launch))
 
 
 def gave_number(launch: Launch) -> bool:
-    """Whether the launch has a centre: it ended ok, and time and steps were counted."""
+    """Return whether the launch has a mean: it ended ok, with a time and steps."""
     return launch.status is Status.OK and launch.steps > 0 and 0.0 < launch.centre < math.inf
 
 

@@ -58,7 +58,7 @@ def machines(first: Run, second: Run) -> list[RunDifference]:
 
 
 def differences(first: Run, second: Run, cells: Iterable[Cell]) -> list[RunDifference]:
-    """Whatever differs and may have moved the times of `cells`, those with a number in both runs."""
+    """Return the differences that may have changed the times of `cells` (those with a number in both runs)."""
     environments = dict.fromkeys(cell.environment for cell in cells)
     one, other = (_facts(run, environments) for run in (first, second))
     found = [each for of, facts in one.items() if of in other for each in _each(*of, facts, other[of])]
@@ -66,7 +66,7 @@ def differences(first: Run, second: Run, cells: Iterable[Cell]) -> list[RunDiffe
 
 
 def same_software(cell: Cell, first: Run, second: Run) -> bool:
-    """Whether what the cell ran is known to be the same in both runs: Python, packages, image, and scenario."""
+    """Return whether the cell's software is known to be equal in both runs: Python, packages, image and scenario."""
     one, other = (_software(cell, run) for run in (first, second))
     return all(one) and one == other
 
@@ -136,7 +136,7 @@ def _same_memory(difference: RunDifference) -> bool:
 
 
 def _each(part: Aspect, subject: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[RunDifference]:
-    """The names whose values differ; an empty value is as good as none."""
+    """Yield the names whose values differ; an empty value counts as missing."""
     pairs = ((name, _told(first.get(name)), _told(second.get(name))) for name in dict.fromkeys([*first, *second]))
     return [RunDifference(part, subject, name, one, other) for name, one, other in pairs if one != other]
 

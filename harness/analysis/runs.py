@@ -1,4 +1,4 @@
-"""The comparison of two runs: each cell that has a number in both, and the shift of all cells.
+"""The comparison of two runs: each cell with a number in both, and the shift of all cells.
 
 The launches of different days aren't paired, so a change is judged by Welch's interval (`statistics`), against the same
 margin and with the same procedure over all cells as a table's comparisons (`verdicts`). That interval includes the
@@ -167,7 +167,7 @@ class Pair:
 
     @cached_property
     def machines(self) -> list[RunDifference]:
-        """Facts that show that the machines differ."""
+        """The facts that show that the machines differ."""
         return machines(self.first.run, self.second.run)
 
     @cached_property

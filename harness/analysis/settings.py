@@ -1,4 +1,4 @@
-"""TensorFlow's settings that differ between compared cells though nobody asked for it: a hidden cause of a ratio."""
+"""TensorFlow settings that differ between compared cells without a request: a hidden cause of a ratio."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How much to measure: how long a group's launches warm up and measure, and which groups need no more rounds.
+"""Sizing of a run: the warm-up and measurement time of a group's launches, and when a group needs no further rounds.
 
 The pilots set the lengths, once for the whole run.
 
@@ -132,7 +132,7 @@ def wish(pilot: Launch, between: float) -> PilotEstimate:
 
 
 def settled(rates: Sequence[float]) -> int:
-    """How many samples at the start belong to the warm-up; at most half of them.
+    """Return the number of samples at the start that belong to the warm-up, at most half of them.
 
     The marginal standard error rule (MSER) of K. P. White, "An effective truncation heuristic for bias reduction in
     simulation output", Simulation 69(6), 1997: leave out the first d samples that minimise Σ (x - mean)² / (n - d)² of
@@ -174,7 +174,7 @@ def _apart(rates: Sequence[float]) -> float:
 
 
 def _between(pilots: Sequence[Launch]) -> float:
-    """The variance between launches: the belief, and what the cells that the pilot launched twice show."""
+    """Return the variance between launches, from the prior and from cells that the pilot launched twice."""
     twins: dict[tuple[str, Cell], list[float]] = defaultdict(list)
     for launch in pilots:
         twins[launch.group, launch.cell].append(math.log(centre(launch)))
@@ -188,12 +188,12 @@ def _clamped(seconds: float, bounds: tuple[float, float]) -> float:
 
 
 def first_look(plan: Plan) -> int:
-    """The round after which some of the plan's groups may end because enough is known."""
+    """Return the first round after which a group of the plan may end early."""
     return FIRST_LOOK_AT_LARGE if plan.claims and plan.precision is None else LOOKS[0]
 
 
 def first_look_at(claim: Claim) -> int:
-    """The round after which the intervals of a claim are looked at first."""
+    """Return the first round after which the intervals of a claim are checked."""
     return FIRST_LOOK_AT_LARGE if claim.ratio and claim.ratio[0] >= LARGE else FIRST_LOOK_AT_CLAIMS
 
 

@@ -60,7 +60,7 @@ class Estimate:
 
     @property
     def distance(self) -> float:
-        """How far a ratio lies from 1, on the log scale."""
+        """The distance of the ratio from 1, on the log scale."""
         return abs(math.log(self.value))
 
     @property
@@ -72,11 +72,11 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Difference(Estimate):
-    """A number of any sign, on a linear scale: by how much one thing is more than another, or grows."""
+    """A difference or growth on a linear scale, of any sign."""
 
     @property
     def distance(self) -> float:
-        """How far it lies from none."""
+        """The distance of the difference from 0."""
         return abs(self.value)
 
     @property
@@ -115,7 +115,7 @@ class Logs:
 
 
 def combine(centres: Sequence[float]) -> Estimate:
-    """The geometric mean of one cell's centres (seconds per step, at least one), with its t interval.
+    """Return the geometric mean of a cell's launch means (at least one), with its t interval.
 
     exp(m), with the interval exp(m ± t·s/√n): m and s are mean and standard deviation of n logs, t has n-1 df. Fewer
     than FEWEST_FOR_INTERVAL have no interval.
@@ -137,12 +137,12 @@ def log_ratios(longer: Mapping[int, float], shorter: Mapping[int, float]) -> lis
 
 
 def exp(log: float) -> float:
-    """A log as a positive number, kept to what a float can hold, and its inverse too."""
+    """Return exp of a log, limited so that a float can hold the value and its inverse."""
     return math.exp(min(max(log, -700.0), 700.0))
 
 
 def percent(ratio: float) -> float:
-    """A ratio time(other) / time(plus) as the source defines it: (longer / shorter - 1) × 100, positive if plus wins.
+    """Return time(other) / time(plus) as the source's percentage: (longer / shorter - 1) × 100, positive if plus wins.
 
     Monotone and continuous (0 at 1, slope 100 on both sides), so an interval's ends map to an interval's ends.
     """
@@ -151,12 +151,12 @@ def percent(ratio: float) -> float:
 
 @lru_cache(maxsize=256)
 def student(freedom: float, level: float = LEVEL) -> float:
-    """The two-sided Student quantile: a t variable of `freedom` degrees lies within ± this with probability `level`."""
+    """Return the two-sided Student quantile: a t variable is within ± this value with probability `level`."""
     return float(student_quantile(freedom, 0.5 + level / 2.0))
 
 
 def variance(values: Sequence[float]) -> float:
-    """The sample variance of two values or more, with n - 1 degrees of freedom."""
+    """Return the sample variance of two values or more, with n - 1 degrees of freedom."""
     mean = fmean(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
@@ -167,7 +167,7 @@ def half_widths(logs: Logs, alpha: float | Floats) -> Floats:
 
 
 def means(logs: Sequence[Sequence[float]]) -> Logs:
-    """The means of some lists of logs, of two values at least, each with its own variance."""
+    """Return the means of lists of logs (at least two values each), each with its own variance."""
     return Logs.measured(
         mean=np.array([fmean(values) for values in logs], np.float64),
         variance=np.array([variance(values) for values in logs], np.float64),

@@ -1,4 +1,4 @@
-"""A table's sweeps: its numbers as curves along a numeric axis, and where these cross."""
+"""A table's sweeps: its numbers as curves along a numeric axis, and their crossovers."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -60,7 +60,7 @@ class SweepComparison:
 
     @property
     def ahead(self) -> Side | None:
-        """Without a crossing, the side that takes less time wherever that is shown; None where it is shown nowhere."""
+        """Without a crossing, the side that takes less time wherever that is shown; None if it is shown nowhere."""
         if not self.lead or self.lead.crossings:
             return None
         return self.column.side if self.lead.above else self.column.other if self.lead.below else None
@@ -85,12 +85,12 @@ class MeasuredSweep:
 
     @property
     def sizes(self) -> list[float]:
-        """All sizes at which some curve has a number."""
+        """All sizes at which at least one curve has a number."""
         return sorted({point.size for curve in self.curves for point in curve.points})
 
 
 def sweeps(table: ScenarioTable, found: Lookup, margin: float) -> list[MeasuredSweep]:
-    """The table's sweeps, in the order of its axes and rows; those with numbers at two sizes at least.
+    """Return the table's sweeps with numbers for at least two sizes, in the order of axes and rows.
 
     `margin` is on the log scale.
     """
@@ -130,7 +130,7 @@ def _sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], found: Lookup, 
 
 
 def _race(head: ScenarioColumn, values: Sequence[tuple[float, Value]], found: Lookup) -> SweepComparison | None:
-    """One comparison, by size; None where fewer than two sizes have it."""
+    """Return one comparison by size; None if fewer than two sizes have it."""
     compared = {size: each.compared for size, each in values if each.compared}
     different = next((each.work.reason for each in compared.values() if each.work.differs), "")
     sizes, times = _together({size: _times(each, found) for size, each in compared.items()})

@@ -1,4 +1,4 @@
-"""A run's tables: one a scenario, rows of groups, columns of times and ratios. Data only; the report formats it."""
+"""A run's tables: one per scenario, with a row per group and columns of times and ratios. The report formats them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -66,24 +66,24 @@ class ScenarioTable:
     quantity: str = STEP
 
     def cell(self, row: Row, side: Side) -> Cell:
-        """The cell of a row on one side of a column."""
+        """Return the cell of a row on one side of a column."""
         return Cell(self.scenario.name, side.environment, row.device, {**row.axes, **side.axes})
 
     def values(self, row: Row) -> list[tuple[ScenarioColumn, Value]]:
-        """A row's values, each with its column."""
+        """Return a row's values, each with its column."""
         return list(zip(self.columns, row.values, strict=True))
 
     def times(self) -> list[tuple[Row, ScenarioColumn, Value]]:
-        """Every time of the table, row by row."""
+        """Return every time of the table, row by row."""
         return [(row, head, value) for row in self.rows for head, value in self.values(row) if head.other is None]
 
     def cells(self) -> dict[Cell, Value]:
-        """Every time of the table by its cell, row by row."""
+        """Return every time of the table by its cell, row by row."""
         return {self.cell(row, head.side): value for row, head, value in self.times()}
 
     @cached_property
     def rounds(self) -> int:
-        """How many rounds the best-measured number has; 0 in an empty table."""
+        """The number of rounds of the number with the most rounds; 0 in an empty table."""
         return max((value.estimate.rounds for row in self.rows for value in row.values if value.estimate), default=0)
 
 
@@ -117,15 +117,15 @@ class Layout:
     quantity: str = STEP
 
     def axes(self, key: _Key) -> dict[str, str]:
-        """The axis values of a row."""
+        """Return the axis values of a row."""
         return dict(zip(self.scenario.row_axes, key[1], strict=True))
 
     def cell(self, key: _Key, side: Side) -> Cell:
-        """The cell of a row on one side of a column."""
+        """Return the cell of a row on one side of a column."""
         return Cell(self.scenario.name, side.environment, key[0], {**self.axes(key), **side.axes})
 
     def pairs(self) -> list[tuple[Cell, Cell]]:
-        """All comparisons of the table, row by row: those that are judged together, each once."""
+        """Yield all comparisons of the table that are judged together, each once, row by row."""
         sides = [(head.side, head.other) for head in self.heads if head.other]
         # two entries of a header may ask for the same one
         return list(
@@ -149,7 +149,7 @@ def layouts(run: Run, found: Lookup, quantity: str = STEP) -> list[Layout]:
 
 
 def tables(run: Run, found: Lookup, quantity: str = STEP) -> list[ScenarioTable]:
-    """The run's tables in the run's order; one that has no number has no rows.
+    """Return the run's tables in the run's order. A table without numbers has no rows.
 
     `found` is of launches whose samples are the quantity; of memory growth, of the launches as they are.
     """
@@ -157,7 +157,7 @@ def tables(run: Run, found: Lookup, quantity: str = STEP) -> list[ScenarioTable]
 
 
 def measured(table: ScenarioTable, found: Lookup) -> list[MeasuredCell]:
-    """The table's cells that have a number, row by row."""
+    """Return the table's cells that have a number, row by row."""
     made = []
     for row, head, value in table.times():
         if value.shape:
@@ -181,7 +181,7 @@ def _table(layout: Layout, found: Lookup, plan: Plan) -> ScenarioTable:
         return Value(both.ratio if both else None, compared=both)
 
     def is_shown(axis: str) -> bool:
-        """An axis with a default is shown only where some cell of the run has another value."""
+        """Return whether a table shows the axis: an axis with a default only if a cell has another value."""
         default = scenario.default.get(axis)
         return default is None or any(cell.axes[axis] != default for cell in layout.cells)
 
@@ -205,7 +205,7 @@ def _of_amounts(compared: Compared | None) -> Compared | None:
 
 
 def _value(cell: Cell, found: Lookup, quantity: str) -> Value:
-    """A cell's value of another quantity than the step, of which a launch has one."""
+    """Return a cell's value of a quantity that each launch has once."""
     if quantity == GROWTH:
         grown = growth_estimate(found.numbers.get(cell, ()))
         return Value(grown, None if grown else Status.NOT_AVAILABLE)

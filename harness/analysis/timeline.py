@@ -52,7 +52,7 @@ class Moment:
 
 
 def ended(run: Run) -> Endings:
-    """How the run's groups ended."""
+    """Return why the run's groups ended."""
     rounds: dict[StopReason, list[int]] = defaultdict(list)
     known = [run.stops[group.name] for group in run.plan.groups if group.name in run.stops]
     for stop in known:
@@ -72,14 +72,14 @@ def ended(run: Run) -> Endings:
 
 
 def samplings_used(run: Run, launches: Sequence[Launch], found: Lookup) -> list[Sampling]:
-    """How the launches of the groups that have a number sampled, each way once a group."""
+    """Return the sampling of launches with a number, each distinct one once per group."""
     planned = run.plan.sampling
     with_numbers = dict.fromkeys(found.groups[cell] for cell in found.series if cell in found.groups)
     return list(samplings(planned, with_numbers, launches).values()) if planned.is_open else [planned]
 
 
 def timeline(table: ScenarioTable, launches: Sequence[Launch], found: Lookup) -> list[Moment]:
-    """The measured and control launches of the table's cells that have a mean, in the order in which they began."""
+    """Return the measured and control launches of the table's cells that have a mean, in order of start."""
     means = {cell: value.estimate.value for cell, value in table.cells().items() if value.estimate}
     known = [
         launch

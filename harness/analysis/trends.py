@@ -91,7 +91,7 @@ class Trend:
 
 
 def trends(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell, Trend]:
-    """The cells whose step changes by more than `margin` (log scale), from each cell's launches that gave a number."""
+    """Return the cells whose step changes by more than `margin` (log scale), from their launches with a number."""
     known = [launch for launches in numbers.values() for launch in launches if len(launch.samples) >= FEWEST]
     beside = [_beside(known, of) for of in (_seconds, _cpu_seconds)]
     groups: dict[str, set[Cell]] = defaultdict(set)
@@ -140,7 +140,7 @@ def _views(launches: Sequence[Launch], of: _Measure, beside: Mapping[int, Floats
 
 
 def changes(views: Sequence[Sequence[Floats]], margin: float) -> bool:
-    """Whether a step changes by more than `margin` (log scale), the same way in all views of its launches.
+    """Return whether a step changes by more than `margin` (log scale), consistently in all views of its launches.
 
     A view has the logs of each launch's `parts`; without a view, or in an empty one, nothing changes.
     """
@@ -156,7 +156,7 @@ def _way(launches: Sequence[Floats], margin: float) -> int:
 
 
 def is_doubled(launches: Sequence[Floats]) -> bool:
-    """Whether a step's time changes by ×2 either way, and nearly all pairs of each launch's parts go that way."""
+    """Return whether the time per step doubles or halves, and nearly all pairs of parts of each launch agree."""
     falling, pairs, chance = _falling(launches)
     one_way = bool(np.all(falling <= ODD * pairs) or np.all(pairs - falling <= ODD * pairs))
     is_large = abs(fmean(change(launches))) > STRONG
@@ -203,7 +203,7 @@ def _is_beyond(values: Sequence[float], margin: float) -> bool:
 
 
 def _falling(launches: Sequence[Floats]) -> tuple[Floats, Floats, float]:
-    """How many pairs of each launch's parts fall, of how many, and how likely chance has as few go one way in all."""
+    """Return the number of falling pairs of parts, the number of pairs, and the probability of this by chance."""
     falling = []
     for logs in launches:
         first, last = _pairs(logs.size)
@@ -307,7 +307,7 @@ def spans(launch: Launch) -> tuple[Floats, Floats]:
 
 
 def within(launch: Launch, steps: Interval) -> tuple[float, float]:
-    """Seconds per step between two numbers of steps made before, and of how many samples that is.
+    """Return the seconds per step between two numbers of earlier steps, and the number of samples.
 
     A sample that lies there in part counts in part. Not a number where none does.
     """

@@ -164,7 +164,7 @@ def _together(took: Iterable[Launch]) -> dict[tuple[str, int, int], list[Launch]
 
 
 def _waiting(took: Iterable[Launch]) -> Waiting | None:
-    """The cell with the largest share of a CPU between its turns."""
+    """Return the cell with the largest share of a CPU between its turns."""
     shares = [
         (launch.resources["between_cpu_seconds"] / seconds, launch.cell)
         for launch in took

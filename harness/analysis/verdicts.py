@@ -1,4 +1,4 @@
-"""Log-ratios to verdicts: intervals against a fixed margin, for all comparisons of a table at once.
+"""Verdicts from log ratios: intervals compared with a fixed margin, for all comparisons of a table at once.
 
 `faster` and `slower` need the whole interval outside the margin, `same` needs it inside, all else is `unclear`. That an
 interval inside the margin shows equivalence is the two one-sided tests of D. J. Schuirmann, "A comparison of the two
@@ -50,7 +50,7 @@ class Verdict(StrEnum):
 
     @property
     def turned(self) -> "Verdict":
-        """What is then said of the other cell."""
+        """The verdict of the other cell."""
         pairs = ((Verdict.FASTER, Verdict.SLOWER), (Verdict.LESS, Verdict.MORE))
         return next((one if self is other else other for one, other in pairs if self in (one, other)), self)
 
@@ -109,7 +109,9 @@ class Judged:
 
 
 def judge(logs: Logs, margin: float | Floats, bias: float | Floats = 0.0, shares: float | Floats = 1.0) -> Judged:
-    """The verdicts of one table. `margin` is on the log scale, log(1.03) for 3 %; or one of each comparison.
+    """Return the verdicts of one table.
+
+    `margin` is on the log scale, such as log(1.03): one for all comparisons, or one for each.
 
     `bias` (0 or more, likewise) is by how much the way of measuring was seen to move a ratio. Which way of measuring is
     right is not known, so all intervals are that much longer on both sides. `shares` (above 0, at most 1) are what each
@@ -188,7 +190,7 @@ def _verdict(low: float, high: float, margin: float) -> Verdict:
 
 
 def holm(p_values: Floats) -> Floats:
-    """The significance level at which each comparison is looked at; the same shape.
+    """Return the significance level of each comparison, in the same shape.
 
     In the order of the p values, level k is ALPHA / (m - k + 1); from the first p value above its level on, all have
     that one's.
@@ -259,6 +261,6 @@ def half_widths_after(logs: Logs, rounds: Floats, alpha: float | Floats) -> Floa
 
 
 def p_values(logs: Logs, margin: float | Floats, bias: float | Floats) -> Floats:
-    """The level at which each interval would just touch the margin: 2 · P(T > (||mean| - margin| - bias) / error)."""
+    """Return the level at which each interval touches the margin: 2 · P(T > (||mean| - margin| - bias) / error)."""
     distance = np.maximum(np.abs(np.abs(logs.mean) - margin) - bias, 0.0)
     return 2.0 * student_cdf(logs.freedom, -distance / logs.error)

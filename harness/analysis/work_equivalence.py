@@ -32,7 +32,7 @@ class Work(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WorkCheck:
-    """Whether two cells did the same work, and where they did not, one line that says how."""
+    """Check whether two cells did the same work; if not, one line describes the difference."""
 
     work: Work
     reason: str = ""
@@ -78,7 +78,7 @@ def _sides(one: Cell, other: Cell) -> tuple[str, str]:
 
 
 def steps(launch: Launch) -> str:
-    """How the steps that the launch took and those that the framework counted differ; empty where they do not."""
+    """Return how the steps of the launch differ from the steps that the framework counted; empty if they agree."""
     called, counted = launch.fingerprint.get(CALLED), launch.fingerprint.get(COUNTED)
     if called is None or COUNTED not in launch.fingerprint or called == counted:
         return ""
@@ -89,12 +89,12 @@ def steps(launch: Launch) -> str:
 
 
 def _values(launch: Launch) -> dict[str, Any]:
-    """What is compared between launches."""
+    """Return the values that are compared between launches."""
     return {name: value for name, value in launch.fingerprint.items() if name not in (CALLED, COUNTED)}
 
 
 def _differ(name: str, one: Any, other: Any, tolerance: float) -> str:
-    """In what two values of one name differ; empty where they agree. None agrees with nothing."""
+    """Return the difference of two values of one name; empty if they agree. None differs from everything."""
     if one is None or other is None:
         return f"{name} is unknown"
     if _is_list(one) and one == other and all(type(item) is float and math.isfinite(item) for item in one):
@@ -112,14 +112,14 @@ def _differ(name: str, one: Any, other: Any, tolerance: float) -> str:
 
 
 def _apart(one: float, other: float, tolerance: float) -> float:
-    """By how much two numbers differ, 0 where they agree: whole ones are equal, others lie within the tolerance."""
+    """By how much two numbers differ, 0 if they agree: whole ones are equal, others lie within the tolerance."""
     exact = isinstance(one, int) and isinstance(other, int)
     close = one == other if exact else math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
     return 0.0 if close else abs(one - other)
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it can be subtracted: no truth value, no whole number that no float can hold."""
+    """Return whether the value is a number that a float can hold (not a boolean)."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
 

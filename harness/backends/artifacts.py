@@ -30,7 +30,7 @@ _CHUNK = 1024**2
 
 @dataclass
 class Artifacts:
-    """The files of one launch by safe relative name, and a line for each of the first twenty refusals.
+    """The files of one launch by safe relative name, and a line for each of the first 20 refusals.
 
     All input comes from an untrusted script's folder.
     """
@@ -49,11 +49,11 @@ class Artifacts:
 
     @property
     def left(self) -> int:
-        """How many bytes more are kept."""
+        """The number of bytes that can still be kept."""
         return BYTES_LIMIT - self._bytes
 
     def full(self, name: str, size: int = 0) -> bool:
-        """Whether to stop at an entry of this size. To skip it would mean to read it, however large."""
+        """Return whether reading must stop at an entry of this size, because skipping an entry means reading it."""
         self._entries += 1
         over = size > self.left or len(self.files) >= FILES_LIMIT or self._entries > ENTRIES_LIMIT
         if over:
@@ -195,6 +195,6 @@ class _Chunks:
 
 
 def safe_name(name: str) -> str:
-    """An untrusted file name as a relative path that can do no harm, or empty where nothing is left of it."""
+    """Return an untrusted file name as a safe relative path; empty if nothing is left of it."""
     parts = (re.sub(r"[^A-Za-z0-9._+-]", "_", part)[:100].lstrip(".") for part in PurePosixPath(name).parts)
     return "/".join([part for part in parts if part.strip("_")][-DEPTH_LIMIT:])

@@ -33,7 +33,7 @@ NAME_LIMIT = 200
 NAMED_LIMITS = {"phases": 1_000, "observations": 10_000, "artifacts": 1_000, "packages": 10_000}
 
 #: What is wrong with whatever a worker says while it waits.
-UNASKED = "a line came while it waited for a word"
+UNASKED = "it wrote a line while it waited for a word"
 
 #: How a worker may say that it ended.
 STATUSES = (Status.OK, Status.FAILED, Status.NOT_AVAILABLE, Status.CPU_FALLBACK)
@@ -115,7 +115,7 @@ class Events:
 
     @property
     def torn(self) -> bool:
-        """Whether what was read last is a line without its end."""
+        """Whether the last line is incomplete."""
         return bool(self._partial)
 
     def feed(self, chunk: bytes) -> bool:
@@ -209,7 +209,7 @@ class Events:
     def _take_end(self, event: Event) -> None:
         status = event.get("status")
         if status not in STATUSES:
-            raise ValueError("status is not known in a line")
+            raise ValueError("a line has an unknown status")
         reason, traceback = (_if_there(_text, event, key) or "" for key in ("reason", "traceback"))
         if self.status is None:  # a launch ends once
             self.status, self.reason, self.traceback = Status(status), reason, traceback
@@ -217,12 +217,12 @@ class Events:
     def _take_samples(self, event: Event) -> None:
         # a worker that requests no turns takes none, whatever the other launches of its round do
         if self._takes_turns and not self._is_before_turns:
-            raise ValueError("samples are of no turn in a line")
+            raise ValueError("a line has samples outside a turn")
         self._keep(event, self.samples)
 
     def _take_ready(self) -> None:
         if not self._may_wait or self._word is not None or self.samples:
-            raise ValueError("it was not to wait in a line")
+            raise ValueError("a line has a wait in a launch without interleaving")
         self.is_waiting = True
 
     @property
@@ -232,11 +232,11 @@ class Events:
 
     def _take_turn(self, event: Event) -> None:
         if not self._takes_turns or self._word == "end":
-            raise ValueError("a turn was not asked for in a line")
+            raise ValueError("a line has a turn that wasn't requested")
         if self._is_before_turns and self.samples:
-            raise ValueError("there were samples before the first turn in a line")
+            raise ValueError("a line has samples before the first turn")
         if len(_samples(event)) != self._asked:
-            raise ValueError(f"a turn has not the {counted(self._asked, 'sample')} that it was asked for in a line")
+            raise ValueError(f"a line does not have the {counted(self._asked, 'requested sample')} of its turn")
         self._keep(event, self.alone if self._word == "alone" else self.samples)
         self.is_waiting = True
 
@@ -281,7 +281,7 @@ def _if_there(read: Callable[[Event, str], Read], event: Event, key: str) -> Rea
 def _number(event: Event, key: str) -> float:
     value = event.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= AMOUNT.most:
-        raise ValueError(f"{key} is not a number that it can be in a line")
+        raise ValueError(f"{key} is not a valid number in a line")
     return float(value)
 
 
@@ -296,7 +296,7 @@ def _amount(event: Event, key: str) -> float:
     if value < 0:
         raise ValueError(f"{key} is negative in a line")
     if not is_amount(value):
-        raise ValueError(f"{key} is next to nothing in a line")
+        raise ValueError(f"{key} is too close to zero in a line")
     return value
 
 
@@ -369,7 +369,7 @@ def _points(event: Event) -> list[tuple[int, int]]:
 
 
 def _is_point(value: object) -> bool:
-    """Whether it is a pair of whole numbers, none below 0."""
+    """Return whether it is a pair of whole numbers, none below 0."""
     return (
         isinstance(value, list)
         and len(value) == 2

@@ -65,7 +65,7 @@ class RegisteredBackend(Backend, Protocol):
         return []
 
     def verify(self, requirement: Requirement) -> Verification:
-        """Compare what an environment has with its lock. Raises CannotRunHereError where it does not start."""
+        """Compare what an environment has with its lock. Raises CannotRunHereError if it does not start."""
         ...
 
     def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:
@@ -84,7 +84,7 @@ class RegisteredBackend(Backend, Protocol):
         return []
 
     def caches(self) -> list[str]:
-        """The caches of compiled GPU code, which later runs use too."""
+        """Return the caches of compiled GPU code, which later runs use too."""
         return []
 
     def clean_caches(self) -> int:
@@ -97,11 +97,11 @@ class ImageBackend(RegisteredBackend, Protocol):
 
     @property
     def images(self) -> ImageStore:
-        """Its engine's images. Raises CannotRunHereError where none answers."""
+        """Its engine's images. Raises CannotRunHereError if none answers."""
         ...
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
-        """Return whether each image is built, and its size. Raises CannotRunHereError if no engine answers."""
+        """Return whether each image is built, and its size. Raises CannotRunHereError if no engine is running."""
         ...
 
     def prepare(
@@ -119,5 +119,5 @@ class ImageBackend(RegisteredBackend, Protocol):
         ...
 
     def check_push(self) -> None:
-        """Raise UsageError where there is no registry to push to."""
+        """Raise UsageError if there is no registry to push to."""
         ...

@@ -1,4 +1,4 @@
-"""The backends that there are, and the choice between them: each is one file, or one folder, and one entry here."""
+"""The registry of backends, and the choice between them. Each backend is a file or a folder, with an entry here."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class BackendEntry:
     in_containers: bool = False
 
     def open(self, root: Path, run: str) -> "RegisteredBackend":
-        """The backend for a run's id, with the project's folder."""
+        """Return the backend for a run's id, with the project's folder."""
         return self.load()(root, run)
 
     def load(self) -> "type[RegisteredBackend]":
@@ -78,7 +78,7 @@ def _entry(name: str) -> BackendEntry:
         if entry.name == name:
             return entry
     choices = ", ".join([AUTO, *(entry.name for entry in ENTRIES)])
-    raise UsageError(f"There is no backend {name!r}.", f"--backend takes {choices}.")
+    raise UsageError(f"Unknown backend: {name!r}.", f"Use one of {choices}.")
 
 
 def choose(
@@ -137,17 +137,17 @@ def gpu_host(name: str, root: Path) -> GpuHost:
 
 
 def opened(root: Path) -> "list[RegisteredBackend]":
-    """All backends, for no run."""
+    """Return all backends, without a run."""
     return [entry.open(root, "") for entry in ENTRIES]
 
 
 def image_backend(root: Path) -> "ImageBackend":
-    """The backend with images. Its engine is not asked yet."""
+    """Return the backend with images. Doesn't connect to its engine."""
     return next(cast("ImageBackend", entry.open(root, "images")) for entry in ENTRIES if entry.in_containers)
 
 
 def registered(run: Run) -> BackendEntry | None:
-    """The backend of a stored run; None if it is not registered any more."""
+    """Return the backend of a stored run; None if it is not registered any more."""
     return next((entry for entry in ENTRIES if entry.name == run.backend.name), None)
 
 
@@ -175,11 +175,11 @@ def _outside(untrusted: Sequence[str]) -> str:
 
 
 def _without_containers(but: str = "") -> str:
-    """The options that need no engine."""
+    """Return the options that need no engine."""
     return " or ".join(f"--backend {entry.name}" for entry in ENTRIES if not entry.in_containers and entry.name != but)
 
 
 def _clause(text: str) -> str:
-    """An error's first line as a part of another sentence."""
+    """Return an error's first line as a part of another sentence."""
     line = text.splitlines()[0].rstrip(".")
     return line[:1].lower() + line[1:]

@@ -1,10 +1,10 @@
-"""Untrusted bytes as text that is safe to keep and to show."""
+"""Untrusted bytes as text that is safe to store and show."""
 
 from harness.model.texts import escaped
 
 
 def one_line(text: str, limit: int = 500) -> str:
-    """The text's words on one line of at most `limit` characters."""
+    """Return the text's words on one line of at most `limit` characters."""
     line = escaped(" ".join(text[: 10 * limit].split()))
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
@@ -25,7 +25,7 @@ class Tail:
             self._trim()
 
     def text(self) -> str:
-        """What is kept, as text; its first line says what is missing."""
+        """Return the kept text; its first line reports missing bytes."""
         self._trim()
         text = escaped(self._kept.decode("utf-8", "backslashreplace"), keep="\n\t")
         return f"[{self._dropped} bytes before this are not kept]\n{text}" if self._dropped else text

@@ -1,4 +1,4 @@
-"""What is installed in an environment, set against its lock, and what else was looked at."""
+"""The installed packages of an environment compared with its lock, and other checks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,11 +51,11 @@ class Verification:
         return self.is_complete and not (self.missing or self.extra or self.changed)
 
     def lines(self) -> list[str]:
-        """The result for a terminal: one line for each kind of difference, and the further lines."""
+        """Return the result for a terminal: one line for each kind of difference, then other lines."""
         kinds = {
             "missing": [f"{name} {version}" for name, version in self.missing.items()],
             "not in the lock": [f"{name} {version}" for name, version in self.extra.items()],
-            "changed": [f"{name} {has} in place of {wanted}" for name, (wanted, has) in self.changed.items()],
+            "changed": [f"{name} {has} instead of {wanted}" for name, (wanted, has) in self.changed.items()],
         }
         differences = [f"{kind}: {', '.join(packages)}" for kind, packages in kinds.items() if packages]
         return [*(differences or [f"all {self.packages} packages are as locked"]), *self.more]

@@ -20,7 +20,7 @@ BUILD_SECONDS = 900
 
 
 def folder() -> Path | None:
-    """The folder; None where packages come from the network. Raises UsageError where there are no files in it."""
+    """Return the folder; None if packages come from the network. Raises UsageError if there are no files in it."""
     named = os.environ.get(VARIABLE)
     if not named:
         return None
@@ -53,7 +53,7 @@ def selected(path: Path, locks: Iterable[Path]) -> Iterator[Path]:
 
 
 def _package(name: str) -> tuple[str, str] | None:
-    """The package and the version in a file's name, both normalised."""
+    """Return the package and the version in a file's name, both normalised."""
     from packaging import utils
 
     try:

@@ -29,7 +29,7 @@ Read = Callable[[bytes], object]
 
 
 def files(job: Job, *, die_with_parent: bool) -> dict[str, bytes]:
-    """Everything that goes into the folder where the worker starts, by relative name."""
+    """Return all files of the folder where the worker starts, by relative name."""
     document = job.document(die_with_parent=die_with_parent, artifacts=ARTIFACTS)
     contents = {"job.json": json.dumps(document).encode()} | dict(job.files)
     for name in contents:
@@ -68,7 +68,7 @@ class Ending:
 
 
 class WorkerProcess(Protocol):
-    """The process of one launch, which its backend has made ready and removes."""
+    """The process of one launch. Its backend prepares and removes it."""
 
     def start(self, stdout: Read, stderr: Read) -> None:
         """Start it. Its output goes to the readers."""
@@ -139,7 +139,7 @@ class HeldLaunch:
         self._process.move(cpus)
 
     def outcome(self) -> Outcome:
-        """What came of it. Raises RuntimeError where it has not ended."""
+        """Return the outcome. Raises RuntimeError if the launch hasn't ended."""
         if self._outcome is None:
             raise RuntimeError("The launch has not ended.")
         return self._outcome
@@ -210,7 +210,7 @@ def _judge(events: Events, ending: Ending) -> tuple[Status, str]:
 
 
 def _others(used: Sequence[UsedGpu], cards: Sequence[Gpu]) -> str:
-    """On which GPUs the work was that it was not to be on; empty without any, or where that is not known."""
+    """Return the GPUs that the work used by mistake; empty if there are none, or if this is unknown."""
     others = [gpu for gpu in used if not any(map(gpu.may_be, cards))]
     if not cards or not others:
         return ""
@@ -219,12 +219,12 @@ def _others(used: Sequence[UsedGpu], cards: Sequence[Gpu]) -> str:
 
 
 def _broken(events: Events, ending: Ending) -> str:
-    """How the last lines and the process's end contradict each other; empty where they agree."""
+    """Return the contradiction between the last lines and the end of the process; empty if they agree."""
     if events.status is None:
         torn = " in the middle of a line" if events.torn else ""
-        return f"it ended{torn} without saying how it went: {ending}"
+        return f"it ended{torn} without reporting an outcome: {ending}"
     if events.torn:
-        return "it wrote something to its results after the last line"
+        return "it wrote to its results after the last event"
     if events.status is Status.OK and not ending.clean:
         return f"its work was done, but the process ended with {ending}"
     return ""

@@ -1,1 +1,1 @@
-"""Search for the release, or the wheel of one package, in which something became slower."""
+"""Search for the release or the wheel in which something became slower."""

@@ -99,7 +99,7 @@ def moving(text: str, package: str, pins: Mapping[str, str], held: str = "") -> 
         raise UsageError(
             f"{text} does not have the package {package}: it has "
             f"{', '.join(f'{name} {pins[name]}' for name in names if name in pins)}.",
-            f"Name an end that has it: {text}+{package}==VERSION",
+            f"Use an end that has it: {text}+{package}==VERSION",
         )
     if package not in TENSORFLOW:
         return Moving(package, re.sub(rf"[+,]{re.escape(package)}==[^,+]+", "", text), version)
@@ -140,7 +140,7 @@ def versions(first: Moving, last: Moving, python: str) -> tuple[list[Candidate],
     if first.version == last.version:
         raise UsageError(
             f"Both ends have {first.package} {first.version}, so there is nothing to search.",
-            "Name ends with different versions: --good and --bad.",
+            "Pass ends with different versions: --good and --bad.",
         )
     low, high = sorted(map(Version, (first.version, last.version)))
     listed, notice = _listed(first.package)
@@ -154,7 +154,7 @@ def versions(first: Moving, last: Moving, python: str) -> tuple[list[Candidate],
             if each.yanked:
                 reason = f"it was yanked: {each.yanked}"
             elif not each.fits(python):
-                reason = f"it has no wheel for Python {python}"
+                reason = f"no wheel for Python {python}"
         date = each.uploaded.date().isoformat() if each.uploaded else ""
         candidates.append(Candidate(last.text(each.version), date, each.version, reason))
     return candidates, notice
@@ -199,11 +199,11 @@ def _listed(package: str) -> tuple[Sequence[index.Listed], str]:
     except CannotRunHereError as error:
         with suppress(OSError, ValueError, TypeError, LookupError):
             return [_read(each) for each in parse_json(read_text(cache))], (
-                f"The package index does not answer, so {package} is searched as it was listed here before."
+                f"The package index doesn't answer. The search uses the versions of {package} that were listed earlier."
             )
         raise CannotRunHereError(
             error.message,
-            f"The versions of {package} were not listed here before: search releases instead.",
+            f"The list of versions of {package} isn't saved on this machine. Search releases instead.",
         ) from None
     with suppress(OSError):
         rows = [{**asdict(each), "uploaded": each.uploaded.isoformat() if each.uploaded else None} for each in found]

@@ -24,8 +24,9 @@ def complete(request: BisectRequest) -> BisectRequest:
     if not request.issue:
         if not request.scenario:
             raise UsageError(
-                "Nothing to search for was named.",
-                "Name an issue, or a cell: -s SCENARIO -a AXIS=VALUE (harness repro list has the issues)",
+                "Specify what to search for: an issue, or a cell of a scenario.",
+                "Example: harness bisect T#67033, or harness bisect -s SCENARIO -a AXIS=VALUE. To list the issues: "
+                "harness repro list",
             )
         return request
     project, issue = Project.find(), parse(request.issue)
@@ -40,7 +41,7 @@ def complete(request: BisectRequest) -> BisectRequest:
         if request.scenario in ("", scenario.name) and _has_axes(scenario, claim, request.axes)
     ]
     if not matching:
-        raise UsageError(f"No claim of {issue} is about that scenario and these axes.", "Leave -s and -a out.")
+        raise UsageError(f"No claim of {issue} matches the scenario and the axes.", "Omit -s and -a.")
     scenario, claim = max(matching, key=lambda pair: bool(_better_release(pair[1])))
     good, through = _better_release(claim), ""
     if not request.package:

@@ -129,7 +129,7 @@ class ProbeRun:
         if cell in found.unavailable:
             return found.unavailable[cell].reason.rstrip(".")
         launch = found.culprit(cell)
-        return (launch.error or launch.status.value).rstrip(".") if launch else f"it has no {self.of}"
+        return (launch.error or launch.status.value).rstrip(".") if launch else f"{self.of} was not recorded"
 
     def compare(self, text: str, fixed: str) -> LookResult | None:
         """Compare an environment with another. Returns None if no round has both.
@@ -191,7 +191,7 @@ class ProbeRun:
             rounds=difference.rounds,
             # the allocator takes memory in pieces: a difference of one piece counts as none
             floor=PIECE / max(calls, 1.0),
-            what=f"{text} keeps {difference.value:+,.0f} bytes per call beside {fixed}",
+            what=f"{text} keeps {difference.value:+,.0f} bytes per call more than {fixed}",
             is_ratio=False,
             pythons=pythons,
         )

@@ -36,7 +36,7 @@ def read_request(folder: Path, budget: float | None = None) -> BisectRequest:
         data = read(Path(path.name), within=folder)
     except OSError:
         raise UsageError(
-            f"{folder} is not the folder of a search: it has no bisect.json.",
+            f"{folder} isn't the folder of a search: bisect.json is missing.",
             "Pass one of the folders results/bisect-…",
         ) from None
     if not is_from_here(data):

@@ -71,7 +71,7 @@ def _answer(request: BisectRequest, search: Search) -> list[str]:
     if not search.ends.is_step:
         return [f"{subject}the ends {search.ends.relation}: {search.ends.clause}."]
     if search.is_reversed:
-        return [f"{subject}the ends are the wrong way round: {search.ends.clause}."]
+        return [f"{subject}the ends are swapped: {search.ends.clause}."]
     first, last = (search.candidates[at] for at in known.likeliest)
     dates = f" ({first.date} to {last.date})" if first.date and last.date else ""
     change = f"{subject}the {_quantity(request)} {'fell' if search.is_fix else 'rose'}"
@@ -159,7 +159,7 @@ def _next(request: BisectRequest, search: Search, package: str, probe: Probe) ->
     if search.found is None or search.ends is None:
         return
     if search.ends.is_same or search.is_reversed:
-        yield Text("Name other ends with --good and --bad.", where=REPORT)
+        yield Text("Pass other ends with --good and --bad.", where=REPORT)
     elif search.ended not in (SearchEnd.CONFIRMED, SearchEnd.FOUND):
         yield Text("To resume the search:", where=REPORT)
         yield Code(resume_command(request, probe.folder), where=REPORT)

@@ -85,7 +85,7 @@ def _package(request: BisectRequest) -> str:
     if request.package and not (good and bad):
         raise UsageError(
             f"--package {request.package} searches between two ends, and --{'bad' if good else 'good'} is not given.",
-            "Name both with --good and --bad.",
+            "Pass both: --good and --bad.",
         )
     return request.package or (moved_package(good, bad) if good and bad else "")
 
@@ -100,7 +100,7 @@ def _release_search(request: BisectRequest) -> Search:
     texts = [each.text for each in candidates]
     good, bad = (texts.index(known[name].asked or name) for name in ends)
     if good == bad:
-        raise UsageError(f"Both ends are {texts[good]}.", "Name two environments with --good and --bad.")
+        raise UsageError(f"Both ends are {texts[good]}.", "Pass two environments with --good and --bad.")
     return Search(candidates, min(good, bad), max(good, bad), is_fix=bad < good, is_ratio=request.of != GROWTH)
 
 

@@ -28,7 +28,7 @@ LEAST_CHANGE, SPLITS = math.log(1.25), 0.25
 
 
 class SearchEnd(StrEnum):
-    """How a search ended."""
+    """The way in which a search ended."""
 
     CONFIRMED = "confirmed"
     #: One pair has 95 % of the posterior, but was not confirmed side by side.
@@ -131,7 +131,7 @@ class ReversedEndpointsError(UsageError):
 
 
 class Looks:
-    """Two environments, the older first, that are measured until the answer is clear, at most `LOOKS` times.
+    """Two environments, the older first, that are measured until the result is clear, in at most `LOOKS` looks.
 
     `result` compares them over all rounds; None before the first look.
     """
@@ -246,7 +246,7 @@ def _add_rounds(search: Search, pair: tuple[int, int], run: ProbeRun, probe: Pro
         if reason := run.why_not(search.text(at)):
             if search.is_end(at):
                 raise CannotRunHereError(
-                    f"{search.text(at)} cannot be measured: {reason}.", "Name another with --good or --bad."
+                    f"{search.text(at)} cannot be measured: {reason}.", "Pass another one with --good or --bad."
                 )
             _skip(search, at, reason, probe)
             return
@@ -271,7 +271,7 @@ def _verify(search: Search, budget: float, probe: Probe) -> Looks:
     for text in (first, last):
         if reason := probe.why_not(text):
             raise CannotRunHereError(
-                f"The end {text} cannot be measured: {reason}.", "Name another with --good or --bad."
+                f"The end {text} cannot be measured: {reason}.", "Pass another one with --good or --bad."
             )
     looks = Looks("ends", (first, last))
     most = probe.spent + OF_ENDS * (budget - probe.spent)
@@ -288,7 +288,7 @@ def _verify(search: Search, budget: float, probe: Probe) -> Looks:
     if not ends.is_step:
         raise EqualEndpointsError(
             f"{good} and {bad} {ends.relation}: {numbers}",
-            "" if looks.more else "Name other ends with --good and --bad.",
+            "" if looks.more else "Pass other ends with --good and --bad.",
         )
     if search.is_reversed:
         raise ReversedEndpointsError(

@@ -29,7 +29,7 @@ from harness.catalog.sources import parse_source
 from harness.files import cache_dir, parse_json, read_text, write_atomically
 from harness.model.environment import KERAS, TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, HarnessError, UsageError
-from harness.model.texts import joined, nearest, there_are
+from harness.model.texts import nearest, there_are
 
 
 def with_asked(
@@ -137,11 +137,11 @@ def _based(move: LockOverride, known: Mapping[str, Environment]) -> tuple[LockOv
         near = nearest(move.base, known)
         hint = f" Did you mean {near}?" if near else ""
         raise UsageError(
-            f"There is no environment {move.base!r} for {joined(move.packages)} to move in.{hint}",
+            f"Unknown environment {move.base!r} in {move.base}+{'+'.join(move.packages)}.{hint}",
             there_are(move.base, list(known), "harness images list"),
         )
     if base.gpu_image:
-        raise UsageError(f"In {base.name} no package can be moved: its packages are in an image, and no lock has them.")
+        raise UsageError(f"Packages of {base.name} can't be replaced: they come from an image, not from a lock file.")
     if base.base:
         return _based(parse_move("+".join([base.asked, *move.packages])), known)
     return replace(move, base=base.asked or base.name), base
@@ -215,7 +215,7 @@ def _moved(move: LockOverride, base: Environment) -> Environment:
     pins = move.pins
     releases = [name for name in found if name in TENSORFLOW]
     if any(name not in pins for name in releases):
-        raise UsageError(f"{move}: a TensorFlow that moves needs an exact version.", "For example: tensorflow==2.7.1")
+        raise UsageError(f"{move}: TensorFlow needs an exact version here.", "For example: tensorflow==2.7.1")
     instants = [_as_of([found[name] for name in pins])] if pins else []
     as_of = max([datetime.fromisoformat(base.as_of), *instants])
     cuda = base.cuda_as_of
@@ -243,14 +243,14 @@ def _wanted(text: str, base: Environment) -> Package:
     if package is None:
         if version:
             raise _unknown(requirement.name, version, [base.python])
-        raise UsageError(f"There is no {text} for Python {base.python}, which {base.name} has, on x86-64.")
+        raise UsageError(f"{text} isn't available for Python {base.python} (the Python of {base.name}) on x86-64.")
     if version and (reason := index.yanked(text, base.python)) is not None:
         raise _unknown(requirement.name, version, [base.python], f"was yanked from the package index ({reason})")
     if not package.wheels:
         others = [each for each in PYTHONS if each != base.python]
         has = [each for each, other in zip(others, _find_each(text, others), strict=True) if other and other.wheels]
         if has:
-            no_wheel = f"has no wheel for Python {base.python}, which {base.name} has, but for {', '.join(has)}"
+            no_wheel = f"has wheels for Python {', '.join(has)}, but not for {base.python} (the Python of {base.name})"
             raise _unknown(requirement.name, str(package.version), [base.python], no_wheel)
     return package
 
@@ -265,8 +265,8 @@ def _day(package: Package) -> datetime:
     uploaded = index.uploaded(package)
     if uploaded is None:
         raise CannotRunHereError(
-            f"The package index has no upload time of {package.name} {package.version}, so the packages of that date "
-            "are not known.",
+            f"The package index doesn't report the upload time of {package.name} {package.version}, so packages of "
+            "the same date can't be selected.",
             "Use an index with upload times (PEP 700), or add a line to docker-bake.hcl.",
         )
     return uploaded.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -284,7 +284,7 @@ def neighbour_of(version: str, known: Sequence[Environment]) -> Environment:
 
     listed = [environment for environment in known if not environment.asked and not environment.gpu_image]
     if not listed:
-        raise UsageError("The catalogue has no environment to take Python and CUDA from.")
+        raise UsageError("The catalogue is empty, so the versions of Python and CUDA are unknown.")
     below = [environment for environment in listed if minor(environment) <= _minor(version)]
     return max(below, key=minor) if below else min(listed, key=minor)
 
@@ -322,8 +322,8 @@ def _unknown(name: str, version: str, pythons: Sequence[str], why: str = "") -> 
     advice = f"The nearest: {' and '.join(f'{name}=={each}' for each in near)}." if near else ""
     if why:
         return UsageError(f"{name} {version} {why}.", advice)
-    spelt = "" if near else f" The package index has no other version of {name} for it either: is the name right?"
-    return UsageError(f"There is no {name} {version} for Python {', '.join(pythons)} on x86-64.{spelt}", advice)
+    hint = "" if near else f" The package index lists no other version of {name} for it. Check the name."
+    return UsageError(f"{name} {version} isn't available for Python {', '.join(pythons)} on x86-64.{hint}", advice)
 
 
 def _find_each(requirement: str, pythons: Sequence[str], *, lowest: bool = False) -> list[Package | None]:

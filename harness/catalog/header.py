@@ -101,7 +101,7 @@ def _read(text: str, path: Path) -> tuple[TomlDocument, dict[str, Any]]:
             document.findings.add(("tool", name), problem, "Did you mean `tool.harness`?")
     if not isinstance(tables.get("harness"), dict):
         fix = 'Write [tool.harness], and below it for example title = "One training step".'
-        document.findings.add(_ROOT, "The header has no table [tool.harness].", fix)
+        document.findings.add(_ROOT, "The header doesn't contain the table [tool.harness].", fix)
         document.findings.check()
     return document, tables["harness"]
 

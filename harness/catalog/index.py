@@ -101,7 +101,7 @@ def _look_up(requirements: Path, python: str, *options: str) -> tuple[str, Seque
     if done.returncode != NO_SOLUTION or "network was disabled" in words:
         raise CannotRunHereError(
             f"The package index does not answer:\n{words}",
-            "The catalogue's environments, and those that were made here before, need no index to be found.",
+            "Without the index, you can use the catalogue's environments, and those that were created here.",
         )
     return words, []
 

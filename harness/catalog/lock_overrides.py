@@ -32,7 +32,7 @@ def resolve(name: str, text: str, asked: Sequence[str], moved: Sequence[str], op
     if not unmet(moved, had):
         has = joined([f"{each} {had[each]}" for each in map(_name, moved) if each in had])
         raise UsageError(
-            f"{name} has {has or joined(moved)} already, so nothing would move.", f"Use -e {name} instead."
+            f"{name} has {has or joined(moved)} already, so nothing would change.", f"Use -e {name} instead."
         )
     gone = {each for package in map(_name, moved) for each in (package, *rivals(package))}
     wanted = [*(text for text in asked if _name(text) not in gone), *moved]
@@ -104,7 +104,7 @@ def _refused(
         anew = ",".join([f"{'tensorflow' if release == 'tensorflow-cpu' else release}=={had[release]}", *moved])
         ways.append(f"Or resolve all packages again, as of the date of these: -e {shlex.quote(anew)}.")
     if any("==" not in each for each in moved):
-        ways.append(f"Or type one version: in a range only what there was at the instant of {name} counts.")
+        ways.append(f"Or specify an exact version: a range includes only versions from before the date of {name}.")
     return UsageError(
-        f"{joined(moved)} cannot be had in {name} with its other packages as they are:\n{words}", "\n".join(ways)
+        f"{joined(moved)} can't be installed in {name} with its other packages unchanged:\n{words}", "\n".join(ways)
     )

@@ -62,8 +62,8 @@ def load_lock(project: Project, environment: Environment, device: Device) -> Req
         data = read(path)
     except OSError:
         raise UsageError(
-            f"{environment.name} has no lock for the {device.value}: {path} cannot be read.",
-            f"Make it: harness images lock {shlex.quote(environment.asked or environment.name)}",
+            f"The {device.value} lock file of {environment.name} is missing: {path} can't be read.",
+            f"Create it: harness images lock {shlex.quote(environment.asked or environment.name)}",
         ) from None
     found = _checked(data, path, environment)
     if environment.gpu_image:

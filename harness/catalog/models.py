@@ -422,7 +422,7 @@ def _side_errors(
     for axis, values in context.axes.items():
         named = [name for name, side in sides.items() if axis in side.axes]
         if named and better and axis in context.sweeps:
-            advice = "Name it in `when`: nothing is compared along a sweep."
+            advice = "Move it to `when`: nothing is compared along a sweep."
             yield _error((*place, named[0], axis), {}, "this axis is a sweep", advice)
         elif named and axis in when:
             yield _error((*place, "when"), {}, f"`{named[0]}` names {axis} too", "Name it in one place.")

@@ -59,7 +59,7 @@ def _cells(text: str, path: Path) -> list[str | None]:
         return [_source(cell) if cell["cell_type"] == "code" else None for cell in listed]
     except (ValueError, TypeError, KeyError, IndexError):
         raise FileError(
-            [Problem(path, 0, "This is not a Jupyter notebook.", "Give a notebook, or a Python file.")]
+            [Problem(path, 0, "This is not a Jupyter notebook.", "Pass a notebook or a Python file.")]
         ) from None
 
 

@@ -92,7 +92,7 @@ def check(folder: Path, manifest: Manifest) -> None:
     problems = [f"{name} {fault}" for name, fault in faults.items() if fault]
     if problems:
         first = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
-        raise UsageError(f"{folder} is not as it was packed: {first}.", "Carry it again, or pack it again.")
+        raise UsageError(f"The pack {folder} is corrupt: {first}.", "Copy the pack again, or create it again.")
 
 
 def fill(
@@ -131,7 +131,7 @@ def use(folder: Path, images: Callable[[], ImageStore], say: Callable[[str], obj
     check(folder, manifest)
     unchecked = sorted(manifest.images.keys() - manifest.files.keys())
     if unchecked:
-        raise DamagedError(folder / FILE, f"it has no hash of {unchecked[0]}")
+        raise DamagedError(folder / FILE, f"the hash of {unchecked[0]} is missing")
     if manifest.images:
         engine = images()
         for name, image in manifest.images.items():
@@ -248,7 +248,7 @@ def _fetch(url: str, path: Path, wanted: str, stop: threading.Event) -> int:
                 raise CannotRunHereError(f"{url} is not the file that the lock names: its hash differs.")
             return part.stat().st_size
     except OSError as error:
-        raise CannotRunHereError(f"{url} could not be brought into {path.parent}: {error}.") from None
+        raise CannotRunHereError(f"{url} could not be downloaded to {path.parent}: {error}.") from None
 
 
 def _copy(url: str, path: Path, stop: threading.Event) -> None:
@@ -266,5 +266,5 @@ def _copy(url: str, path: Path, stop: threading.Event) -> None:
             answer.raise_for_status()
             for block in answer.iter_content(1 << 20):
                 if stop.is_set():
-                    raise InterruptedError("another file could not be had")
+                    raise InterruptedError("another file could not be downloaded")
                 out.write(block)

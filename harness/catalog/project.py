@@ -60,7 +60,7 @@ class Project:
         named = os.environ.get("HARNESS_PROJECT")
         if named:
             if not (Path(named) / BAKE_FILE).is_file():
-                raise UsageError(f"HARNESS_PROJECT names {named}, which has no {BAKE_FILE}.")
+                raise UsageError(f"Invalid HARNESS_PROJECT {named}: {BAKE_FILE} isn't in this folder.")
             return cls(Path(named).resolve())
         here = Path.cwd()
         for folder in (here, *here.parents):

@@ -114,7 +114,7 @@ def parse_move(text: str) -> LockOverride:
     if not base or (not is_asked(base) and "+" in base) or not parts:
         near = nearest(text.rpartition("+")[2], KERAS[1:])
         hint = f" Did you mean {text.rpartition('+')[0]}+{near}?" if near else ""
-        raise _wrong(text, "a package that moves needs a version", f"{_MOVE}{hint}")
+        raise _wrong(text, "the replaced package needs a version", f"{_MOVE}{hint}")
     found = [_requirement(part, text, _MOVE) for part in parts]
     names = [canonicalize_name(each.name) for each in found]
     twice = next((name for name in names if names.count(name) > 1), "")

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The scenarios of some files by name, and those whose files are wrong, with what is."""
+    """The scenarios of some files by name, and the problems of invalid files."""
 
     scenarios: Mapping[str, Scenario]
     broken: Mapping[str, FileError]
 
 
 def find_scenarios(project: Project, named: Collection[str] = ()) -> Found:
-    """Every scenario of the project, in the order of the names; `named` as `scenario_files` has it."""
+    """Return every scenario of the project, in the order of the names; `named` as `scenario_files` has it."""
     scenarios, broken = {}, {}
     for path in scenario_files(project, named):
         try:
@@ -37,7 +37,7 @@ def find_scenarios(project: Project, named: Collection[str] = ()) -> Found:
 
 
 def scenario_files(project: Project, named: Collection[str] = ()) -> list[Path]:
-    """The files that hold a scenario, in the order of the names: the project's, and the user's own beside them.
+    """Return the files that hold a scenario, in the order of the names: the project's, and the user's own beside them.
 
     A user's file without a script's header is another tool's, unless it is one of those `named`. Raises FileError where
     one has the name of one of ours, or where two of ours have one name: a suite would measure another program than it
@@ -47,12 +47,12 @@ def scenario_files(project: Project, named: Collection[str] = ()) -> list[Path]:
     taken = []
     for path in (path for folder in project.scenario_folders for path in _modules(folder)):
         if files.setdefault(path.stem, path) != path:
-            taken.append(Problem(path, 0, f"{files[path.stem]} has the same name.", "Give the file another name."))
+            taken.append(Problem(path, 0, f"{files[path.stem]} has the same name.", "Rename the file."))
     beside = _modules(project.own) if project.own else []
     own = [path for path in beside if path.stem in named or _may_have_header(path)]
     for path in (path for path in own if path.stem in files):
         problem = f"harness already has a scenario {path.stem}."
-        taken.append(Problem(path, 0, problem, "Give the file another name."))
+        taken.append(Problem(path, 0, problem, "Rename the file."))
     if taken:
         raise FileError(taken)
     return sorted([*files.values(), *own], key=lambda path: path.stem)
@@ -70,18 +70,18 @@ def _may_have_header(path: Path) -> bool:
 
 
 def load_scenario(path: Path) -> Scenario:
-    """The scenario in one file. Raises FileError where it cannot be read or is wrong, with all that is."""
+    """Return the scenario in a file. Raises FileError with all problems of the file."""
     return header.parse(toml.read_file(path), path)
 
 
 def kit_files(project: Project) -> dict[str, bytes]:
-    """The worker's files by relative name, as they go into a launch."""
+    """Return the worker's files by relative name, as they go into a launch."""
     kit = project.scenarios / "kit"
     return {f"kit/{path.name}": path.read_bytes() for path in sorted(kit.glob("*.py"))}
 
 
 def files_of(scenario: Scenario, kit: Mapping[str, bytes]) -> dict[str, bytes]:
-    """All files of a scenario by relative name, with the kit's. Raises UsageError for one that is gone."""
+    """Return all files of a scenario by relative name, with the kit's. Raises UsageError for one that is gone."""
     own = {name: _read(scenario.path.parent / name) for name in scenario.files}
     return {scenario.path.name: _read(scenario.path)} | own | dict(kit)
 
@@ -94,7 +94,7 @@ def _read(path: Path) -> bytes:
 
 
 def fingerprint(files: dict[str, bytes]) -> str:
-    """A hash (SHA-256, hex) of files' names and contents: what must not change while a run goes on."""
+    """Return a SHA-256 hash of the names and contents of files, which must not change during a run."""
     digest = hashlib.sha256()
     for name, data in sorted(files.items()):
         digest.update(f"{name}\0{len(data)}\0".encode())
@@ -103,7 +103,7 @@ def fingerprint(files: dict[str, bytes]) -> str:
 
 
 def load_suites(project: Project) -> dict[str, Suite]:
-    """Every suite by name. Raises FileError, which has all that is wrong with the file."""
+    """Return every suite by name. Raises FileError with all problems of the file."""
     suites, findings = read_suites(project)
     findings.check()
     return suites

@@ -100,7 +100,7 @@ def labels(pattern: str) -> list[str]:
         groups, named = re.compile(pattern).groups, re.compile(pattern).groupindex
     except re.error as error:
         raise UsageError(
-            f"--grep {pattern!r} is not a valid regular expression: {error}.", "A number is, say, (\\S+)."
+            f"--grep {pattern!r} is not a valid regular expression: {error}.", "Example for a number: (\\S+)."
         ) from None
     around = _around(pattern)
     names = {number: name for name, number in named.items()}
@@ -206,7 +206,7 @@ def _bytes(path: Path) -> bytes:
     try:
         return read_bytes(path.expanduser())
     except OSError as error:
-        raise UsageError(f"The file {path} cannot be brought: {error.strerror}.") from None
+        raise UsageError(f"The file {path} can't be copied to launches: {error.strerror}.") from None
 
 
 def _scenario(script: Script, name: str, *, has_steps: bool, files: Sequence[str], stdin: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Whether a file's function `scenario` takes what its header gives it. The file is parsed, and never imported."""
+"""Check that the parameters of a file's function `scenario` match its header. The file is parsed, never imported."""
 
 import ast
 import warnings
@@ -25,7 +25,7 @@ def check(text: str, axes: Mapping[str, Sequence[str]], requires_python: str, fi
     if not definitions:
         fix = f"The harness calls it: write `def {_NAME}({', '.join(['bench', *axes])}):`."
         line = tree.body[-1].lineno if tree.body else len(text.split("\n"))
-        findings.at(line, f"The file has no function {_NAME}().", fix)
+        findings.at(line, f"The file doesn't define {_NAME}().", fix)
         return
     last = definitions[-1]
     # what a decorator or a name bound in another way takes cannot be read here: the worker looks at it
@@ -34,7 +34,7 @@ def check(text: str, axes: Mapping[str, Sequence[str]], requires_python: str, fi
 
 
 def uses_keras(text: str) -> bool:
-    """Whether a file's Python, as far as it can be read, names Keras: imports it, or takes it from TensorFlow."""
+    """Return whether a file's code, as far as it can be parsed, imports Keras or uses it from TensorFlow."""
     if "keras" not in text:
         return False
     with warnings.catch_warnings():
@@ -67,14 +67,14 @@ def oldest_python(requires: str) -> tuple[int, int]:
 
 
 def not_python(message: str, version: tuple[int, int]) -> tuple[str, str]:
-    """The problem and the fix where a Python of that version cannot compile a file."""
+    """Return the problem and the fix if this version of Python can't compile a file."""
     shown = f"{version[0]}.{version[1]}"
     fix = f"The file has to compile with the oldest Python that `requires-python` allows, {shown}."
     return f"This is not valid Python {shown}: {message.rstrip('.')}.", fix
 
 
 def _bound(node: ast.stmt) -> Iterator[str]:
-    """The names that a statement of a module binds."""
+    """Yield the names that a statement of a module binds."""
     match node:
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.AsyncFunctionDef(name=name):
             yield name
@@ -99,7 +99,7 @@ def _check_parameters(function: ast.FunctionDef, axes: Mapping[str, Sequence[str
     missing = [axis for axis in axes if axis not in {parameter.arg for parameter in parameters}]
     for axis in missing if taken.kwarg is None else ():
         fix = f"Add the parameter `{axis}`, or remove the axis from the header."
-        findings.at(function.lineno, f"{_NAME}() has no parameter for the axis `{axis}`.", fix)
+        findings.at(function.lineno, f"{_NAME}() needs a parameter for the axis `{axis}`.", fix)
     # defaults belong to the last of the positional parameters
     ends = zip(reversed(positional), reversed(taken.defaults), strict=False)
     defaults = {

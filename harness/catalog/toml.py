@@ -61,7 +61,7 @@ class Findings:
         self.at(self.line(key, value), text, fix)
 
     def at(self, line: int, text: str, fix: str = "") -> None:
-        """Note a problem in a line of the file, once. Raises FileError where there are so many that no more is read."""
+        """Note a problem in a line of the file, once. Raises FileError if there are so many that no more is read."""
         self._problems.setdefault(Problem(self._path, line, text, fix))
         if len(self._problems) >= PROBLEMS_LIMIT:
             self.check()
@@ -72,17 +72,17 @@ class Findings:
         return list(self._problems)
 
     def check(self) -> None:
-        """Raises FileError where there are problems."""
+        """Raises FileError if there are problems."""
         if self.problems:
             raise FileError(self.problems)
 
     def name(self, key: Key) -> str:
-        """A key as sentences name it: without the number of a list's entry, which the line shows."""
+        """Return the name of a key in messages, without the index of a list entry."""
         inner = key[len(self._root) :] if key[: len(self._root)] == self._root else key
         return ".".join(part for part in inner if isinstance(part, str))
 
     def line(self, key: Key, value: str = "") -> int:
-        """The line of a key, or, where it stands there in quotes or bare, of its `value`; counted from 1 in the file.
+        """Return the line of a key or, if it is found there, of its `value`; counted from 1.
 
         Of a key that is not there, the line of what it would be in.
         """
@@ -100,7 +100,7 @@ class Findings:
 
     @cached_property
     def _statements(self) -> dict[Key, tuple[int, int]]:
-        """Each key with the range of lines of its statement, counted from 0: with the last of them the key is there."""
+        """Return the range of lines of each key's statement, counted from 0."""
         found: dict[Key, tuple[int, int]] = {}
         last: dict[Key, int] = {}  # of each list of tables, the number of the entry that is written
         table: Key = ()
@@ -126,7 +126,7 @@ class Findings:
 
 
 def _ranges(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The lines of each statement of valid TOML, counted from 0; a line that says nothing is one."""
+    """Return the line ranges of the statements of valid TOML, counted from 0; an empty line is a statement."""
     text = "\n".join([*lines, ""])
     begin = end = depth = 0
     for token in _TOKEN.finditer(text):
@@ -219,7 +219,7 @@ def _check_sizes(document: TomlDocument) -> None:
 
 
 def read_file(path: Path) -> str:
-    """The text of a file. Raises FileError where it cannot be read."""
+    """Return the text of a file. Raises FileError if it cannot be read."""
     try:
         str(path).encode()
         return read_text(path, most=FILE_LIMIT)
@@ -234,7 +234,10 @@ def read_file(path: Path) -> str:
 
 
 def read_header(text: str, path: Path, root: Key = ()) -> TomlDocument:
-    """The header in the text of the script `path` (PEP 723). Raises FileError where there is none, or no valid one."""
+    """Return the header in the text of the script `path` (PEP 723).
+
+    Raises FileError if there is none, or no valid one.
+    """
     blocks = [match for match in _BLOCK.finditer(text) if match["type"] == "script"]
     if not blocks:
         raise FileError([_no_header(text, path)])
@@ -251,7 +254,7 @@ def _line_at(text: str, position: int) -> int:
 
 
 def _no_header(text: str, path: Path) -> Problem:
-    """Why there is no block: none was begun, a line in it is no comment, or it never ends."""
+    """Return the problem of a missing block: no start, a line that isn't a comment, or no end."""
     lines = text.split("\n")
     if _BEGIN not in lines:
         fix = (
@@ -267,30 +270,33 @@ def _no_header(text: str, path: Path) -> Problem:
             fix = f"Begin every line of the header with `# `, and end it with the line `{_END}`."
             return Problem(path, number, f"This line interrupts the header that starts in line {begin + 1}.", fix)
     fix = f"Write at least one line of TOML in comments, and then the line `{_END}`."
-    return Problem(path, begin + 1, "The header is empty, or has no end.", fix)
+    return Problem(path, begin + 1, "The header is empty or isn't closed.", fix)
 
 
 def choices(typed: str, names: Iterable[str], kind: str) -> str:
-    """What there is in place of a name that does not exist, the nearest first."""
+    """Return a sentence with the valid names, the nearest first."""
     names = list(names)
     near = nearest(typed, names)
     hint = f"Did you mean `{near}`? " if near else ""
-    return f"{hint}The {kind} are {', '.join(names)}." if names else f"There are no {kind}."
+    return f"{hint}The {kind} are {', '.join(names)}." if names else f"No {kind} are defined."
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether it is a number that a float can hold; a boolean is none, nor is infinity."""
+    """Return whether it is a number that a float can hold; a boolean is none, nor is infinity."""
     most = sys.float_info.max
     return isinstance(value, int | float) and not isinstance(value, bool) and -most <= value <= most
 
 
 def number_text(number: float) -> str:
-    """A number as cells have it: "1024" for 1024 and for 1024.0, "0.5". The kit's `byhand.choices` does the same."""
+    """Return the text of a number in cells: "1024" for 1024 and 1024.0, "0.5".
+
+    The kit's `byhand.choices` does the same.
+    """
     return str(int(number)) if number == int(number) else repr(number)
 
 
 def is_json(value: object) -> bool:
-    """Whether a value of TOML is one of JSON too: dates and infinities are not."""
+    """Return whether JSON can store a value of TOML: dates and infinities aren't allowed."""
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):

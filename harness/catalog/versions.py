@@ -60,7 +60,7 @@ def _header(
     old, new = (document["tool"]["harness"] for document in documents.values())
     axes = {table: _axes(name, old.get(table, {}), new.get(table, {})) for table in ("axes", "env")}
     if SIDE in after.axes:
-        raise UsageError(f"{name} already has an axis {SIDE!r}.", "Give it another name to set versions against it.")
+        raise UsageError(f"{name} already has an axis {SIDE!r}.", "To compare versions, rename this axis.")
     # only one header may name a setting as an axis: use the values of both
     values = {axis: found for table in axes.values() for axis, found in table.items()}
     of = dict.fromkeys([STEP, *(each.of for each in after.compare if each.of in _compared(before))])
@@ -99,7 +99,7 @@ def _axes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str
         differing = ", ".join(sorted(old.keys() ^ new.keys()))
         raise UsageError(
             f"The two versions of {name} do not have the same axes: one of them alone has {differing}.",
-            "They cannot be set side by side: measure each by itself.",
+            "They can't be compared in one run. Measure each version in a separate run.",
         )
     shared: dict[str, Any] = {}
     for axis, given in new.items():
@@ -110,7 +110,7 @@ def _axes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str
         if not listed:
             raise UsageError(
                 f"The two versions of {name} share no value of the axis {axis}.",
-                "They cannot be set side by side: measure each by itself.",
+                "They can't be compared in one run. Measure each version in a separate run.",
             )
         shared[axis] = listed
     return shared
@@ -178,7 +178,7 @@ def _toml(value: Any) -> str:
             return re.sub(r"[\x7f-\x9f\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", _json(value))
         case bool() | int() | float():
             return json.dumps(value)
-    raise TypeError(f"a header has no {type(value).__name__}")
+    raise TypeError(f"a header can't store a {type(value).__name__}")
 
 
 def _json(text: str) -> str:

@@ -44,11 +44,11 @@ class _Commands(advice.CommandGroup):
     """The commands, each imported at first use: a run doesn't need the modules of other commands."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The names, in the order of help."""
+        """Return the names, in the order of help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of a name; None if there is none."""
+        """Return the command of a name; None if there is none."""
         return _command(cmd_name) if cmd_name in COMMANDS else None
 
 

@@ -52,7 +52,7 @@ class _Explained:
                     formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """What was typed, by the options' names."""
+        """Parse the arguments, with options by name."""
         if not ctx.resilient_parsing:
             return super().parse_args(ctx, args)  # type: ignore[misc]
         from harness.cli.completion_server import read_as_typed  # noqa: PLC0415 - see there
@@ -64,7 +64,7 @@ class CommandGroup(_Explained, TyperGroup):
     """Commands; for one that is not there, the one that is meant."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command of the first argument. Raises UsageError.
+        """Return the command of the first argument. Raises UsageError.
 
         `help COMMAND` is `COMMAND --help`. A script is reproduced by running it: `repro script.py` is `run script.py`.
         """
@@ -84,7 +84,7 @@ class CommandGroup(_Explained, TyperGroup):
         else:
             near = nearest(typed, self.list_commands(ctx))
             meant = f" Did you mean {near}?" if near else ""
-        raise UsageError(f"There is no command {typed!r}.{meant}", f"All: {ctx.command_path} --help")
+        raise UsageError(f"Unknown command: {typed!r}.{meant}", f"To list all commands: {ctx.command_path} --help")
 
 
 class Command(_Explained, TyperCommand):
@@ -120,19 +120,19 @@ class Command(_Explained, TyperCommand):
         return {heading: rows for heading, rows in listed.items() if rows}
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """What was typed, by the options' names. Raises UsageError for what belongs to none."""
+        """Parse the arguments, with options by name. Raises UsageError for unexpected arguments."""
         rest: list[str] = super().parse_args(ctx, args)
         if ctx.args and not ctx.resilient_parsing:
             flags = {flag for each in self.params for flag in each.opts}
             raise UsageError(
-                f"{ctx.command_path} takes no {ctx.args[0]!r} without an option.",
-                _option(ctx.args[0]) if {"-e", "-s"} <= flags else f"Its options: {ctx.command_path} --help",
+                f"Unexpected argument: {ctx.args[0]!r}.",
+                _option(ctx.args[0]) if {"-e", "-s"} <= flags else f"To list the options: {ctx.command_path} --help",
             )
         return rest
 
 
 def _option(name: str) -> str:
-    """Which option takes this name."""
+    """Return the advice for a name that was passed without its option."""
     with suppress(HarnessError):
         if name in session.names.environments():
             return f"{name} is an environment: use -e {name}, or several as -e ONE,OTHER."
@@ -140,4 +140,4 @@ def _option(name: str) -> str:
             return f"{name} is a scenario: use -s {name}, or several as -s ONE,OTHER."
         if name in session.names.suites():
             return f"{name} is a suite: use --suite {name}."
-    return "Scenarios are named with -s, environments with -e, values with -a AXIS=VALUE, a suite with --suite."
+    return "Use -s for scenarios, -e for environments, -a AXIS=VALUE for axis values, and --suite for a suite."

@@ -20,7 +20,7 @@ def bisect(
     context: typer.Context,
     *,
     issue: Annotated[
-        str, typer.Argument(metavar="[ISSUE]", help="An issue that a scenario has a claim of: T#67033.")
+        str, typer.Argument(metavar="[ISSUE]", help="An issue with a claim in a scenario, such as T#67033.")
     ] = "",
     resume: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Continue the search in this folder.")] = None,
     wait: options.Wait = False,

@@ -29,7 +29,7 @@ def compare(
         Path | None,
         typer.Argument(
             metavar="RUN_B",
-            help="The run that is compared with it.",
+            help="The run to compare with A.",
             show_default=False,
             autocompletion=completion.runs,
         ),
@@ -51,7 +51,7 @@ def compare(
         say(f"The newest two runs: {first} and {second}")
     if second is None:
         raise UsageError(
-            f"{first} is one run, and a comparison needs two.", "Pass another run's folder, or none at all."
+            f"{first} is one run, but a comparison needs two.", "Pass the folder of another run, or omit both."
         )
     for each in (first, second):
         say_torn(each)

@@ -63,7 +63,7 @@ def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> No
 
 
 def environments(incomplete: str) -> list[tuple[str, str]]:
-    """The names of the catalogue's environments; after a plus, the packages of one."""
+    """Return the names of the catalogue's environments; after a plus, the packages of one."""
     before, plus, _ = incomplete.rpartition("+")
     if plus:
         base = before.rpartition(",")[2].partition("+")[0]
@@ -80,17 +80,17 @@ def scenarios(incomplete: str) -> list[tuple[str, str]]:
 
 
 def suites() -> list[tuple[str, str]]:
-    """The names of the suites."""
+    """Return the names of the suites."""
     return list(session.names.suites().items())
 
 
 def issues(incomplete: str) -> list[tuple[str, str]]:
-    """The issues of which some scenario has a claim."""
+    """Return the issues that have a claim in a scenario."""
     return _further(incomplete, session.names.issues())
 
 
 def families() -> list[str]:
-    """The families of these issues."""
+    """Return the families of these issues."""
     return session.names.families()
 
 
@@ -107,7 +107,7 @@ def axes(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
 
 
 def history_formats() -> list[str]:
-    """The formats of `history export`."""
+    """Return the formats of `history export`."""
     from harness.history.export import FORMATS  # noqa: PLC0415 - nothing but this needs it
 
     return list(FORMATS)

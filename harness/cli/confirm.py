@@ -62,14 +62,14 @@ class Suspicion:
             told = "\n".join(f"  {line}" for line in each_told)
             raise UsageError(
                 f"{counted(len(self.suspected), 'change')} can be measured again:\n{told}",
-                "Choose with -s, -e and -a, or type --all-suspected.",
+                "Select some with -s, -e and -a, or all with --all-suspected.",
             )
 
 
 def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *, wait: bool) -> Exit:
     """Measure, print and remember. Returns 5 where something is confirmed to take longer, 1 where something is open."""
     if not asked.suspected:
-        say("Nothing is suspected.")
+        say("No change is suspected.")
         return Exit.OK
     here, code = machine(), Exit.OK
     for some in confirming.together(asked.suspected):
@@ -111,8 +111,10 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
             if decision is None:
                 code = Exit.CELLS_FAILED
                 failed = any(each.status is not Status.OK for each in ended.results.launches)
-                why = "launches failed, and its report says why" if failed else "take more --rounds"
-                tell(f"Still suspected: {escaped(finding.key.cell)}. {ended.folder} does not settle it: {why}.")
+                why = "launches failed, and its report says why" if failed else "pass more --rounds"
+                tell(
+                    f"Still suspected: {escaped(finding.key.cell)}. {ended.folder} doesn't give a clear verdict: {why}."
+                )
                 continue
             with History.open(told=say) as history:
                 history.decide(decision)

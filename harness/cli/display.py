@@ -108,7 +108,9 @@ def describe(launch: Launch, clock: Clock = Clock.WALL) -> str:
     if launch.status is not Status.OK:
         words = f"{launch.status.value}: {launch.error}" if launch.error else launch.status.value
         return (
-            f"{words}; TensorFlow's profiler ran, so it is made again without" if launch.ended_under_profiler else words
+            f"{words}; it ran with TensorFlow's profiler, so the launch is repeated without"
+            if launch.ended_under_profiler
+            else words
         )
     if launch.samples:
         return f"{format_step(launch.centre, clock)} per step"
@@ -211,7 +213,7 @@ class Count(WalkListener):
 
     @property
     def total(self) -> int:
-        """How many launches are expected, with those that have ended."""
+        """The expected number of launches, including finished ones."""
         return self.done + self._ahead()
 
     def _ahead(self) -> int:
@@ -229,7 +231,7 @@ class Count(WalkListener):
         return max(ahead, self._open)
 
     def _means(self) -> tuple[float, float]:
-        """How many seconds a pilot takes, and another launch; 0 before the first has ended."""
+        """Return the mean seconds of a pilot and of another launch; 0 before the first one has ended."""
         pilots, others = self._seconds[True], self._seconds[False]
         if not pilots and not others:
             return 0.0, 0.0
@@ -237,7 +239,7 @@ class Count(WalkListener):
         return pilot, statistics.fmean(others) if others else pilot + self._longer
 
     def left(self) -> str:
-        """The time left by now, from the launches so far; empty before the first has ended."""
+        """Return the time left by now, from the launches so far; empty before the first has ended."""
         pilot, each = self._means()
         if not each:
             return ""
@@ -284,7 +286,7 @@ class _Cell:
         return statistics.geometric_mean(self.seconds.values())
 
     def ratio(self, base: "_Cell") -> str:
-        """How many times as long it takes as another cell, in the rounds that both have; empty without any."""
+        """Return the ratio to another cell in the rounds that both have; empty without common rounds."""
         both = [self.seconds[each] / base.seconds[each] for each in self.seconds if each in base.seconds]
         return f"{format.number(statistics.geometric_mean(both))}×" if both else ""
 
@@ -379,7 +381,7 @@ class LiveLaunches(Count):
         return lines
 
     def _values(self, cell: Cell, of: _Cell) -> tuple[str, str, str, str]:
-        """The last time of a cell and the mean, the ratio, and how many rounds these are of."""
+        """Return a cell's last time, its mean, the ratio and the number of rounds."""
         base = self._bases.get(cell, cell)
         if not of.seconds:
             return of.last or "ok", "", "", "pilot"
@@ -387,7 +389,7 @@ class LiveLaunches(Count):
         return of.last, format_step(of.mean, self._measured), ratio, str(len(of.seconds))
 
     def _progress(self, width: int) -> Text:
-        """A bar, how many launches have ended, how long the others will take, and how long it took so far."""
+        """Return the progress bar, the number of finished launches, the time left and the time so far."""
         total, left = self.total, self.left()
         spent = f"{format.duration(self._clock() - self._started)} so far"
         words = "".join(f"  {each}" for each in (f"{self.done}/{total}", left, spent) if each)

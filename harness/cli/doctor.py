@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 def doctor(  # noqa: PLR0917 - the command's options
     cpus: Annotated[str, options.option("cpus", shown="1")] = "1",
-    seconds: Annotated[str, typer.Option(metavar="20s", help="How long to listen.")] = "20s",
-    listen: Annotated[bool, typer.Option("--listen/--no-listen", help="Listen to the CPUs too.")] = True,
+    seconds: Annotated[str, typer.Option(metavar="20s", help="How long to measure noise.")] = "20s",
+    listen: Annotated[bool, typer.Option("--listen/--no-listen", help="Also measure the noise of the CPUs.")] = True,
     environments: Annotated[
         list[str] | None,
         typer.Option(
             "--env",
             "-e",
-            help="Environments or globs: checks the disk space for their images, and whether they run here.",
+            help="Environments or globs. Check the disk space for their images, and whether they run here.",
             autocompletion=completion.environments,
         ),
     ] = None,
@@ -84,7 +84,7 @@ def _print_checks(checks: Sequence[dict[str, Any]], console: "Console") -> None:
 
 
 def _print_environments(rows: Sequence[dict[str, str]], console: "Console") -> None:
-    """A line for each way and reason, with all the environments that it holds for."""
+    """Print a line for each kind of support and reason, with its environments."""
     from rich.text import Text
 
     alike: dict[tuple[str, str], list[str]] = {}
@@ -98,7 +98,7 @@ def _print_environments(rows: Sequence[dict[str, str]], console: "Console") -> N
 
 
 def _row(*widths: int) -> "Table":
-    """A table of columns so wide, and of one more that takes the rest."""
+    """Return a table with columns of these widths, and one more column for the rest."""
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2, 0, 0))

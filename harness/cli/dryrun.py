@@ -83,7 +83,7 @@ def _lines(planned: "session.Planned", outlook: "session.DurationEstimate") -> I
 
 
 def _counts(planned: "session.Planned") -> str:
-    """How many cells, rounds and launches."""
+    """Return the numbers of cells, rounds and launches."""
     plan = planned.plan
     missing = f"{counted(len(plan.unavailable), 'cell')} not available."
     if plan.profile_calls:
@@ -102,14 +102,14 @@ def _counts(planned: "session.Planned") -> str:
 
 
 def _time(planned: "session.Planned", outlook: "session.DurationEstimate") -> str:
-    """How long it takes, and from what that is known."""
+    """Return the estimated duration, and its source."""
     plan = planned.plan
     at_most = "at most " if plan.ends_early or plan.budget_seconds else ""
-    took = f"as launches took in {outlook.basis}" if outlook.basis else ""
+    took = f"estimated from {outlook.basis}" if outlook.basis else ""
     if outlook.unknown:
         which = "these cells" if not outlook.basis else f"{outlook.unknown} of the cells"
-        guess = f"a guess that a launch needs {outlook.start:g} s until it measures"
-        guess += f", for {planned.request.results} has no earlier run of {which}"
+        guess = f"assuming {outlook.start:g} s until a launch measures"
+        guess += f", because {planned.request.results} doesn't contain an earlier run of {which}"
         took = f"{took}, and {guess}" if took else guess
     of = "claims" if plan.claims else "comparisons"
     first = f"All {of} have the rounds that a verdict needs after about {_about(outlook.verdicts)}. "
@@ -120,7 +120,7 @@ def _time(planned: "session.Planned", outlook: "session.DurationEstimate") -> st
 
 
 def _about(seconds: float) -> str:
-    """A length of time as far as a guess knows it: `40 s`, `12 min`, `3 h 20 min`."""
+    """Return a rounded duration: `40 s`, `12 min`, `3 h 20 min`."""
     if seconds < 90:
         return f"{max(5, round(seconds / 5) * 5)} s"
     hours, minutes = divmod(round(seconds / 60), 60)
@@ -128,10 +128,10 @@ def _about(seconds: float) -> str:
 
 
 def _first(outlook: "session.DurationEstimate") -> str:
-    """What is built or installed before the first launch."""
+    """Return the images or environments that are built before the first launch."""
     if outlook.unprepared is None:
         return f"This machine cannot run this plan: {outlook.unasked.replace(chr(10), ' ')}"
     count = len(outlook.unprepared)
     if not count:
-        return f"Every {outlook.makes} is ready."
+        return f"All {outlook.makes}s are ready."
     return f"Before that, {counted(count, outlook.makes, 'is')} made: {', '.join(outlook.unprepared)}."

@@ -1,32 +1,32 @@
-"""The examples at the end of each command's help, as somebody types them. tests/cli/test_examples.py reads them all."""
+"""Examples at the end of each command's help. tests/test_readme.py runs those that don't measure, build or download."""
 
 from collections.abc import Mapping
 
 #: Two or three lines for each command, by its name below `harness`.
 EXAMPLES: Mapping[str, str] = {
     "": """
-harness matrix --dry-run                # what it launches, and for how long
-harness run train.py -e tf2.12,tf2.13   # a script of your own
-harness repro T#40261                   # is this issue so here, and today?
+harness matrix --dry-run                # show the plan and its duration
+harness run train.py -e tf2.12,tf2.13   # your own script
+harness repro T#40261                   # check an upstream issue
 """,
     "matrix": """
-harness matrix --dry-run                # what it launches, and for how long
+harness matrix --dry-run                # show the plan and its duration
 harness matrix -s keras_step -e tf1.14,tf2.0 -a model=small -a call=fit
 harness matrix --suite quick --precision 2% --budget 20m
 """,
     "run": """
 harness run train.py -e tf2.12,tf2.13
 harness run train.py -e tf2.12,tf2.13 --function train_step --rounds 8
-harness run train.py -e tf1.15,tf2.15 -- --epochs 3    # its own options
+harness run train.py -e tf1.15,tf2.15 -- --epochs 3    # options of the script
 """,
     "repro": """
 harness repro list
-harness repro T#40261 --dry-run         # what it launches, and for how long
+harness repro T#40261 --dry-run         # show the plan and its duration
 harness repro --family memory --no-nightly
 """,
     "bisect": """
 harness bisect T#67033
-harness bisect T#67033 --find-fix       # the release that fixed it
+harness bisect T#67033 --find-fix       # find the release with the fix
 harness bisect -s mine.py --good tf2.14 --bad tf2.17 --budget 30m
 """,
     "profile": """
@@ -34,7 +34,7 @@ harness profile --suite quick --dry-run
 harness profile -s keras_step -e tf1.14,tf2.0 -a model=small -a call=fit
 """,
     "report": """
-harness report                          # of the newest run
+harness report                          # the newest run
 harness report results/RUN --full       # everything in one file
 harness report results/RUN --format json --output report.json
 """,
@@ -52,7 +52,7 @@ harness bundle results/RUN --for keras
 harness bundle results/RUN -e tf2.0 -a mode=eager -a api=keras
 """,
     "doctor": """
-harness doctor --seconds 5s             # what makes noise on this machine
+harness doctor --seconds 5s             # measure the noise of this machine
 harness doctor --no-listen --gpu -e 'tf2.1*'
 """,
     "clean": """
@@ -88,20 +88,20 @@ harness history report                  # history.html
 harness history report --format md --since 2026-11-20
 """,
     "history alarm": """
-harness history alarm                        # what the issues would say
+harness history alarm                        # preview the issues
 harness history alarm --issues issues.json --json
 """,
     "history confirm": """
-harness history confirm                 # what is suspected
+harness history confirm                 # list suspected changes
 harness history confirm --all-suspected
 harness history confirm -s mine.py -e tf2.1 --rounds 20
 """,
     "history rebuild": """
 harness history rebuild
-harness history rebuild --from nights
+harness history rebuild --from exported
 """,
     "history export": """
-harness history export --git nights
+harness history export --git exported
 harness history export --format openmetrics -o history.txt
 """,
     "images": """
@@ -134,7 +134,7 @@ harness images unpack /media/usb/PACK
 """,
     "scenarios": """
 harness scenarios list
-harness scenarios new squares           # begin one of your own
+harness scenarios new squares           # create your own scenario
 """,
     "scenarios list": """
 harness scenarios list
@@ -162,6 +162,6 @@ harness fleet check --slots 4 -s keras_step
 """,
     "fleet name": """
 harness fleet name lab-7
-harness fleet name ''                   # no name
+harness fleet name ''                   # remove the name
 """,
 }

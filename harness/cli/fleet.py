@@ -68,4 +68,4 @@ def name(
     Reports and the history show the name, starting with the next run.
     """
     made = name_machine(name)
-    typer.echo(f"{made.id} is {made.name}." if made.name else f"{made.id} has no name.")
+    typer.echo(f"{made.id} is named {made.name}." if made.name else f"{made.id} is now unnamed.")

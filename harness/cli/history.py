@@ -37,7 +37,7 @@ _BATCH = 200
 #: The largest number of scenarios and environments in an error that found none.
 _NAMED = 8
 
-_ANOTHER = "Name another folder with --results."
+_ANOTHER = "Choose another folder with --results."
 
 Results = Annotated[Path, options.option("results")]
 
@@ -48,12 +48,12 @@ def add(
         list[Path] | None,
         typer.Argument(metavar="[RUN]...", help="Runs' folders, or their summaries.", autocompletion=completion.runs),
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Every run of --results.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Add every run in the folder of --results.")] = False,
     results: Results = Path("results"),
 ) -> None:
     """Add runs that have ended. A run that is in the history already is skipped."""
     if not runs and not all_:
-        raise UsageError("No run is named.", "Name folders under results/, or type --all.")
+        raise UsageError("No run was specified.", "Pass folders of runs, such as results/RUN, or use --all.")
     paths = [*(runs or []), *(_folders(results) if all_ else [])]
     _end(_added(paths))
 
@@ -71,7 +71,7 @@ def list_runs(json: Annotated[bool, typer.Option("--json", help="Print them as J
         typer.echo(codec.dumps({name: [asdict(each) for each in of] for name, of in told.items()}, indent=2))
         return
     if not runs:
-        say(f"The history {where} has no runs. To add the runs in results/, use: harness history add --all")
+        say(f"The history {where} is empty. To add the runs in results/: harness history add --all")
     rows = [
         (each.run, _minute(each.started), ", ".join(of.shown for of in each.machines), each.suite or "-")
         for each in runs
@@ -94,7 +94,9 @@ def list_runs(json: Annotated[bool, typer.Option("--json", help="Print them as J
 def show(
     request: SeriesRequest,
     *,
-    points: Annotated[bool, typer.Option("--points", help="Show each run's number, not the last one alone.")] = False,
+    points: Annotated[
+        bool, typer.Option("--points", help="Show the number of each run, not only the last one.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the series as JSON.")] = False,
 ) -> None:
     """Show time series: the ratio of a cell to its baseline, by run."""
@@ -114,8 +116,8 @@ def show(
 
 @app.command()
 def note(
-    when: Annotated[str, typer.Argument(metavar="DATE", help="Such as 2026-11-22, or an instant.")],
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="A text about what happened then.")],
+    when: Annotated[str, typer.Argument(metavar="DATE", help="A date or time, such as 2026-11-22.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text of the note.")],
 ) -> None:
     """Add a note to a date, for charts and lists."""
     from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
@@ -124,9 +126,9 @@ def note(
     try:
         datetime.fromisoformat(when)
     except ValueError:
-        raise UsageError(f"{when!r} isn't a date.", "Type one such as 2026-11-22 or 2026-11-22T04:10:00Z.") from None
+        raise UsageError(f"Invalid date {when!r}.", "Example: 2026-11-22 or 2026-11-22T04:10:00Z.") from None
     if not text.strip():
-        raise UsageError("The note has no words.", 'For example: harness history note 2026-11-22 "driver 575"')
+        raise UsageError("The text of the note is empty.", 'Example: harness history note 2026-11-22 "driver 575"')
     with History.open(told=say) as history:
         history.note(when if len(when) == 10 else instant(when), text.strip())
 
@@ -137,7 +139,7 @@ def report(
     request: SeriesRequest,
     *,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="The file; history.html where none is named.")
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="The file to write. Default: history.html.")
     ] = None,
     format: Annotated[
         str | None,
@@ -145,7 +147,7 @@ def report(
             "--format",
             metavar="[html|md]",
             autocompletion=lambda: ["html", "md"],
-            help="A page of all, or what changed; as FILE ends where it is left out.",
+            help="html: a page of all series. md: the changes. Default: by the ending of FILE.",
         ),
     ] = None,
     since: Annotated[
@@ -168,9 +170,9 @@ def report(
 
     asked = format or ("md" if since or (output and output.suffix == ".md") else "html")
     if asked not in ("html", "md"):
-        raise UsageError(f"There is no format {asked!r}.", "--format takes html and md.")
+        raise UsageError(f"Unknown format: {asked!r}.", "Use html or md.")
     if since and asked == "html":
-        raise UsageError("--since is about what changed, and the page shows all.", "Type --format md.")
+        raise UsageError("--since selects changes for Markdown only.", "Add --format md.")
     with History.open(told=say) as history:
         runs, notes, decisions = history.runs(), history.notes(), history.decisions()
         found = _found(history, request)
@@ -227,7 +229,7 @@ def alarm(
 def confirm(
     request: ConfirmRequest,
     *,
-    all_suspected: Annotated[bool, typer.Option("--all-suspected", help="Whatever is suspected.")] = False,
+    all_suspected: Annotated[bool, typer.Option("--all-suspected", help="Confirm all suspected changes.")] = False,
     wait: options.Wait = False,
 ) -> None:
     """Measure both sides of a suspected change again.
@@ -251,7 +253,8 @@ def confirm(
 def rebuild(
     results: Results = Path("results"),
     source: Annotated[
-        Path | None, typer.Option("--from", metavar="DIR", help="Also the summaries that `export --git` wrote to it.")
+        Path | None,
+        typer.Option("--from", metavar="DIR", help="Also add the summaries that `export --git` wrote to this folder."),
     ] = None,
 ) -> None:
     """Rebuild the index from the folders of runs. Runs whose folder is missing keep their old entry."""
@@ -268,7 +271,7 @@ def rebuild(
         with History.open(writing=True, told=say) as history:
             made += [each for each in history.summaries() if each.run not in there]
     except UsageError as error:
-        say(f"Nothing is taken over from the old index. {error.message}")
+        say(f"The old index can't be read, so nothing is copied from it. {error.message}")
     with History.open(fresh=True, told=say) as history:
         added = history.add_all(made)
         if source:
@@ -276,7 +279,9 @@ def rebuild(
         typer.echo(f"{history.name} has {counted(len(added), 'run')}.")
     kept = len(set(added) - there)
     if kept:
-        say(f"{counted(kept, 'run')} of them {'has' if kept == 1 else 'have'} no folder here, and stayed as before.")
+        say(
+            f"{counted(kept, 'run')} of them {'has' if kept == 1 else 'have'} no folder here. The earlier data is kept."
+        )
     _end(left_out)
 
 
@@ -294,11 +299,12 @@ def export(
         typer.Option(
             "--format",
             autocompletion=completion.history_formats,
-            help="bencher, benchmark-action (the newest run), openmetrics or otava (every run).",
+            help="bencher or benchmark-action (newest run), openmetrics or otava (all runs).",
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write what --format makes to this file.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="The file to write with --format. Default: stdout."),
     ] = None,
 ) -> None:
     """Export the history for git, or time series for other tools."""
@@ -308,7 +314,7 @@ def export(
     if (git is None) == (format is None):
         raise UsageError("An export is either for git or in a format.", "Use --git DIR or --format NAME.")
     if format is not None and format not in exported.FORMATS:
-        raise UsageError(f"There is no format {format!r}.", f"--format takes {', '.join(exported.FORMATS)}.")
+        raise UsageError(f"Unknown format: {format!r}.", f"Use one of {', '.join(exported.FORMATS)}.")
     with History.open(told=say) as history:
         if git is not None:
             typer.echo(f"{counted(exported.to_folder(history, git), 'run')} written to {git}.")
@@ -322,7 +328,7 @@ def export(
 
 
 def _found(history: "History", request: SeriesRequest) -> list["Series"]:
-    """The chosen series. Raises NothingSelectedError for none."""
+    """Return the chosen series. Raises NothingSelectedError for none."""
     found = history.series(request.scenarios, request.environments, request.axes)
     if found:
         return found
@@ -332,19 +338,19 @@ def _found(history: "History", request: SeriesRequest) -> list["Series"]:
     have = [[*dict.fromkeys(key.scenario for key in known)], [*dict.fromkeys(key.environment for key in known)]]
     have = [[*each[:_NAMED], *(["…"] if len(each) > _NAMED else [])] for each in have]
     raise NothingSelectedError(
-        f"The history {history.name} has no such series.",
-        f"It has the scenarios {', '.join(have[0])} and the environments {', '.join(have[1])}: harness history show",
+        f"No series in the history {history.name} matches.",
+        f"Its scenarios: {', '.join(have[0])}. Its environments: {', '.join(have[1])}. For all: harness history show",
     )
 
 
 def _folders(results: Path) -> list[Path]:
-    """The runs' folders below one. Raises UsageError where there is no such folder."""
+    """Return the runs' folders below one. Raises UsageError if there is no such folder."""
     try:
         found = sorted(path for path in results.iterdir() if (path / "run.json").exists())
     except OSError as error:
         raise UsageError(f"{results} cannot be read: {error.strerror}.", _ANOTHER) from None
     if not found:
-        raise UsageError(f"{results} has no runs.", _ANOTHER)
+        raise UsageError(f"{results} doesn't contain any runs.", _ANOTHER)
     return found
 
 
@@ -372,7 +378,7 @@ def _added(paths: Sequence[Path]) -> list[Path]:
             read, added = read + len(summaries), added + len(history.add_all(summaries))
             where = history.name
     known = read - added
-    there = f", {known} {'was' if known == 1 else 'were'} there already" if known else ""
+    there = f", {known} {'was' if known == 1 else 'were'} already there" if known else ""
     typer.echo(f"{counted(added, 'run')} added to {where}{there}.")
     return left_out
 

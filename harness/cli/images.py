@@ -46,7 +46,7 @@ _COLUMNS = (
 
 @app.command(name="list")
 def list_images(
-    names: Names = None, json: Annotated[bool, typer.Option("--json", help="As JSON, for scripts.")] = False
+    names: Names = None, json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False
 ) -> None:
     """List the environments, and show which images are built.
 
@@ -75,7 +75,8 @@ def build(
     device: OfDevice = Device.CPU,
     push: Annotated[bool, typer.Option("--push", help="Push them to REGISTRY.")] = False,
     jobs: Annotated[
-        str | None, typer.Option(metavar="N", help="How many at a time. Default: the number of CPUs.")
+        str | None,
+        typer.Option(metavar="N", help="The number of images to build at a time. Default: the number of CPUs."),
     ] = None,
 ) -> None:
     """Pull or build missing and outdated images."""
@@ -164,12 +165,12 @@ def unpack(folder: Annotated[Path, typer.Argument(help="A folder that `harness i
     It shows how to use the packages of the pack.
     """
     wheels = session.images.use_pack(folder, say)
-    say("What is packed is whole. Builds and local environments take packages from it with:")
+    say("The pack is complete. To use its packages for builds and local environments:")
     typer.echo(f"export {VARIABLE}={shlex.quote(str(wheels))}")
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The rows as lines for a reader."""
+    """Return the rows as lines of a table."""
     return columns([[heading for heading, _ in _COLUMNS], *([_text(row[key]) for _, key in _COLUMNS] for row in rows)])
 
 

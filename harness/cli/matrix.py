@@ -22,7 +22,8 @@ def matrix(
         options.FailOn | None,
         typer.Option(
             "--fail-on",
-            help="Exit with 5 if an environment is slower than the reference, or --head than --base; 1: a cell failed.",
+            help="Exit with 5 if an environment is slower than the baseline (or --head than --base), with 1 if a cell "
+            "failed.",
             rich_help_panel=OptionPanel.OUTPUT,
         ),
     ] = None,
@@ -39,14 +40,16 @@ def matrix(
         str,
         typer.Option(
             metavar="REF",
-            help="Compare the scenario files of this git commit, or with --package the package, with those of --head.",
+            help="Compare the scenario files of this git commit (or the package of --package) with --head.",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = "",
     head: Annotated[
         str,
         typer.Option(
-            metavar="REF", help="With --base. Default: the files as they lie here.", rich_help_panel=OptionPanel.WHAT
+            metavar="REF",
+            help="The git commit to compare with --base. Default: the files in the working tree.",
+            rich_help_panel=OptionPanel.WHAT,
         ),
     ] = "",
     package: Annotated[
@@ -72,11 +75,11 @@ def matrix(
     It measures in rounds, with interleaved cells.
     """
     if head and not base:
-        raise UsageError("--head says what is set against --base, which is left out.", "Type --base too.")
+        raise UsageError("--head needs --base.", "Add --base REF: the commit to compare with.")
     if package and not base:
         raise UsageError(
-            f"--package {package} compares two commits, and --base is left out.",
-            f"To measure one of them: -e tf2.21+{package}@FOLDER",
+            f"--package {package} needs --base.",
+            f"Add --base REF. To measure one commit only: -e tf2.21+{package}@FOLDER",
         )
     if base and package and not resume:
         request = session.sources.sides(request, package, base, head)

@@ -19,7 +19,7 @@ def merge(
     fail_on: Annotated[
         options.FailOn | None,
         typer.Option(
-            "--fail-on", help="Exit with 5 if an environment is slower than the reference, with 1 if a cell failed."
+            "--fail-on", help="Exit with 5 if an environment is slower than the baseline, with 1 if a cell failed."
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the launches as JSON on stdout.")] = False,

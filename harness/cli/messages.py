@@ -43,8 +43,8 @@ def say_not_written(error: OSError) -> None:
     if error.filename is None:  # what waits to be printed would be tried, and fail, again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     say(
-        f"harness: {error.filename or 'What is printed'} cannot be written: {error.strerror}. Launches that were "
-        f"finished are kept.\n{remedy(error)}, then type this again."
+        f"harness: {error.filename or 'The output'} can't be written: {error.strerror}. Finished launches are saved."
+        f"\n{remedy(error)}, then run the command again."
     )
 
 
@@ -54,7 +54,7 @@ def tell(text: object) -> None:
 
 
 def fitted(text: str, stream: TextIO) -> str:
-    """The text with its lines broken between words where `stream` is a terminal that is not as wide.
+    """Return the text with its lines wrapped to the width of `stream`, if it is a terminal.
 
     A path, a command that ends a line, and a line that four spaces begin are never broken: they are copied.
     """
@@ -95,7 +95,7 @@ def say_defect(error: Exception) -> None:
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table's rows as lines."""
+    """Return a table's rows as lines."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
@@ -111,7 +111,7 @@ def say_torn(folder: Path) -> None:
 
 
 def say_problems(problems: Iterable[Problem]) -> None:
-    """`scenarios/x.py:12: what is wrong. What to write instead.`, as editors follow it.
+    """Print problems as `FILE:LINE: problem. Fix.`, which editors can follow.
 
     A path is shown from here where it is below.
     """
@@ -122,13 +122,13 @@ def say_problems(problems: Iterable[Problem]) -> None:
 
 
 def say_broken(broken: Mapping[str, FileError]) -> None:
-    """What is wrong with scenarios that were left out."""
+    """Print the problems of scenarios that were left out."""
     for error in broken.values():
         say_problems(error.problems)
 
 
 def say_refused(refused: Mapping[str, FileError]) -> None:
-    """Which scenarios do not run, and why."""
+    """Print which scenarios don't run, and why."""
     say_broken(refused)
     if refused:
         say(f"Not run, because of problems in their files: {', '.join(refused)}. The others run.")
@@ -136,7 +136,7 @@ def say_refused(refused: Mapping[str, FileError]) -> None:
 
 
 def gate_exit(found: "Gate", nothing: str) -> Exit:
-    """How a gate ends a command. One that judged nothing is not passed; `nothing` says why there was nothing."""
+    """Return the exit code of a gate. A gate that judged nothing fails; `nothing` is the reason."""
     if found is session.Gate.NOTHING_JUDGED:
         say(f"harness: {nothing}, so nothing was checked for --fail-on.")
         return Exit.NOTHING_SELECTED

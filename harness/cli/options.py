@@ -106,7 +106,7 @@ def typed(context: typer.Context) -> list[str]:
 
 
 def _parameter(of: FieldOption) -> inspect.Parameter:
-    """The command's parameter: None where the option is left out, False of a switch."""
+    """Return the command's parameter: None if the option is left out, False of a switch."""
     is_switch = of.type is bool
     return inspect.Parameter(
         of.name,

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def _known(format: str | None) -> str | None:
-    """What --format was given. Raises UsageError for a format that there is not."""
+    """Return the value of --format. Raises UsageError for an unknown format."""
     if format and format not in names():
-        raise UsageError(f"There is no format {format!r}.", f"--format takes {', '.join(names())}.")
+        raise UsageError(f"Unknown format: {format!r}.", f"Use one of {', '.join(names())}.")
     return format
 
 
@@ -46,10 +46,10 @@ def report(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="Write what --format makes to this file.")
+        Path | None, typer.Option("--output", metavar="FILE", help="The file to write with --format. Default: stdout.")
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Write everything to report.md, however long, and no details.md.")
+        bool, typer.Option("--full", help="Write everything to report.md, without a size limit and without details.md.")
     ] = False,
 ) -> None:
     """Write the report of a run again, or export its results.
@@ -59,7 +59,7 @@ def report(
     if output and not format:
         raise UsageError("--output needs a --format to write.", "For example: --format json --output report.json")
     if full and format:
-        raise UsageError("--full is about report.md, which --format does not write.", "Leave one of them out.")
+        raise UsageError("--full needs report.md, which --format doesn't write.", "Omit one of them.")
     if run is None:
         (run,) = session.newest()
         say(f"The newest run: {run}")
@@ -108,10 +108,12 @@ def show(
 def save(path: Path, data: bytes) -> None:
     """Write a file whole or not at all. Raises CannotRunHereError."""
     if not path.parent.is_dir():  # it is rather mistyped than wanted
-        raise CannotRunHereError(f"{path} cannot be written: there is no folder {path.parent}.", "Make it first.")
+        raise CannotRunHereError(
+            f"{path} can't be written: the folder {path.parent} doesn't exist.", "Create it first."
+        )
     try:
         write_atomically(path, data)
     except OSError as error:
         raise CannotRunHereError(
-            f"{path} cannot be written: {error.strerror}.", "Name another file with --output."
+            f"{path} cannot be written: {error.strerror}.", "Choose another file with --output."
         ) from None

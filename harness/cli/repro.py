@@ -36,7 +36,7 @@ def repro(
         list[str] | None,
         typer.Argument(
             metavar="[ISSUE]...|list",
-            help="Issues, such as T#40261, or their URLs; `list` shows which there are.",
+            help="Issues, such as T#40261, or their URLs. To list the known issues, pass `list`.",
             autocompletion=completion.issues,
         ),
     ] = None,
@@ -44,22 +44,24 @@ def repro(
         str,
         typer.Option(
             metavar="NAME",
-            help="All issues of this family.",
+            help="Measure all issues of this family.",
             autocompletion=completion.families,
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = "",
     every: Annotated[
-        bool, typer.Option("--all", help="All issues, and no nightly.", rich_help_panel=OptionPanel.WHAT)
+        bool,
+        typer.Option("--all", help="Measure all issues, without the nightly wheel.", rich_help_panel=OptionPanel.WHAT),
     ] = False,
     no_nightly: Annotated[
-        bool, typer.Option("--no-nightly", help="Not in the newest nightly.", rich_help_panel=OptionPanel.WHAT)
+        bool,
+        typer.Option("--no-nightly", help="Don't measure the newest nightly wheel.", rich_help_panel=OptionPanel.WHAT),
     ] = False,
     fail_on: Annotated[
         options.FailOnClaim | None,
         typer.Option(
             "--fail-on",
-            help="Exit with 5 if a claim holds where it was made, or if one is fixed since; with 1 if a cell failed.",
+            help="Exit with 5 if a claim is confirmed in its environment or fixed later, with 1 if a cell failed.",
             rich_help_panel=OptionPanel.OUTPUT,
         ),
     ] = None,

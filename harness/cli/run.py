@@ -39,14 +39,14 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="REGEX",
-            help="Compare numbers that it prints: a regular expression with groups, such as 'took (\\S+) ms'.",
+            help="Compare printed numbers: a regular expression with groups, such as 'took (\\S+) ms'.",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = None,
     function: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="Time the calls of this function as steps.", rich_help_panel=OptionPanel.WHAT
+            metavar="NAME", help="Time each call of this function as a step.", rich_help_panel=OptionPanel.WHAT
         ),
     ] = None,
     with_: Annotated[
@@ -54,7 +54,7 @@ def run(
         typer.Option(
             "--with",
             metavar="FILE",
-            help="Bring this file beside the script: a launch sees no other.",
+            help="Copy this file next to the script. A launch can't read other files.",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = None,
@@ -62,7 +62,7 @@ def run(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The file that it reads as standard input. Default: empty.",
+            help="The file to use as standard input. Default: empty.",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = None,
@@ -70,7 +70,7 @@ def run(
         options.FailOn | None,
         typer.Option(
             "--fail-on",
-            help="Exit with 5 if it is slower than in the reference, with 1 if it failed.",
+            help="Exit with 5 if the script is slower than in the baseline, with 1 if it failed.",
             rich_help_panel=OptionPanel.OUTPUT,
         ),
     ] = None,

@@ -65,7 +65,7 @@ def _lacking(lacks: Sequence[str], code: Exit) -> Exit:
 
 
 def _measured(planned: session.Planned, heard: "ProgressPrinter", *, wait: bool) -> tuple[session.Ended, Sequence[str]]:
-    """On the whole machine, in one of its slots, or in shards; and sentences on what is missing of these."""
+    """Measure on the whole machine, in a slot or in shards; return the run and sentences about missing parts."""
     command, request = ["harness", *sys.argv[1:]], planned.request
     if not (isinstance(request, session.Request) and (request.slots or request.spread or request.on)):
         return session.run(planned, heard, command=command, wait=wait), ()

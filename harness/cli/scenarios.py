@@ -108,7 +108,7 @@ def new(
     shown = str(made.path.relative_to(Path.cwd()) if made.path.is_relative_to(Path.cwd()) else made.path)
     typer.echo(f"{shown} is written.")
     typer.echo(f"check it:     harness scenarios check {name if made.is_found else shown}")
-    typer.echo(f"by hand:      {f'PYTHONPATH={made.kit} ' if made.kit else ''}python {shown}, where TensorFlow is")
+    typer.echo(f"by hand:      {f'PYTHONPATH={made.kit} ' if made.kit else ''}python {shown} (needs TensorFlow)")
     typer.echo(f"in releases:  harness matrix -s {name if made.is_found else shown} -e tf1.14,tf2.21")
 
 
@@ -178,7 +178,7 @@ def _claim(claim: "Claim") -> Iterator[str]:
     yield f"{claim.issue.short}: {claim.reported}"
     sides = [f"{side.environment} {_point(side.axes)}".rstrip() for side in (claim.worse, claim.better) if side]
     about = "" if claim.of == STEP else f"{claim.of} of "
-    fixed = f"; said to be fixed in {claim.fixed}" if claim.fixed else ""
+    fixed = f"; reported as fixed in {claim.fixed}" if claim.fixed else ""
     hardware = f" ({claim.hardware})" if claim.hardware else ""
     when = f", where {_point(claim.when)}" if claim.when else ""
     low, high = (f"{number:,.10g}" for number in claim.range)

@@ -42,15 +42,15 @@ class Interference:
     high: float
 
     def is_safe(self, margin: float) -> bool:
-        """Whether it is less than the margin."""
+        """Whether the interference is shown to be below the margin."""
         return self.high < 1.0 + margin
 
     def is_harmful(self, margin: float) -> bool:
-        """Whether it is shown to be more than that."""
+        """Whether the interference is shown to be above the margin."""
         return self.low > 1.0 + margin
 
     def is_known(self, margin: float) -> bool:
-        """Whether more blocks aren't needed: harm is shown, or the interval is narrow enough.
+        """Return whether more blocks aren't needed: harm is shown, or the interval is narrow enough.
 
         Narrow enough is two thirds of the margin. Unless harm is shown, only the width counts: stopping as soon as
         slots look safe would find too many safe.
@@ -77,7 +77,7 @@ class Checked:
 
 
 def interference(alone: Sequence[float], busy: Sequence[float]) -> tuple[float, float, float]:
-    """The ratio of times, busy over alone, of blocks that were measured one after the other, with its t interval.
+    """Return the ratio of busy to idle times of consecutive blocks, with its t interval.
 
     Both are centres in seconds per step, at least two of each: the geometric mean of the paired ratios, as of rounds.
     """
@@ -128,7 +128,7 @@ def _told(found: Interference, margin: float) -> str:
 
 
 def allowed(kind: str, wanted: int | None) -> int:
-    """How many slots a run may use: as many as it wants, and None: as many as are safe.
+    """Return the number of slots that a run may use: the requested number, or all safe ones for None.
 
     Raises CannotRunHereError where more are wanted than were found safe, and where that was not looked at.
     """
@@ -138,7 +138,7 @@ def allowed(kind: str, wanted: int | None) -> int:
     found = remembered(kind)
     if found is None or found.cpus != len(os.sched_getaffinity(0)):
         raise CannotRunHereError(
-            "How much slots of this machine disturb one another was not measured here.", f"Measure it: {advice}"
+            "The interference between slots of this machine has not been measured.", f"Measure it: {advice}"
         )
     if wanted is None or wanted <= found.safe:
         return wanted or found.safe
@@ -161,9 +161,9 @@ def remembered(kind: str) -> Checked | None:
     try:
         checked: Checked = TypeAdapter(Checked).validate_python(document)
         if checked.safe < 1:
-            raise ValueError("a machine has one slot or more")
+            raise ValueError("the number of slots must be 1 or more")
     except ValueError:
-        raise DamagedError(_path(), "it does not say how many slots are safe") from None
+        raise DamagedError(_path(), "the number of safe slots is missing") from None
     return checked
 
 
@@ -190,7 +190,7 @@ def _read() -> dict[str, Any]:
     except ValueError:
         raise DamagedError(path, "it isn't valid JSON") from None
     if not isinstance(document, Mapping):
-        raise DamagedError(path, "it does not say how many slots are safe")
+        raise DamagedError(path, "the number of safe slots is missing")
     return dict(document)
 
 
@@ -216,7 +216,7 @@ def _measured(
 
 
 def _work(planned: Planned) -> Planned:
-    """The first cell of a plan, in some launches."""
+    """Return a plan for a few launches of the first cell."""
     plan, group = planned.plan, planned.plan.groups[0]
     group = replace(group, cells=group.cells[:1], control=None, piloted=False)
     sampling = replace(plan.sampling, warmup_seconds=plan.sampling.warmup_seconds or 0.5, turns=None)
@@ -229,7 +229,7 @@ def _centre(launches: Sequence[Launch]) -> float:
     numbers = [launch for launch in launches if rounds.gave_number(launch) and launch.role is not Role.PILOT]
     if not numbers:
         told = launches[0].error or launches[0].status.value if launches else "no launch was made"
-        raise CannotRunHereError(f"The work has no number: {told}.", "Choose another cell with -s, -a and -e.")
+        raise CannotRunHereError(f"The cell has no result: {told}.", "Choose another cell with -s, -a and -e.")
     return statistics.exp(fmean(math.log(rounds.centre(launch)) for launch in numbers))
 
 

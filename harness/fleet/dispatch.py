@@ -124,7 +124,7 @@ class FleetResult:
 
 
 def is_asked(request: LaunchRequest) -> bool:
-    """Whether a request is for several places at once. A shard is measured in one, and so is `--slots 1`."""
+    """Return whether a request measures in several places at once. A shard and `--slots 1` use one place."""
     if not isinstance(request, Request):
         return False
     return bool(request.on or request.spread or (request.slots not in ("", "1") and not request.shard))
@@ -136,7 +136,7 @@ def kind(planned: Planned) -> str:
 
 
 def slots_for_shard(planned: Planned) -> list[Slot]:
-    """The slots of this machine of which a shard takes one; none where it has the machine to itself.
+    """Return the slots of which a shard uses one; none if it has the whole machine.
 
     Raises CannotRunHereError where their interference was not measured, or is beyond what counts as no difference.
     """
@@ -158,7 +158,7 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
         on = "ray://auto" if os.environ.get("RAY_ADDRESS") else "ray://local"
     if on and on != "ray://local" and (request.slots or request.spread):
         raise UsageError(
-            f"--slots and --spread are of this machine, and --on {request.on} measures on others.", "Leave them out."
+            f"--slots and --spread are for this machine, but --on {request.on} measures on others.", "Omit them."
         )
     slots = _slots(request, planned)
     asked = replace(
@@ -205,10 +205,10 @@ def resume(
     except OSError as error:
         raise UsageError(f"{error.filename} cannot be read: {error.strerror}.", "Start a new run.") from None
     except (ValueError, KeyError, TypeError):
-        raise DamagedError(path / ASKED, "it does not say what to measure") from None
+        raise DamagedError(path / ASKED, "the request is missing") from None
     longer = [*(["--rounds", str(rounds)] if rounds else []), *(["--budget", f"{budget:g}s"] if budget else [])]
     if given and (longer or given.name != asked.parcel):
-        why = f"{PARCEL} has changed since" if given.name != asked.parcel else "it takes no --rounds and no --budget"
+        why = f"{PARCEL} has changed since" if given.name != asked.parcel else "it doesn't accept --rounds and --budget"
         raise UsageError(f"{path} was measured on other machines, and {why}.", "Start a new run.")
     count = int(slots) if slots.isdecimal() and not asked.on else asked.slots
     with _places(asked.on, count, given, listener.say) as places:
@@ -263,7 +263,7 @@ def _slots(request: LaunchRequest, planned: Planned) -> int:
         return 1
     cards = slot_cards(planned)
     if request.spread and len(cards) < 2:
-        raise UsageError("--spread is for several GPUs.", "Name them, such as --gpus 0,1.")
+        raise UsageError("--spread is for several GPUs.", "Pass them, such as --gpus 0,1.")
     wanted = None if request.slots in ("", AUTO) else int(request.slots)
     allowed = check.allowed(kind(planned), wanted or (len(cards) if request.spread else None))
     return len(slots_of(planned, allowed))
@@ -353,7 +353,7 @@ class _Fleet:
         return [*self.asked.words, "--shard", f"{number}/{self.asked.of}"], shards / f"{number}.{attempts + 1}"
 
     def _runs(self) -> dict[int, Path]:
-        """The folder of the newest run of each shard."""
+        """Return the folder of the newest run of each shard."""
         found = [path.parent for path in (self.folder.path / SHARDS).glob("*/*/run.json")]
         return {_place(path)[0]: path for path in sorted(found, key=_place)}
 
@@ -373,13 +373,13 @@ class _Fleet:
 
 
 def _place(path: Path) -> tuple[int, int]:
-    """The shard and the attempt of a run's folder `shards/3.1/RUN`."""
+    """Return the shard and the attempt of a run's folder `shards/3.1/RUN`."""
     number, _, attempt = path.parent.name.partition(".")
     return int(number), int(attempt)
 
 
 def _is_over(run: Path | None) -> bool:
-    """Whether all groups of a shard's run have ended."""
+    """Return whether all groups of a shard's run have ended."""
     if run is None:
         return False
     found: Any = RunFolder(run).read_run()

@@ -82,7 +82,7 @@ def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None,
         except UsageError as error:
             left_out.append(f"Left out: {error.message}")
     if not found:
-        raise UsageError("\n".join(["There is no run to merge.", *left_out]), "Name folders of runs that have ended.")
+        raise UsageError("\n".join(["No run can be merged.", *left_out]), "Pass folders of runs that have ended.")
     parts = _labelled(found)
     for each in parts:
         _refuse_other(parts[0], each)
@@ -106,7 +106,7 @@ def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None,
 
 
 def _read(path: Path) -> _MergedPart:
-    """A run that can be merged. Raises UsageError for any other."""
+    """Return a run that can be merged. Raises UsageError for any other."""
     folder = RunFolder.open(path)
     if is_held(path / ".lock"):
         raise UsageError(f"{path} is being measured.")
@@ -114,13 +114,11 @@ def _read(path: Path) -> _MergedPart:
         run = folder.read_run()
         launches = folder.read_launches(run)
     if run.plan.profile_calls:
-        raise UsageError(f"{path} holds profiles, and no measurement.")
+        raise UsageError(f"{path} has profiles instead of measurements.")
     if run.merged:
-        raise UsageError(f"{path} was merged itself. Name the runs that it was made of: {joined(list(run.merged))}.")
+        raise UsageError(f"{path} is a merged run. Pass the runs that it was merged from: {joined(list(run.merged))}.")
     if not run.machine:
-        raise UsageError(
-            f"{path} does not say which machine measured it: it is older than that, or of another version."
-        )
+        raise UsageError(f"{path} doesn't record its machine, because an older version of harness measured it.")
     return _MergedPart(path, run, launches)
 
 
@@ -155,7 +153,7 @@ def _refuse_other(first: _MergedPart, other: _MergedPart) -> None:
     if told:
         raise UsageError(
             f"{first.path} and {other.path} are of different plans: {escaped(joined(told))}.",
-            "Merge runs of one plan: the same command on each machine, but for --shard, and the same --seed.",
+            "Merge runs of one plan: on each machine, use the same command and --seed, and change only --shard.",
         )
 
 
@@ -168,7 +166,7 @@ def _aspects(run: Run) -> dict[str, Any]:
 
 
 def _difference(one: Any, other: Any) -> str:
-    """`1 and 2`; of mappings the first names whose values differ, and those where they are short."""
+    """Return a difference as `1 and 2`; for mappings, the first differing names, with short values."""
     if isinstance(one, dict) and isinstance(other, dict):
         names = [name for name in dict.fromkeys([*one, *other]) if one.get(name) != other.get(name)]
         inner = [f"{name}: {_difference(one.get(name), other.get(name))}" for name in names[:3]]
@@ -192,7 +190,7 @@ def _names(run: Run) -> set[str]:
 
 
 def _refuse_twice(parts: Sequence[_MergedPart]) -> None:
-    """Raises UsageError where two runs have the same round of a group on one machine."""
+    """Raises UsageError if two runs have the same round of a group on one machine."""
     owner: dict[tuple[str, str, int], _MergedPart] = {}
     for part in parts:
         for at in {(part.machine, launch.group, launch.round) for launch in part.launches if launch.round}:
@@ -200,12 +198,12 @@ def _refuse_twice(parts: Sequence[_MergedPart]) -> None:
             if other is not part:
                 raise UsageError(
                     f"{other.path} and {part.path} both have round {at[2]} of {escaped(at[1])}, from one machine.",
-                    "Leave one of them out.",
+                    "Omit one of them.",
                 )
 
 
 def _missing(parts: Sequence[_MergedPart]) -> dict[str, list[str]]:
-    """The groups that no run has, by the shard that should have measured them."""
+    """Return the groups that no run has, by the shard that should have measured them."""
     there = {group.name for part in parts for group in part.run.plan.groups}
     found: dict[str, list[str]] = {}
     sharded = [part.run.plan.shard for part in parts if part.run.plan.shard]
@@ -223,7 +221,7 @@ def _unfinished(parts: Sequence[_MergedPart]) -> list[str]:
         stops = [part.run.stops.get(group.name) for group in part.run.plan.groups]
         left = sum(stop is None or stop.reason is StopReason.INTERRUPTED for stop in stops)
         if left:
-            told.append(f"{part.path} was interrupted: {counted(left, 'group')} of it may have fewer rounds.")
+            told.append(f"{part.path} was interrupted: {counted(left, 'group')} of this run may have fewer rounds.")
     return told
 
 
@@ -321,14 +319,14 @@ def _machines(parts: Sequence[_MergedPart]) -> list[MachineFacts]:
 
 
 def _host(parts: Sequence[_MergedPart]) -> Mapping[str, Any]:
-    """The facts of a machine, and what launches of its slots were pinned to where there were several."""
+    """Return the facts of a machine, with the CPUs of its slots if there were several."""
     runs = sorted((part.run for part in parts), key=lambda run: run.started)
     pinned = sorted({cpu_list(run.plan.limits.cpus or ()) for run in runs})
     return {**runs[0].host, "slots": pinned} if runs[0].slots > 1 and len(pinned) > 1 else runs[0].host
 
 
 def _stops(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], Group]) -> dict[str, Stop]:
-    """How each group ended: of rounds from several runs, as the last says, with all of the rounds."""
+    """Return how each group ended. If several runs have its rounds, the last run decides, with the sum of rounds."""
     found: dict[str, Stop] = {}
     for part in parts:
         for name, stop in part.run.stops.items():
@@ -365,7 +363,7 @@ def _command(typed: Sequence[str]) -> list[str]:
 
 
 def _taken(folder: RunFolder, part: _MergedPart, launch: Launch, groups: Mapping[tuple[str, str], Group]) -> Launch:
-    """A launch as the merged run has it, its artifacts in that one's folder."""
+    """Return a launch for the merged run, with its artifacts in the folder of that run."""
     group = groups.get((part.machine, launch.group))
     kept, lost = list[str](), list(launch.not_kept)
     for name in launch.artifacts:

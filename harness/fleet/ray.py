@@ -97,7 +97,7 @@ def measure(archive: bytes, name: str, words: Sequence[str], bell: Any) -> tuple
 
 
 def _unpacked(archive: bytes, name: str) -> Path:
-    """The folder of a parcel on this node, whole: tasks in other slots may want it at the same time."""
+    """Return the unpacked folder of a parcel on this node. Several tasks may request it at the same time."""
     there = data_dir() / "fleet" / name
     if not there.exists():
         make_folder(there.parent)
@@ -193,7 +193,7 @@ class RayExecutor:
         self._bell.ring.remote()
 
     def _nodes(self) -> list[str]:
-        """The nodes that offer slots."""
+        """Return the nodes that offer slots."""
         return [each["NodeID"] for each in self._ray.nodes() if each["Alive"] and each["Resources"].get(RESOURCE)]
 
     def _nowhere(self) -> CannotRunHereError:
@@ -205,7 +205,7 @@ class RayExecutor:
         )
 
     def _knock(self) -> None:
-        """Raise CannotRunHereError where nobody answers at the cluster's address: Ray would try for minutes."""
+        """Raise CannotRunHereError if nobody answers at the cluster's address: Ray would try for minutes."""
         address = os.environ.get("RAY_ADDRESS", "") if self._address == "auto" else self._address
         host, _, port = address.removeprefix("ray://").rpartition(":")
         if not port.isdecimal():

@@ -32,7 +32,7 @@ LABEL = "harness-night"
 LISTED = "number,title,body,state,stateReason,closedAt"
 
 #: A comment sends a message to those who follow the issue; an edit doesn't.
-REOPENED = "Confirmed again: see the text above, which is edited."
+REOPENED = "Confirmed again. The text above has been updated."
 
 #: GitHub takes bodies of 65,536 characters, and titles of 256.
 BODY_CHARACTERS, TITLE_CHARACTERS = 60_000, 240
@@ -99,7 +99,7 @@ class TrackedIssue:
     reason: str = ""
 
     def is_of(self, alarm: Alarm) -> bool:
-        """Whether it is the alarm's: of the same cause, or of the same series at nearly the same time."""
+        """Return whether the issue belongs to the alert: the same cause, or the same series at nearly the same time."""
         marked = _MARK.search(self.body)
         try:
             kept = parse_json(marked[1]) if marked else {}
@@ -152,7 +152,7 @@ def _alarm(
     title = f"Slower since {since[:10]}: {worst.key.scenario} in {worst.key.environment}{more}, on {machine}"
     lines = [
         f"On the machine {markdown(machine)}, since the run {markdown(worst.since)} of {since[:10]}. "
-        + (f"Changes at that time: {joined(changed)}." if changed else "Nothing that is recorded changed then."),
+        + (f"Changes at that time: {joined(changed)}." if changed else "No recorded fact changed at that time."),
         "",
         "| series | against | takes |",
         "| --- | --- | --- |",
@@ -161,7 +161,7 @@ def _alarm(
             for each in (worst, *others)
         ),
         "",
-        "Each is the time after the change over the time before it, both against the reference of the same run.",
+        "Each value is the time after the change divided by the time before it, relative to the baseline of the run.",
     ]
     if last:
         lines += [
@@ -176,7 +176,7 @@ def _alarm(
         lines += [*_between(last), *_functions(last)]
         lines += ["", "To repeat the comparison:", "", fenced(shlex.join(_command(last)), "sh")]
     asked = ["harness", "history", "show", "--points", "-s", worst.key.scenario, "-e", worst.key.environment]
-    lines += ["", "Night by night:", "", fenced(shlex.join(asked), "sh"), "", _RULES]
+    lines += ["", "Nightly runs:", "", fenced(shlex.join(asked), "sh"), "", _RULES]
     return Alarm(
         cause=cause,
         series=[_short(repr(each.key))[:8] for each in found],
@@ -271,7 +271,7 @@ class IssueStep:
 
     @property
     def what(self) -> str:
-        """What is done, to which issue, and why."""
+        """The action, the issue and the reason, as a sentence."""
         return f"{self.kind} {f'#{self.issue.number}' if self.issue else 'a new one'} ({self.why.rstrip('.')}):"
 
     @property
@@ -316,27 +316,33 @@ def steps(alarms: Iterable[Alarm], issues: Iterable[TrackedIssue]) -> list[Issue
 def _step(alarm: Alarm, issue: TrackedIssue | None, opened: int) -> IssueStep:
     if issue is None:
         if opened < MOST_NEW:
-            return IssueStep(Kind.OPEN, alarm, "No issue is of this cause.")
-        return IssueStep(Kind.HOLD, alarm, f"{MOST_NEW} new issues a night are enough: the next night opens it.")
+            return IssueStep(Kind.OPEN, alarm, "No issue exists for this cause.")
+        return IssueStep(
+            Kind.HOLD, alarm, f"At most {MOST_NEW} new issues per nightly run: the next nightly run opens it."
+        )
     if issue.closed:
         return _of_closed(alarm, issue)
     if (issue.title, issue.body) == (alarm.title, alarm.text):
-        return IssueStep(Kind.KEEP, alarm, "It says so already.", issue)
-    return IssueStep(Kind.EDIT, alarm, "It is open, and something has changed.", issue)
+        return IssueStep(Kind.KEEP, alarm, "The issue is up to date.", issue)
+    return IssueStep(Kind.EDIT, alarm, "The issue is open, and its text has changed.", issue)
 
 
 def _of_closed(alarm: Alarm, issue: TrackedIssue) -> IssueStep:
     if issue.reason not in ("", "completed"):
         return IssueStep(
-            Kind.KEEP, alarm, f"It was closed as {issue.reason.replace('_', ' ')}, and stays closed.", issue
+            Kind.KEEP, alarm, f"The issue was closed as {issue.reason.replace('_', ' ')}, and stays closed.", issue
         )
     if not alarm.confirmed or _moment(alarm.confirmed) <= _moment(issue.closed):
-        return IssueStep(Kind.KEEP, alarm, "It was closed, and the cause was not confirmed again since.", issue)
-    return IssueStep(Kind.REOPEN, alarm, "It was closed, and the cause was confirmed again since.", issue)
+        return IssueStep(
+            Kind.KEEP, alarm, "The issue was closed, and the change hasn't been confirmed again since then.", issue
+        )
+    return IssueStep(
+        Kind.REOPEN, alarm, "The issue was closed, and the change has been confirmed again since then.", issue
+    )
 
 
 def _together(first: Alarm, second: Alarm) -> Alarm:
-    """Two alarms of one issue as one."""
+    """Return two alerts of one issue as one."""
     return replace(
         first,
         series=sorted({*first.series, *second.series}),
@@ -361,7 +367,7 @@ def _bounded(text: str, most: int) -> str:
     """Return the text with at most the given number of characters, cut between two lines."""
     if len(text) <= most:
         return text
-    told = "\n\n… The rest has no room here: `harness history report` has it."
+    told = "\n\n… The rest exceeds the size limit of an issue. To see all: `harness history report`."
     return text[: most - len(told)].rsplit("\n", 1)[0] + told
 
 

@@ -61,7 +61,7 @@ class ChangeCache:
     """Earlier results, of this process and, if a file is given, of others."""
 
     def __init__(self, path: Path | None = None) -> None:
-        """A file that is not there, or that is damaged, knows nothing."""
+        """Load the cache. A missing or corrupt file is an empty cache."""
         self._path = path
         self._found: dict[str, CachedChanges] = {}
         self._asked: dict[str, CachedChanges] = {}
@@ -73,7 +73,7 @@ class ChangeCache:
 
     @classmethod
     def of_user(cls) -> "ChangeCache":
-        """That of the user's cache folder."""
+        """Return the cache in the user's cache folder."""
         return cls(cache_dir() / "history" / "changes.json")
 
     def found(self, values: Sequence[float], errors: Sequence[float], options: Options) -> CachedChanges:
@@ -106,5 +106,5 @@ def _changes(kept: Any) -> list[ChangePoint]:
 
 @cache
 def _searched() -> bytes:
-    """A hash of the search's own code."""
+    """Return a hash of the code of the search."""
     return hashlib.sha256(b"".join(Path(each).read_bytes() for each in (detection.__file__, __file__))).digest()

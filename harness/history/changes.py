@@ -27,7 +27,7 @@ LIMIT = 60_000
 
 
 def until(series: Sequence[Series], last: HistoryEntry) -> list[Series]:
-    """The series as they were after the run `last`: those that had points then."""
+    """Return the series as they were after the run `last`."""
     cut = (
         replace(each, points=[point for point in each.points if (point.started, point.run) <= (last.started, last.run)])
         for each in series
@@ -134,7 +134,7 @@ def sections(
         Section(_title(since), "changes", list(_head(after, later))),
         Section("What changed", "changed", list(_changed(changed, gone, names, table))),
         Section("What stands", "standing", [table(same, "Found before")] if same else []),
-        Section("Breaks and notes", "breaks", list(_breaks(after, later, notes))),
+        Section("Segment boundaries and notes", "breaks", list(_breaks(after, later, notes))),
     ]
     return [section for section in made if section.blocks]
 
@@ -145,9 +145,9 @@ def _title(since: HistoryEntry | None) -> str:
 
 def _head(after: Sequence[JudgedSeries], later: Sequence[HistoryEntry]) -> Iterator[Block]:
     if not later:
-        yield Text("No run was added since.")
+        yield Text("No run was added since then.")
     elif len(later) == 1:
-        yield Text(f"One run more: {later[0].run}.")
+        yield Text(f"1 new run: {later[0].run}.")
     else:
         yield Text(f"{counted(len(later), 'run')}: {later[0].run} to {later[-1].run}.")
     yield Text(told.answer(after))
@@ -159,7 +159,7 @@ def _changed(
     names: Names,
     table: Callable[[Sequence[SeriesFinding], str], Block],
 ) -> Iterator[Block]:
-    """What is found now, by cause, and what is found no longer."""
+    """Return the current findings by cause, and the findings that are gone."""
     by_cause: dict[str, list[SeriesFinding]] = {}
     for each in changed:
         by_cause.setdefault(each.cause, []).append(each)
@@ -170,11 +170,11 @@ def _changed(
         told_of = [f"{names.texts[each.key]} ({told.size(each)}, {each.state.value})" for each in gone]
         yield Text(f"Found no longer: {listed(told_of)}.")
     if not changed and not gone:
-        yield Text("No series has changed its state.")
+        yield Text("No series changed its state.")
 
 
 def _newest(of: JudgedSeries) -> str:
-    """The newest ratio of a series; empty where it has none."""
+    """Return the newest ratio of a series; empty without one."""
     logs = [point.log_ratio for point in of.series.points if point.log_ratio is not None]
     return format.factor(exp(logs[-1])) if logs else ""
 

@@ -88,7 +88,7 @@ def together(found: Sequence[SeriesFinding]) -> list[list[SeriesFinding]]:
 def question(
     found: Sequence[SeriesFinding], before: Summary, after: Summary, usual: ConfirmRequest, scripts: Sequence[Path] = ()
 ) -> ConfirmationRun:
-    """What is to be measured for findings of `together`: `before` and `after` are the runs on either side.
+    """Return the run that decides the findings of `together`; `before` and `after` are the runs on both sides.
 
     `usual` says how, and in which folder the runs are; `scripts` are files of scenarios from outside the project.
     Raises UsageError where both sides cannot be made again, or are the same.
@@ -151,16 +151,16 @@ def _way(key: Key) -> dict[str, Any]:
 
 
 def _alike(finding: SeriesFinding, one: SeriesSoftware, other: SeriesSoftware) -> UsageError:
-    """The error for a change of which both sides are the same today."""
-    advice = "Put words to it with: harness history note"
+    """Return the error for a change whose two sides are identical today."""
+    advice = "To annotate the change: harness history note"
     if one.image != other.image:
         return UsageError(
-            f"{finding.key.cell}: before {finding.since} its image was made again with the same packages. An image is "
-            "made of its lock, so that of before cannot be had again.",
+            f"{finding.key.cell}: before {finding.since}, its image was rebuilt with the same packages. The earlier "
+            "image can't be restored, because images are built from lock files.",
             advice,
         )
     return UsageError(
-        f"{finding.key.cell}: nothing that is measured changed before {finding.since}, so both sides are the same.",
+        f"{finding.key.cell}: the measured software didn't change before {finding.since}, so both sides are equal.",
         f"The machine changed, or something that isn't recorded. {advice}",
     )
 
@@ -243,7 +243,7 @@ def _build(launch: Launch) -> object:
 
 
 def _environment(name: str, device: str, software: SeriesSoftware) -> str:
-    """What -e takes for the environment with these packages: its name, and the packages that are others today."""
+    """Return the value of -e for the environment with these packages: its name, and the packages that differ today."""
     project, wanted = Project.find(), software.pins
     # an environment with a wheel of a source is found by its name
     text = name if "@" in software.version else software.version or name
@@ -251,8 +251,8 @@ def _environment(name: str, device: str, software: SeriesSoftware) -> str:
     environment = known.get(own)
     if environment is None:
         raise UsageError(
-            f"{name} is not in the catalogue, so its packages of then cannot be had again.",
-            "Put its line back into docker-bake.hcl, or words to the date with: harness history note",
+            f"{name} isn't in the catalogue any more, so its earlier packages can't be installed.",
+            "Restore its line in docker-bake.hcl. To annotate the date instead: harness history note",
         )
     has = load_lock(project, environment, Device(device)).lock.pins
     moved = [f"{package}=={version}" for package, version in sorted(wanted.items()) if has.get(package) != version]
@@ -260,7 +260,7 @@ def _environment(name: str, device: str, software: SeriesSoftware) -> str:
 
 
 def _files(name: str, path: Path | None, of: Summary, results: Path) -> Mapping[str, bytes]:
-    """The files of a scenario as a run had them: those that lie here, git's, or what the run's folder keeps.
+    """Return the files of a scenario as in a run: from the working tree, from git or from the run's folder.
 
     Raises UsageError where none of these has the hash that the run had.
     """

@@ -56,7 +56,7 @@ class Database(Protocol):
         ...
 
     def kept(self, kind: str) -> list[Any]:
-        """The JSON values of a kind that were kept, in the order in which they came."""
+        """Return the JSON values of a kind that were kept, in the order in which they came."""
         ...
 
     def keep(self) -> None:
@@ -190,7 +190,7 @@ class _DuckDB:
             append(path, json.dumps(document).encode())
         except OSError as error:
             raise CannotRunHereError(
-                f"{path} cannot be written: {error.strerror}.", f"{remedy(error)}, then type this again."
+                f"{path} cannot be written: {error.strerror}.", f"{remedy(error)}, then run the command again."
             ) from None
 
     def kept(self, kind: str) -> list[Any]:
@@ -335,7 +335,7 @@ def _wait(name: str, holder: Callable[[], str], told: Callable[[str], object]) -
         if time.monotonic() > until:
             raise CannotRunHereError(
                 f"The history {name} is still held by {who}, after {PATIENCE:.0f} s.",
-                "Wait for it to end, then type this again.",
+                "Wait for it to end, then run the command again.",
             )
         if not waiting:
             told(f"The history {name} is held by {who}. Waiting for it, at most {PATIENCE:.0f} s.")
@@ -359,7 +359,7 @@ def _lines(lines: Iterable[str], path: Path) -> Iterable[Any]:
 
 
 def _advice(error: Exception) -> str:
-    return "Make room, then use the command again." if os.strerror(errno.ENOSPC) in str(error) else ""
+    return "Free disk space, then run the command again." if os.strerror(errno.ENOSPC) in str(error) else ""
 
 
 def _first(error: Exception) -> str:

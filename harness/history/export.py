@@ -35,18 +35,18 @@ def to_folder(history: History, folder: Path) -> int:
                 write_atomically(folder / f"{name}.jsonl", lines)
     except OSError as error:
         raise CannotRunHereError(
-            f"{folder} cannot be written: {error.strerror}.", "Name another folder with --git."
+            f"{folder} cannot be written: {error.strerror}.", "Choose another folder with --git."
         ) from None
     return written
 
 
 def summaries(folder: Path) -> list[Path]:
-    """The runs' files that `to_folder` wrote. Raises UsageError for a folder that has none."""
+    """Return the runs' files that `to_folder` wrote. Raises UsageError for a folder that has none."""
     found = sorted(folder.glob("[0-9][0-9][0-9][0-9]-[0-9][0-9]/*.json"))
     if not found:
         raise UsageError(
-            f"{folder} has no summaries of runs.",
-            "harness history export --git writes them; folders of runs are read from --results.",
+            f"{folder} doesn't contain summaries of runs.",
+            "To write summaries: harness history export --git DIR. To read folders of runs, pass --results.",
         )
     return found
 
@@ -73,7 +73,7 @@ def _lines(path: Path) -> Iterator[Any]:
 
 
 def render(format: str, series: Sequence[Series]) -> str:
-    """The series in one of `FORMATS`. Raises NothingSelectedError where that would be empty."""
+    """Return the series in one of `FORMATS`. Raises NothingSelectedError if that would be empty."""
     return FORMATS[format](series)
 
 
@@ -184,7 +184,9 @@ def _newest(series: Sequence[Series]) -> list[tuple[Series, SeriesPoint]]:
         if (point := each.points[-1]).run == latest[each.key.machine][1] and point.log_ratio is not None
     ]
     if not found:
-        raise NothingSelectedError("The newest run has no ratio in any of these series.", "See: harness history show")
+        raise NothingSelectedError(
+            "The newest run doesn't have a ratio in these series.", "For the series: harness history show"
+        )
     return found
 
 
@@ -195,12 +197,12 @@ def _name(series: Series, with_machine: bool) -> str:
 
 
 def _ratio(point: SeriesPoint) -> float:
-    assert point.log_ratio is not None, "only points with a ratio are asked for"
+    assert point.log_ratio is not None, "a point without a ratio can't be exported"
     return math.exp(point.log_ratio)
 
 
 def _ends(point: SeriesPoint) -> tuple[float, ...]:
-    """The ends of the interval, on the log scale; none of a point without."""
+    """Return the ends of the interval, on the log scale; none of a point without."""
     return () if point.low is None or point.high is None else (point.low, point.high)
 
 

@@ -170,7 +170,7 @@ class History:
             self._database.do(f"INSERT INTO {into} SELECT {lists} ON CONFLICT DO NOTHING", columns)
 
     def runs(self) -> list[HistoryEntry]:
-        """The runs, in the order in which they began."""
+        """Return the runs, in the order in which they began."""
         found = self._database.rows("SELECT summary, points FROM runs ORDER BY started, run")
         made = []
         for text, points in found:
@@ -180,7 +180,7 @@ class History:
         return made
 
     def summaries(self) -> Iterator[Summary]:
-        """Every run's summary as it was added, in the order in which they began."""
+        """Yield every run's summary as it was added, in the order in which they began."""
         statement = (
             "SELECT p.run, s.machine, s.scenario, s.device, s.axes, s.environment, s.reference, s.against, s.quantity, "
             "p.ratio, p.low, p.high, p.rounds, p.seconds, p.seconds_low, p.seconds_high, p.status, p.reason "
@@ -219,7 +219,7 @@ class History:
             yield replace(_summary(text), points=points.get(run, ()))
 
     def summary(self, run: str) -> Summary | None:
-        """What is kept of one run, less its points; None of one that is not there."""
+        """Return the stored summary of a run without its points; None if the run isn't in the history."""
         found = self._database.rows("SELECT summary FROM runs WHERE run = %s", (run,))
         return _summary(found[0][0]) if found else None
 
@@ -229,7 +229,7 @@ class History:
         environment: Sequence[str] = (),
         axes: Mapping[str, Sequence[str]] | None = None,
     ) -> list[Series]:
-        """The series whose scenario, environment and axis values match one of the globs, each where any are given.
+        """Return the series that match the globs of scenarios, environments and axis values; no globs match all.
 
         In the order of their keys; the points in the order in which their runs began.
         """
@@ -260,7 +260,7 @@ class History:
         return [Series(key, points[number]) for number, key in sorted(chosen.items(), key=lambda item: item[1])]
 
     def notes(self) -> list[Note]:
-        """The notes, in the order of their moments."""
+        """Return the notes, in the order of their moments."""
         kept = (note_of(each, "A note of the history") for each in self._database.kept("notes"))
         return sorted(kept, key=lambda note: note.when)
 
@@ -304,12 +304,12 @@ def _prepare(database: Database, *, fresh: bool) -> None:
 
 
 def note_of(document: object, where: object) -> Note:
-    """A note from its JSON. Raises DamagedError, which names `where`."""
+    """Return a note from its JSON. Raises DamagedError, which names `where`."""
     return _made(Note, document, where)
 
 
 def decision_of(document: object, where: object) -> Decision:
-    """A decision from its JSON. Raises DamagedError, which names `where`."""
+    """Return a decision from its JSON. Raises DamagedError, which names `where`."""
     return _made(Decision, document, where)
 
 
@@ -349,13 +349,13 @@ def _pairs(axes: Mapping[str, str]) -> str:
 
 
 def _key_row(point: CellPoint, way: str) -> Row:
-    """A point's key as the columns of `series`."""
+    """Return a point's key as the columns of `series`."""
     texts = (point.machine, point.scenario, point.device, _pairs(point.axes), point.environment, point.reference)
     return (*texts, _pairs(point.against), way, point.quantity)
 
 
 def _number(row: Row) -> int:
-    """A number for a key, the same in every index: 60 bits of the key's SHA-256."""
+    """Return a number for a key, the same in every index: 60 bits of the key's SHA-256."""
     return int(hashlib.sha256(json.dumps(row).encode()).hexdigest()[:15], 16)
 
 
@@ -369,7 +369,7 @@ def _read(pairs: str) -> Pairs:
 
 
 def _values(point: CellPoint, of: Summary, machine: str, driver: str) -> Row:
-    """A point as the columns of `points` after its place."""
+    """Return a point as the columns of `points` after its place."""
     numbers = (point.ratio, point.low, point.high, point.rounds)
     seconds = (point.seconds, point.seconds_low, point.seconds_high, point.status.value)
     made, scenario = of.software.get(point.environment), of.scenarios.get(point.scenario)

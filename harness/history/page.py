@@ -151,7 +151,7 @@ def title(entries: Sequence[HistoryEntry]) -> str:
 
 
 def anchor(key: Key) -> str:
-    """The place of a series in the page, which links from elsewhere name: the same in every page of a history."""
+    """Return the anchor of a series for links from other pages, the same in every page of a history."""
     text = json.dumps([getattr(key, field) for field in key.__dataclass_fields__])
     return f"s-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
 
@@ -172,15 +172,15 @@ def bounded(series: Sequence[JudgedSeries]) -> tuple[list[JudgedSeries], int]:
 def _left_out(series: Sequence[JudgedSeries], kept: Sequence[JudgedSeries], length: int, causes: int) -> Iterator[str]:
     """Describe what is left out of the page."""
     if causes > CAUSES:
-        yield f"Of {causes:,} causes, {CAUSES} are listed here; the index has all series."
+        yield f"{CAUSES} of {causes:,} causes are listed here. The index has all series."
     if len(kept) < len(series):
         yield (
-            f"The page has room for {len(kept):,} of {len(series):,} series: those in which something was found are "
-            "among them. harness history report -s SCENARIO makes a page of some."
+            f"The page shows {len(kept):,} of {len(series):,} series, including all series with a change. To write a "
+            "page of other series: harness history report -s SCENARIO"
         )
     shorter = sum(len(each.series.points) > length for each in kept)
     if shorter:
-        yield f"Of {shorter:,} series, the newest {length:,} runs are in the page. Changes were looked for in all."
+        yield f"For {shorter:,} series, the page shows the newest {length:,} runs. Change detection used all runs."
 
 
 def _item(of: Sequence[SeriesFinding], names: Names, shown: set[Key]) -> Item:
@@ -208,7 +208,7 @@ def _item(of: Sequence[SeriesFinding], names: Names, shown: set[Key]) -> Item:
 def _data(
     series: Sequence[JudgedSeries], names: Names, notes: Sequence[Note], margin: float, length: int
 ) -> Mapping[str, Any]:
-    """All that the page's scripts are given."""
+    """Return the data of the page's scripts."""
     runs = {point.run: point.started for each in series for point in each.series.points[-length:]}
     ordered = sorted(runs, key=lambda run: (told.moment(runs[run]), run))
     places = {run: place for place, run in enumerate(ordered)}
@@ -285,7 +285,7 @@ def _log(value: float) -> int:
 
 
 def _seconds(started: str) -> int:
-    """Seconds since 1970."""
+    """Return seconds since 1970."""
     return round(told.moment(started).timestamp())
 
 
@@ -295,5 +295,5 @@ def _dumps(data: Mapping[str, Any]) -> str:
 
 
 def _text(text: str) -> str:
-    """One line of text or attribute, in which what belongs to a number stays on its line."""
+    """Return one line of text or attribute, with non-breaking spaces after numbers."""
     return escape.html(text, escape.PARAGRAPH_CHARACTERS).replace(" %", "\u00a0%")

@@ -75,19 +75,19 @@ def _facts(key: Key, machines: Mapping[str, str]) -> dict[str, str]:
 
 
 def day(started: str) -> str:
-    """The day of an instant (ISO 8601) in UTC: `18 Nov 2026`."""
+    """Return the day of an instant (ISO 8601) in UTC: `18 Nov 2026`."""
     when = moment(started)
     return f"{when.day} {when:%b %Y}"
 
 
 def moment(started: str) -> datetime:
-    """An instant of ISO 8601; one that names no zone, or a date alone, is UTC."""
+    """Return the time of an ISO 8601 text; UTC is the default zone."""
     when = datetime.fromisoformat(started)
     return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
 
 
 def moved(finding: SeriesFinding) -> str:
-    """Which way: slower or faster."""
+    """Return the direction: slower or faster."""
     return "slower" if finding.ratio > 1.0 else "faster"
 
 
@@ -146,17 +146,17 @@ def meaning(state: State, decision: Decision | None = None) -> str:
             sides = joined(decision.sides) if decision else ""
             return f"Both sides were measured again in one run{told}{f', between {sides}' if sides else ''}."
         case State.SUSPECTED:
-            return "Both sides are to be measured again, side by side: harness history confirm"
+            return "To measure both sides again, side by side: harness history confirm"
         case State.REFUTED:
             return f"Both sides were measured again in one run, and did not differ as much{told}."
-    return "The newest runs are off their level: they are too few yet, or earlier runs vary as much."
+    return "The newest runs differ from the earlier level, but they are too few, or earlier runs vary as much."
 
 
 def standing(of: JudgedSeries) -> str:
     """Describe a series in sentences: each of its changes, the latest first."""
     runs = counted(sum(point.log_ratio is not None for point in of.series.points), "run")
     if not of.series.key.reference:
-        return "Others are set against this cell: it has times, and no ratio."
+        return "This cell is the baseline of others, so it has times instead of ratios."
     if not of.findings:
         return f"No open change in {runs}."
     told = [

@@ -31,13 +31,17 @@ class ConfirmRequest(SeriesRequest):
     """What to measure again, and how. The fields without an `Option` are options of `Request`."""
 
     rounds: Annotated[
-        int, Option("How often to measure both sides.", least=2, shown=str(CONFIRM_ROUNDS), panel=OptionPanel.PRECISION)
+        int,
+        Option(
+            "The number of times to measure both sides.",
+            least=2,
+            shown=str(CONFIRM_ROUNDS),
+            panel=OptionPanel.PRECISION,
+        ),
     ] = CONFIRM_ROUNDS
     budget: Annotated[
         float | None,
-        Option(
-            "Start no round of a run that would end later than this.", read=read_seconds, panel=OptionPanel.PRECISION
-        ),
+        Option("Don't start a round that would exceed this time.", read=read_seconds, panel=OptionPanel.PRECISION),
     ] = None
     search: Annotated[
         float,

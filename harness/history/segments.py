@@ -39,7 +39,7 @@ class SegmentBoundary:
 
 
 def breaks(series: Series) -> list[SegmentBoundary]:
-    """Every break of a series, in order; several at one place where several things changed."""
+    """Return every segment boundary of a series, in order; several if several things changed at one place."""
     of = series.key
     cuts = {
         "driver": "the driver",
@@ -70,7 +70,7 @@ def breaks(series: Series) -> list[SegmentBoundary]:
 
 
 def epochs(series: Series, found: Sequence[SegmentBoundary]) -> list[range]:
-    """The places of the points of each epoch, in order."""
+    """Return the positions of the points of each segment, in order."""
     edges = [0, *sorted({each.index for each in found if each.is_cut}), len(series.points)]
     return [range(first, end) for first, end in pairwise(edges)]
 

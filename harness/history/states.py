@@ -92,14 +92,14 @@ def findings(
     options: Options | None = None,
     known: ChangeCache | None = None,
 ) -> list[SeriesFinding]:
-    """What is found in a history, in the order of its series."""
+    """Return the findings in a history, in the order of its series."""
     return [finding for series in history for finding in judged(series, decisions, options, known).findings]
 
 
 def _changes(
     points: Sequence[SeriesPoint], epoch: range, found: Sequence[SegmentBoundary], options: Options, known: ChangeCache
 ) -> list[tuple[ChangePoint, bool]]:
-    """The changes in an epoch, and whether each is only watched; each where the mark is that is nearest to it."""
+    """Return the changes in a segment, each at its nearest annotation, and whether each is tentative."""
     places = [at for at in epoch if points[at].log_ratio is not None]
     values = [points[at].log_ratio or 0.0 for at in places]
     errors = [_error(points[at]) for at in places]
@@ -112,14 +112,14 @@ def _changes(
 
 
 def _error(point: SeriesPoint) -> float:
-    """The standard error of a point's log ratio, from its interval; 0 where it has none."""
+    """Return the standard error of a point's log ratio, from its interval; 0 if it has none."""
     if point.low is None or point.high is None or point.rounds < 2:
         return 0.0
     return max(0.0, point.high - point.low) / 2.0 / student(point.rounds - 1)
 
 
 def _placed(change: ChangePoint, places: Sequence[int], epoch: range, found: Sequence[SegmentBoundary]) -> ChangePoint:
-    """The change with its place in the series' points: at the nearest mark, if one is near."""
+    """Return the change with its place in the series' points: at the nearest mark, if one is near."""
     before, at = places[change.index - 1], places[change.index]
 
     def apart(mark: int) -> int:

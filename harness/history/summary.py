@@ -1,4 +1,4 @@
-"""A run to what a history keeps of it, and that as a small file which is written once."""
+"""Summary of a run for the history, and its small file."""
 
 import hashlib
 import json
@@ -52,7 +52,7 @@ def summarise(results: Results) -> Summary:
     """
     run = results.run
     if run.plan.profile_calls:
-        raise UsageError(f"{run.id} holds profiles, and no measurement.")
+        raise UsageError(f"{run.id} has profiles instead of measurements.")
     each_machine = list(results.each_machine.values())
     series = _series_names(run.environments)
     measurers = [_measurer(each.run) for each in each_machine]
@@ -92,7 +92,7 @@ def summarise(results: Results) -> Summary:
 
 
 def of(path: Path) -> Summary:
-    """The summary of a run that has ended, from its folder, or as a file of it.
+    """Return the summary of a run that has ended, from its folder, or as a file of it.
 
     Raises UsageError for what is neither, is damaged, is of a newer harness, holds profiles, has not ended, or is going
     on.
@@ -100,10 +100,10 @@ def of(path: Path) -> Summary:
     if not path.is_dir():
         return read(path)
     if is_held(path / ".lock"):
-        raise UsageError(f"{path} is being measured.", "Add it when it has ended.")
+        raise UsageError(f"{path} is being measured.", "Add the run after it has ended.")
     results = session.read(path)
     if not results.run.stops and not results.run.plan.profile_calls:
-        raise UsageError(f"{path} never ended.", f"Continue it: harness matrix --resume {path}")
+        raise UsageError(f"{path} was interrupted.", f"Continue it: harness matrix --resume {path}")
     return _checked(summarise(results), path)
 
 
@@ -116,7 +116,7 @@ def read(path: Path) -> Summary:
     if not data.lstrip().startswith(b"{") or b'"points"' not in data:
         raise UsageError(
             f"{path} is neither a run's folder nor the summary of a run.",
-            "Name folders under results/, or files that harness history export --git wrote.",
+            "Pass folders in results/, or files that `harness history export --git` wrote.",
         )
     return _checked(codec.load(Summary, data, path), path)
 
@@ -135,16 +135,16 @@ def _checked(summary: Summary, path: Path) -> Summary:
             raise DamagedError(path, f"{identity[:100]!r} isn't a valid machine id")
     for point in summary.points:
         if point.machine not in known:
-            raise DamagedError(path, f"a point is of {point.machine!r}, which is none of its machines")
+            raise DamagedError(path, f"a point is of {point.machine!r}, which isn't one of its machines")
         logs, times = (point.ratio, point.low, point.high), (point.seconds, point.seconds_low, point.seconds_high)
         are_whole = all(value is None or abs(value) <= _LOG for value in logs)
         if not are_whole or not all(value is None or value in LENGTH for value in times):
-            raise DamagedError(path, "a point has a number that is none")
+            raise DamagedError(path, "a point has an invalid number")
     return summary
 
 
 def instant(started: str) -> str:
-    """An ISO 8601 instant in UTC, so that texts are in the order of time."""
+    """Return an ISO 8601 instant in UTC, so that texts are in the order of time."""
     moment = datetime.fromisoformat(started)
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")
 
@@ -241,7 +241,7 @@ def _points(results: Results, machine: str, series: Mapping[str, str]) -> list[C
 
 
 def _logs(ratio: Estimate | None) -> tuple[float | None, float | None, float | None]:
-    """A ratio's log, with the ends of its interval."""
+    """Return a ratio's log, with the ends of its interval."""
     if ratio is None:
         return None, None, None
     ends = ratio.interval
@@ -285,7 +285,7 @@ def _measurer(run: Run) -> Measurer:
 
 
 def _driver(run: Run) -> str:
-    """The models of the GPUs that launches got, and their driver; empty on the CPU and where they are not known."""
+    """Return the models and the driver of the launches' GPUs; empty on the CPU, and if they are unknown."""
     cards = run.host.get("gpus") if run.plan.limits.gpus else None
     if not isinstance(cards, Sequence) or isinstance(cards, str):
         return ""
@@ -294,5 +294,5 @@ def _driver(run: Run) -> str:
 
 
 def _hash(value: object) -> str:
-    """The first characters of the SHA-256 of a JSON value, the same however its keys are ordered."""
+    """Return the first characters of the SHA-256 of a JSON value, the same however its keys are ordered."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:_LENGTH]

@@ -28,7 +28,7 @@ def _count(count: int, allowed: set[int], topology: Topology | None) -> tuple[in
     if not 1 <= count <= len(allowed):
         raise UsageError(
             f"--cpus {count}: this process may use {len(allowed)} CPUs ({cpu_list(allowed)}).",
-            "Ask for fewer, or `--cpus all`. One CPU by number is `--cpus 1,` or `--cpus 1-1`.",
+            "Use fewer, or `--cpus all`. To select one CPU by its number: `--cpus 1,` or `--cpus 1-1`.",
         )
     topology = topology or machine.read()
     pool = _alike(count, allowed, topology)
@@ -83,7 +83,7 @@ def _listed(wish: str, allowed: set[int]) -> tuple[int, ...]:
     try:
         cpus = parse_cpus(wish)
     except ValueError as error:
-        advice = "Give a count, `all`, or a list of CPUs such as `0,2-3`."
+        advice = "Use a count, `all`, or a list of CPUs such as `0,2-3`."
         raise UsageError(f"--cpus {wish}: {error}.", advice) from None
     missing = cpus - allowed
     if missing or not cpus:

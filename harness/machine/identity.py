@@ -78,5 +78,5 @@ def _make(path: Path) -> None:
 def _unkept(path: Path, error: OSError) -> CannotRunHereError:
     return CannotRunHereError(
         f"The id of this machine cannot be kept in {path}: {error.strerror}.",
-        "Name another folder with HARNESS_DATA_DIR, or give an id with HARNESS_MACHINE_ID.",
+        "Set HARNESS_DATA_DIR to another folder, or set HARNESS_MACHINE_ID.",
     )

@@ -65,8 +65,8 @@ def _locked(
 
 def _remedy(path: Path, error: OSError) -> str:
     if error.errno in (errno.EROFS, errno.ENOSPC, errno.EDQUOT):
-        return f"{remedy(error)}, then type this again."
-    return f"Remove it, if it is nobody's: rm {shlex.quote(str(path))}" if path.exists() else ""
+        return f"{remedy(error)}, then run the command again."
+    return f"If no process uses it, remove it: rm {shlex.quote(str(path))}" if path.exists() else ""
 
 
 def _opened(path: Path) -> int:
@@ -134,9 +134,9 @@ def run_to_itself(run: str) -> Iterator[None]:
     except OSError as error:
         raise CannotRunHereError(
             f"The folder {path.parent} cannot be written: {error.strerror}.",
-            f"{remedy(error)}, or name another with HARNESS_DATA_DIR.",
+            f"{remedy(error)}, or set HARNESS_DATA_DIR to another folder.",
         ) from None
-    with exclusive(path, f"The run {run} is going on."):
+    with exclusive(path, f"The run {run} is still in progress."):
         yield
         with contextlib.suppress(OSError):  # only the lock counts, so the file may remain
             path.unlink(missing_ok=True)
@@ -144,7 +144,7 @@ def run_to_itself(run: str) -> Iterator[None]:
 
 #: The error and the advice if the machine, or each of its slots, is in use.
 _BUSY = "Another run is measuring on this machine."
-_WAIT = "Wait for it, then type this again; `harness matrix` and `profile` do so with --wait."
+_WAIT = "Wait for it to end, then run the command again. `harness matrix` and `profile` wait if you pass --wait."
 
 #: Seconds between two attempts to get a slot.
 _AGAIN = 0.5

@@ -49,7 +49,7 @@ class UsageError(HarnessError):
 
 
 class DamagedError(UsageError):
-    """A file of the harness's own is not what it wrote; `why` is a clause."""
+    """Error for a corrupt file of harness; `why` is a clause."""
 
     def __init__(self, where: object, why: str) -> None:
         super().__init__(
@@ -60,7 +60,7 @@ class DamagedError(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong in a line of a file, counted from 1 (0: the whole file); `text` and `fix` are sentences."""
+    """A problem in a line of a file, counted from 1 (0: the whole file); `text` and `fix` are sentences."""
 
     path: Path
     line: int
@@ -97,4 +97,7 @@ class NothingPreparedError(CannotRunHereError):
 
 
 class UnavailableError(HarnessError):
-    """One environment cannot be had on this machine; its cells become `not available`, and the others run."""
+    """Error for an environment that can't be prepared on this machine.
+
+    Its cells become `not available`; the others run.
+    """

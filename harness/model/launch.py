@@ -26,7 +26,7 @@ SHORTEST_SAMPLE = 0.001
 
 
 class Protocol(StrEnum):
-    """How a measurement is taken: bounded by time, or by the source document's own iteration count."""
+    """The measurement protocol: limited by time, or by the iteration count of the source document."""
 
     TIME = "time"
     DOCUMENT = "document"

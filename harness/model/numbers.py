@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """Marks a number of a stored dataclass with its range; the ends are in it. Infinity and NaN are in none."""
+    """The allowed range of a number in a stored dataclass, with both ends. Infinity and NaN are never allowed."""
 
     least: float
     most: float

@@ -1,4 +1,4 @@
-"""Which cells can run, known before any image is built, and what to use instead of the others."""
+"""Check which cells can run before any image is built, and suggest alternatives for the others."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -66,8 +66,8 @@ def _no_work(cell: Cell, scenario: Scenario) -> Reason | None:
     for need in scenario.needs:
         if need.devices and cell.device not in need.devices and matches(need.when, cell.axes):
             where = " or ".join(need.devices)
-            options = "Leave out --gpu and --gpus." if cell.device is Device.GPU else "Give --gpu."
-            return need.reason or f"its work is done on {where}", need.advice or options
+            options = "Omit --gpu and --gpus." if cell.device is Device.GPU else "Add --gpu."
+            return need.reason or f"its work runs on {where}", need.advice or options
     return None
 
 

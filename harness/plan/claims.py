@@ -1,4 +1,4 @@
-"""The cells that claims of upstream issues need: both sides in the claimed environments, and in others instead."""
+"""The cells for claims of upstream issues: both sides in the claimed environments and in others."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -37,7 +37,9 @@ def issue(typed: str, known: Collection[Issue]) -> Issue:
     found = [each for each in known if alone == str(each.number)]
     if len(found) > 1:
         names = [each.short for each in found]
-        raise UsageError(f"There are several issues {alone}: {joined(names)}.", f"Type one, such as {names[0]}.")
+        raise UsageError(
+            f"Several issues have the number {alone}: {joined(names)}.", f"Use one of them, such as {names[0]}."
+        )
     meant = found[0] if found else issues.parse(typed)
     if meant not in known:
         raise issues.unknown(meant, known)
@@ -83,7 +85,7 @@ def suite(
             visible, error = each[1].visible, missing.get(cell.environment)
             if device not in visible:
                 reason = f"{each[1].issue} is claimed for a {' or '.join(visible).upper()}"
-                advice = "Give --gpu." if device is Device.CPU else "Leave out --gpu and --gpus."
+                advice = "Add --gpu." if device is Device.CPU else "Omit --gpu and --gpus."
                 absent[cell] = Unavailable(cell, reason, advice)
             elif error:
                 absent[cell] = Unavailable(cell, error.message, error.advice)

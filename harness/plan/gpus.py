@@ -1,4 +1,4 @@
-"""Which GPUs an environment can run on: the GPU code in its wheel and its cuDNN against a GPU and its driver.
+"""Check whether an environment runs on a GPU: the GPU code of its wheel and cuDNN, the GPU, and the driver.
 
 Sources: NVIDIA's "CUDA Compatibility" and its compatibility guides by architecture; TensorFlow's release notes and
 issues for observed failures.
@@ -77,7 +77,7 @@ class Fit:
 
     @property
     def rank(self) -> int:
-        """How well it runs; the lower, the better."""
+        """The rank of the support; lower is better."""
         return list(Support).index(self.support)
 
 

@@ -35,7 +35,7 @@ def group(cells: Sequence[Cell], scenarios: Mapping[str, Scenario], reference: s
 
 
 def is_of_launches(quantity: str) -> bool:
-    """Whether each launch has a value of it, another one each time, even one without timed steps."""
+    """Return whether each launch has its own value of the quantity, even without timed steps."""
     return quantity not in (STEP, GROWTH, TRACES) and not quantity.startswith(PRINTED)
 
 

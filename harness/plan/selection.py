@@ -70,7 +70,7 @@ def unknown(typed: str, names: Sequence[str], kind: str) -> UsageError:
     hint = f" The newest is {newest}." if newest else f" Did you mean {near}?" if near else ""
     what, of, whose = kind.partition(" of ")
     listing = _LISTINGS.get(what, "harness scenarios show NAME")
-    return UsageError(f"There is no {what} {typed!r}{of}{whose}.{hint}", there_are(typed, names, listing))
+    return UsageError(f"Unknown {what}{of}{whose}: {typed!r}.{hint}", there_are(typed, names, listing))
 
 
 def _newest(typed: str, names: Sequence[str]) -> str | None:
@@ -132,7 +132,7 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
         kept = [point for point in chosen if dict(point[1]).get(axis) in values]
         chosen = _nonempty(kept, f"--axis {axis}={','.join(selection.axes[axis])}", chosen, axis, suite)
     if not chosen or not environments:
-        raise NothingSelectedError("Nothing is selected: there is no scenario or no environment.")
+        raise NothingSelectedError("Nothing is selected: pass at least one scenario and one environment.")
     count = sum(len(points[point]) for point in chosen)
     if count > CELLS:
         raise UsageError(f"{count:,} cells are selected; a run has at most {CELLS:,}.", "Select fewer with -s, -e, -a.")
@@ -144,8 +144,8 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
     ]
     if not cells:
         raise NothingSelectedError(
-            f"Nothing is selected: the suite {selection.suite} has no cell in {', '.join(environments)}.",
-            "Leave -e out for the suite's own environments.",
+            f"Nothing is selected: the suite {selection.suite} doesn't include {', '.join(environments)}.",
+            "To use the suite's environments, omit -e.",
         )
     return cells, environments
 
@@ -216,15 +216,15 @@ def _nonempty(kept: list[Point], name: str, before: list[Point], axis: str, suit
         return kept
     values = [point[0] if axis == "scenario" else dict(point[1]).get(axis) for point in before]
     known = list(dict.fromkeys(value for value in values if value is not None))
-    lacking = ", or no such axis" if None in values else ""
-    had = f"Those have {axis} {', '.join(known)}{lacking}." if known else f"None of those has the axis {axis}."
+    lacking = ", or lack this axis" if None in values else ""
+    had = f"They have {axis} {', '.join(known)}{lacking}." if known else f"None of them has the axis {axis}."
     whole = (
         f" They come from the suite {suite.name}. To use all values of a scenario, pass -s without --suite."
         if suite
         else ""
     )
     raise NothingSelectedError(
-        f"Nothing is selected: {name} leaves none of the {len(before)} combinations of axes before it.",
+        f"Nothing is selected: {name} excludes all {len(before)} combinations of axes.",
         f"{had}{whole}",
     )
 
@@ -259,7 +259,7 @@ def check_stand_ins(suite: Suite, named: Collection[str], environments: Sequence
             findings.add(key, error.message, error.advice)
         elif role not in named:
             fix = "Remove the line, or name it in the suite's `environments`."
-            findings.add(key, f"The suite {suite.name} has no environment {role}.", fix)
+            findings.add(key, f"The environment {role} isn't in the suite {suite.name}.", fix)
         if role in patterns:
             findings.add(key, f"{role} can't replace itself.", "Remove it from the list.")
         _check(key, patterns, environments, ENVIRONMENT, findings)
@@ -281,7 +281,7 @@ def _check_part(key: Key, part: SuitePart, catalog: Catalog, findings: Findings)
             values[axis] = _check((*key, axis), patterns, values[axis], f"value of {axis}", findings) or values[axis]
         else:
             known = [*scenario.axes, *settings.SETTINGS]
-            findings.add((*key, axis), f"{scenario.name} has no axis {axis!r}.", choices(axis, known, "axes"))
+            findings.add((*key, axis), f"Unknown axis of {scenario.name}: {axis!r}.", choices(axis, known, "axes"))
     if not scenario.combinations(values):
         fix = "Remove it, or select other values."
         findings.add((*key, "scenario"), "This part selects nothing: the scenario's header excludes all of it.", fix)

@@ -103,11 +103,11 @@ def _tf32(
     value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     if cell.device is Device.CPU:
-        return "TF32 is a format of NVIDIA's GPUs, and this run is on a CPU", "Add --gpu, or leave out tf32."
+        return "TF32 is a format of NVIDIA GPUs, but this run uses a CPU", "Add --gpu, or omit tf32."
     if value == "off":
         return None
     if environment.release < _TF32 and not environment.gpu_image:
-        reason = f"TensorFlow has TF32 from 2.4 on, whose CUDA 11 knows it, and {environment.name} is older"
+        reason = f"TF32 needs TensorFlow 2.4 or newer (CUDA 11), and {environment.name} is older"
         return reason, "Choose a newer environment."
     older = next((card for card in cards if card.capability < AMPERE), None)
     if older:
@@ -122,9 +122,9 @@ def _precision(
     value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     if not scenario.uses_keras:
-        return f"the precision is a policy of Keras, and {scenario.name} does not use Keras", "Leave out precision."
+        return f"precision is a Keras policy, but {scenario.name} doesn't use Keras", "Omit precision."
     if value == "mixed_float16" and environment.release < _POLICIES:
-        reason = f"Keras has policies of mixed precision from TensorFlow 2.1 on, and {environment.name} is older"
+        reason = f"mixed-precision policies of Keras need TensorFlow 2.1 or newer, and {environment.name} is older"
         return reason, "Choose a newer environment."
     return None
 
@@ -134,7 +134,7 @@ def _deterministic(
 ) -> tuple[str, str] | None:
     if value == "on" and cell.device is Device.CPU and environment.release < _CPU_DETERMINISM:
         return (
-            f"up to TensorFlow 2.7 what makes operations deterministic is for GPUs, and {environment.name} is on a CPU",
+            f"up to TensorFlow 2.7, operations can be deterministic only on GPUs, and {environment.name} runs on a CPU",
             "Add --gpu, or choose an environment of TensorFlow 2.8 or newer.",
         )
     return None

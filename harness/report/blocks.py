@@ -15,7 +15,7 @@ from harness.report.charts.vega import Picture
 
 
 class Where(Flag):
-    """Which outputs show a block."""
+    """The outputs that show a block."""
 
     #: report.md, which people paste into issues; it has a limit.
     PASTE = auto()
@@ -91,7 +91,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Base of all blocks; `where` says in which outputs the block is shown."""
+    """Base of all blocks; `where` are the outputs that show the block."""
 
     where: Where = REST
 
@@ -107,7 +107,7 @@ class Text(Block):
 
 @dataclass(frozen=True, slots=True)
 class Table(Block):
-    """A table with its caption, which is also its name in a list of parts that were left out or folded.
+    """A table with a caption, which also names the table in lists of omitted or folded parts.
 
     The page sorts and filters a table that `is_searchable`. `noun` is the name of its rows, such as `comparison`.
     """
@@ -124,7 +124,7 @@ class Table(Block):
         return " ".join(head.legend for head in self.heads if head.legend)
 
     def shown(self, where: Where) -> "Table":
-        """The table with the columns that are shown there."""
+        """Return the table with the columns that are shown in this place."""
         kept = [at for at, head in enumerate(self.heads) if head.where & where]
         if len(kept) == len(self.heads):
             return self
@@ -141,7 +141,7 @@ class Figure(Block):
 
 @dataclass(frozen=True, slots=True)
 class Drawing(Block):
-    """An SVG that we drew, and what it shows: for the page."""
+    """A drawn SVG and its description, for the page."""
 
     svg: str
     caption: str
@@ -171,14 +171,14 @@ class Heading(Block):
 
 @dataclass(frozen=True, slots=True)
 class Alert(Block):
-    """Blocks that a reader must see before believing the rest, each where it is shown itself."""
+    """Blocks that a reader must see first. Each block is shown in its own outputs."""
 
     blocks: Sequence[Block]
 
 
 @dataclass(frozen=True, slots=True)
 class Folded(Block):
-    """Blocks that open on a click; their own `where` is not looked at."""
+    """Blocks that open on a click. The `where` of these blocks is ignored."""
 
     summary: str
     blocks: Sequence[Block]
@@ -193,7 +193,7 @@ class Section:
     blocks: Sequence[Block]
 
     def shown(self, where: Where) -> "Section | None":
-        """The section as it is shown there: None of one that has nothing but headings."""
+        """Return the section as shown in this place; None if it contains only headings."""
         shown = list(_filled(_shown(self.blocks, where)))
         return replace(self, blocks=shown) if shown else None
 
@@ -218,7 +218,7 @@ def _filled(blocks: Sequence[Block]) -> Iterator[Block]:
 
 
 def within(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks in order, each that holds blocks followed by those in it."""
+    """Yield the blocks in order, and after each block the blocks inside it."""
     for block in blocks:
         yield block
         if isinstance(block, Folded | Alert):
@@ -226,12 +226,12 @@ def within(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def pictures(sections: Iterable[Section]) -> list[Picture]:
-    """The charts of sections, in order."""
+    """Return the charts of sections, in order."""
     return [block.picture for section in sections for block in within(section.blocks) if isinstance(block, Figure)]
 
 
 def without_pictures(sections: Sequence[Section], why: str) -> list[Section]:
-    """The sections without their charts; the first one ends with `why` they have none."""
+    """Return the sections without their charts; the first one ends with the reason `why`."""
 
     def plain(blocks: Iterable[Block]) -> Iterator[Block]:
         for block in blocks:
@@ -267,7 +267,7 @@ def tabulate(
     noun: str = "line",
     is_searchable: bool = False,
 ) -> Table:
-    """The table of `rows`, without the optional columns that are empty."""
+    """Return the table of `rows`, without the optional columns that are empty."""
     found = [(column, [as_entry(column.value(row)) for row in rows]) for column in columns]
     kept = [(column, entries) for column, entries in found if not column.is_optional or any(e.text for e in entries)]
     lines = [Line([entries[at] for _, entries in kept], cell(row)) for at, row in enumerate(rows)]
@@ -275,5 +275,5 @@ def tabulate(
 
 
 def as_entry(value: str | Entry) -> Entry:
-    """A text as an entry of a table."""
+    """Return a text as an entry of a table."""
     return value if isinstance(value, Entry) else Entry(value)

@@ -1,4 +1,4 @@
-"""The comparison of two runs: which cells changed from A to B, what moved them all, and other differences."""
+"""The comparison of two runs: changed cells from A to B, the shift of all cells, and other differences."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -70,8 +70,8 @@ def shift(pair: Pair) -> str:
     if found is None:
         judged = sum(each.change.judged for each in pair.changes.cells) or "none"
         return (
-            f"No shift is given: that takes {FEWEST_CELLS} judged cells, and there are {judged}. So a change may "
-            "be the machine's."
+            f"The shift is unknown: it needs {FEWEST_CELLS} judged cells, but the runs share {judged}. So the machine "
+            "may have caused a change."
         )
     whose = "whose software is the same in both runs" if found.unchanged else "that are judged"
     moved = f"Shift: {takes(found.change)}, the median change of the {found.cells} cells {whose}"
@@ -81,14 +81,14 @@ def shift(pair: Pair) -> str:
 def _meaning(found: Shift, margin: str) -> str:
     match found.change.verdict:
         case Verdict.SAME:
-            return f": the same within {margin}, so a cell that changed changed alone."
+            return f": the same within {margin}, so changes of single cells have other causes than the machine."
         case Verdict.UNCLEAR:
-            return ": not known well enough to say whether something moved all cells."
+            return ": too imprecise to show whether all cells changed together."
     if found.unchanged:
-        return f". B is {found.change.verdict} where no software changed: the machine changed, or how it was measured."
+        return f". B is {found.change.verdict} with the same software, so the machine or the measurement changed."
     return (
-        f". B is {found.change.verdict} as a whole, and the software of most cells is not known to be the same: "
-        "the effects of machine and software can't be separated."
+        f". B is {found.change.verdict} as a whole, but the software of most cells may differ: the effects of the "
+        "machine and of the software can't be separated."
     )
 
 
@@ -115,10 +115,10 @@ def table(pair: Pair, of: str = STEP) -> Iterator[Block]:
     judged = sum(each.change.judged for each in changes.cells)
     if judged:
         margin = format.share(pair.margin)
-        separately = ", and so do, separately, those without the shift" if changes.shift else ""
+        separately = ", and separately the verdicts without the shift" if changes.shift else ""
         yield Text(
-            f"Verdicts describe B: faster or slower by more than {margin}, the same within {margin}, unclear where "
-            f"neither is shown. Those of the {counted(judged, 'judged cell')} hold together at "
+            f"Verdicts describe B: faster or slower by more than {margin}, the same within {margin}, unclear if "
+            f"neither is shown. The verdicts of the {counted(judged, 'judged cell')} hold together at "
             f"{format.level(LEVEL)} (Holm){separately}.",
             True,
             where=REPORT,
@@ -148,7 +148,7 @@ def columns(
 
 
 def takes(judged: Judgement) -> str:
-    """How many times as long the second run takes as the first."""
+    """Return the time of the second run relative to the first, in words."""
     return format.ratio(judged.ratio)
 
 
@@ -177,7 +177,7 @@ def remark(changes: Changes, each: CellChange) -> str:
 
 
 def absent(pair: Pair) -> Iterator[Block]:
-    """The cells with a number in one run only, by the other's reason."""
+    """Yield the cells with a number in only one run, by the reason in the other run."""
     for name, lone in (("B", pair.changes.only_first), ("A", pair.changes.only_second)):
         by_status: dict[str, list[str]] = {}
         for each in lone:
@@ -209,7 +209,7 @@ def _differing(part: Aspect, subjects: Sequence[str], known: Sequence[str]) -> s
 
 
 def fact(each: RunDifference) -> str:
-    """One difference in words; that it differs is all there is to say of a hash."""
+    """Return one difference in words; for a hash, only that it differs."""
     if each.name == "image":
         return "a different image"
     if each.name == "source":

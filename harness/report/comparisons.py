@@ -1,4 +1,4 @@
-"""A table's comparisons as lines with names, and how many of each verdict there are."""
+"""The comparisons of a table as named lines, and the counts of verdicts."""
 
 import math
 from collections import Counter
@@ -32,7 +32,7 @@ _ORDER = (
 
 @dataclass(frozen=True, slots=True)
 class ComparisonLine:
-    """One comparison of a table: the entry of the header that asks for it, its row, and what is compared, in words."""
+    """One comparison of a table: its entry in the header, its row, and its name."""
 
     entry: Comparison
     table: ScenarioTable
@@ -47,7 +47,7 @@ class ComparisonLine:
 
     @property
     def name(self) -> str:
-        """The row and what is compared: `fit: graph vs eager, tf1.14`."""
+        """The row and the compared sides: `fit: graph vs eager, tf1.14`."""
         return f"{self.place}: {self.what}" if self.place else self.what
 
     @property
@@ -57,12 +57,12 @@ class ComparisonLine:
 
     @property
     def verdict(self) -> str:
-        """The verdict, or that there is none."""
+        """The verdict, or NO_VERDICT."""
         return self.compared.verdict or NO_VERDICT
 
 
 def lines(table: ScenarioTable) -> list[ComparisonLine]:
-    """The table's comparisons, in the order of its rows and of its columns."""
+    """Return the table's comparisons, in the order of its rows and of its columns."""
     return [
         ComparisonLine(head.comparison, table, row, names.what(table, head), value.compared)
         for row in table.rows
@@ -89,7 +89,7 @@ def is_settled(verdict: str) -> bool:
 
 
 def tally(verdicts: Iterable[Verdict | None]) -> str:
-    """How often each verdict occurs: `3 slower, 2 unclear, 1 with no verdict`."""
+    """Return the count of each verdict: `3 slower, 2 unclear, 1 with no verdict`."""
     counts = Counter(verdicts)
     return ", ".join(f"{counts[each]} {each or 'with no verdict'}" for each in _ORDER if counts[each])
 
@@ -100,23 +100,25 @@ def too_few_rounds(found: Iterable[Compared]) -> bool:
     return withheld == {Withheld.FEW_ROUNDS}
 
 
-def why_withheld(findings: Sequence[Finding]) -> str:
-    """Why these have no verdict."""
+def why_withheld(findings: Sequence[Finding], where: str = "") -> str:
+    """Return the reason for missing verdicts, as a clause. `where` names the rows: `with fit and with predict`."""
     withheld = {each.compared.withheld for each in findings}
+    start = f"no verdict {where}".rstrip()
     if withheld == {Withheld.CONTROL}:
-        return "no verdict, as two identical cells differed by more than the margin"
+        return f"{start}, because two identical cells differed by more than the margin"
     if withheld == {Withheld.TREND}:
         return (
-            "no verdict, as the time per step depends on the number of steps before it, and too few steps are in common"
+            f"{start}, because the time per step depends on the number of earlier steps, and too few steps can be "
+            "compared"
         )
     if withheld == {Withheld.CONTENTION}:
         widest = format.share(float(f"{math.expm1(max(each.compared.contention for each in findings)):.2g}"))
         return (
-            f"no verdict, as the correction for CPU contention may be off by {widest}: use a machine with less "
-            "interference, or --clock cpu"
+            f"{start}, because the correction for CPU contention may be off by {widest} (use a machine with less "
+            "interference, or --clock cpu)"
         )
     rounds = max(each.compared.ratio.rounds for each in findings)
-    return too_few(rounds) if rounds < FEWEST_ROUNDS else "no verdict"
+    return f"{too_few(rounds)} {where}".rstrip() if rounds < FEWEST_ROUNDS else start
 
 
 def settled(found: Lookup, cell: Cell, settling: RoundsNeeded | None) -> str:
@@ -124,5 +126,5 @@ def settled(found: Lookup, cell: Cell, settling: RoundsNeeded | None) -> str:
     if settling is None:
         return ""
     if settling.is_likely:
-        return f"{found.rounds_of(cell) + settling.rounds} rounds in all would probably settle it"
+        return f"{found.rounds_of(cell) + settling.rounds} rounds in total would probably settle it"
     return f"{MOST_ROUNDS} rounds settle it with {format.chance(settling.probability)}"

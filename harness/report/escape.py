@@ -45,18 +45,18 @@ def plain(text: str, most: int = LINE_CHARACTERS) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """The text in `most` characters."""
+    """Return the text, shortened to `most` characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def spaced(text: str, shown: str) -> str:
-    """A part of a sentence as it is shown, with the spaces at the text's ends: they part it from its neighbours."""
+    """Return a part of a sentence with the spaces at its ends, which separate it from the other parts."""
     before, after = (" " if text[end : end + 1 or None].isspace() else "" for end in (0, -1))
     return f"{before}{shown}{after}"
 
 
 def markdown(text: str, most: int = LINE_CHARACTERS) -> str:
-    """One line for GitHub's Markdown, in a table's cell too, that shows the text as it is.
+    """Return one escaped line for GitHub's Markdown, which also works in a table cell.
 
     A space of no width after an @ keeps a pasted report from calling people.
     """
@@ -70,12 +70,12 @@ def html(text: str, most: int = LINE_CHARACTERS) -> str:
 
 
 def entities(text: str) -> str:
-    """The text, whose lines are kept, in HTML or in an attribute of it."""
+    """Return the text escaped for HTML or an attribute, with its lines."""
     return text.translate(_IN_HTML)
 
 
 def fenced(text: str, language: str = "text") -> str:
-    """A fenced code block that its content cannot close."""
+    """Return a fenced code block whose fence isn't in its content."""
     lines = clean(text).rstrip()
     longest = max((len(run) for run in re.findall(r"`+", lines)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -83,7 +83,7 @@ def fenced(text: str, language: str = "text") -> str:
 
 
 def link(title: str, address: str) -> str:
-    """A Markdown link for an http(s) address; the escaped text where it is none."""
+    """Return a Markdown link for an http(s) address; otherwise the escaped text."""
     target = web_address(address)
     return f"[{markdown(title)}]({target})" if target else markdown(address)
 
@@ -100,7 +100,7 @@ def web_address(address: str) -> str:
 
 
 def harmless(value: Any) -> Any:
-    """A value as JSON, whose strings, names too, are bounded and hold no control characters but line feeds and tabs.
+    """Return a JSON value with bounded strings and names, without control characters except line feeds and tabs.
 
     A dataclass is its fields, but a scenario its name. Numbers that are not finite become None: JSON has none.
     """
@@ -121,7 +121,7 @@ def harmless(value: Any) -> Any:
 
 
 def dumps(value: Any) -> str:
-    """A harmless JSON document, with a line feed at its end. No `<` is in it, so it cannot end a script element.
+    """Return a JSON document with a line feed at its end. Every `<` is escaped, so it can't close a script element.
 
     Nor has it what a terminal acts upon.
     """

@@ -1,4 +1,4 @@
-"""An icicle graph of sampled stacks as SVG, without a script: each box is a function, below what called it."""
+"""Flame graphs as SVG without scripts: each box is a function, below its caller."""
 
 from collections.abc import Callable, Sequence
 from html import escape

@@ -69,7 +69,7 @@ def unit_of(table: ScenarioTable) -> Unit:
 
 
 def unit_of_quantity(quantity: str, values: Sequence[float], clock: Clock) -> Unit:
-    """One unit for values of a quantity (at least one, but of the step)."""
+    """Return one unit for values of a quantity (at least one value; not the step)."""
     if quantity == STEP:
         return unit(values, clock)
     if is_time(quantity):
@@ -104,7 +104,7 @@ def number(value: float) -> str:
 
 
 def time(estimate: Estimate, unit: Unit) -> str:
-    """Seconds per step, or another quantity, in a unit, with the interval: `5.52 ± 0.08`, `5.5 (3.1 to 9.8)`."""
+    """Return seconds per step, or another quantity, in a unit, with the interval: `5.52 ± 0.08`, `5.5 (3.1 to 9.8)`."""
     if unit is ONE and (estimate.interval is None or estimate.interval.high - estimate.interval.low < 1e-6):
         return f"{estimate.value:,.7g}"  # a count that does not vary
     scaled = estimate.interval and Interval(estimate.interval.low * unit.factor, estimate.interval.high * unit.factor)
@@ -112,7 +112,7 @@ def time(estimate: Estimate, unit: Unit) -> str:
 
 
 def gain(ratio: Estimate) -> str:
-    """A ratio as the source's percentage, signed, with the interval: `+17 ± 8 %`, `-3.1 % (-9.0 to +2.7)`.
+    """Return a ratio as the source's percentage, signed, with the interval: `+17 ± 8 %`, `-3.1 % (-9.0 to +2.7)`.
 
     From 50 % on as a range: percentages of a ratio are not symmetric.
     """
@@ -122,31 +122,31 @@ def gain(ratio: Estimate) -> str:
 
 
 def from_itself(ratio: Estimate) -> str:
-    """The difference of two identical cells with its interval: which of the two took longer means nothing."""
+    """Return the difference of two identical cells with its interval, without a direction."""
     return gain(ratio if ratio.value >= 1.0 else ratio.inverse).lstrip("+")
 
 
 def factor(value: float) -> str:
-    """A ratio of times: `2.70×`."""
+    """Return a ratio of times: `2.70×`."""
     return f"{number(value)}×"
 
 
 def ratio(value: Estimate) -> str:
-    """A ratio with its interval: `2.70× (2.65 to 2.76)`; of memory growth the difference."""
+    """Return a ratio with its interval: `2.70× (2.65 to 2.76)`; of memory growth the difference."""
     if isinstance(value, Difference):
         return f"{difference(value, BYTES)} B per call"
     return factor(value.value) + (f" ({between(value.interval)})" if value.interval else "")
 
 
 def difference(value: Difference, unit: Unit) -> str:
-    """A difference in a unit, signed, with its interval: `+1,230 (1,190 to 1,270)`."""
+    """Return a difference in a unit, signed, with its interval: `+1,230 (1,190 to 1,270)`."""
     told = number(value.value * unit.factor)
     interval = f" ({between(value.interval, unit.factor)})" if value.interval else ""
     return f"{'' if told.startswith('-') else '+'}{told}{interval}"
 
 
 def between(interval: Interval | None, factor: float = 1.0) -> str:
-    """The ends of an interval, multiplied: `2.65 to 2.76`; empty where there is none."""
+    """Return the ends of an interval, multiplied: `2.65 to 2.76`; empty for None."""
     return f"{number(interval.low * factor)} to {number(interval.high * factor)}" if interval else ""
 
 
@@ -160,7 +160,7 @@ def size(value: float, sweep: MeasuredSweep) -> str:
 
 
 def marks(value: Value, clock: Clock) -> dict[str, str]:
-    """The marks of a time, in order, each with how much it is of: `3 of 5` launches, or steps."""
+    """Return the marks of a time in order, each with its extent: `3 of 5` launches, or steps."""
     shares = {UNEVEN: value.shape.uneven, OUTLYING: value.shape.outliers} if value.shape else {}
     marked = {mark: f"{share.count} of {share.of}" for mark, share in shares.items() if share.count}
     changing = {CHANGING: trend(value.shape.trend, clock)} if value.shape and value.shape.trend else {}
@@ -184,7 +184,7 @@ def trend(found: Trend, clock: Clock) -> str:
 
 
 def steps(found: Interval) -> str:
-    """From which step to which: `10 to 40`."""
+    """Return a range of steps: `10 to 40`."""
     return f"{_whole(found.low) + 1:,} to {_whole(found.high):,}"
 
 
@@ -205,29 +205,29 @@ def spread(over: Spread, factor: float = 1.0) -> str:
 
 
 def share(part: float) -> str:
-    """A share as a percentage without needless digits: `3 %`, `1.31 %`, `12.5 %`."""
+    """Return a share as a percentage without needless digits: `3 %`, `1.31 %`, `12.5 %`."""
     return f"{_trimmed(number(100.0 * part))} %"
 
 
 def level(sure: float) -> str:
-    """How sure an interval below 1 is, never rounded to 100 %: `95 %`, `98.3 %`, `99.95 %`."""
+    """Return a confidence level below 1, never rounded to 100 %: `95 %`, `98.3 %`, `99.95 %`."""
     away = 100.0 * (1.0 - sure)
     return f"{_trimmed(_fixed(100.0 * sure, max(1, -math.floor(math.log10(away)))))} %"
 
 
 def chance(probability: float) -> str:
-    """A probability to a digit, rounded down: `probability 0.7`; `a probability below 0.1`."""
+    """Return a probability with one digit, rounded down: `probability 0.7`, `a probability below 0.1`."""
     tenths = math.floor(10.0 * probability + 1e-9)
     return f"probability {tenths / 10.0:.1f}" if tenths else "a probability below 0.1"
 
 
 def apart(logs: float) -> str:
-    """A distance on the log scale as the source's percentage: `1.31 %` for log(1.0131)."""
+    """Return a distance on the log scale as the source's percentage: `1.31 %` for log(1.0131)."""
     return share(math.exp(min(logs, 700.0)) - 1.0)
 
 
 def duration(seconds: float) -> str:
-    """Two digits, in a unit that a person would take: `45 s`, `2.5 min`, `12 min`, `3 h`."""
+    """Return a duration with two digits, in a readable unit: `45 s`, `2.5 min`, `12 min`, `3 h`."""
     for symbol, length, below in (("s", 1.0, 99.5), ("min", 60.0, 99.5), ("h", 3600.0, math.inf)):
         value = seconds / length
         if value < below:
@@ -236,13 +236,13 @@ def duration(seconds: float) -> str:
 
 
 def seconds(values: Sequence[float]) -> str:
-    """Lengths in seconds from the least to the most: `0.4 to 1.1`, `0.5`; empty where there are none."""
+    """Lengths in seconds from the least to the most: `0.4 to 1.1`, `0.5`; empty if there are none."""
     ends = [f"{end:g}" for end in ((min(values), max(values)) if values else ())]
     return " to ".join(dict.fromkeys(ends))
 
 
 def bytes_(count: float) -> str:
-    """Bytes in the largest binary unit that keeps them above 1: `15.5 GiB`."""
+    """Return bytes in the largest binary unit that keeps them above 1: `15.5 GiB`."""
     for symbol in ("B", "KiB", "MiB"):
         if count < 1024.0:
             return f"{number(count)} {symbol}"
@@ -269,19 +269,19 @@ def _spread(
 
 
 def _half(half: float, decimals: int) -> str:
-    """A half-width to the digits of its value, rounded up: an interval never looks narrower than it is."""
+    """Return a half-width with the digits of its value, rounded up so that no interval looks too narrow."""
     step = 10.0**-decimals
     return _fixed(max(1.0, math.ceil(half / step - 1e-9)) * step, decimals)
 
 
 def _decimals(value: float) -> int:
-    """How many decimals show three significant digits; negative where digits before the point are rounded too."""
+    """Return the number of decimals for three significant digits; negative if digits before the point are rounded."""
     rounded = abs(float(f"{value:.2e}"))
     return 2 - math.floor(math.log10(rounded)) if 0.0 < rounded < math.inf else 2
 
 
 def _percent_decimals(value: float) -> int:
-    """One decimal below 10 %, none above: no run resolves more."""
+    """Return the number of decimals of a percentage: 1 below 10 %, otherwise 0."""
     return min(_decimals(value), 1 if abs(value) < 9.95 else 0)
 
 

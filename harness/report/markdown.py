@@ -1,4 +1,4 @@
-"""report.md, which people paste, and details.md, with the rest: right on GitHub, readable as they are in a terminal."""
+"""report.md, for pasting, and details.md with the rest: valid on GitHub, and readable as plain text."""
 
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -43,7 +43,7 @@ PADDED = 64
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The two files; `details` is empty where everything is in the report."""
+    """The two files; `details` is empty if the report contains everything."""
 
     report: str
     details: str
@@ -158,7 +158,7 @@ def _block(block: Block) -> str:
             inside = (_grid(each) if isinstance(each, Table) else _block(each) for each in block.blocks)
             text = _folded(block.summary, "\n\n".join(inside))
         case _:
-            raise TypeError(f"Markdown has no {type(block).__name__}")
+            raise TypeError(f"Markdown can't show a {type(block).__name__}")
     return text
 
 
@@ -208,7 +208,7 @@ def _entry(entry: Entry) -> str:
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
-    """A Markdown table of escaped cells, padded so that its columns align; those whose indices are `right`, there."""
+    """Return a Markdown table of escaped cells with aligned columns; those with indices `right` are right-aligned."""
     widths = [
         max(3, _width(heading), *(width for row in rows if (width := _width(row[index])) <= PADDED), 0)
         for index, heading in enumerate(headings)
@@ -223,7 +223,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collect
 
 
 def _width(text: str) -> int:
-    """How many columns of a terminal the text takes."""
+    """Return the width of the text in terminal columns."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(character) in {"W", "F"} for character in text)

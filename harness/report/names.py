@@ -18,14 +18,14 @@ _BARE = BARE | {"true", "false", "yes", "no", "none"}
 
 
 def label(scenario: Scenario, axis: str, value: str) -> str:
-    """A value that is clear without its heading: `graph`, but `threads 4`, `xla on`, and `model small` beside data."""
+    """Return a value with its axis if needed: `graph`, but `threads 4`, `xla on`, and `model small` next to data."""
     shared = any(value in values for name, values in scenario.axes.items() if name != axis)
     clear = value.lower() not in _BARE and any(character.isalpha() for character in value)
     return value if axis == ENVIRONMENT or (clear and not shared) else f"{axis} {value}"
 
 
 def labels(scenario: Scenario, facts: Mapping[str, str]) -> list[str]:
-    """The labels of these values by axis, but for settings that are left as they come."""
+    """Return the labels of these values by axis, without settings that have their default."""
     told = [pair for pair in facts.items() if pair[0] not in scenario.settings or pair[1] != AS_IT_COMES]
     return [label(scenario, *pair) for pair in told]
 
@@ -66,7 +66,7 @@ def measure(table: ScenarioTable) -> str:
 
 
 def measure_of(quantity: str, clock: Clock) -> str:
-    """A quantity: `time`, `CPU time`, `first call time`, `peak memory`; `loss, as printed`."""
+    """Return a quantity: `time`, `CPU time`, `first call time`, `peak memory`; `loss, as printed`."""
     if quantity == STEP:
         return clock.time
     if quantity.startswith(PRINTED):
@@ -83,7 +83,7 @@ def per(table: ScenarioTable) -> str:
 
 
 def title(table: ScenarioTable) -> str:
-    """The scenario's title, and what the table compares where that is not the time per step."""
+    """Return the scenario's title, and what the table compares where that is not the time per step."""
     return table.scenario.title if table.quantity == STEP else f"{table.scenario.title}: {measure(table)}"
 
 
@@ -93,7 +93,7 @@ def suffix(table: ScenarioTable) -> str:
 
 
 def place(table: ScenarioTable, row: Row, axes: Sequence[str]) -> str:
-    """The row by its values of `axes`, and by its device where there are several: `model small, fit`."""
+    """Return the row by its values of `axes`, and by its device where there are several: `model small, fit`."""
     return _place(table, row.device, row.axes, axes)
 
 
@@ -108,17 +108,17 @@ def _place(table: ScenarioTable, device: Device, facts: Mapping[str, str], axes:
 
 
 def varying(table: ScenarioTable) -> list[str]:
-    """The row axes in which the table's rows differ."""
+    """Return the row axes in which the table's rows differ."""
     return [axis for axis in table.row_axes if len({row.axes[axis] for row in table.rows}) > 1]
 
 
 def side_name(table: ScenarioTable, side: Side) -> str:
-    """A column's cells by name: `tf1.14 graph`."""
+    """Return a column's cells by name: `tf1.14 graph`."""
     return " ".join(filter(None, [side.environment, values(table, side)]))
 
 
 def values(table: ScenarioTable, side: Side) -> str:
-    """A column's values of the compared axes: `graph`; empty where nothing but environments is compared."""
+    """Return a column's values of the compared axes: `graph`; empty if nothing but environments is compared."""
     return " ".join(labels(table.scenario, {axis: side.axes[axis] for axis in table.column_axes}))
 
 
@@ -128,12 +128,12 @@ def cell_name(table: ScenarioTable, row: Row, side: Side, axes: Sequence[str]) -
 
 
 def measured(table: ScenarioTable, cell: MeasuredCell) -> str:
-    """A cell of the table that has a number: `fit, tf1.14 graph`."""
+    """Return a cell of the table that has a number: `fit, tf1.14 graph`."""
     return cell_name(table, cell.row, cell.side, varying(table))
 
 
 def what(table: ScenarioTable, head: ScenarioColumn) -> str:
-    """What is compared: `graph vs eager, tf1.14`; `tf2.0 vs tf1.14, graph`; the name of an entry that picks first."""
+    """Return the name of a comparison: `graph vs eager, tf1.14`, or for `pick`, the entry's name first."""
     assert head.comparison is not None, "a column with two sides has a comparison"
     entry, (subject, base, shared) = head.comparison, sides(table, head)
     if entry.pick:

@@ -22,13 +22,13 @@ PACKAGES = 3
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names apart by semicolons; of many, the first of them and how many more there are."""
+    """Return names apart by semicolons; of many, the first of them and how many more there are."""
     more = [f"and {len(names) - LISTED} more"] if len(names) > LISTED else []
     return "; ".join([*names[:LISTED], *more])
 
 
 def remarks(told: Iterable[str]) -> str:
-    """What is remarked in a line of a table, as far as there is anything."""
+    """Return what is remarked in a line of a table, as far as there is anything."""
     return "; ".join(filter(None, told))
 
 
@@ -55,7 +55,7 @@ def capital(text: str) -> str:
 
 
 def environments(known: Sequence[Environment]) -> str:
-    """The names of a run's environments; of many, how many there are."""
+    """Return the names of a run's environments; of many, how many there are."""
     if len(known) > SIDE_BY_SIDE:
         return f"{len(known)} environments, {known[0].name} to {known[-1].name}"
     return ", ".join(environment.name for environment in known)
@@ -73,7 +73,7 @@ def moved(run: Run, environment: Environment) -> str:
 
 
 def changed_packages(run: Run, one: str, other: str) -> str:
-    """The packages in which an environment differs from another: `NumPy 1.21.6 instead of 1.17.3`."""
+    """Return the packages in which an environment differs from another: `NumPy 1.21.6 instead of 1.17.3`."""
     told = differences(pins(run, one), pins(run, other))
     more = [f"{len(told) - PACKAGES} more packages"] if len(told) > PACKAGES else []
     return joined([*told[:PACKAGES], *more])

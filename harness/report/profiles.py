@@ -59,7 +59,7 @@ Profiled = Sequence[tuple[Launch, Profiles]]
 
 
 class ProfileReport:
-    """The profiles of a run's cells, and how these are called. Its `sections` are the report."""
+    """The report of the profiles of a run's cells. Its `sections` are the contents."""
 
     def __init__(self, run: Run, profiled: Profiled) -> None:
         self.run = run
@@ -78,7 +78,7 @@ class ProfileReport:
         return f"Time by function: {' and '.join(titles) or 'no scenario'}"
 
     def name(self, cell: Cell) -> str:
-        """The name of the cell, by its differences from other cells and the axes that the header compares."""
+        """Return the name of the cell, by its differences from other cells and the axes that the header compares."""
         return " ".join(self.names[cell])
 
     def patterns(self, cell: Cell) -> Sequence[str]:
@@ -86,7 +86,7 @@ class ProfileReport:
         return self.scenarios[cell.scenario].data_handling
 
     def sections(self) -> list[Section]:
-        """All of the report, in its order."""
+        """The whole report in order."""
         moved = [block for pair, part in self._pairs().items() for block in self._moved(*pair, part)]
         found = [
             Section(self.title, "summary", list(self._head())),
@@ -110,7 +110,7 @@ class ProfileReport:
         return tabulate("Each cell's calls", self._columns(), self.cells, where=where, noun="cell")
 
     def _flames(self, cell: Cell) -> Iterator[Block]:
-        """The cell's later calls; its first call if there are none."""
+        """Return the flame graph of the cell's later calls, or of its first call."""
         profile = self._main(cell)
         drawn = list(self._drawing(cell, profile))
         title = f"{self.name(cell)}: {_called(profile)}"
@@ -223,7 +223,7 @@ class ProfileReport:
             yield Code(shlex.join(["python", "-m", "pstats", f"{self.run.shown_folder}/{raw}"]), where=FILES)
 
     def _drawing(self, cell: Cell, profile: Profile) -> Iterator[Drawing]:
-        """The flame graph; nothing if there are no samples."""
+        """Yield the flame graph; nothing if there are no samples."""
         laid, patterns = frames(tree(profile), LEAST), self.patterns(cell)
         if laid:
             title = f"{self.name(cell)}, {profile.part.value}: which function called which, and how long each took"
@@ -260,8 +260,8 @@ _NESTED = (
 )
 
 _SPLIT = (
-    "The source's own rule takes one profile of all calls: functions called once or twice are build, those called as "
-    "often as there were iterations or more are train."
+    "The rule of the source uses one profile of all calls: functions called once or twice are *build*, and functions "
+    "called at least once per iteration are *train*."
 )
 
 
@@ -270,7 +270,7 @@ def _head_of(profile: Profile) -> str:
 
 
 def _called(profile: Profile) -> str:
-    """`first call, 399 ms`, or `50 later calls, 7.75 ms a call`."""
+    """Return the calls of a profile: `first call, 399 ms`, or `50 later calls, 7.75 ms a call`."""
     each = _milliseconds(profile.seconds / profile.calls)
     if profile.part is Part.FIRST_CALL:
         return f"first call, {each} ms"

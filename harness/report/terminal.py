@@ -1,4 +1,4 @@
-"""The report's sections in a terminal: every table in as many blocks as the width asks for."""
+"""The report's sections in a terminal. Wide tables are split into blocks that fit the width."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ def show(sections: Sequence[Section], console: "Console | None" = None) -> None:
 
 
 def _parts(blocks: Sequence[Block], width: int) -> "Iterator[RenderableType]":
-    """What is printed, one below the other; text that is to be copied, and so is not wrapped, as str."""
+    """Yield the printed parts in order. Text to copy is a str, which isn't wrapped."""
     from rich.text import Text as Styled
 
     for block in blocks:
@@ -87,7 +87,7 @@ def _parts(blocks: Sequence[Block], width: int) -> "Iterator[RenderableType]":
             case Folded():
                 parts = [Styled(plain(block.summary), "bold"), *_parts(block.blocks, width)]
             case _:
-                raise TypeError(f"a terminal has no {type(block).__name__}")
+                raise TypeError(f"a terminal can't show a {type(block).__name__}")
         yield Styled("")
         yield from parts
 
@@ -121,7 +121,7 @@ def _item(words: Words) -> "RenderableType":
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """How wide each column would be, and how narrow it may be, in columns of the terminal."""
+    """The preferred and the smallest width of each column, in columns of the terminal."""
 
     whole: Sequence[int]
     least: Sequence[int]
@@ -154,7 +154,7 @@ def tables(block: Table, width: int) -> "Iterator[RenderableType]":
 
 
 def cut(least: Sequence[int], labels: Sequence[int], values: Sequence[int], width: int) -> list[list[int]]:
-    """The values' columns in as few parts as hold them, each beside the labels; one of them is always taken."""
+    """Return the columns split into as few parts as fit next to the labels, with at least one column each."""
     parts: list[list[int]] = []
     for at in values:
         if parts and _taken(least, [*labels, *parts[-1], at]) <= width:
@@ -182,7 +182,7 @@ def _taken(widths: Sequence[int], columns: Sequence[int]) -> int:
 
 
 def _width(table: Table, at: int) -> tuple[int, int]:
-    """How wide a column is, and how narrow it may be: no number or plot is torn, and headings over them are wrapped."""
+    """Return the width and the smallest width of a column: headings wrap, but numbers and plots don't."""
     from rich.cells import cell_len
 
     head, entries = table.heads[at], [line.entries[at] for line in table.lines]

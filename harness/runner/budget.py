@@ -1,4 +1,4 @@
-"""How the budget of a run of claims is spent: group by group, so that its end leaves whole claims and not thin ones.
+"""The budget of a run of claims. It is spent group by group, so that finished claims have enough rounds.
 
 Claims of different groups are compared with nothing of each other, so drift matters within a group alone. First each
 group gets as many rounds as a verdict needs at least, the one first that has them soonest. Then those that are still
@@ -26,7 +26,7 @@ PATIENCE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class RoundRequest:
-    """What a group does next: rounds up to `rounds`, while all of its launches together need at most `seconds`."""
+    """The next part of a group: rounds up to `rounds`, as long as all its launches need at most `seconds`."""
 
     group: Group
     rounds: int
@@ -34,7 +34,7 @@ class RoundRequest:
 
 
 class Spending:
-    """The budget of a run with claims: what was spent, and which group continues.
+    """The budget of a run with claims: the spent seconds, and the group that continues.
 
     `widths` and `looks` are by group, as in analysis/sizing.py.
     """
@@ -70,7 +70,7 @@ class Spending:
         return self._of_rounds(lambda group, number: number > self._rounds(group))
 
     def rounds_done(self) -> int:
-        """How many launches the rounds have that are complete."""
+        """Return the number of launches in complete rounds."""
         return self._of_rounds(lambda group, number: number <= self._rounds(group))
 
     def _of_rounds(self, counts: Callable[[Group, float], bool]) -> int:
@@ -109,11 +109,11 @@ class Spending:
         return self._rounds(group) > 0 and self._price(group) <= self._share(group, short)
 
     def _share(self, group: Group, short: Collection[Group]) -> float:
-        """The group's part of the seconds that are left, by how much it launches."""
+        """Return the group's share of the remaining seconds, in proportion to its launches."""
         return self._left * len(group.slots) / sum(len(each.slots) for each in short)
 
     def _target(self, group: Group) -> int:
-        """The round after which a group may be known, otherwise that after which it has a verdict."""
+        """Return the round that settles a group or, if unknown, the first round with a verdict."""
         look = self._looks.get(group.name, 0)
         return min(look if self._rounds(group) < look else self._fewest(group), self._plan.rounds)
 

@@ -36,7 +36,7 @@ USUAL_MEMORY = 2.0**30
 
 
 class WalkListener(Protocol):
-    """Hears what a walk does, to show it."""
+    """Listener for the progress of a run."""
 
     def begin(self, cell: Cell, number: int) -> None:
         """A launch of round `number` starts."""
@@ -54,7 +54,7 @@ class WalkListener(Protocol):
         """Round `number` of a group had interference from other processes and is repeated, with more launches."""
 
     def estimate(self, estimate: RunEstimate) -> None:
-        """The run has an estimate of its duration, after its pilots and after each round."""
+        """Receive an estimate of the duration, after the pilots and after each round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +290,7 @@ class RunExecutor:
         starts: Sequence[int] = (),
         place: int = 0,
     ) -> Launching:
-        """A launch that is to begin; `thorough`: it also looks at what need be seen once.
+        """Return a launch to start; `thorough` adds checks that are needed once per cell.
 
         It is the one at this `place` of those that start on the CPUs `starts`; without any, it starts where it is
         measured.

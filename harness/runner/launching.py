@@ -21,12 +21,12 @@ ADVICE = {
     Status.OK: "",
     Status.FAILED: "Its error output is in details.md and report.html. To see all of it, run the script that `harness "
     "bundle RUN -s … -e … -a …` writes for the cell.",
-    Status.TIMEOUT: "Give it longer with --timeout, or choose a smaller model or data.",
-    Status.OOM: "Give it more with --memory, or choose a smaller model or data.",
+    Status.TIMEOUT: "Increase --timeout, or choose a smaller model or less data.",
+    Status.OOM: "Increase --memory, or choose a smaller model or less data.",
     Status.NOT_AVAILABLE: "Choose an environment that has what it needs.",
     Status.CPU_FALLBACK: "Its error output names what TensorFlow needs. To check this machine: harness doctor --gpu",
-    Status.OTHER_GPU: "Name the GPU that it ran on with --gpus (harness doctor --gpu lists them): where an engine gives"
-    " every GPU to each launch, as under WSL2, TensorFlow takes the first.",
+    Status.OTHER_GPU: "Pass the GPU that it ran on with --gpus. To list the GPUs: harness doctor --gpu. If the engine "
+    "gives all GPUs to each launch, as on WSL2, TensorFlow uses the first one.",
     # what to type names the run's folder, which whoever shows it knows
     Status.INTERRUPTED: "",
 }
@@ -66,7 +66,7 @@ class LaunchStore(Protocol):
 
 
 class LaunchMonitor(ExitStack):
-    """Watches one launch as `watch` does, and adds `facts` to what was seen."""
+    """Monitor for one launch, which adds `facts` to the record of `watch`."""
 
     def __init__(self, facts: Mapping[str, float], watch: Watch | None = None) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class LaunchMonitor(ExitStack):
         return self
 
     def resources(self, seen: Mapping[str, float]) -> Mapping[str, float]:
-        """What was seen, and the facts."""
+        """Return the recorded resources, and the facts."""
         return {**(self._inner.resources(seen) if self._inner else {}), **self._facts}
 
 
@@ -195,7 +195,7 @@ class Launching:
         self.seconds += self._clock() - begun
 
     def stored(self, folder: LaunchStore) -> Launch:
-        """The launch, after its end. It is in the run's folder before what it left is removed: that may take long."""
+        """Return the ended launch. It is stored before its leftovers are removed, which may take long."""
         begun = self._clock()
         outcome = self._held.outcome()
         self._watching.close()
@@ -234,11 +234,11 @@ def share_seconds(launchings: Sequence[Launching]) -> None:
 
 
 def _advice(outcome: Outcome, environment: str) -> str:
-    """What to do about a launch in an environment that ended so."""
+    """Return the advice for a launch in an environment with this outcome."""
     missing = _NO_MODULE.search(outcome.error) if outcome.status is Status.FAILED else None
     if missing:
         return (
-            f"{environment} has no module {missing[1]}. Add its package to the environment, -e "
+            f"The module {missing[1]} isn't in {environment}. Add its package to the environment, -e "
             f"{environment}+PACKAGE==VERSION, and to `dependencies` in the scenario's header."
         )
     return ADVICE[outcome.status]

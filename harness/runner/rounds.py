@@ -1,4 +1,4 @@
-"""The progress of a run, derived from its launches alone, so that a resumed run continues as if never interrupted."""
+"""The progress of a run, derived only from its launches, so that a resumed run continues without a difference."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ class RoundLog:
         return [(cell, role) for cell, role in self._plan.slots(group, number) if cell in alive]
 
     def is_complete(self, group: Group, number: int) -> bool:
-        """Whether the newest attempt at this round made every launch that it should."""
+        """Return whether the newest attempt at this round made all of its launches."""
         return self._made(group, number, self.attempts(group, number) - 1)
 
     def attempts(self, group: Group, number: int) -> int:
@@ -60,7 +60,7 @@ class RoundLog:
         return 1 + max((launch.attempt for launch in self._rounds[group.name, number]), default=-1)
 
     def rounds(self, group: Group) -> int:
-        """How many measured rounds of the group are complete, one after the other."""
+        """Return the number of consecutive complete rounds of the group."""
         number = 1
         while self._rounds[group.name, number] and self.is_complete(group, number):
             number += 1
@@ -107,11 +107,11 @@ class RoundLog:
         return all(launch.status is Status.INTERRUPTED or launch.only_observed for launch in same)
 
     def is_first(self, cell: Cell) -> bool:
-        """Whether the cell was not launched before, or only to be interrupted."""
+        """Return whether the cell has no earlier launch, except interrupted ones."""
         return all(launch.status is Status.INTERRUPTED for launch in self._cells[cell])
 
     def calls_per_sample(self, cell: Cell) -> int | None:
-        """How many calls make a sample of the cell, as its first launch that timed any has found.
+        """Return the calls per sample of the cell, from its first launch with samples.
 
         Beside builds a step is slower, so that too few calls would make a sample.
         """
@@ -123,7 +123,7 @@ class RoundLog:
         return max((launch.resources.get("max_rss_bytes", 0.0) for launch in self._cells[cell]), default=0.0)
 
     def pilot(self, cell: Cell) -> Launch | None:
-        """The cell's last pilot launch."""
+        """Return the cell's last pilot launch."""
         pilots = [launch for launch in self._cells[cell] if launch.role is Role.PILOT]
         return pilots[-1] if pilots else None
 
@@ -139,7 +139,7 @@ class RoundLog:
         return any(disturbed(launch) for launch in self._rounds[group.name, number] if launch.attempt == newest)
 
     def _repeats(self, group: Group, number: int) -> int:
-        """How often this round was done again although it was complete."""
+        """Return how often this round was repeated although it was complete."""
         return sum(self._made(group, number, attempt) for attempt in range(self.attempts(group, number) - 1))
 
     def _made(self, group: Group, number: int, attempt: int) -> bool:

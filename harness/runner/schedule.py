@@ -1,4 +1,4 @@
-"""Which round of which groups comes next, and when a run ends: by its rounds, its precision or its budget.
+"""Schedule of a run: the next rounds, and the end by rounds, precision or budget.
 
 A verdict needs `FEWEST_ROUNDS` rounds, so a run never ends with fewer of everything. If the budget holds these rounds
 of all groups, every group has round r before any has round r + 1. Otherwise groups are finished one at a time, the
@@ -38,7 +38,7 @@ Pairs = Mapping[str, Sequence[tuple[Cell, Cell]]]
 
 @dataclass(frozen=True, slots=True)
 class ScheduleStep:
-    """What is launched next: round `number` of each of the `groups`."""
+    """The next launches: round `number` of each of the `groups`."""
 
     number: int
     groups: Sequence[Group]
@@ -105,7 +105,7 @@ class Schedule:
         return RunEstimate(each, rounds, budget, needed=seconds, launches=math.ceil(launches * held))
 
     def _launches(self, group: Group) -> int:
-        """How many launches the next round of a group makes."""
+        """Return the number of launches in the next round of a group."""
         return len(self._ledger.slots(group, self._rounds(group) + 1))
 
     def _can_go_on(self, group: Group) -> bool:
@@ -113,7 +113,7 @@ class Schedule:
         return rounds < self._plan.rounds and bool(self._ledger.slots(group, rounds + 1))
 
     def _together(self, able: Sequence[Group]) -> ScheduleStep | None:
-        """The next round of all groups that are not known well enough, if the budget holds it."""
+        """Return the next round of all unsettled groups, if the budget allows it."""
         rounds = sorted({self._rounds(group) for group in able})
         for number in (each + 1 for each in rounds):
             names = open_groups(self._plan, self._ledger, number, self._widths)
@@ -124,12 +124,12 @@ class Schedule:
         return None
 
     def _lowest(self, groups: Sequence[Group]) -> ScheduleStep:
-        """The lowest round that some of the groups lack."""
+        """Return the lowest missing round of all groups."""
         number = min(map(self._rounds, groups)) + 1
         return ScheduleStep(number, [group for group in groups if self._rounds(group) + 1 == number])
 
     def _one(self, short: Sequence[Group]) -> ScheduleStep | None:
-        """The next round of the group that is finished soonest, of those that the budget holds."""
+        """Return the next round of the group that finishes soonest, within the budget."""
         limit = math.inf if self._plan.budget_is_wish else self._left + TOLERANCE * (self._plan.budget_seconds or 0.0)
         cheapest = min(short, key=self._rest)  # of several the first, in the plan's order
         has_numbers = any(map(self._rounds, self._plan.groups))
@@ -138,7 +138,7 @@ class Schedule:
         return ScheduleStep(self._rounds(cheapest) + 1, [cheapest])
 
     def _rest(self, group: Group) -> float:
-        """How many seconds the rounds take that a verdict still needs."""
+        """Return the seconds of the rounds that a verdict still needs."""
         return (self._fewest - self._rounds(group)) * self._round_seconds(group)
 
     def _round_seconds(self, group: Group) -> float:

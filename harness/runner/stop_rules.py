@@ -1,4 +1,4 @@
-"""When a group has enough rounds: by how many there are, and how wide the intervals are."""
+"""Stop rules: a group ends by its number of rounds, or by the width of its intervals."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -15,14 +15,14 @@ Widths = Callable[[Sequence[Launch]], Mapping[str, float]]
 
 
 def open_groups(plan: Plan, ledger: RoundLog, number: int, widths: Widths) -> frozenset[str]:
-    """The names of the groups that go into round `number`: those that have something to launch and are not done."""
+    """Return the names of the groups in round `number`: those with launches that aren't finished."""
     precise = _precise(plan, ledger, widths) if number > 1 else frozenset()
     groups = [group for group in plan.groups if ledger.slots(group, number) and group.name not in precise]
     return frozenset(group.name for group in groups)
 
 
 def stops(plan: Plan, ledger: RoundLog, widths: Widths, *, interrupted: bool) -> dict[str, Stop]:
-    """How each group ended."""
+    """Return how each group ended."""
     precise = _precise(plan, ledger, widths)
     return {group.name: _stop(plan, group, ledger, precise, interrupted=interrupted) for group in plan.groups}
 
@@ -77,7 +77,7 @@ def rounds_needed(plan: Plan, group: Group, ledger: RoundLog) -> int:
 
 
 def is_known(plan: Plan, group: Group, ledger: RoundLog, widths: Widths) -> bool:
-    """Whether a group has whole rounds, and is known by these alone as well as the plan asks: so this never changes."""
+    """Return whether the complete rounds of a group reach the plan's precision. This never changes later."""
     rounds = ledger.rounds(group)
     if not plan.ends_early or not rounds:
         return False
@@ -86,5 +86,5 @@ def is_known(plan: Plan, group: Group, ledger: RoundLog, widths: Widths) -> bool
 
 
 def narrow(plan: Plan) -> float:
-    """How wide the widest interval of a group may be at which it ends, in terms of `Widths`."""
+    """Return the width of a group's widest interval at which the group ends, as in `Widths`."""
     return math.log1p(plan.precision) if plan.precision is not None else 1.0

@@ -1,4 +1,4 @@
-"""A run from its request to what it found: the Python API. See docs/reference/python-api.md.
+"""A run from its request to its results: the Python API. See docs/reference/python-api.md.
 
     from harness import session
 

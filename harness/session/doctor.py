@@ -83,5 +83,5 @@ def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any
 
 
 def _described(check: CheckResult) -> dict[str, Any]:
-    """A check in JSON values. Names of processes and an engine's words are untrusted."""
+    """Return a check as JSON values. Process names and engine messages are untrusted."""
     return {**asdict(check), "value": plain(check.value)}

@@ -68,7 +68,7 @@ class Pilots:
 
 
 def _pilots(plan: Plan, environment: str) -> Iterator[Plan]:
-    """The pilot of each group's cells in one environment."""
+    """Yield the pilot of each group's cells in one environment."""
     for group in plan.groups:
         cells = [cell for cell in group.cells if cell.environment == environment]
         if cells:
@@ -83,7 +83,7 @@ class _Told(WalkListener):
         self._progress = progress
 
     def begin(self, cell: Cell, number: int) -> None:
-        """A pilot begins."""
+        """Report the start of a pilot."""
         self._progress(PreparationStep(cell.environment, f"pilot: {cell}"))
 
     def skip(self, launches: int) -> None:
@@ -96,7 +96,7 @@ class _Told(WalkListener):
         """Nor are they repeated."""
 
     def estimate(self, estimate: RunEstimate) -> None:
-        """How long the run takes is not known yet."""
+        """Ignore the estimate, which isn't known yet."""
 
     def end(self, launch: Launch) -> None:
         """Report a failed pilot. Success isn't reported."""

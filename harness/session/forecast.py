@@ -1,4 +1,4 @@
-"""How long a plan will take, and what is built first."""
+"""The estimated duration of a plan, and the images to build first."""
 
 import statistics
 from collections import defaultdict
@@ -49,7 +49,7 @@ class DurationEstimate:
 
 @dataclass(frozen=True, slots=True)
 class _Times:
-    """The seconds of a cell's launches: before the warm-up and after the last step, and in between.
+    """The seconds of a cell's launches: outside of the warm-up and the measurement, and inside.
 
     A cell that only `observes` is launched once and in no round.
     """
@@ -61,7 +61,7 @@ class _Times:
 
     @classmethod
     def median(cls, launches: Sequence[Launch]) -> Self:
-        """What they took."""
+        """Return the median of the durations."""
         whole = statistics.median(launch.seconds for launch in launches)
         warmup = statistics.median(launch.phases.get("warm up", 0.0) for launch in launches)
         measure = statistics.median(sum(sample.seconds for sample in launch.samples) for launch in launches)
@@ -69,7 +69,7 @@ class _Times:
         return cls(max(0.0, whole - warmup - measure), warmup, measure, observes)
 
     def seconds(self, sampling: Sampling) -> float:
-        """How long a launch takes that samples so."""
+        """Return the duration of a launch with this sampling."""
         if sampling.protocol is Protocol.DOCUMENT:
             return self.start + self.warmup + self.measure
         warmup = self.warmup if sampling.warmup_seconds is None else sampling.warmup_seconds

@@ -23,20 +23,23 @@ _LOCKS_AT_A_TIME = 2
 
 
 def chosen(names: Sequence[str] | None) -> tuple[Project, list[Environment]]:
-    """The project and the environments of these names, globs or requirements; all where there are none."""
+    """Return the project, and the environments of these names, globs or requirements; by default all."""
     project = Project.find()
     environments, typed = with_asked(project, load_environments(project), names or ["*"])
     return project, [environments[name] for name in resolve(typed, list(environments), "environment")]
 
 
 def locked(names: Sequence[str] | None, device: Device) -> tuple[Project, list[Requirement]]:
-    """The project, and those chosen that have an image for the device. Raises NothingSelectedError where none has."""
+    """Return the project, and the chosen environments with an image for the device.
+
+    Raises NothingSelectedError for none.
+    """
     project, environments = chosen(names)
     found = [load_lock(project, environment, device) for environment in environments if device in environment.devices]
     if not found:
         names = ", ".join(environment.name for environment in environments)
         others = sorted({each.value for environment in environments for each in environment.devices})
-        raise NothingSelectedError(f"There is no image for the {device.value} of {names}.", f"--device {others[0]}")
+        raise NothingSelectedError(f"{names} has no {device.value} image.", f"Use --device {others[0]}.")
     return project, found
 
 

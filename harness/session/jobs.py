@@ -10,7 +10,7 @@ from harness.model.scenario import Cell, Scenario
 
 
 class JobMaker:
-    """Makes the jobs of one run. It reads files once, so that edits during the run have no effect.
+    """Factory of the jobs of one run. It reads files once, so that edits during the run have no effect.
 
     Raises UsageError if the file of a scenario is missing.
     """

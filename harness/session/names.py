@@ -1,4 +1,4 @@
-"""The names that can be selected: quick to know, for a shell that completes and for advice.
+"""The names that can be selected. They load quickly, for shell completion and for advice.
 
 Headers are read for axes alone, and environments come from their cache. All raise UsageError where files are wrong.
 """
@@ -21,19 +21,19 @@ from harness.plan.claims import UPSTREAM
 
 
 def environments() -> dict[str, str]:
-    """The environments' titles, by name."""
+    """Return the environments' titles, by name."""
     return {name: each.title for name, each in load_environments(Project.find()).items()}
 
 
 def packages(environment: str) -> dict[str, str]:
-    """The packages of the catalogue's environment of this name, with their versions; none where it has no lock."""
+    """Return the packages and versions of the catalogue's environment; empty without a lock file."""
     project = Project.find()
     locks = sorted(project.locks.glob(f"{environment}-[cg]pu.txt"))
     return pins(locks[0].read_text(encoding="utf-8")) if environment in load_environments(project) and locks else {}
 
 
 def scenarios() -> list[str]:
-    """The scenarios."""
+    """Return the scenarios."""
     return [path.stem for path in scenario_files(Project.find())]
 
 
@@ -55,7 +55,7 @@ def families() -> list[str]:
 
 
 def _headers() -> Iterator[dict[str, Any]]:
-    """The table [tool.harness] of each scenario, as it is written."""
+    """Yield the table [tool.harness] of each scenario, as it is written."""
     for path in scenario_files(Project.find()):
         with suppress(FileError):
             tool = toml.read_header(toml.read_file(path), path, ("tool", "harness")).values.get("tool")
@@ -68,7 +68,7 @@ def _tables(entries: Any) -> list[dict[str, Any]]:
 
 
 def suites() -> dict[str, str]:
-    """The suites' titles, by name."""
+    """Return the suites' titles, by name."""
     tables = suite_tables(Project.find()).values
     return {name: str(table.get("title", name)) for name, table in tables.items() if isinstance(table, dict)}
 

@@ -1,4 +1,4 @@
-"""From a request to a plan: which cells run where, and why the others do not. Nothing is launched or written."""
+"""From a request to a plan: which cells run, and why others don't. This module doesn't launch or write anything."""
 
 import math
 import os
@@ -394,7 +394,9 @@ def _took(path: Path, groups: Sequence[Group]) -> dict[str, float | None]:
 
     found = {each.name: of_round(each) for each in groups}
     if groups and not any(found.values()):
-        raise UsageError(f"--balance {path} has no launch of the plan's groups.", "Leave it out, or name another run.")
+        raise UsageError(
+            f"--balance {path}: the run has no launches of this plan's groups.", "Omit --balance, or pass another run."
+        )
     return found
 
 
@@ -411,11 +413,11 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequenc
 
     if request.clock is Clock.CPU and plan.limits.gpus:
         raise UsageError(
-            "--clock cpu counts the CPU time of a step, and no work of a GPU.",
-            "Leave out --clock cpu, or --gpu and --gpus.",
+            "--clock cpu measures CPU time only, without the work of a GPU.",
+            "Omit --clock cpu, or --gpu and --gpus.",
         )
     if request.lock_clocks and not plan.limits.gpus:
-        raise UsageError("--lock-clocks locks the clocks of GPUs.", "Add --gpu, or leave out --lock-clocks.")
+        raise UsageError("--lock-clocks needs a GPU.", "Add --gpu, or omit --lock-clocks.")
     budget, measure = length("budget", ends), length("measure")
     interleave = _interleave(request, plan.limits)
     sampling = Sampling(protocol=request.sampling, warmup_seconds=length("warmup"), measure_seconds=measure)
@@ -437,7 +439,7 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequenc
 
 
 def _piloted(of: Group, plan: Plan) -> Group:
-    """The group without a pilot where that would find out nothing that the round does not.
+    """Return the group, without a pilot if its pilot would add nothing to the round.
 
     So it is before one round of lengths that are given, unless a phase is compared: a pilot has its files read before.
     """
@@ -471,15 +473,15 @@ def _interleave(request: Request, limits: Limits) -> Interleave:
     if limits.gpus:
         why, leave = "this run is on a GPU", "--gpu"
     elif request.sampling is not Protocol.TIME:
-        why, leave = "the source document's iterations are measured in one go", f"--sampling {request.sampling}"
+        why, leave = "the source document's iterations are measured without a break", f"--sampling {request.sampling}"
     elif count > 1:
-        why, leave = f"launches have {count} cores here", f"--cpus {request.cpus}"
+        why, leave = f"each launch has {count} cores", f"--cpus {request.cpus}"
     else:
         return request.interleave or Interleave.TURNS
     if request.interleave is Interleave.TURNS:
         raise UsageError(
-            f"--interleave turns: cells take turns on one core of a CPU, and {why}.",
-            f"Leave out {leave}, or type --interleave launches.",
+            f"--interleave turns: interleaving needs launches on one CPU core, but {why}.",
+            f"Omit {leave}, or use --interleave launches.",
         )
     return Interleave.LAUNCHES
 
@@ -487,7 +489,7 @@ def _interleave(request: Request, limits: Limits) -> Interleave:
 def _wanted(request: LaunchRequest, selection: Selection, catalog: Catalog) -> list[claims.Asked]:
     """Return the requested claims of the selected scenarios. Raises UsageError."""
     if request.claims and request.suite:
-        raise UsageError("--claim and --suite both select cells.", "Type one of them.")
+        raise UsageError("--claim and --suite can't be combined: both select cells.", "Use one of them.")
     names = resolve(selection.scenarios or ["*"], list(catalog.scenarios), "scenario") if request.claims else []
     return claims.asked(request.claims, [catalog.scenarios[name] for name in names])
 
@@ -495,7 +497,7 @@ def _wanted(request: LaunchRequest, selection: Selection, catalog: Catalog) -> l
 def _with_claimed(
     known: Mapping[str, Environment], wanted: Sequence[claims.Asked]
 ) -> tuple[dict[str, Environment], list[claims.Asked], dict[str, HarnessError]]:
-    """The catalogue and the environments that claims name by their requirements, which the claims then have by name.
+    """Return the catalogue with the environments of claims' requirements, and the claims with these names.
 
     Last, those that could not be made: the others are measured all the same.
     """
@@ -515,7 +517,8 @@ def _reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]
     """Return the requested baseline, otherwise the first environment in which some cell can run."""
     if typed and typed not in environments:
         raise UsageError(
-            f"--reference {typed}: the run has the environments {', '.join(environments)}.", "Name one of these."
+            f"Unknown --reference {typed}: the environments of the run are {', '.join(environments)}.",
+            "Use one of these.",
         )
     able = {cell.environment for cell in runnable}
     return typed or next((name for name in environments if name in able), environments[0])
@@ -550,7 +553,7 @@ def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenar
         path = Path(text).resolve()
         known = paths.setdefault(path.stem, path)
         if known != path:
-            raise UsageError(f"{text} has the name of the scenario {known}.", "Give the file another name.")
+            raise UsageError(f"{text} has the name of the scenario {known}.", "Rename the file.")
         chosen.append(path.stem)
         if path.stem not in scenarios and path.stem not in broken:
             try:

@@ -177,7 +177,10 @@ def export(folder: Path | str, format: str) -> bytes:
     """
     results = read(folder)
     if results.run.plan.profile_calls:
-        raise UsageError(f"{folder} has profiles, whose report is profile.md and profile.html.", "Leave --format out.")
+        raise UsageError(
+            f"{folder} has profiles instead of measurements. Their report is profile.md and profile.html.",
+            "Omit --format.",
+        )
     with uncollected():
         text = render(format, results)
     # encoded here, because CSV has its own line endings, and file formats don't depend on the terminal's encoding
@@ -198,11 +201,11 @@ def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, an
     pair = Pair(read(first), read(second), margin)
     one, other = pair.first, pair.second
     if one.run.id == other.run.id:
-        raise UsageError(f"{first} and {second} are the same run.", "Name two runs.")
+        raise UsageError(f"{first} and {second} are the same run.", "Pass two different runs.")
     for path, each in ((first, one), (second, other)):
         if each.run.machines:
             raise UsageError(
-                f"{path} has the numbers of several machines: launches of different days are compared on one.",
+                f"{path} has results of several machines, but runs are compared on one machine.",
                 f"Compare the runs that it was merged from: {', '.join(each.run.merged)}.",
             )
     if one.run.plan.clock is not other.run.plan.clock:
@@ -214,14 +217,14 @@ def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, an
     if pair.machines and not any_host:
         told = plain("; ".join(map(fact, pair.machines)))
         raise UsageError(
-            f"{first} and {second} were measured on different machines: {told}.", "To compare them still: --any-host"
+            f"{first} and {second} were measured on different machines: {told}.", "To compare them anyway: --any-host"
         )
     if one.found.series.keys() & other.found.series.keys():
         return pair
     shared = len(one.found.cells.keys() & other.found.cells.keys())
     changed = [each.subject for each in pair.differences if each.part is Aspect.SCENARIO and each.name == "axes"]
     raise NothingSelectedError(
-        f"No cell has a number in both runs; {shared or 'none'} of the cells asked for are the same."
+        f"No cell has a number in both runs; {shared or 'none'} of the requested cells are in both runs."
         + (f" The axes of {', '.join(changed)} have changed." if changed else ""),
         "Why cells have no number is in each run's report.md.",
     )

@@ -1,4 +1,4 @@
-"""What a run is asked for. Each field says once how the command line calls it, what its help says, and how it is read.
+"""Requests of runs. Each field defines its option's name, help text and parser.
 
 `read_*` make values of the quantities that options and suites give as text (`10m`, `3%`, `8g`); an error names the
 option.
@@ -65,7 +65,7 @@ class OptionPanel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How the command line shows a field.
+    """The option of a field on the command line.
 
     `flags` are `--NAME` by default. `metavar` is an example of a value or its kind (`10m`, `NAME`), for help, which
     lists the option in `panel`. `read` converts the text (for a list or mapping, all texts) and the option's name to
@@ -113,7 +113,7 @@ def _takes_more(before: str, text: str) -> bool:
 
 
 def read_whole(text: str, option: str, *, least: int = 0) -> int:
-    """`5`: a whole number that is not less than `least`. Raises UsageError."""
+    """Parse a whole number of at least `least`, such as `5`. Raises UsageError."""
     if not re.fullmatch(r"-?\d{1,18}", text.strip(), re.ASCII) or int(text) < least:
         raise UsageError(
             f"Invalid {option} {text!r}: expected a whole number from {least} up.", f"Example: {option} {max(least, 5)}"
@@ -122,20 +122,20 @@ def read_whole(text: str, option: str, *, least: int = 0) -> int:
 
 
 def read_seconds(text: str, option: str, *, or_none: bool = False) -> float:
-    """`90s`, `10m`, `1.5h`: seconds, more than none unless `or_none`. Raises UsageError."""
+    """Parse a duration such as `90s`, `10m` or `1.5h`; 0 only with `or_none`. Raises UsageError."""
     value = _quantity(text, option, _SECONDS, "a length of time such as 90s, 10m or 1h", "{0}s or {0}m")
     if not value and not or_none:
-        raise UsageError(f"{option} {text!r} is zero.", "Give more than 0.")
+        raise UsageError(f"{option} {text!r} is zero.", "Use a value above 0.")
     return value
 
 
 def read_length(text: str, option: str, *, or_none: bool = False) -> float | None:
-    """`0.5s`: seconds as `read_seconds` reads them; None for `auto`. Raises UsageError."""
+    """Parse a duration such as `0.5s`, or None for `auto`. Raises UsageError."""
     return None if text == AUTO else read_seconds(text, option, or_none=or_none)
 
 
 def read_share(text: str, option: str) -> float:
-    """`3%`, `2.5 %`, `0.03`: a share above 0 and below 1. Raises UsageError."""
+    """Parse a share between 0 and 1, such as `3%`, `2.5 %` or `0.03`. Raises UsageError."""
     match = re.fullmatch(rf"{_NUMBER}\s*(%?)", text.strip())
     value = float(match[1]) / (100.0 if match[2] else 1.0) if match else 0.0
     if not 0.0 < value < 1.0:
@@ -145,19 +145,19 @@ def read_share(text: str, option: str) -> float:
 
 
 def read_size(text: str, option: str) -> int:
-    """`512m`, `8g`, `8GiB`: bytes, at least one. Raises UsageError."""
+    """Parse a size of at least one byte, such as `512m`, `8g` or `8GiB`. Raises UsageError."""
     plain = re.sub(r"(?i)(?<=[kmgt])i?b$", "", text.strip())
     value = int(_quantity(plain, option, _BYTES, "a size such as 512m or 8g", "{0}m or {0}g"))
     if not value:
-        raise UsageError(f"{option} {text!r} is zero.", "Give more than 0.")
+        raise UsageError(f"{option} {text!r} is zero.", "Use a value above 0.")
     return value
 
 
 def _quantity(text: str, option: str, units: dict[str, float], what: str, such: str) -> float:
-    """A number with a unit. One without is refused: nobody knows whether `--budget 10` means seconds or minutes."""
+    """Parse a number with a unit. The unit is required, because `--budget 10` could be seconds or minutes."""
     match = re.fullmatch(rf"{_NUMBER}\s*([a-z]*)", text.strip().lower())
     if match and not match[2]:
-        raise UsageError(f"{option} {text!r} has no unit.", f"Type {such.format(match[1])}.")
+        raise UsageError(f"Invalid {option} {text!r}: the unit is missing.", f"Example: {such.format(match[1])}.")
     value = float(match[1]) * units.get(match[2], math.nan) if match else math.nan
     if not math.isfinite(value):
         raise UsageError(f"{option} {text!r} is not {what}.")
@@ -175,7 +175,7 @@ def read_clock(text: str, option: str) -> str:
 
 
 def read_shard(text: str, option: str) -> Shard:
-    """`2/5`: the second of five. Raises UsageError."""
+    """Parse a shard such as `2/5`, the second of five. Raises UsageError."""
     match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text.strip())
     if not match or not 1 <= int(match[1]) <= int(match[2]):
         raise UsageError(
@@ -185,7 +185,7 @@ def read_shard(text: str, option: str) -> Shard:
 
 
 def read_on(text: str, option: str) -> str:
-    """`ray`, `ray://host:10001` or `ssh://one,user@other:2222`. Raises UsageError."""
+    """Parse `ray`, `ray://host:10001` or `ssh://one,user@other:2222`. Raises UsageError."""
     if text != "ray" and not re.fullmatch(r"ray://[^\s/]+|ssh://[^\s/]+(,(ssh://)?[^\s/]+)*/?", text):
         raise UsageError(
             f"Invalid {option} {text!r}: expected ray, ray://HOST:PORT or ssh://HOST,USER@HOST.",
@@ -195,7 +195,7 @@ def read_on(text: str, option: str) -> str:
 
 
 def read_slots(text: str, option: str) -> str:
-    """`auto`, or how many. Raises UsageError."""
+    """Parse `auto` or a number of slots. Raises UsageError."""
     if text != AUTO and not (text.isdecimal() and 1 <= int(text) <= 1024):
         raise UsageError(
             f"Invalid {option} {text!r}: expected auto or a whole number from 1 to 1024.", f"Example: {option} 2"
@@ -220,7 +220,7 @@ def length_text(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchRequest:
-    """The part of a request that all kinds of runs have: the cells, the machine and the GPUs.
+    """The fields that all requests have: the cells, the machine and the GPUs.
 
     Without a suite and without scenarios it is the suite `headline`, whose environments also stand for those that are
     left out. `cpus` is a number of cores, `all` or a list such as `0,2-3`. `timeout` is in seconds and `memory` in
@@ -298,9 +298,7 @@ class LaunchRequest:
             panel=OptionPanel.MACHINE,
         ),
     ] = ""
-    reference: Annotated[
-        str, Option("The environment that others are compared with. Default: the first.", metavar="NAME")
-    ] = ""
+    reference: Annotated[str, Option("The baseline environment. Default: the first.", metavar="NAME")] = ""
     timeout: Annotated[
         float | None,
         Option(
@@ -325,15 +323,15 @@ class LaunchRequest:
     claims: Annotated[
         Sequence[str],
         Option(
-            "Issues, such as T#40261: only the cells that their claims need, in the claimed environments, in the "
-            "newest one, and in those of -e.",
+            "Measure only the cells for the claims of these issues, such as T#40261: in the claimed environments, in "
+            "the newest one, and in the environments of -e.",
             ("--claim",),
             names,
             metavar="ISSUE,...",
         ),
     ] = ()
     seed: Annotated[
-        int | None, Option("Seed for the order of launches. Default: random.", least=0, panel=OptionPanel.PRECISION)
+        int | None, Option("The seed for the order of launches. Default: random.", least=0, panel=OptionPanel.PRECISION)
     ] = None
     results: Annotated[
         Path, Option("The folder of runs.", shown="results", metavar="FOLDER", panel=OptionPanel.OUTPUT)
@@ -352,7 +350,7 @@ class LaunchRequest:
 
 @dataclass(frozen=True, slots=True)
 class FieldOption:
-    """The option of a request's field: its name, its type, and how a command line calls it."""
+    """The option of a request's field: its name, its type and its flags."""
 
     name: str
     type: Any
@@ -405,9 +403,9 @@ class Request(LaunchRequest):
     rounds: Annotated[
         int | None,
         Option(
-            f"How often to launch each cell, after the pilot; with --resume, in all. Default: at most {MOST_ROUNDS} "
-            f"with --precision or --budget and {MOST_CLAIM_ROUNDS} with --claim; otherwise the "
-            f"suite's; otherwise {ROUNDS}.",
+            f"The number of launches of each cell after the pilot; with --resume, in total. Default: at most "
+            f"{MOST_ROUNDS} with --precision or --budget, at most {MOST_CLAIM_ROUNDS} with --claim; otherwise the "
+            f"suite's number, or {ROUNDS}.",
             least=1,
             panel=OptionPanel.PRECISION,
         ),
@@ -436,7 +434,7 @@ class Request(LaunchRequest):
     margin: Annotated[
         float,
         Option(
-            "A smaller difference counts as none.",
+            "The smallest relative difference that counts.",
             read=read_share,
             text=_share,
             shown=_share(MARGIN),
@@ -447,7 +445,7 @@ class Request(LaunchRequest):
     sampling: Annotated[
         Protocol,
         Option(
-            "For how long to measure: for a time, or for the source document's iterations.",
+            "Measure for a time (`time`), or for the iterations of the source document (`document`).",
             shown=Protocol.TIME.value,
             panel=OptionPanel.PRECISION,
         ),
@@ -455,7 +453,7 @@ class Request(LaunchRequest):
     clock: Annotated[
         Clock,
         Option(
-            "What is measured: time by the clock, or CPU time, which others' work on the machine changes less.",
+            "Measure wall-clock time (`wall`), or CPU time (`cpu`), which other processes affect less.",
             shown=Clock.WALL.value,
             panel=OptionPanel.PRECISION,
         ),
@@ -463,8 +461,8 @@ class Request(LaunchRequest):
     interleave: Annotated[
         Interleave | None,
         Option(
-            "How the cells of a round are measured: interleaved in turns, or launch after launch. Default: in turns, "
-            "if launches have one CPU core.",
+            "Measure the cells of a round interleaved (`turns`) or one launch after the other (`launches`). Default: "
+            "interleaved if a launch has one CPU core.",
             panel=OptionPanel.PRECISION,
         ),
     ] = None
@@ -481,7 +479,7 @@ class Request(LaunchRequest):
     warmup: Annotated[
         float | None,
         Option(
-            "How long a launch warms up, 0s or more; auto: its group's pilot decides.",
+            "The warm-up time of a launch, 0s or more; auto: the pilot of its group decides.",
             read=partial(read_length, or_none=True),
             text="{:g}s".format,
             shown=AUTO,
@@ -492,7 +490,7 @@ class Request(LaunchRequest):
     measure: Annotated[
         float | None,
         Option(
-            "How long a launch measures; auto: its group's pilot decides.",
+            "The measurement time of a launch; auto: the pilot of its group decides.",
             read=read_length,
             text="{:g}s".format,
             shown=AUTO,
@@ -541,7 +539,7 @@ class Request(LaunchRequest):
     spread: Annotated[
         bool,
         Option(
-            "Measure a group on each of --gpus at the same time: --slots with as many as there are.",
+            "Measure on all GPUs of --gpus at the same time: the same as --slots with the number of GPUs.",
             panel=OptionPanel.GPU,
         ),
     ] = False
@@ -561,7 +559,7 @@ class ProfileRequest(LaunchRequest):
     calls: Annotated[
         int,
         Option(
-            "How many calls after the first are profiled.",
+            "The number of calls to profile after the first one.",
             least=1,
             shown=str(PROFILED_CALLS),
             panel=OptionPanel.PRECISION,
@@ -570,13 +568,13 @@ class ProfileRequest(LaunchRequest):
 
 
 def shared(name: str, **changes: Any) -> Option:
-    """The option of `Request`'s field of this name, with `changes`."""
+    """Return the option of `Request`'s field of this name, with `changes`."""
     return replace(options(Request)[name].option, **changes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareRequest:
-    """How two runs are compared."""
+    """The request to compare two runs."""
 
     margin: float = MARGIN
-    any_host: Annotated[bool, Option("Compare runs of different machines too.", ("--any-host",))] = False
+    any_host: Annotated[bool, Option("Also compare runs of different machines.", ("--any-host",))] = False

@@ -1,4 +1,4 @@
-"""A run that was started before: whether it may be continued here as the same run, and for how long."""
+"""Resuming a stored run: checks whether it can be continued here, and for how long."""
 
 import os
 import shlex
@@ -79,7 +79,9 @@ def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget
             f"{shlex.quote(str(path))}",
         )
     if begun.plan.profile_calls:
-        raise UsageError(f"{path} has profiles, and no measurement to continue.", "Profile again: harness profile")
+        raise UsageError(
+            f"{path} has profiles instead of measurements, and can't be continued.", "To profile again: harness profile"
+        )
     asks = rounds is not None or budget is not None
     ledger = RoundLog(begun.plan, folder.read_launches(begun))
     longer = _longer(begun, ledger, path, rounds, budget) if asks else begun
@@ -170,7 +172,7 @@ def _over(run: Run, ledger: RoundLog, path: Path) -> str:
 
 
 def _has_ended(run: Run) -> bool:
-    """Whether all of its groups have ended, and none because the run was interrupted."""
+    """Return whether all of its groups have ended, and none because the run was interrupted."""
     stops = [run.stops.get(group.name) for group in run.plan.groups]
     return all(stop and stop.reason is not StopReason.INTERRUPTED for stop in stops)
 

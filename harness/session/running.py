@@ -124,7 +124,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A run that is ready to be launched; `finished` are the launches that it has, None: those that are stored.
+    """A run that is ready to launch; `finished` are its earlier launches (None: the stored ones).
 
     `is_longer`: its plan is a longer one than its folder has.
     """
@@ -302,8 +302,8 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
         raise
     if not folder.is_from_here():
         listener.say(
-            f"The secret that signs runs cannot be kept in {data_dir()}: once it has ended, this run cannot be gone on "
-            "with (--resume)."
+            f"The secret that signs runs can't be saved in {data_dir()}. This run can't be continued (--resume) "
+            "after it ends."
         )
     watch = gpus.watch(planned.cards)
     return _Ready(folder, begun, planned.requirements, jobs, backend, watch, finished)
@@ -455,7 +455,7 @@ def _launched(
 
 
 def _stop(found: Stop | None, *, is_whole: bool) -> Stop:
-    """How a group ended: by the budget if that left some or all of its cells out."""
+    """Return how a group ended; the reason is the budget if it left cells out."""
     if found is None:
         return Stop(StopReason.BUDGET, 0)
     return found if is_whole or found.reason is not StopReason.ROUNDS else replace(found, reason=StopReason.BUDGET)
@@ -466,11 +466,11 @@ def _clean(backend: Backend, run: str, listener: Listener) -> None:
     try:
         backend.clean(run)
     except CannotRunHereError as error:
-        listener.say(f"{error}\nWhat launches left is removed by: harness clean {run}")
+        listener.say(f"{error}\nTo remove what launches left behind: harness clean {run}")
 
 
 def _is_second(interruption: BaseException) -> bool:
-    """Whether the interruption came while another one was being dealt with."""
+    """Return whether the interruption came during the handling of another one."""
     earlier = interruption.__context__
     return earlier is not None and (isinstance(earlier, KeyboardInterrupt) or _is_second(earlier))
 
@@ -495,7 +495,7 @@ def _prepared(
 
 
 def _without(planned: Planned, missing: Mapping[str, UnavailableError]) -> Planned:
-    """The plan less the environments that this machine cannot have; their cells are not available, with the reason."""
+    """Return the plan without environments that failed to prepare; their cells are not available, with the reason."""
     if not missing:
         return planned
     plan = planned.plan
@@ -527,12 +527,12 @@ def _machine(facts: BackendFacts, listener: Listener) -> Machine | None:
     try:
         return machine()
     except CannotRunHereError as error:
-        listener.say(f"{error} A history will not know which machine measured this run.")
+        listener.say(f"{error} A history can't record which machine measured this run.")
         return None
 
 
 def _commit(root: Path) -> str:
-    """The project's git commit, with `+` where the work tree differs; empty outside a checkout."""
+    """Return the project's git commit, with `+` if the working tree differs; empty outside a repository."""
     try:
         git = ["git", "-C", str(root), "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"]
         return subprocess.run(git, capture_output=True, text=True, check=True, timeout=10).stdout.strip()

@@ -48,7 +48,7 @@ _TAKEN = {"kit", "numpy", "tensorflow", "keras", "tf_keras", *sys.stdlib_module_
 
 @dataclass(frozen=True, slots=True)
 class NewScenario:
-    """A scenario that was written. `is_found`: by its name; to run it by hand, `kit` has to be on Python's path."""
+    """A new scenario. `is_found`: its name can be selected; without harness, it needs `kit` on Python's path."""
 
     path: Path
     is_found: bool
@@ -56,13 +56,13 @@ class NewScenario:
 
 
 def listed() -> tuple[Found, dict[str, Suite]]:
-    """The project's scenarios and suites."""
+    """Return the project's scenarios and suites."""
     project = Project.find()
     return find_scenarios(project), load_suites(project)
 
 
 def named(pattern: str) -> Found:
-    """The project's scenarios of a name or a glob. Raises UsageError where there is none."""
+    """Return the project's scenarios of a name or a glob. Raises UsageError if there is none."""
     found = find_scenarios(Project.find(), [pattern])
     names = resolve([pattern], [*found.scenarios, *found.broken], "scenario")
     return Found(
@@ -125,7 +125,7 @@ def _refused(version: tuple[int, int], paths: Sequence[Path]) -> list[Problem]:
 
 
 def _of_claims(project: Project, scenarios: Iterable[Scenario]) -> list[Problem]:
-    """The environments of claims that there are not."""
+    """Yield problems of claims with unknown environments."""
     known, wrong = load_environments(project), []
     for scenario in scenarios:
         for number, claim in enumerate(scenario.claims):
@@ -161,7 +161,7 @@ def _of_suites(project: Project, found: Found, only: Sequence[str] | None) -> li
 
 
 def describe(scenario: Scenario) -> dict[str, Any]:
-    """A scenario in JSON values: its header, and how many of its cells exist in each environment of the catalogue."""
+    """Return a scenario as JSON values: its header, and its number of cells in each environment of the catalogue."""
     project, header = Project.find(), asdict(scenario)
     described = {**header, "path": str(scenario.path), "cells": len(scenario.combinations(scenario.axes))}
     described["environments"] = [
@@ -171,7 +171,7 @@ def describe(scenario: Scenario) -> dict[str, Any]:
 
 
 def _availability(project: Project, scenario: Scenario, environment: Environment) -> dict[str, Any]:
-    """How many cells an environment has, and why not the others; for the CPU where it has an image for that."""
+    """Return the number of cells in an environment, and why others are missing; for the CPU, if it has a CPU image."""
     device = environment.devices[0]
     found = {"name": environment.name, "device": device.value}
     try:
@@ -211,7 +211,7 @@ def new(name: str, title: str = "", folder: Path | None = None, script: Path | N
         advice = f"Call it {near}." if is_one else "It is one for a Python module, such as keras_step."
         raise UsageError(f"{name!r} is not a valid name for a scenario.", advice)
     if name in _TAKEN:
-        raise UsageError(f"A scenario {name!r} would hide the module of that name.", "Give it another name.")
+        raise UsageError(f"A scenario {name!r} would hide the module of that name.", "Choose another name.")
     project = Project.find()
     path = (folder or project.new_scenarios) / f"{name}.py"
     if any((each / path.name).exists() and each != path.parent for each in project.scenario_folders):

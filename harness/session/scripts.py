@@ -1,4 +1,4 @@
-"""A plain script or a notebook as what is to be measured."""
+"""Requests to measure a plain script or a notebook."""
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -33,21 +33,21 @@ def request(
     """
     if not asked.environments:
         raise UsageError(
-            "It is not said in which releases to run the script.",
-            f"For example: harness run {path} -e tf2.12 -e tf2.13 (harness images list has all of them)",
+            "No environment was specified.",
+            f"Example: harness run {path} -e tf2.12 -e tf2.13. To list the environments: harness images list",
         )
     beside = [*arguments, *grep, *functions, *files, *([stdin] if stdin else [])]
     if scripts.has_header(path):
         if beside:
             raise UsageError(
-                f"{path} is a scenario, by its header [tool.harness]: it takes no {beside[0]!r}.",
+                f"{path} is a scenario (its header has [tool.harness]), so it doesn't accept {beside[0]!r}.",
                 f"Select its axes: harness matrix -s {path} -a AXIS=VALUE",
             )
         return replace(asked, scenarios=[str(path)]), ()
     if asked.axes:
         raise UsageError(
-            f"{path} is a plain script: it has no axis {next(iter(asked.axes))}.",
-            f"To vary something in it, make a scenario of it: harness scenarios new --from {path}",
+            f"{path} is a plain script, and -a {next(iter(asked.axes))} needs a scenario with this axis.",
+            f"To create a scenario from the script: harness scenarios new --from {path}",
         )
     name, text, told = scripts.read(path)
     script = scripts.Script(

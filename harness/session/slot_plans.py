@@ -1,4 +1,4 @@
-"""A plan in slots of this machine: which there are for it, and what it is in one of them."""
+"""A plan in worker slots of this machine: the available slots, and the plan for one slot."""
 
 import os
 from collections.abc import Sequence
@@ -22,15 +22,14 @@ def slots_of(planned: Planned, count: int | None) -> list[Slot]:
 
 
 def slot_cards(planned: Planned) -> Sequence[Gpu]:
-    """The GPUs that slots have, one each. Raises UsageError where they are of several models."""
+    """Return the GPUs that slots have, one each. Raises UsageError if they are of several models."""
     cards = planned.cards if planned.request.gpus else planned.gpu_host.cards
     models = {card.name: card for card in cards}
     if len(models) > 1:
         named = "; ".join(f"{card.index}: {card.name}" for card in models.values())
         raise UsageError(
-            f"Slots have one GPU each, and these are of several models ({named}): what a group measures would depend "
-            "on its slot.",
-            "Name GPUs of one model with --gpus.",
+            f"Slots have one GPU each, and the GPUs are different models ({named}): results would depend on the slot.",
+            "Pass GPUs of one model with --gpus.",
         )
     return cards
 

@@ -1,4 +1,4 @@
-"""Two versions of scenarios' files, from git, as what is to be measured."""
+"""Requests to measure two versions of scenario files from git."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,15 +24,15 @@ def request(asked: Request, base: str, head: str = "") -> tuple[Request, Sequenc
     """
     if not asked.scenarios:
         raise UsageError(
-            "--base takes two versions of scenarios, and none is named.",
-            f"Name their files: harness matrix --base {base} -s scenarios/NAME.py",
+            "--base compares two versions of scenarios, but no scenario was specified.",
+            f"Pass their files: harness matrix --base {base} -s scenarios/NAME.py",
         )
     told, made = [], []
     for path in _files(asked.scenarios):
         repository = _Repository.of(path)
         before, after = (repository.scenario(path, ref) for ref in (base, head))
         if not before and not after:
-            raise UsageError(f"There is no {path} in {base} and in {head or 'the folder'}.")
+            raise UsageError(f"{path} exists neither in {base} nor in {head or 'the folder'}.")
         if not (before and after):
             told.append(f"{path} is only in {base if before else head or 'the folder'}: left out.")
         elif before == after:
@@ -41,11 +41,12 @@ def request(asked: Request, base: str, head: str = "") -> tuple[Request, Sequenc
             made.append(str(versions.side_by_side(path.stem, before, after)))
     if not made:
         raise NothingSelectedError(
-            " ".join([*told, "So there are no two versions to measure."]), "--head and --base name the commits."
+            " ".join([*told, "No scenario has two versions to compare."]),
+            "Choose other commits with --head and --base.",
         )
     axes = {axis: values for axis, values in asked.axes.items() if axis != SIDE}
     if axes != asked.axes:
-        raise UsageError(f"-a {SIDE} would leave one version without the other.", f"Leave -a {SIDE} out.")
+        raise UsageError(f"-a {SIDE} would select only one of the two versions.", f"Omit -a {SIDE}.")
     return replace(asked, scenarios=made), told
 
 
@@ -59,13 +60,13 @@ def files_at(path: Path, ref: str = "") -> Mapping[str, bytes]:
 
 
 def _files(typed: Sequence[str]) -> list[Path]:
-    """The files of names, globs and files. Raises UsageError for a name that is none."""
+    """Return the files of names, globs and files. Raises UsageError for a name that is none."""
     known = {path.stem: path for path in scenario_files(Project.find())}
     found: list[Path] = []
     for text in typed:
         named = [path for name, path in known.items() if fnmatchcase(name, text)]
         if not text.endswith(".py") and not named:
-            raise UsageError(f"There is no scenario {text!r}.", f"The scenarios are {joined(list(known))}.")
+            raise UsageError(f"Unknown scenario: {text!r}.", f"The scenarios are {joined(list(known))}.")
         found += [Path(text)] if text.endswith(".py") else named
     return list(dict.fromkeys(found))
 

@@ -1,4 +1,4 @@
-"""Consistency checks of a run's files: each name that they refer to exists, and each text is readable.
+"""Consistency checks of a run's files: every referenced name exists, and all text is readable.
 
 The dataclasses of `harness.model` check types and ranges; this module checks relations between their fields. All
 functions raise ValueError with a clause.
@@ -29,7 +29,7 @@ _ARTIFACTS = "artifacts"
 
 
 def check_run(run: Run) -> None:
-    """A run.json."""
+    """Check a run. Raises ValueError."""
     check_name("id", run.id)
     check_instant("started", run.started)
     for machine in filter(None, [run.machine, *(each.machine for each in run.machines)]):
@@ -64,14 +64,14 @@ def launch_check(run: Run) -> Callable[[Launch], None]:
 
     def check(launch: Launch) -> None:
         if launch.cell.key not in planned.get(launch.group, ()):
-            raise ValueError(f"the plan has no cell {launch.cell} in a group {launch.group}")
+            raise ValueError(f"the plan doesn't include the cell {launch.cell} in a group {launch.group}")
         check_launch(launch)
 
     return check
 
 
 def check_launch(launch: Launch) -> None:
-    """A launch by itself."""
+    """Check a launch by itself. Raises ValueError."""
     for values in (launch.phases, launch.phases_cpu, launch.resources):
         for name, value in values.items():
             if 0.0 < value < LEAST:  # the ends of the range are the type's
@@ -81,7 +81,7 @@ def check_launch(launch: Launch) -> None:
     if problem := wrong(launch.observations) or wrong(launch.fingerprint):
         raise ValueError(problem)
     if launch.places and len(launch.places) != len(launch.samples):
-        raise ValueError("places are not as many as samples")
+        raise ValueError("the numbers of places and samples differ")
     check_instant("started", launch.started)
     for name in launch.artifacts:
         parts = PurePosixPath(name).parts
@@ -96,7 +96,7 @@ def check_name(what: str, name: str) -> None:
 
 
 def check_instant(what: str, text: str) -> None:
-    """A day with a time."""
+    """Check a time of ISO 8601. Raises ValueError."""
     try:
         datetime.fromisoformat(text)
     except ValueError:
@@ -164,7 +164,7 @@ def _scenario(scenario: Scenario) -> None:
         check_name(f"a file {of}", part)
     for axis, values in axes.items():
         if not values:
-            raise ValueError(f"the axis {axis} {of} has no value")
+            raise ValueError(f"the axis {axis} {of} is empty")
     _known(f"environ {of}", scenario.environ, axes)
     _known(f"settings {of}", scenario.settings, axes)
     _known(f"sweeps {of}", scenario.sweeps, axes)
@@ -227,7 +227,7 @@ def _requirements(texts: Iterable[str], of: str) -> None:
 
 def _group(group: Group, scenarios: Mapping[str, Scenario], environments: Mapping[str, Environment]) -> None:
     if not group.cells:
-        raise ValueError(f"the group {group.name} has no cell")
+        raise ValueError(f"the group {group.name} is empty")
     members = set()
     for cell in group.cells:
         if (cell.scenario, cell.device.value) != (group.scenario, group.device):
@@ -237,7 +237,7 @@ def _group(group: Group, scenarios: Mapping[str, Scenario], environments: Mappin
     if len(members) != len(group.cells):
         raise ValueError(f"the group {group.name} has a cell twice")
     if group.control is not None and group.control.key not in members:
-        raise ValueError(f"the control of the group {group.name} is none of its cells")
+        raise ValueError(f"the control of the group {group.name} isn't one of its cells")
     _known(f"the group {group.name}", group.axes, group.cells[0].axes)
 
 
@@ -248,4 +248,4 @@ def _cell(cell: Cell, scenarios: Mapping[str, Scenario], environments: Mapping[s
     if cell.axes.keys() != scenario.axes.keys() or not all(
         value in scenario.axes[axis] for axis, value in cell.axes.items()
     ):
-        raise ValueError(f"the cell {cell} has not one value of each axis of its scenario")
+        raise ValueError(f"the cell {cell} doesn't have one value for each axis of its scenario")

@@ -40,13 +40,16 @@ _adapter: Callable[[type], "TypeAdapter[Any]"] = cache(_made)
 
 
 def dump(value: Run | Launch | Summary, *, indent: int | None = None) -> bytes:
-    """A run, a launch or a summary as JSON; without `indent`, on one line. Numbers that are not finite become null."""
+    """Return a run, a launch or a summary as JSON; without `indent`, on one line.
+
+    Numbers that are not finite become null.
+    """
     data: bytes = _adapter(type(value)).dump_json(value, indent=indent)
     return data
 
 
 def load(kind: type[Stored], data: bytes, where: object) -> Stored:
-    """A document of this kind. Raises UsageError, which names `where`, for a damaged one or a newer schema."""
+    """Return a document of this kind. Raises UsageError with `where` for a corrupt document or a newer schema."""
     from pydantic import ValidationError
 
     try:
@@ -66,7 +69,7 @@ def load(kind: type[Stored], data: bytes, where: object) -> Stored:
 
 
 def load_profile(data: bytes, where: object) -> Profile:
-    """A profile, which an untrusted script wrote. Raises UsageError too for counts, places and times that cannot be."""
+    """Return a profile of an untrusted script. Also raises UsageError for impossible counts, places and times."""
     profile = load(Profile, data, where)
     if profile.calls < 1 or profile.steps < 1:
         raise DamagedError(where, "its calls or steps aren't a valid number")
@@ -78,8 +81,8 @@ def load_profile(data: bytes, where: object) -> Profile:
         if not all(each.place in places for each in function.callers) or not all(
             0.0 <= number < math.inf for number in numbers
         ):
-            raise DamagedError(where, f"{function.name!r} has a caller or a time that cannot be")
+            raise DamagedError(where, f"{function.name!r} has an invalid caller or time")
     for seconds, stack in profile.stacks:
         if not 0.0 <= seconds < math.inf or not all(place in places for place in stack):
-            raise DamagedError(where, "a stack has a function or a time that cannot be")
+            raise DamagedError(where, "a stack has an invalid function or time")
     return profile

@@ -39,7 +39,7 @@ _RUN = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{4}(-\d+.*)?")
 
 
 class RunFolder:
-    """One run's folder. Raises CannotRunHereError where the disk refuses, with nothing half-written left."""
+    """The folder of a run. Raises CannotRunHereError if the disk refuses a write, and leaves no partial file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -64,7 +64,7 @@ class RunFolder:
                 path.rmdir()
                 raise CannotRunHereError(
                     f"{results} has {free / 2**20:.0f} MiB free; a run needs {ROOM / 2**20:.0f} MiB.",
-                    "Make room, or choose another folder with --results.",
+                    "Free disk space, or choose another folder with --results.",
                 )
             write_atomically(path / "launches.jsonl", b"", synced=True)
         except OSError as error:
@@ -77,21 +77,21 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path | str) -> "RunFolder":
-        """The folder of a run that exists. Raises UsageError where there is none."""
+        """Return the folder of an existing run. Raises UsageError if it isn't the folder of a run."""
         path = Path(path)
         launches = path / "launches.jsonl"
         if not (path / "run.json").exists() and launches.is_file() and launches.stat().st_size:
             raise UsageError(
-                f"{path} has launches and no run.json: a merge that was killed leaves that.",
+                f"{path} is incomplete (run.json is missing): a merge was killed.",
                 f"Merge the runs again; to remove the folder: rm -r {shlex.quote(str(path))}",
             )
         if cls.is_unbegun(path):
             raise UsageError(
-                f"{path} has no run.json: its run was killed before it launched anything.",
-                f"Start it again; to remove the folder: harness clean {path}",
+                f"{path} is empty (run.json is missing): its run was killed before the first launch.",
+                f"Start the run again. To remove the folder: harness clean {path}",
             )
         if not (path / "run.json").is_file():
-            raise UsageError(f"{path} is not a run's folder: it has no run.json.", "Runs lie under results/.")
+            raise UsageError(f"{path} isn't the folder of a run: run.json is missing.", "Pass a folder in results/.")
         folder = cls(path)
         try:
             for each in path.iterdir():
@@ -102,7 +102,7 @@ class RunFolder:
 
     @staticmethod
     def is_unbegun(path: Path) -> bool:
-        """Whether it is the folder of a run that has launched nothing: it has no run.json, and only known files.
+        """Return whether a run in this folder launched nothing: run.json is missing, and all files are known.
 
         A folder with any other file isn't.
         """
@@ -125,7 +125,7 @@ class RunFolder:
             write_atomically(path, sign(data) if signed else data, synced=True)
 
     def read_run(self) -> Run:
-        """What was asked. Raises UsageError for a damaged file."""
+        """Return the run. Raises UsageError for a corrupt file."""
         path = self.path / "run.json"
         run = codec.load(Run, self._read(path.name, RUN_MOST), path)
         try:
@@ -197,14 +197,17 @@ class RunFolder:
             raise UsageError(f"{self._launches} cannot be read: {error.strerror}.") from None
 
     def _read(self, name: str, most: int) -> bytes:
-        """The bytes of a file of the run. Raises UsageError for a link, what is no file, and where there is none."""
+        """Return the bytes of a file of the run.
+
+        Raises UsageError for a link, another kind of file, and a missing file.
+        """
         try:
             return read(Path(name), within=self.path, most=most)
         except OSError as error:
             raise UsageError(f"{self.path / name} cannot be read: {error.strerror}.") from None
 
     def _refuse_link(self, name: str) -> None:
-        """Raises UsageError where a path of the run is a link, or behind one."""
+        """Raises UsageError if a path of the run is a link, or behind one."""
         path = self.path
         for part in Path(name).parts:
             path /= part
@@ -226,7 +229,7 @@ class RunFolder:
         return kept
 
     def read_profiles(self, launch: Launch) -> dict[Part, Profile]:
-        """The profiles among a launch's artifacts. Raises UsageError for a damaged file or a newer schema."""
+        """Return the profiles among a launch's artifacts. Raises UsageError for a damaged file or a newer schema."""
         # those that lie deeper are the scenario's own
         kept = {Path(name).name: name for name in launch.artifacts if name.count("/") == _OWN}
         return {

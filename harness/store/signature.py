@@ -33,7 +33,7 @@ def sign(document: bytes) -> bytes:
 
 
 def is_from_here(document: bytes) -> bool:
-    """Whether `sign` made this document, for this user on this machine."""
+    """Return whether `sign` made this document, for this user on this machine."""
     found = _SIGNED_END.search(document)
     if found is None:
         return False
@@ -55,7 +55,7 @@ def _signed(secret: bytes, data: bytes) -> str:
 
 
 def _secret() -> bytes:
-    """The secret. Of several processes that make one at once, the first is believed. Raises OSError."""
+    """Return the secret. If several processes create it at once, the first one wins. Raises OSError."""
     path = _path()
     if not path.exists():
         with creating(path) as part:

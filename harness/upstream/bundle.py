@@ -49,10 +49,12 @@ def write(
     NothingSelectedError if the run has no result; CannotRunHereError if the files can't be written.
     """
     if tracker not in TRACKERS:
-        raise UsageError(f"There is no form for {tracker!r}.", f"--for takes {' and '.join(TRACKERS)}.")
+        raise UsageError(f"Invalid --for {tracker!r}.", f"Use {' or '.join(TRACKERS)}.")
     results = read(folder)
     if results.run.plan.profile_calls:
-        raise UsageError(f"{folder} has profiles instead of times.", "Pass the folder of a run of harness matrix.")
+        raise UsageError(
+            f"{folder} has profiles instead of measurements.", "Pass the folder of a run of harness matrix."
+        )
     has_selection = bool(scenarios or environments or axes)
     about = select(results, scenarios, environments, axes or {}) if has_selection else subject(results)
     made = files(results, tracker, folder, about)
@@ -145,8 +147,8 @@ def _code(run: Run, about: Subject) -> str:
         found = next((path for path in paths if path.is_file()), None)
         if found is None:
             raise UsageError(
-                f"The run's scenario {scenario.name} is not in this project, so there is no code to paste.",
-                "Set HARNESS_PROJECT to the project in which it was measured.",
+                f"The run's scenario {scenario.name} isn't in this project, so its code can't be shown.",
+                "Set HARNESS_PROJECT to the project of the run.",
             )
         text = found.read_text(encoding="utf-8")
     sides = [

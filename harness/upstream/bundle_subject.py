@@ -120,7 +120,7 @@ class Subject:
         takes = "takes" if kind(self.of) in (Quantity.STEP, Quantity.SECONDS) else "has"
         what = "" if self.of == STEP else f" {self.of}:"
         if self.worse.centre is None:
-            return f"{worse} has no result"
+            return f"no result for {worse}"
         if self.better is None or ratio is None:
             return f"{worse}{what} {self.amount(self.worse.centre.value)}"
         better = self.label(self.better)
@@ -160,7 +160,9 @@ def subject(results: Results) -> Subject:
         found = _subject(results, STEP, cell, None)
         if found is not None:
             return found
-    raise NothingSelectedError("The run has no number to report upstream.", "For the reasons, see its report.md.")
+    raise NothingSelectedError(
+        "The run doesn't contain a result to report upstream.", "For the reasons, see its report.md."
+    )
 
 
 def select(results: Results, scenarios: Sequence[str], environments: Sequence[str], axes: Axes) -> Subject:

@@ -240,7 +240,7 @@ def _current(results: Results, about: Subject) -> str:
         "Each round is a fresh process of each side, in an order that is shuffled; the ratio is of the rounds' pairs.",
     ]
     if about.ratio is not None and about.ratio.interval is None:
-        lines.append("Of one round there is no interval: measure more of them before this is pasted.")
+        lines.append("One round isn't enough for an interval. Measure more rounds before you paste this.")
     elif about.better is not None and not about.is_shown:
         lines.append(f"It is not shown that {about.label(about.worse)} takes longer.")
     lines += ["", *_claimed(about)] if about.claim else []
@@ -266,13 +266,13 @@ def _claimed(about: Subject) -> list[str]:
             shown = number(place.estimate)
         lines.append(f"| {place.environment} | {place.outcome} | {shown or place.why} |")
     if told.fixed:
-        lines += ["", f"It isn't seen from {told.fixed.environment} on."]
+        lines += ["", f"The difference isn't measured in {told.fixed.environment} and later releases."]
     return lines
 
 
 def _expected(about: Subject) -> str:
     if about.better is None:
-        return "That it does not take that much."
+        return "A smaller value."
     return f"{about.label(about.worse)} takes no longer than {about.label(about.better)}."
 
 
@@ -284,7 +284,7 @@ def _packages(run: Run, about: Subject) -> str:
     ]
     settings = [f"{axis}={about.worse.cell.axes[axis]}" for axis in about.worse.scenario.settings]
     if settings:
-        parts.append(f"Not in `repro.py`: the setting {', '.join(settings)}, under which it was measured.")
+        parts.append(f"`repro.py` doesn't apply the setting {', '.join(settings)}, which the measurement used.")
     for each in about.environments:
         text = fenced(requirements(run, each), "text")
         parts.append(f"<details><summary>requirements-{each.name}.txt</summary>\n\n{text}\n\n</details>")

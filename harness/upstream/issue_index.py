@@ -74,13 +74,13 @@ class Library:
         typed = list(typed)
         if typed and (family or every):
             raise UsageError(
-                f"{joined(typed)} and {'--all' if every else '--family'} both select issues.", "Type one of the two."
+                f"{joined(typed)} and {'--all' if every else '--family'} both select issues.", "Use one of the two."
             )
         if family and family not in self.families:
             raise unknown(family, self.families, "family")
         if not (typed or family or every):
             raise UsageError(
-                "No issue is named.", "For example: harness repro T#40261 (all issues: harness repro list)"
+                "No issue was specified.", "Example: harness repro T#40261. To list all issues: harness repro list"
             )
         if typed:
             return [self.issues[each] for each in dict.fromkeys(claims.issue(text, self.issues) for text in typed)]

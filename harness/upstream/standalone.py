@@ -47,7 +47,7 @@ def _parsed(text: str) -> ast.Module:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else "it is nested too deep"
         raise UsageError(
-            f"The scenario's text in run.json isn't valid Python ({line}), so there is no script of it.",
+            f"The scenario's text in run.json isn't valid Python ({line}), so no script can be written.",
             "For the results of the run, see its report.md.",
         ) from None
 
@@ -79,7 +79,9 @@ def _work(text: str, kit: Path) -> str:
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == "kit" and not node.level:
             if any(alias.asname for alias in node.names):
-                raise UsageError("The scenario imports from the kit by another name, which cannot be written out.")
+                raise UsageError(
+                    "The scenario imports from the kit under another name, which can't be copied into a script."
+                )
             taken += [alias.name for alias in node.names if alias.name not in _OWN]
         elif not _runs(node) and node is not _docstring(tree):
             kept.append(node)
@@ -113,7 +115,7 @@ def _folded(names: Sequence[str], kit: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in names:
         if name not in exported:
-            raise UsageError(f"The kit has no {name} that could be written out.")
+            raise UsageError(f"The kit's {name} can't be copied into a script.")
         _take(name, exported[name], kit, found)
     return found
 

@@ -27,7 +27,9 @@ def read_job(path):
     except (OSError, ValueError) as error:
         raise JobError("the job {} cannot be read: {}".format(path, error)) from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise JobError("the job {} is not of schema {}, which is all this worker knows".format(path, SCHEMA))
+        raise JobError(
+            "the job {} has another schema than {}, the only one that this worker reads".format(path, SCHEMA)
+        )
     try:
         cell = data["cell"]
         return Job(
@@ -66,7 +68,7 @@ def read_sampling(data):
             raise ValueError("the document's protocol can't be interleaved")
         return Document()
     if data["mode"] != TimeBounded.mode:
-        raise ValueError("there is no sampling '{}', only 'time' and 'document'".format(data["mode"]))
+        raise ValueError("unknown sampling '{}': expected 'time' or 'document'".format(data["mode"]))
     calls, turns = read_count(data, "calls_per_sample"), read_count(data, "turns")
     warmup, measure, sample = (float(data[key]) for key in ("warmup_seconds", "measure_seconds", "sample_seconds"))
     if not (0 <= warmup < float("inf") and 0 < measure < float("inf") and 0 < sample < float("inf")):

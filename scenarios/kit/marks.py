@@ -86,7 +86,7 @@ def target(tree, found, at):
         below = [each for each in known if start(each[0][each[1]]) == mark.line]
     if not below:
         where = "below" if mark.alone else "that begins in"
-        raise MarkError("line {}: `# harness: step` has no statement {} it".format(mark.line, where))
+        raise MarkError("line {}: `# harness: step` needs a statement {} it".format(mark.line, where))
     body, place = min(below, key=lambda each: start(each[0][each[1]]))  # the outermost of those in one line
     statement = body[place]
     if mark.alone and statement.col_offset != mark.column:

@@ -91,7 +91,7 @@ def profiled(tf, step):
     """Make the pass. Raises TooMuch, and whatever the step, the profiler or the reading raises."""
     once = seconds_of(step, 1)
     if once > LONGEST_SECONDS:
-        raise TooMuch("a call takes {:.1f} s, and those of more than {:g} s are not".format(once, LONGEST_SECONDS))
+        raise TooMuch("a call takes {:.1f} s, which exceeds the limit of {:g} s".format(once, LONGEST_SECONDS))
     calls = max(1, min(CALLS, int(SECONDS / once)))
     plain = seconds_of(step, calls)
     session = profiler(tf)
@@ -99,7 +99,7 @@ def profiled(tf, step):
     seconds, data = session(step, calls)
     if len(data) > LARGEST_BYTES:
         raise TooMuch(
-            "its trace has {} MiB, and more than {} are not read".format(len(data) >> 20, LARGEST_BYTES >> 20)
+            "its trace has {} MiB, which exceeds the limit of {} MiB".format(len(data) >> 20, LARGEST_BYTES >> 20)
         )
     return Pass(calls, seconds, plain, trace.read(data))
 

@@ -71,11 +71,11 @@ def complaint(tf):
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return "it does not say why in {} s".format(ASK_SECONDS)
+        return "it gave no reason within {} s".format(ASK_SECONDS)
     words = asked.stdout.decode("utf-8", "replace")
     found = [match.group(0).strip() for match in COMPLAINT.finditer(words)]
     sys.stderr.write("\n".join(found or [words[-LAST_WORDS:]]) + "\n")
-    return found[0] if found else "it does not say why"
+    return found[0] if found else "it gave no reason"
 
 
 def exercise(tf):

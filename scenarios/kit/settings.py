@@ -127,7 +127,7 @@ class Settings:
             raise NotAvailable("the effect of {}={} can't be observed here".format(name, self._asked[name]))
         xla = found.get("xla")
         if self._asked.get("xla") == "off" and xla:
-            raise NotAvailable("XLA compiles {} all the same: the work itself asks for it".format(", ".join(xla)))
+            raise NotAvailable("XLA still compiles {}, because the work itself requests it".format(", ".join(xla)))
         if self._folder and xla == [CLUSTERS]:
             clustered = has_clusters(self._folder)
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -136,7 +136,7 @@ class Settings:
         for name in sorted(set(self._asked) - {"xla"}):
             asked, is_found = self._asked[name], found[name]
             if is_found != asked and not (asked == "on" and is_found == "of cuDNN"):
-                raise NotAvailable("{}={} was requested, and it is {} here".format(name, asked, is_found))
+                raise NotAvailable("{}={} was requested, but it is {} here".format(name, asked, is_found))
 
 
 def keep_freed_memory():
@@ -212,7 +212,7 @@ def set_policy(tf, name):
     """Have Keras compute with a policy of that name, also after it has forgotten its state. Raises NotAvailable."""
     package = sys.modules.get("keras")
     if package is not None and version(getattr(package, "__version__", "3.0")) < (2, 4):
-        raise NotAvailable("the package keras {} has no policies of precision".format(package.__version__))
+        raise NotAvailable("the package keras {} doesn't support precision policies".format(package.__version__))
     if version(tf.__version__) < (2, 1):
         return  # the harness asks for none but float32
     mixed = tf.keras.mixed_precision

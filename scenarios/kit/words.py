@@ -37,7 +37,7 @@ class Words:
             return word
         if word == ALONE and count.isdigit() and len(count) <= DIGITS:
             return int(count)
-        raise WordError("the word {!r} is not known, only 'turn', 'alone N' and 'end'".format(line[:LONGEST]))
+        raise WordError("unknown word {!r}: expected 'turn', 'alone N' or 'end'".format(line[:LONGEST]))
 
     def _line(self):
         """Wait for the next line."""

@@ -17,11 +17,11 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#38972"
-# reported = "a huge difference in speed between a tape in a tf.function and a session (no number told)"
+# reported = "a gradient tape in a tf.function is much slower than a session (no number reported)"
 # worse    = { environment = "tf2.2", way = "function" }
 # better   = { environment = "tf2.2", way = "session" }
 # ratio    = [2, 10]
-# hardware = "not told; Ubuntu 18.04"
+# hardware = "not reported; Ubuntu 18.04"
 #
 # [[tool.harness.compare]]
 # name    = "a function vs a session"

@@ -16,11 +16,11 @@
 #
 # [[tool.harness.needs]]
 # requires = ["tensorflow>=2.0"]
-# reason   = "An eager step."
+# reason   = "This step needs eager mode."
 # [[tool.harness.needs]]
 # when     = { optimizer = "legacy" }
 # requires = ["tensorflow>=2.11,<2.16"]
-# reason   = "These releases have the optimizers of 2.10 beside their own."
+# reason   = "Only these releases also include the optimizers of 2.10."
 #
 # [[tool.harness.claim]]
 # issue    = "TK#238"
@@ -28,7 +28,7 @@
 # worse    = { environment = "tf2.13", part = "apply" }
 # better   = { environment = "tf2.13", part = "loss" }
 # ratio    = [1.65, 2.6]
-# hardware = "not told; Ubuntu 20.04"
+# hardware = "not reported; Ubuntu 20.04"
 #
 # [[tool.harness.compare]]
 # name    = "applying gradients vs the loss"

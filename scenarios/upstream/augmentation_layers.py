@@ -17,12 +17,12 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#56242"
-# reported = "after 2.9 augmentation layers are extremely slow, and warn of a while_loop for RngReadAndSkip"
+# reported = "augmentation layers are extremely slow after 2.9, and warn about a while_loop for RngReadAndSkip"
 # worse    = { environment = "tf2.9" }
 # better   = { environment = "tf2.8" }
 # ratio    = [5, 1000]              # "extremely", and no number; keras-cv measured 15.6 s and 0.013 s for 1,000 images
 # when     = { layers = "translation", mode = "function" }     # its warnings are of two draws and a shift
-# hardware = "not told"
+# hardware = "not reported"
 #
 # [[tool.harness.claim]]
 # issue    = "T#58108"
@@ -31,7 +31,7 @@
 # better   = { environment = "tf2.8" }
 # ratio    = [5, 1000]              # "extremely", and no number
 # when     = { layers = "translation", mode = "eager" }        # how they were called is not told
-# hardware = "not told"
+# hardware = "not reported"
 # ///
 """One batch of 64 images of 8 × 8 in three colours: so small that their pixels take little of the time.
 

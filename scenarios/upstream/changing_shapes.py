@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow"]
 #
 # [tool.harness]
-# title  = "Twenty calls of a Keras method, on shapes that change"
+# title  = "Twenty calls of a Keras method, with changing shapes"
 # source = "https://github.com/tensorflow/tensorflow/issues/38561"
 # tags   = ["upstream", "calls"]
 #
@@ -13,7 +13,7 @@
 #
 # [[tool.harness.needs]]
 # requires = ["tensorflow>=2.0"]
-# reason   = "TensorFlow 1 makes a model's graph once, whatever the shapes."
+# reason   = "TensorFlow 1 builds the graph of a model only once, for all shapes."
 #
 # [[tool.harness.claim]]
 # issue    = "T#38561"
@@ -26,7 +26,7 @@
 # hardware = "a Mac"
 # [[tool.harness.claim]]
 # issue    = "T#38742"
-# reported = "2.1 mended it, and in 2.2 train_on_batch traces again for each new length"
+# reported = "train_on_batch traces again for each new length: fixed in 2.1, and back in 2.2"
 # worse    = { environment = "tf2.2" }
 # better   = { environment = "tf2.1" }
 # when     = { call = "train_on_batch", shapes = "changing" }

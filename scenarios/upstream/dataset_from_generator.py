@@ -20,7 +20,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#56258"
-# reported = "batches of a dataset made by from_generator take more than 10 times as long as by from_tensor_slices"
+# reported = "batches from from_generator take more than 10 times as long as from from_tensor_slices"
 # worse    = { environment = "tf1.15", source = "generator" }
 # better   = { environment = "tf1.15", source = "slices" }
 # ratio    = [10, 100]

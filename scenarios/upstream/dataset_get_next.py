@@ -16,7 +16,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#60822"
-# reported = "get_next of a shuffled, cached, repeated and batched dataset is significantly slower from 2.7 on"
+# reported = "get_next of a shuffled, cached, repeated and batched dataset is significantly slower in 2.7 and later"
 # worse    = { environment = "tf2.7", order = "shuffle" }
 # better   = { environment = "tf2.6", order = "shuffle" }
 # ratio    = [1.3, 10]              # no number in the thread

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.0"]
 #
 # [tool.harness]
-# title  = "A small crop of a dataset's large element"
+# title  = "A small crop of a large element of a dataset"
 # source = "https://github.com/tensorflow/tensorflow/issues/35135"
 # tags   = ["upstream", "data"]
 #
@@ -27,7 +27,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#34936"
-# reported = "a crop of an element of a dataset takes 100 times as long where the element is 100 times as large"
+# reported = "cropping an element of a dataset takes 100 times as long if the element is 100 times as large"
 # worse    = { environment = "tf2.0", element = "large" }
 # better   = { environment = "tf2.0", element = "small" }
 # ratio    = [30, 150]              # their elements were 25 times as large as these
@@ -36,7 +36,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#35135"
-# reported = "from_tensor_slices takes time in proportion to its elements' size, and from_tensors takes none"
+# reported = "from_tensor_slices takes time in proportion to the size of the elements, and from_tensors does not"
 # worse    = { environment = "tf2.0", source = "slices" }
 # better   = { environment = "tf2.0", source = "tensors" }
 # ratio    = [10, 1000]             # "orders of magnitude"

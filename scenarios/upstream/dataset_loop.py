@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.0"]
 #
 # [tool.harness]
-# title  = "A Python loop over a dataset, and over the same without TensorFlow"
+# title  = "A Python loop over a dataset, and over the same data without TensorFlow"
 # source = "https://github.com/tensorflow/tensorflow/issues/59744"
 # tags   = ["upstream", "data"]
 #

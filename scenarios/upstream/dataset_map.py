@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.0"]
 #
 # [tool.harness]
-# title  = "A function of every tensor, by Dataset.map and in a loop"
+# title  = "A function of every tensor: Dataset.map and a loop"
 # source = "https://github.com/tensorflow/tensorflow/issues/40755"
 # tags   = ["upstream", "data"]
 #
@@ -21,7 +21,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#40755"
-# reported = "to go through a mapped dataset takes considerably longer than to call the function on each tensor"
+# reported = "iterating over a mapped dataset takes considerably longer than calling the function on each tensor"
 # worse    = { environment = "tf2.2", way = "map" }
 # better   = { environment = "tf2.2", way = "loop" }
 # ratio    = [1.5, 10]              # no number in the thread

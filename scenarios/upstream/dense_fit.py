@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow"]
 #
 # [tool.harness]
-# title  = "A step of fit of a network that nobody saw slow again"
+# title  = "A step of fit of a network, by release"
 # source = "https://github.com/tensorflow/tensorflow/issues/33911"
 # tags   = ["upstream", "training", "not reproduced"]
 #
@@ -23,7 +23,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#33911"
-# reported = "2.0 is about 3 times slower than 1.14 (its author could not see it again)"
+# reported = "2.0 is about 3 times slower than 1.14 (the reporter could not reproduce it later)"
 # worse    = { environment = "tf2.0" }
 # better   = { environment = "tf1.14" }
 # when     = { network = "regression" }
@@ -31,15 +31,15 @@
 # hardware = "CPU"
 # [[tool.harness.claim]]
 # issue    = "T#27472"
-# reported = "fit on a dataset is 10 times slower than on arrays, 22 ms a step (a maintainer did not see it)"
+# reported = "fit on a dataset is 10 times slower than on arrays, 22 ms per step (a maintainer could not reproduce it)"
 # worse    = { environment = "tf2.0", inputs = "dataset" }
 # better   = { environment = "tf2.0", inputs = "arrays" }
 # when     = { network = "recurrent" }
 # ratio    = [8, 12.5]
-# hardware = "not told"
+# hardware = "not reported"
 # [[tool.harness.claim]]
 # issue    = "T#29151"
-# reported = "1.12 takes almost twice as long as 1.5 (a triager saw the opposite); 1.15 and 1.14 stand for them here"
+# reported = "1.12 takes almost twice as long as 1.5 (a triager saw the opposite); measured here with 1.15 and 1.14"
 # worse    = { environment = "tf1.15" }
 # better   = { environment = "tf1.14" }
 # when     = { network = "classifier" }

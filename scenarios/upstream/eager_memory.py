@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.0"]
 #
 # [tool.harness]
-# title  = "What the smallest calls keep"
+# title  = "Memory growth per minimal call"
 # source = "https://github.com/tensorflow/tensorflow/issues/62551"
 # tags   = ["upstream", "memory"]
 #
@@ -25,11 +25,11 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#57982"
-# reported = "calls of a tf.function that returns its argument leak in 2.8, 2.9 and 2.10, and in 2.5 they did not"
+# reported = "calls of a tf.function that returns its argument leak memory in 2.8, 2.9 and 2.10, but not in 2.5"
 # worse    = { environment = "tf2.10", call = "identity" }
 # bytes    = [10, 1000]             # "small", and it "increases quite quickly"
 # of       = "memory growth"
-# hardware = "CPU, Ubuntu and Windows; T#50765 too"
+# hardware = "CPU, Ubuntu and Windows; also in T#50765"
 # ///
 """20,000 calls.
 

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow"]
 #
 # [tool.harness]
-# title  = "One small operation, by TensorFlow's eager mode, by NumPy and with Python's numbers"
+# title  = "One small operation: TensorFlow's eager mode, NumPy and Python numbers"
 # source = "https://github.com/tensorflow/tensorflow/issues/120"
 # tags   = ["upstream", "functions"]
 #
@@ -34,7 +34,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#39750"
-# reported = "a slice of a tensor takes 50.7 µs, and the same of a NumPy array 0.163 µs"
+# reported = "slicing a tensor takes 50.7 µs, and slicing a NumPy array takes 0.163 µs"
 # worse    = { environment = "tf2.1", way = "tensors" }
 # better   = { environment = "tf2.1", way = "numpy" }
 # ratio    = [150, 600]             # 311

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.0"]
 #
 # [tool.harness]
-# title  = "An embedding looked up by a NumPy array, in a tf.function and without it"
+# title  = "An embedding lookup with a NumPy array, in a tf.function and in eager mode"
 # source = "https://github.com/tensorflow/tensorflow/issues/35840"
 # tags   = ["upstream", "functions"]
 #
@@ -22,7 +22,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#35840"
-# reported = "an embedding layer takes more than twice as long in a tf.function as without it"
+# reported = "an embedding layer takes more than twice as long in a tf.function as in eager mode"
 # worse    = { environment = "tf2.0", mode = "function" }
 # better   = { environment = "tf2.0", mode = "eager" }
 # ratio    = [2, 4]

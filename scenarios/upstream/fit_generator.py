@@ -13,13 +13,13 @@
 # [[tool.harness.needs]]
 # when     = { call = "fit_generator" }
 # requires = ["tensorflow<2.16"]
-# reason   = "Keras 3, which TensorFlow has from 2.16 on, has no fit_generator."
-# advice   = "Take call=fit."
+# reason   = "Keras 3 (TensorFlow 2.16 and later) removed fit_generator."
+# advice   = "Use call=fit."
 # [[tool.harness.needs]]
 # when     = { call = "fit" }
 # requires = ["tensorflow>=2.0"]
-# reason   = "In TensorFlow 1, fit takes no generator."
-# advice   = "Take call=fit_generator."
+# reason   = "In TensorFlow 1, fit doesn't accept a generator."
+# advice   = "Use call=fit_generator."
 #
 # [[tool.harness.claim]]
 # issue    = "T#33024"
@@ -31,7 +31,7 @@
 # hardware = "RTX 2070, Core i9 9900K"
 # [[tool.harness.claim]]
 # issue    = "K#13549"
-# reported = "fit_generator is slow with nothing to wait for, fit is as it should be (no number read)"
+# reported = "fit_generator is slow without waiting for input, and fit is fast (no number reported)"
 # worse    = { environment = "tf2.0", call = "fit_generator" }
 # better   = { environment = "tf2.0", call = "fit_arrays" }
 # ratio    = [1.5, 10]

@@ -14,11 +14,11 @@
 # [[tool.harness.needs]]
 # when     = { mode = "graph" }
 # requires = ["tensorflow<2.16"]
-# reason   = "Keras 3, which TensorFlow has from 2.16 on, fits nothing when eager execution is disabled."
+# reason   = "Keras 3 (TensorFlow 2.16 and later) can't fit if eager execution is disabled."
 #
 # [[tool.harness.claim]]
 # issue    = "T#57645"
-# reported = "with a validation set 36 s, and 3.9 s when eager execution is disabled"
+# reported = "fit with a validation set takes 36 s, and 3.9 s if eager execution is disabled"
 # worse    = { environment = "tf2.9", mode = "eager" }
 # better   = { environment = "tf2.9", mode = "graph" }
 # when     = { validation = "yes" }
@@ -26,7 +26,7 @@
 # hardware = "Colab"
 # [[tool.harness.claim]]
 # issue    = "T#57645"
-# reported = "36 s with a validation set, 3.3 s without"
+# reported = "fit takes 36 s with a validation set, and 3.3 s without it"
 # worse    = { environment = "tf2.9", validation = "yes" }
 # better   = { environment = "tf2.9", validation = "no" }
 # when     = { mode = "eager" }

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.0"]
 #
 # [tool.harness]
-# title  = "A tf.train.FloatList of a tensor and of an array"
+# title  = "A tf.train.FloatList from a tensor and from an array"
 # source = "https://github.com/tensorflow/tensorflow/issues/61671"
 # tags   = ["upstream", "data"]
 #
@@ -21,7 +21,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#61671"
-# reported = "a FloatList of a NumPy array is made much faster than of the same tensor"
+# reported = "creating a FloatList is much faster from a NumPy array than from the same tensor"
 # worse    = { environment = "tf2.13", value = "tensor" }
 # better   = { environment = "tf2.13", value = "array" }
 # ratio    = [10, 1000]             # "much faster"; T#37580 says of 2.1 that it "takes ages"

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.0"]
 #
 # [tool.harness]
-# title  = "What a call of a tf.function keeps"
+# title  = "Memory growth per call of a tf.function"
 # source = "https://github.com/tensorflow/tensorflow/issues/124972"
 # tags   = ["upstream", "memory"]
 #
@@ -23,7 +23,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#124972"
-# reported = "a tf.function that is called with vectors of many lengths keeps a graph of each, without bound"
+# reported = "a tf.function called with vectors of many lengths keeps one graph per length, without a limit"
 # worse    = { environment = "tf2.21", calls = "lengths" }
 # bytes    = [10000, 1000000]       # no number that could be read; a small graph takes some tens of kilobytes
 # of       = "memory growth"
@@ -31,7 +31,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#124972"
-# reported = "these graphs are kept for ever, though the function is deleted and the garbage collected"
+# reported = "the graphs are never freed, although the function is deleted and garbage is collected"
 # worse    = { environment = "tf2.21", calls = "new_functions" }
 # bytes    = [10000, 1000000]       # as above
 # of       = "memory growth"
@@ -39,7 +39,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#31842"
-# reported = "a step that is given its number as a Python number is traced each time, and training runs out of memory"
+# reported = "a step that gets its step number as a Python number is traced each time, and training runs out of memory"
 # worse    = { environment = "tf2.0", calls = "numbers" }
 # bytes    = [10000, 1000000]       # no number in the thread: theirs was a large model
 # of       = "memory growth"

@@ -21,7 +21,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#57005"
-# reported = "an epoch takes 4 hours with a GRU, and 20 minutes with an LSTM in its place; triage did not see it"
+# reported = "an epoch takes 4 hours with a GRU, and 20 minutes with an LSTM (triage could not reproduce it)"
 # worse    = { environment = "tf2.7", layer = "GRU" }
 # better   = { environment = "tf2.7", layer = "LSTM" }
 # ratio    = [6, 24]                # 12

@@ -17,7 +17,7 @@
 # visible  = ["cpu"]
 # [[tool.harness.claim]]
 # issue    = "T#37729"
-# reported = "importing became significantly faster with 2.6 (no number read)"
+# reported = "importing TensorFlow became significantly faster in 2.6 (no number reported)"
 # worse    = { environment = "tf2.2" }
 # better   = { environment = "tf2.6" }
 # of       = "import"

@@ -12,7 +12,7 @@
 #
 # [[tool.harness.needs]]
 # requires = ["tensorflow>=2.9"]
-# reason   = "compile takes jit_compile from about 2.9 on."
+# reason   = "compile accepts jit_compile only from about 2.9 on."
 #
 # [[tool.harness.claim]]
 # issue    = "K#18062"
@@ -20,14 +20,14 @@
 # worse    = { environment = "tf2.12", call = "predict" }
 # better   = { environment = "tf2.12", call = "function" }
 # ratio    = [11.8, 18.4]
-# hardware = "not told"
+# hardware = "not reported"
 # [[tool.harness.claim]]
 # issue    = "TK#212"
-# reported = "the same thread, in the repository of tf-keras"
+# reported = "the same issue in the tf-keras repository"
 # worse    = { environment = "tf2.12", call = "predict" }
 # better   = { environment = "tf2.12", call = "function" }
 # ratio    = [11.8, 18.4]
-# hardware = "not told"
+# hardware = "not reported"
 #
 # [[tool.harness.compare]]
 # name    = "predict vs a function"

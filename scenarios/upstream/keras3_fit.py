@@ -17,15 +17,15 @@
 # better   = { environment = "tf2.15" }
 # when     = { network = "tiny" }
 # ratio    = [10, 21]
-# hardware = "not told"
+# hardware = "not reported"
 # [[tool.harness.claim]]
 # issue    = "K#19953"
-# reported = "a significant drop of speed from Keras 2 to Keras 3 (the number was not read)"
+# reported = "Keras 3 is significantly slower than Keras 2 (no number reported)"
 # worse    = { environment = "tf2.16" }
 # better   = { environment = "tf2.15" }
 # when     = { network = "dropout" }
 # ratio    = [1.1, 3]
-# hardware = "not read"
+# hardware = "not reported"
 #
 # [[tool.harness.compare]]
 # name  = "releases"

@@ -13,14 +13,14 @@
 # worse    = { environment = "tf2.13" }
 # better   = { environment = "tf2.12" }
 # ratio    = [3.6, 5.7]
-# hardware = "CPU; Debian 11"
+# hardware = "CPU, Debian 11"
 # [[tool.harness.claim]]
 # issue    = "K#18301"
 # reported = "3,000 sums of two inputs take 24 s with Keras 2.13.1, and 6 s with 2.12.0"
 # worse    = { environment = "tf2.13" }
 # better   = { environment = "tf2.12" }
 # ratio    = [3.2, 5]
-# hardware = "CPU; Linux"
+# hardware = "CPU, Linux"
 #
 # [[tool.harness.compare]]
 # name  = "releases"

@@ -12,21 +12,21 @@
 #
 # [[tool.harness.needs]]
 # requires = ["tensorflow>=2.2"]
-# reason   = "The model's own layers are loaded from each format from 2.2 on."
+# reason   = "Custom layers can be loaded from all formats only in 2.2 and later."
 # [[tool.harness.needs]]
 # when     = { format = "saved_model" }
 # requires = ["tensorflow<2.16"]
-# reason   = "Keras 3, which TensorFlow has from 2.16 on, loads no SavedModel."
-# advice   = "Take format=keras."
+# reason   = "Keras 3 (TensorFlow 2.16 and later) can't load a SavedModel."
+# advice   = "Use format=keras."
 # [[tool.harness.needs]]
 # when     = { format = "plain" }
 # requires = ["tensorflow<2.16"]
-# reason   = "Keras 3, which TensorFlow has from 2.16 on, saves no SavedModel in the same way."
-# advice   = "Take format=keras."
+# reason   = "Keras 3 (TensorFlow 2.16 and later) can't save a SavedModel in this way."
+# advice   = "Use format=keras."
 # [[tool.harness.needs]]
 # when     = { format = "keras" }
 # requires = ["tensorflow>=2.13"]
-# reason   = "The format .keras is saved by default from 2.13 on."
+# reason   = "The format .keras is the default only in 2.13 and later."
 #
 # [[tool.harness.claim]]
 # issue    = "T#54477"
@@ -37,32 +37,32 @@
 # hardware = "Tesla T4"
 # [[tool.harness.claim]]
 # issue    = "T#43496"
-# reported = "a model with layers of one's own loads in up to 15 s from a SavedModel and in 3 s from h5"
+# reported = "a model with custom layers loads in up to 15 s from a SavedModel and in 3 s from h5"
 # worse    = { environment = "tf2.3", format = "saved_model" }
 # better   = { environment = "tf2.3", format = "h5" }
 # ratio    = [4, 6.2]
-# hardware = "not told; Linux"
+# hardware = "not reported; Linux"
 # [[tool.harness.claim]]
 # issue    = "T#43496"
-# reported = "load_model takes 15 s where tf.saved_model.load takes 6 s"
+# reported = "load_model takes 15 s, and tf.saved_model.load takes 6 s"
 # worse    = { environment = "tf2.3", format = "saved_model" }
 # better   = { environment = "tf2.3", format = "plain" }
 # ratio    = [2, 3.1]
-# hardware = "not told; Linux"
+# hardware = "not reported; Linux"
 # [[tool.harness.claim]]
 # issue    = "TK#241"
-# reported = "load_model takes 47 s, making the model and load_weights 9 s"
+# reported = "load_model takes 47 s, and creating the model with load_weights takes 9 s"
 # worse    = { environment = "tf2.11", format = "saved_model" }
 # better   = { environment = "tf2.11", format = "weights" }
 # ratio    = [4.2, 6.5]
 # hardware = "Apple M1 Pro"
 # [[tool.harness.claim]]
 # issue    = "K#17652"
-# reported = "26 s from a SavedModel, 5.5 s in the new format"
+# reported = "loading a model takes 26 s from a SavedModel, and 5.5 s from the new format"
 # worse    = { environment = "tf2.13", format = "saved_model" }
 # better   = { environment = "tf2.13", format = "keras" }
 # ratio    = [3.8, 5.9]
-# hardware = "a maintainer's"
+# hardware = "a maintainer's machine"
 #
 # [[tool.harness.compare]]
 # name  = "a SavedModel vs other formats"

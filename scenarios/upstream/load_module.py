@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow"]
 #
 # [tool.harness]
-# title  = "Loading a tf.Module, by the loaders of TensorFlow 2 and 1"
+# title  = "Loading a tf.Module with the loaders of TensorFlow 2 and 1"
 # source = "https://github.com/tensorflow/tensorflow/issues/50705"
 # tags   = ["upstream", "load"]
 #
@@ -12,7 +12,7 @@
 #
 # [[tool.harness.needs]]
 # requires = ["tensorflow>=2.0"]
-# reason   = "TensorFlow 1 saves modules in another way."
+# reason   = "TensorFlow 1 saves modules in a different way."
 #
 # [[tool.harness.claim]]
 # issue    = "T#50705"
@@ -20,7 +20,7 @@
 # worse    = { environment = "tf2.3", loader = "v2" }
 # better   = { environment = "tf2.3", loader = "v1" }
 # ratio    = [3.2, 5]
-# hardware = "Tesla V100; Colab"
+# hardware = "Tesla V100, and Colab"
 #
 # [[tool.harness.compare]]
 # name    = "the loader of TF 2 vs that of TF 1"

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow"]
 #
 # [tool.harness]
-# title  = "A training step of a model that was made, and of one that was loaded"
+# title  = "A training step of a new model and of a loaded model"
 # source = "https://github.com/tensorflow/tensorflow/issues/38827"
 # tags   = ["upstream", "load", "not reproduced"]
 #
@@ -12,14 +12,14 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#38827"
-# reported = "training goes on extremely slowly after loading (no number read; a triager saw it faster)"
+# reported = "training is extremely slow after loading the model (no number reported; a triager saw it faster)"
 # worse    = { environment = "tf2.1", model = "loaded" }
 # better   = { environment = "tf2.1", model = "made" }
 # ratio    = [2, 10]
-# hardware = "not read"
+# hardware = "not reported"
 # [[tool.harness.claim]]
 # issue    = "T#38710"
-# reported = "an epoch takes 3 minutes, and 12 after loading the model"
+# reported = "an epoch takes 3 minutes, and 12 minutes after loading the model"
 # worse    = { environment = "tf2.1", model = "loaded" }
 # better   = { environment = "tf2.1", model = "made" }
 # ratio    = [3.2, 5]
@@ -30,7 +30,7 @@
 # worse    = { environment = "tf2.1", model = "loaded" }
 # better   = { environment = "tf2.1", model = "made" }
 # ratio    = [8, 12.5]
-# hardware = "not told; a GPU"
+# hardware = "not reported; a GPU"
 #
 # [[tool.harness.compare]]
 # name    = "a loaded model vs one that was made"

@@ -47,7 +47,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#36557"
-# reported = "a network that is unrolled by tf.range takes about 7 times as long as one unrolled by range"
+# reported = "a network with a loop over tf.range takes about 7 times as long as with a loop over range"
 # worse    = { environment = "tf2.2", loop = "tf_range" }
 # better   = { environment = "tf2.2", loop = "range" }
 # ratio    = [4, 12]                # on a nightly build of February 2020, before 2.2

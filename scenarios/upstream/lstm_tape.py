@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.0"]
 #
 # [tool.harness]
-# title  = "The gradient of an LSTM, by a tape that is persistent and by one that is not"
+# title  = "The gradient of an LSTM, with a persistent and a plain tape"
 # source = "https://github.com/tensorflow/tensorflow/issues/51818"
 # tags   = ["upstream", "layers"]
 #
@@ -22,7 +22,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#51818"
-# reported = "with a persistent tape the gradient of an LSTM is very slow; recurrent_v2's new code makes it fast"
+# reported = "with a persistent tape, the gradient of an LSTM is very slow; new code in recurrent_v2 makes it fast"
 # worse    = { environment = "tf2.6", tape = "persistent" }
 # better   = { environment = "tf2.6", tape = "plain" }
 # ratio    = [2, 50]                # "drastically", and no number that could be read
@@ -31,7 +31,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#44917"
-# reported = "LSTM and GRU with an optimizer that takes a gradient per example train 8 times slower from 2.4 on"
+# reported = "with an optimizer that needs per-example gradients, LSTM and GRU train 8 times slower in 2.4 and later"
 # worse    = { environment = "tf2.4" }
 # better   = { environment = "tf2.3" }
 # ratio    = [4, 12]                # 15 s and over 2 minutes an epoch, two nightly builds apart

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.0"]
 #
 # [tool.harness]
-# title  = "An LSTM over a sequence, whole and time step by time step"
+# title  = "An LSTM over a sequence: in one call, and by time step"
 # source = "https://github.com/tensorflow/tensorflow/issues/39076"
 # tags   = ["upstream", "layers"]
 #
@@ -21,7 +21,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#39076"
-# reported = "a training step takes hugely longer where an LSTM layer is called in a loop over the time steps"
+# reported = "a training step takes much longer if an LSTM layer is called in a loop over the time steps"
 # worse    = { environment = "tf2.1", way = "by_step" }
 # better   = { environment = "tf2.1", way = "whole" }
 # ratio    = [2, 50]                # 17 ms a step for the whole, and no other number that could be read

@@ -13,12 +13,12 @@
 # [[tool.harness.needs]]
 # when     = { mode = "eager" }
 # requires = ["tensorflow>=2.0"]
-# reason   = "TensorFlow 1 is asked for its default, graph mode."
-# advice   = "Take mode=graph."
+# reason   = "In TensorFlow 1, only graph mode (its default) is measured."
+# advice   = "Use mode=graph."
 # [[tool.harness.needs]]
 # when     = { mode = "graph" }
 # requires = ["tensorflow<2.16"]
-# reason   = "Keras 3, which TensorFlow has from 2.16 on, fits nothing when eager execution is disabled."
+# reason   = "Keras 3 (TensorFlow 2.16 and later) can't fit if eager execution is disabled."
 #
 # [[tool.harness.claim]]
 # issue    = "T#45676"

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=1.15"]
 #
 # [tool.harness]
-# title  = "A function of every element, by map_fn, by vectorized_map, and of all at once"
+# title  = "A function of every element: map_fn, vectorized_map, and all elements at once"
 # source = "https://github.com/tensorflow/tensorflow/issues/24774"
 # tags   = ["upstream", "functions"]
 #
@@ -21,11 +21,11 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#24774"
-# reported = "map_fn over many elements is slow: take vectorized_map"
+# reported = "map_fn over many elements is slow (the answer: use vectorized_map)"
 # worse    = { environment = "tf2.1", way = "map_fn" }
 # better   = { environment = "tf2.1", way = "vectorized_map" }
 # ratio    = [10, 1000]             # no number in the thread; TensorFlow's guide has one to two orders of magnitude
-# hardware = "not told"
+# hardware = "not reported"
 # ///
 """One call of a traced function that squares each of 2,000 numbers.
 

@@ -13,11 +13,11 @@
 # [[tool.harness.needs]]
 # when     = { mode = "graph" }
 # requires = ["tensorflow<2.16"]
-# reason   = "Keras 3, which TensorFlow has from 2.16 on, fits nothing when eager execution is disabled."
+# reason   = "Keras 3 (TensorFlow 2.16 and later) can't fit if eager execution is disabled."
 #
 # [[tool.harness.claim]]
 # issue    = "T#30561"
-# reported = "91 ms a step with eager execution, 49 to 66 ms without"
+# reported = "a step takes 91 ms with eager execution, and 49 to 66 ms without it"
 # worse    = { environment = "tf2.0", mode = "eager" }
 # better   = { environment = "tf2.0", mode = "graph" }
 # ratio    = [1.4, 1.9]

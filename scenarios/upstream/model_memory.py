@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.0"]
 #
 # [tool.harness]
-# title  = "What is kept of models that are made, trained and left one after the other"
+# title  = "Memory growth per model that is created, trained and deleted"
 # source = "https://github.com/tensorflow/tensorflow/issues/41973"
 # tags   = ["upstream", "memory"]
 #
@@ -17,7 +17,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#41973"
-# reported = "each turn of a loop that makes a functional model and fits it keeps memory, though garbage is collected"
+# reported = "a loop that creates and fits a functional model keeps memory each time, in spite of garbage collection"
 # worse    = { environment = "tf2.3", training = "fit" }
 # bytes    = [10000, 3000000]       # no number that could be read; up to 2.3 all such models are put into one graph
 # of       = "memory growth"
@@ -25,7 +25,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "TK#286"
-# reported = "a loop of making and fitting models grows steadily in 2.11 to 2.15, though the session is cleared"
+# reported = "memory grows steadily in a loop that creates and fits models in 2.11 to 2.15, even with clear_session"
 # worse    = { environment = "tf2.11", training = "fit_cleared" }
 # bytes    = [10000, 3000000]       # no number that could be read; in 2.9.2 it is almost constant
 # of       = "memory growth"
@@ -41,7 +41,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#62854"
-# reported = "memory grows with each model that is trained where train() is a tf.function, and else not"
+# reported = "memory grows with each trained model if train() is a tf.function, and otherwise it does not"
 # worse    = { environment = "tf2.15", training = "function" }
 # bytes    = [100000, 10000000]     # no number that could be read; its weights and Adam's moments take 1.6 MB
 # of       = "memory growth"

@@ -29,7 +29,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#53620"
-# reported = "py_function in Dataset.map is slower in 2.7, and in 2.6, than in 2.5"
+# reported = "py_function in Dataset.map is slower in 2.6 and 2.7 than in 2.5"
 # worse    = { environment = "tf2.7", call = "py_function" }
 # better   = { environment = "tf2.5", call = "py_function" }
 # ratio    = [1.1, 3]               # the numbers are in a notebook that the thread does not show

@@ -18,7 +18,7 @@
 #
 # [[tool.harness.needs]]
 # requires = ["tensorflow>=2.7"]
-# reason   = "The official wheels have oneDNN from 2.5 on; 2.5 and 2.6 with it end in a floating point exception here."
+# reason   = "The official wheels include oneDNN from 2.5 on, but 2.5 and 2.6 crash with it (floating point exception)."
 # devices  = ["cpu"]
 #
 # [[tool.harness.claim]]
@@ -37,7 +37,7 @@
 # better   = { environment = "tf2.9", TF_ENABLE_ONEDNN_OPTS = "0" }
 # when     = { rows = "many" }
 # ratio    = [1.05, 1.3]
-# hardware = "not read"
+# hardware = "not reported"
 # visible  = ["cpu"]
 #
 # [[tool.harness.compare]]

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow"]
 #
 # [tool.harness]
-# title  = "What a call of predict keeps"
+# title  = "Memory growth per call of predict"
 # source = "https://github.com/tensorflow/tensorflow/issues/33009"
 # tags   = ["upstream", "memory"]
 #
@@ -13,7 +13,7 @@
 # [[tool.harness.needs]]
 # when     = { call = "model" }
 # requires = ["tensorflow>=2.0"]
-# reason   = "Without eager execution a call of the model adds to its graph."
+# reason   = "Without eager execution, each call of the model adds to its graph."
 #
 # [[tool.harness.compare]]
 # name  = "predict vs others"
@@ -35,7 +35,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#38598"
-# reported = "the memory of a process grows steadily with calls of predict from 2.1.0 on, and still in 2.2"
+# reported = "the memory of a process grows steadily with calls of predict in 2.1.0 and 2.2"
 # worse    = { environment = "tf2.2", call = "predict" }
 # bytes    = [500, 100000]          # the curve's numbers were not to be read
 # of       = "memory growth"
@@ -44,11 +44,11 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#44711"
-# reported = "50,000 inputs by predict keep about 0.35 GB; calls of the model do not"
+# reported = "predict keeps about 0.35 GB after 50,000 inputs, and calls of the model keep nothing"
 # worse    = { environment = "tf2.3", call = "predict" }
 # bytes    = [3500, 14000]          # 7,000
 # of       = "memory growth"
-# hardware = "not told"
+# hardware = "not reported"
 # ///
 """200 calls with one row of 10 numbers: a dense layer of 32 units, and one of 2.
 

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow"]
 #
 # [tool.harness]
-# title  = "A prediction of one small batch, by what is called"
+# title  = "A prediction of one small batch, by method"
 # source = "https://github.com/tensorflow/tensorflow/issues/40261"
 # tags   = ["upstream", "calls"]
 #
@@ -19,17 +19,17 @@
 # [[tool.harness.needs]]
 # when     = { call = "model(x)" }
 # requires = ["tensorflow>=2.0"]
-# reason   = "In TensorFlow 1 such a call makes a symbol, and computes nothing."
+# reason   = "In TensorFlow 1, such a call creates a symbolic tensor and computes nothing."
 # [[tool.harness.needs]]
 # when     = { call = "function" }
 # requires = ["tensorflow>=2.0"]
-# reason   = "In TensorFlow 1 such a call makes a symbol, and computes nothing."
+# reason   = "In TensorFlow 1, such a call creates a symbolic tensor and computes nothing."
 #
 # [[tool.harness.needs]]
 # when     = { network = "identity" }
 # requires = ["tensorflow>=2.0"]
-# reason   = "TensorFlow 1 does not feed and fetch the same tensor."
-# advice   = "Take network=dense."
+# reason   = "TensorFlow 1 can't feed and fetch the same tensor."
+# advice   = "Use network=dense."
 #
 # [[tool.harness.claim]]
 # issue    = "T#40261"
@@ -37,7 +37,7 @@
 # worse    = { environment = "tf2.2", call = "predict" }
 # better   = { environment = "tf2.2", call = "model(x)" }
 # ratio    = [200, 300]
-# hardware = "not told: a maintainer's, with the nightly of June 2020"
+# hardware = "not reported; a maintainer's machine, nightly wheel of June 2020"
 # [[tool.harness.claim]]
 # issue    = "T#40261"
 # reported = "100 calls of predict take 0.13 s in 2.0 and about 3 s in 2.2"

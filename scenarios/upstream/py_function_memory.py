@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.0"]
 #
 # [tool.harness]
-# title  = "What a call of py_function keeps"
+# title  = "Memory growth per call of py_function"
 # source = "https://github.com/tensorflow/tensorflow/issues/35010"
 # tags   = ["upstream", "memory"]
 #
@@ -24,12 +24,12 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#35010"
-# reported = "memory grows in proportion to the calls of py_function in eager mode; numpy_function does not leak"
+# reported = "memory grows with each call of py_function in eager mode, and numpy_function does not leak"
 # worse    = { environment = "tf2.0", call = "py_function" }
 # bytes    = [200000, 1000000]      # 100,000 floats a call, in the example for 2.4: what it takes and what it returns
 # of       = "memory growth"
 # when     = { where = "eager" }
-# hardware = "macOS, and others"
+# hardware = "macOS and others"
 #
 # [[tool.harness.claim]]
 # issue    = "T#61344"

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.0"]
 #
 # [tool.harness]
-# title  = "What py_function returns: lists or arrays"
+# title  = "py_function that returns lists or arrays"
 # source = "https://github.com/tensorflow/tensorflow/issues/47470"
 # tags   = ["upstream", "data"]
 #
@@ -21,7 +21,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#47470"
-# reported = "a py_function that returns a tuple of lists has a large overhead: 10 s, and others are fast"
+# reported = "a py_function that returns a tuple of lists takes 10 s, and other return types are fast"
 # worse    = { environment = "tf2.4", results = "lists" }
 # better   = { environment = "tf2.4", results = "arrays" }
 # ratio    = [3, 100]               # the thread's other number was not to be read

@@ -17,7 +17,7 @@
 # [[tool.harness.needs]]
 # when     = { call = "function" }
 # requires = ["tensorflow>=2.0"]
-# reason   = "The step of one's own needs eager mode around it."
+# reason   = "The custom step needs eager mode."
 #
 # [[tool.harness.claim]]
 # issue    = "T#35124"
@@ -28,14 +28,14 @@
 # hardware = "AMD Ryzen 7 1700, GTX 1050 Ti"
 # [[tool.harness.claim]]
 # issue    = "T#35124"
-# reported = "predict_on_batch and train_on_batch instead: an episode falls from about 70 s to 5.5 to 6 s"
+# reported = "with predict_on_batch and train_on_batch, an episode takes 5.5 to 6 s instead of about 70 s"
 # worse    = { environment = "tf2.1", call = "predict" }
 # better   = { environment = "tf2.1", call = "on_batch" }
 # ratio    = [11, 13]
 # hardware = "Colab"
 # [[tool.harness.claim]]
 # issue    = "T#46126"
-# reported = "a custom training step and calls in place of train_on_batch and predict almost double the speed"
+# reported = "a custom training step and direct model calls are almost twice as fast as train_on_batch and predict"
 # worse    = { environment = "tf2.4", call = "predict" }
 # better   = { environment = "tf2.4", call = "function" }
 # when     = { rows = "batch" }

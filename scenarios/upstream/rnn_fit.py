@@ -14,8 +14,8 @@
 # [[tool.harness.needs]]
 # when     = { mode = "graph" }
 # requires = ["tensorflow<2.16"]
-# reason   = "Keras 3, which TensorFlow has from 2.16 on, fits nothing when eager execution is disabled."
-# advice   = "Take mode=eager."
+# reason   = "Keras 3 (TensorFlow 2.16 and later) can't fit if eager execution is disabled."
+# advice   = "Use mode=eager."
 #
 # [[tool.harness.compare]]
 # name    = "eager vs graph"

@@ -21,7 +21,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#38628"
-# reported = "the first call takes 10 s where a for loop runs the cell, and is nearly instant with tf.while_loop"
+# reported = "the first call takes 10 s if a for loop runs the cell, and almost no time with tf.while_loop"
 # worse    = { environment = "tf2.1", loop = "range" }
 # better   = { environment = "tf2.1", loop = "while_loop" }
 # ratio    = [10, 100]              # "nearly instant" has no number; their graphs were 3.5 MB and 180 kB

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow"]
 #
 # [tool.harness]
-# title  = "A step of fit, run eagerly and not"
+# title  = "A step of fit, with and without run_eagerly"
 # source = "https://github.com/tensorflow/tensorflow/issues/35052"
 # tags   = ["upstream", "training"]
 #
@@ -12,11 +12,11 @@
 #
 # [[tool.harness.needs]]
 # requires = ["tensorflow>=2.0"]
-# reason   = "fit on a dataset, in eager mode."
+# reason   = "fit on a dataset needs eager mode here."
 #
 # [[tool.harness.claim]]
 # issue    = "T#35052"
-# reported = "in 2.0 fit is much slower by default than with run_eagerly=True (no number read)"
+# reported = "in 2.0, fit is much slower by default than with run_eagerly=True (no number reported)"
 # worse    = { environment = "tf2.0", run_eagerly = "no" }
 # better   = { environment = "tf2.0", run_eagerly = "yes" }
 # ratio    = [1.5, 10]
@@ -24,7 +24,7 @@
 # hardware = "CentOS 7, CPU"
 # [[tool.harness.claim]]
 # issue    = "T#35052"
-# reported = "in the nightly before 2.1: 1 ms a step by default, 11 ms with run_eagerly=True"
+# reported = "in the nightly wheel before 2.1, a step takes 1 ms by default, and 11 ms with run_eagerly=True"
 # worse    = { environment = "tf2.1", run_eagerly = "yes" }
 # better   = { environment = "tf2.1", run_eagerly = "no" }
 # ratio    = [8, 14]

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.0"]
 #
 # [tool.harness]
-# title  = "2,048 slices of a tensor, in the one call of a tf.function and without it"
+# title  = "2,048 slices of a tensor, in one call of a tf.function and in eager mode"
 # source = "https://github.com/tensorflow/tensorflow/issues/39850"
 # tags   = ["upstream", "functions"]
 #

@@ -14,13 +14,13 @@
 # [[tool.harness.needs]]
 # when     = { api = "keras" }
 # requires = ["keras<2.4"]
-# reason   = "From 2.4 on the package keras is tf.keras itself, or cannot be trained without it."
-# advice   = "Take api=tf.keras."
+# reason   = "In 2.4 and later, the package keras is tf.keras itself, or needs it for training."
+# advice   = "Use api=tf.keras."
 # [[tool.harness.needs]]
 # when     = { api = "tensorflow" }
 # requires = ["tensorflow<2.0"]
-# reason   = "A step in a session, as TensorFlow 1 has it."
-# advice   = "Take api=tf.keras."
+# reason   = "This step uses a session, which only TensorFlow 1 supports."
+# advice   = "Use api=tf.keras."
 #
 # [[tool.harness.claim]]
 # issue    = "K#19992"
@@ -37,7 +37,7 @@
 # better   = { environment = "tf1.14", api = "tensorflow" }
 # when     = { optimizer = "sgd" }
 # ratio    = [90, 145]
-# hardware = "not told; Keras 1 and TensorFlow 0.11"
+# hardware = "not reported; Keras 1 and TensorFlow 0.11"
 #
 # [[tool.harness.compare]]
 # name    = "keras vs tf.keras"

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.0"]
 #
 # [tool.harness]
-# title  = "How often predict_on_batch traces when batches have many sizes"
+# title  = "Number of traces of predict_on_batch with many batch sizes"
 # source = "https://github.com/tensorflow/tensorflow/issues/34907"
 # tags   = ["upstream", "functions"]
 #
@@ -17,7 +17,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#34907"
-# reported = "predict_on_batch is traced again for every batch size: in 2.1.0rc0, mended in 2.1, and again so in 2.2"
+# reported = "predict_on_batch is traced again for every batch size: in 2.1.0rc0, fixed in 2.1, and back in 2.2"
 # worse    = { environment = "tf2.2" }
 # better   = { environment = "tf2.1" }
 # ratio    = [8, 30]                # 30 sizes: a trace each, against a few in all

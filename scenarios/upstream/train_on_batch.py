@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow"]
 #
 # [tool.harness]
-# title  = "train_on_batch on arrays, from release to release"
+# title  = "train_on_batch on arrays, by release"
 # source = "https://github.com/tensorflow/tensorflow/issues/33487"
 # tags   = ["upstream", "training"]
 #
@@ -17,7 +17,7 @@
 # [[tool.harness.needs]]
 # when     = { mode = "graph" }
 # requires = ["tensorflow<2.16"]
-# reason   = "Keras 3, which TensorFlow has from 2.16 on, trains nothing when eager execution is disabled."
+# reason   = "Keras 3 (TensorFlow 2.16 and later) can't train if eager execution is disabled."
 #
 # [[tool.harness.claim]]
 # issue    = "T#33487"
@@ -46,7 +46,7 @@
 # hardware = "GTX 1070"
 # [[tool.harness.claim]]
 # issue    = "T#39665"
-# reported = "the same in graph mode: 1.56 times as long"
+# reported = "in graph mode, it takes 1.56 times as long"
 # worse    = { environment = "tf2.2" }
 # better   = { environment = "tf1.14" }
 # when     = { network = "deep", mode = "graph" }

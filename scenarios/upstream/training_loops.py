@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow"]
 #
 # [tool.harness]
-# title  = "A training step of a small network, by who writes the loop"
+# title  = "A training step of a small network, by training loop"
 # source = "https://github.com/tensorflow/tensorflow/issues/30596"
 # tags   = ["upstream", "training"]
 #
@@ -13,11 +13,11 @@
 #
 # [[tool.harness.needs]]
 # requires = ["tensorflow>=2.0"]
-# reason   = "The loops iterate over a dataset, in eager mode."
+# reason   = "The loops iterate over a dataset in eager mode."
 #
 # [[tool.harness.claim]]
 # issue    = "T#30596"
-# reported = "a loop with a gradient tape takes over 8 minutes, fit 1 minute and 41 seconds"
+# reported = "a loop with a gradient tape takes over 8 minutes, and fit takes 1 minute and 41 seconds"
 # worse    = { environment = "tf2.0", loop = "eager" }
 # better   = { environment = "tf2.0", loop = "fit" }
 # when     = { network = "conv" }
@@ -33,7 +33,7 @@
 # hardware = "Colab"
 # [[tool.harness.claim]]
 # issue    = "T#28714"
-# reported = "fit trains a dense network way faster than a gradient tape (no number told)"
+# reported = "fit trains a dense network much faster than a gradient tape (no number reported)"
 # worse    = { environment = "tf2.0", loop = "eager" }
 # better   = { environment = "tf2.0", loop = "fit" }
 # when     = { network = "dense" }
@@ -41,7 +41,7 @@
 # hardware = "Titan V"
 # [[tool.harness.claim]]
 # issue    = "T#48844"
-# reported = "eager training is about 10 times slower than it should be; what is for production is tf.function"
+# reported = "eager training is about 10 times slower than expected (the answer: use tf.function in production)"
 # worse    = { environment = "tf2.4", loop = "eager" }
 # better   = { environment = "tf2.4", loop = "function" }
 # when     = { network = "dense" }

@@ -92,13 +92,13 @@ def test_what_was_interrupted_before_it_was_measured_is_no_fault_of_the_claim() 
 def test_a_claim_is_told_where_only_other_environments_were_measured() -> None:
     elsewhere = {cell("tf2.1", mode="eager"): 0.03, cell("tf2.1", mode="graph"): 0.01}
     (result,) = results(rounds(elsewhere), environments=ENVIRONMENTS)
-    assert (result.at.outcome, result.at.why) == (ClaimOutcome.NOT_MEASURED, "the run has no such cells")
+    assert (result.at.outcome, result.at.why) == (ClaimOutcome.NOT_MEASURED, "the run did not include these cells")
     assert [(place.environment, place.outcome) for place in result.elsewhere] == [("tf2.1", ClaimOutcome.CONFIRMED)]
 
 
 def test_what_is_seen_on_another_device_is_not_judged() -> None:
     at = one({WORSE: 0.03, BETTER: 0.01}, replace(CLAIM, visible=[Device.GPU])).at
-    assert (at.outcome, at.why, at.estimate) == (ClaimOutcome.CANNOT_RUN, "it was reported on a GPU", None)
+    assert (at.outcome, at.why, at.estimate) == (ClaimOutcome.CANNOT_RUN, "it was reported for a GPU", None)
 
 
 def test_different_work_is_no_measure_of_a_claim() -> None:
@@ -297,7 +297,7 @@ def test_what_grows_unlike_itself_is_no_claim_confirmed() -> None:
 def test_what_only_observed_is_said_to_have_timed_nothing() -> None:
     only = [launch(each, (), 0, role=Role.PILOT, samples=[], observations={"n": 1}) for each in (WORSE, BETTER)]
     (result,) = results(only)
-    assert (result.at.outcome, result.at.why) == (ClaimOutcome.CANNOT_RUN, "nothing was timed in tf2.0")
+    assert (result.at.outcome, result.at.why) == (ClaimOutcome.CANNOT_RUN, "no times in tf2.0")
 
 
 def test_too_few_calls_show_no_leak_and_none_of_it_either() -> None:

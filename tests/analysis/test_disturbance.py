@@ -204,7 +204,7 @@ GPU = {"gpu_samples": 30.0, "gpu_steady": 1.0, "gpu_foreign_processes": 0.0, "gp
         ),
         ({"gpu_power_cap_share": 1.0}, ""),
         ({"gpu_lost": 1.0}, "the driver lost its GPU"),
-        ({"steady_ptx_cache_filled_bytes": 4096.0}, "the driver compiled GPU code meanwhile"),
+        ({"steady_ptx_cache_filled_bytes": 4096.0}, "the driver compiled GPU code during the measurement"),
         ({"steady_ptx_cache_filled_bytes": 0.0, "ptx_cache_filled_bytes": 4096.0}, ""),
     ],
 )

@@ -60,8 +60,8 @@ def test_of_the_step_launches_stay_as_they_are():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"phases": {}}, "It has no first call."),
-        ({"phases": {"first call": 0.0}}, "Its first call is 0: no ratio is made of it."),
+        ({"phases": {}}, "No first call recorded."),
+        ({"phases": {"first call": 0.0}}, "A ratio isn't possible: the first call is 0."),
     ],
 )
 def test_a_launch_that_has_no_such_value_is_not_available(changes, said):

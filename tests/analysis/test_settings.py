@@ -29,7 +29,7 @@ def by_release(one: dict[str, Any], other: dict[str, Any]) -> Results:
 
 def test_what_xla_compiles_is_said_where_it_differs() -> None:
     (told,) = settings.sentences(by_release(OFF, OPTIMIZER))
-    assert told == ("XLA compiles nothing in tf1.14 and Keras's optimizer in tf2.0; -a xla=off makes that the same.")
+    assert told == ("XLA compiles nothing in tf1.14 and Keras's optimizer in tf2.0; -a xla=off makes it equal.")
 
 
 def test_the_same_settings_are_not_told() -> None:
@@ -65,7 +65,7 @@ def test_what_was_asked_for_is_not_told_and_what_it_brings_with_it_is() -> None:
     )
     assert settings.sentences(made) == [
         "XLA compiles Keras's optimizer with deterministic off and nothing with deterministic on; -a xla=off makes "
-        "that the same."
+        "it equal."
     ]
 
 
@@ -92,19 +92,19 @@ def faulting(counts: dict[Cell, list[float]], **changes: Any) -> list[str]:
 def test_page_faults_that_differ_between_launches_say_which_setting_is_without_them() -> None:
     one, other, *_ = cells()
     assert faulting({one: [1000.0] * 5, other: [0.0, 0.0, 5000.0, 9000.0, 9000.0]}) == [
-        "Launches of tf1.14 eager differ by their page faults, 0 to 9,000 a step, and so in time. To measure without "
-        "them: -a malloc=keep."
+        "The number of page faults differs between launches of tf1.14 eager (0 to 9,000 per step), and changes their "
+        "times. To avoid page faults: -a malloc=keep."
     ]
     (told,) = faulting({one: [0.0, 2000.0] * 3, other: [0.0, 9000.0] * 3})
-    assert "and so in time; launches of 1 more cell differ too." in told
+    assert "changes their times; 1 more cell is affected." in told
 
 
 def test_a_run_without_page_faults_says_what_measures_with_them() -> None:
     kept = [replace(each, axes={**each.axes, "malloc": "keep"}) for each in cells()]
     known = [with_settings(scenario(), {"malloc": ["keep"]})]
     assert faulting({each: [0.0] * 3 for each in kept}, scenarios=known) == [
-        "Memory that a step frees stays with its process (malloc=keep), so launches do not differ by page faults. As "
-        "each release comes, with them: -a malloc=default."
+        "Freed memory stays in the process (malloc=keep), so page faults don't add variability. To measure with each "
+        "release's default: -a malloc=default."
     ]
     assert faulting({each: [0.0] * 3 for each in cells()}) == []
 

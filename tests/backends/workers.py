@@ -39,7 +39,7 @@ class Behaviour:
 
 BEHAVIOURS = {
     "ends well": Behaviour("say('end', status='ok')", Status.OK),
-    "raises": Behaviour("raise ValueError('boom')", Status.FAILED, "without saying how it went: exit code 1"),
+    "raises": Behaviour("raise ValueError('boom')", Status.FAILED, "without reporting an outcome: exit code 1"),
     "exits": Behaviour("sys.exit(3)", Status.FAILED, "exit code 3"),
     "exits after the end": Behaviour("say('end', status='ok'); sys.exit(3)", Status.FAILED, "work was done"),
     "is killed": Behaviour("os.kill(os.getpid(), signal.SIGKILL)", Status.FAILED, "killed by signal 9 (SIGKILL)"),
@@ -121,7 +121,7 @@ IN_TURNS = {
     "answers twice": Behaviour(
         "say('turn', samples=[]); word(); os.write(1, line('turn', samples=sample(1)) * 2); signal.pause()",
         Status.FAILED,
-        "a line came while it waited for a word: {",
+        "it wrote a line while it waited for a word: {",
     ),
     "answers unasked": Behaviour(
         "os.write(1, line('turn', samples=[]) + line('turn', samples=sample(1))); signal.pause()",
@@ -136,10 +136,10 @@ IN_TURNS = {
         Status.FAILED,
         "not the 1 sample",
     ),
-    "has samples of no turn": Behaviour(
+    "has samples outside a turn": Behaviour(
         "say('turn', samples=[]); word(); say('samples', name='step', samples=sample(1)); signal.pause()",
         Status.FAILED,
-        "samples are of no turn",
+        "a line has samples outside a turn",
     ),
     "takes turns after its samples": Behaviour(
         "say('samples', name='step', samples=sample(1)); say('turn', samples=[]); signal.pause()",

@@ -116,7 +116,7 @@ def test_an_environment_that_cannot_be_had_is_told_why_and_kept(asked, tmp_path)
     said = Said()
     made = Probe(tmp_path / "search", BisectRequest(scenario="slower", backend="local"), said)
     why = made.why_not("tf9")
-    assert "There is no environment 'tf9'" in why
+    assert "Unknown environment: 'tf9'" in why
     (step,) = [json.loads(line) for line in (tmp_path / "search" / "steps.jsonl").read_text().splitlines()]
     assert step["why"] == why
     again = Probe(tmp_path / "search", BisectRequest(scenario="slower", backend="local"), said)

@@ -121,7 +121,7 @@ def test_a_search_that_the_budget_ended_says_how_to_go_on():
     ("seconds", "error", "words"),
     [
         ([1.0, 1.0], EqualEndpointsError, "the ends do not differ"),
-        ([2.0, 1.0], ReversedEndpointsError, "the wrong way round"),
+        ([2.0, 1.0], ReversedEndpointsError, "swapped"),
     ],
 )
 def test_ends_without_a_search_between_are_told_in_the_report_too(seconds, error, words):

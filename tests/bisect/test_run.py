@@ -81,10 +81,10 @@ def test_a_fix_is_searched_from_the_claimed_release_on(project):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({}, "Nothing to search for was named"),
+        ({}, "Specify what to search for"),
         ({"issue": "T#8"}, "No scenario has a claim of T#8"),
         ({"issue": "eight"}, "is not the name of an issue"),
-        ({"issue": "T#7", "axes": {"call": "model(x)"}}, "No claim of T#7 is about"),
+        ({"issue": "T#7", "axes": {"call": "model(x)"}}, "No claim of T#7 matches"),
     ],
 )
 def test_what_names_no_cell_is_refused_with_what_to_type(project, changes, told):
@@ -116,7 +116,7 @@ def test_a_search_that_someone_else_began_is_not_gone_on_with(tmp_path, text):
 
 
 def test_a_folder_that_is_no_searchs(tmp_path):
-    with pytest.raises(UsageError, match=r"it has no bisect\.json"):
+    with pytest.raises(UsageError, match=r"bisect\.json is missing"):
         read_request(tmp_path)
 
 

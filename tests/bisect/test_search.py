@@ -71,7 +71,7 @@ def test_unclear_ends_get_more_rounds_within_half_of_the_budget_and_are_not_said
     shown = f"c1 takes ×1.05 (0.989 to 1.11, {sum(looks)} rounds: unclear)"
     assert raised.value.message == f"c0 and c1 are not shown to differ: {shown}."
     # while a larger budget may help, the command that gives it is added where the folder is known
-    assert raised.value.advice == ("" if budget < 1e9 else "Name other ends with --good and --bad.")
+    assert raised.value.advice == ("" if budget < 1e9 else "Pass other ends with --good and --bad.")
 
 
 def test_ends_within_half_a_margin_are_no_step_however_sure_they_differ():

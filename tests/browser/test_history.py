@@ -75,7 +75,7 @@ def test_what_was_found_is_charted_with_its_level_its_breaks_and_notes(opened: O
     expect(flags(page)).to_have_text(["A", "B", "C", "1", "2"])
     # the band ends at the cut and begins anew
     expect(page.locator(".band_marks path")).to_have_count(2)
-    listed = page.get_by_role("list", name="Breaks and notes").get_by_role("listitem").all_inner_texts()
+    listed = page.get_by_role("list", name="Segment boundaries and notes").get_by_role("listitem").all_inner_texts()
     assert len(listed) == 5
     assert "the driver (570.86 → 575.51)" in listed[0]
     assert "BIOS updated" in listed[1]

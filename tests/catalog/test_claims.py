@@ -161,7 +161,7 @@ WORSE, BETTER = (
         (WORSE, 'worse = { environment = "tf2.2", cal = "predict" }', "Invalid `claim.worse.cal`: this is not an axis. Did you mean `call`? The axes are call, rows, size,"),
         (WORSE, 'worse = { environment = "tf2.2", call = "predct" }', "Invalid `claim.worse.call` 'predct': expected a value of the axis call. Did you mean `predict`? The"),
         (WORSE, 'worse = { environment = "tf2.2" }', "Invalid `claim.worse`: expected a value of call, as in `better`. Name call in both, or in `when`."),
-        (WORSE, 'worse = { environment = "tf2.2", call = "predict", size = 1 }', "Invalid `claim.worse.size`: this axis is a sweep. Name it in `when`: nothing is compared along a"),
+        (WORSE, 'worse = { environment = "tf2.2", call = "predict", size = 1 }', "Invalid `claim.worse.size`: this axis is a sweep. Move it to `when`: nothing is compared along a"),
         (WORSE, 'worse = { environment = "tf2.2", call = "predict", rows = "one" }', "Invalid `claim.when`: `worse` names rows too. Name it in one place."),
         (BETTER, "", "[[tool.harness.claim]] | Missing `claim.better`: expected the faster side."),
         (BETTER, 'better = { environment = "tf2.2", call = "predict" }', "Invalid `claim.better`: this is the same as `worse`. Name the difference: the environment, or an"),

@@ -74,8 +74,8 @@ def test_what_is_older_than_the_base_leaves_its_day(index: PackageIndex, base: R
 def test_a_range_is_of_what_there_was_on_the_bases_day(base: Requirement, project: Project) -> None:
     with pytest.raises(UsageError) as caught:
         made("tf2.15+numpy>1.26.4,<2", project)
-    assert "numpy<2,>1.26.4 cannot be had in tf2.15" in caught.value.message
-    assert "Or type one version" in caught.value.advice
+    assert "numpy<2,>1.26.4 can't be installed in tf2.15" in caught.value.message
+    assert "Or specify an exact version" in caught.value.advice
 
 
 def test_what_a_moved_package_needs_moves_with_it_and_is_told(base: Requirement, project: Project) -> None:
@@ -136,19 +136,22 @@ def test_it_is_kept_until_its_base_has_another_lock(index: PackageIndex, base: R
 def test_what_is_so_already_is_refused(base: Requirement, project: Project) -> None:
     with pytest.raises(UsageError) as caught:
         made("tf2.15+numpy<2", project)
-    assert caught.value.message == "tf2.15 has numpy 1.26.4 already, so nothing would move."
+    assert caught.value.message == "tf2.15 has numpy 1.26.4 already, so nothing would change."
     assert caught.value.advice == "Use -e tf2.15 instead."
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("tf2.51+numpy==1.26.9", "There is no environment 'tf2.51' for numpy==1.26.9 to move in. Did you mean tf2.15?"),
-        ("tf2.15+numpyy==1.26.9", "There is no numpyy 1.26.9 for Python 3.11 on x86-64. The package index has no"),
-        ("tf2.15+numpyy<2", "There is no numpyy<2 for Python 3.11, which tf2.15 has"),
+        ("tf2.51+numpy==1.26.9", "Unknown environment 'tf2.51' in tf2.51+numpy==1.26.9. Did you mean tf2.15?"),
+        (
+            "tf2.15+numpyy==1.26.9",
+            "numpyy 1.26.9 isn't available for Python 3.11 on x86-64. The package index lists no",
+        ),
+        ("tf2.15+numpyy<2", "numpyy<2 isn't available for Python 3.11 (the Python of tf2.15)"),
         ("tf2.15+six==1.15.0", "six 1.15.0 was yanked from the package index (wrong metadata)."),
-        ("tf2.15+tensorflow<2.15", "a TensorFlow that moves needs an exact version"),
-        ("old-ngc+numpy==1.26.9", "In old-ngc no package can be moved"),
+        ("tf2.15+tensorflow<2.15", "TensorFlow needs an exact version here"),
+        ("old-ngc+numpy==1.26.9", "Packages of old-ngc can't be replaced"),
     ],
 )
 def test_what_cannot_be_moved_is_a_sentence(index: PackageIndex, text: str, problem: str) -> None:
@@ -169,6 +172,6 @@ def test_a_source_whose_wheels_are_for_other_pythons_is_refused(
     index.add_source("termcolor-1.1.0", DAY)
     with pytest.raises(UsageError) as caught:
         made("tf2.15+h5py==2.10.0", project)
-    assert "h5py 2.10.0 has no wheel for Python 3.11, which tf2.15 has, but for 3.8" in caught.value.message
+    assert "h5py 2.10.0 has wheels for Python 3.8, but not for 3.11 (the Python of tf2.15)" in caught.value.message
     # one that never had wheels is built
     assert made("tf2.15+termcolor==1.1.0", project).lock.pins == {**base.lock.pins, "termcolor": "1.1.0"}

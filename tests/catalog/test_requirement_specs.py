@@ -91,9 +91,9 @@ def test_what_is_to_move_is_read_and_named(text: str, base: str, packages: list[
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("tf2.0+numpy", "a package that moves needs a version"),
-        ("tf2.0+", "a package that moves needs a version"),
-        ("+numpy==1", "a package that moves needs a version"),
+        ("tf2.0+numpy", "the replaced package needs a version"),
+        ("tf2.0+", "the replaced package needs a version"),
+        ("+numpy==1", "the replaced package needs a version"),
         ("tf2.0+numpy==1+NumPy==2", "numpy is listed twice"),
         ("tf2.0+numpy==1,scipy", "'numpy==1,scipy' is not a valid requirement"),
         ("numpy==1+scipy==1", "the first package is numpy"),

@@ -66,7 +66,7 @@ def test_files_are_brought_beside_it_and_what_keras_downloads_to_where_it_looks(
     assert load_scenario(path).files == ["data.csv", ".keras/datasets/mnist.npz"]
     assert (path.parent / "data.csv").read_bytes() == b"1,2\n"
     assert (path.parent / ".keras" / "datasets" / "mnist.npz").read_bytes() == b"npz"
-    with pytest.raises(UsageError, match=r"absent\.csv cannot be brought: No such file"):
+    with pytest.raises(UsageError, match=r"absent\.csv can't be copied to launches: No such file"):
         scripts.write(script("x = 1", files=[tmp_path / "absent.csv"]), Project.find())
 
 
@@ -107,7 +107,7 @@ def test_numbers_of_one_name_are_refused():
     ("asked", "told"),
     [
         (script("x = = 1"), "mine.py:1: This is not valid Python: invalid syntax."),
-        (script("x = 1\n# harness: step"), "mine.py:2: `# harness: step` has no statement below it."),
+        (script("x = 1\n# harness: step"), "mine.py:2: `# harness: step` needs a statement below it."),
         (script("f()", functions=["g"]), "mine.py: It neither defines nor calls a function `g`; there is f."),
         (
             script("# cell 4\nx = 1\nx = = 1", "a.ipynb"),

@@ -49,15 +49,15 @@ def test_a_function_that_takes_the_axes_or_cannot_be_judged_is_right(python: str
 @pytest.mark.parametrize(
     ("python", "problem"),
     [
-        ("import os\n\ndef scenario(bench, mode):\n    pass", "2: scenario() has no parameter for the axis `size`."),
+        ("import os\n\ndef scenario(bench, mode):\n    pass", "2: scenario() needs a parameter for the axis `size`."),
         ("def scenario(bench, size, mod):\n    pass", "0: The parameter `mod` of scenario() is not an axis"),
         ("def scenario(bench, size, mod):\n    pass", "Did you mean `mode`? The axes are mode, size."),
         ("def scenario(bench, size, mode, TF_XLA_FLAGS):\n    pass", "The parameter `TF_XLA_FLAGS` of"),
         ("def scenario(\n    bench,\n    size,\n    mode='grahp',\n): pass", "3: The default 'grahp' of `mode` is"),
         ("def scenario(bench, size=32, *, mode='graph'): pass", "0: The default 32 of `size` is not a value of the"),
         ("def scenario(): pass", "0: scenario() does not take `bench`."),
-        ("import os\n\n\ndef scenarios(bench): pass", "3: The file has no function scenario(). The harness"),
-        ("", "The file has no function scenario()."),
+        ("import os\n\n\ndef scenarios(bench): pass", "3: The file doesn't define scenario(). The harness"),
+        ("", "The file doesn't define scenario()."),
         ("def scenario(bench, mode, size):\n    x = = 1", "1: This is not valid Python 3.6: invalid syntax. The file"),
         ("def scenario(bench, mode, size):\n    if (x := 1): pass", "1: This is not valid Python 3.6: Assignment"),
         ("def scenario(bench, mode, size):\n    'nul: \0'", "This is not valid Python 3.6"),

@@ -201,7 +201,7 @@ def test_what_is_no_header_is_told_with_its_line(old: str, new: str, told: str) 
 
 
 def test_a_header_of_nothing_is_told() -> None:
-    assert problem("# /// script\n# ///\n").startswith("step.py:1: The header is empty, or has no end.")
+    assert problem("# /// script\n# ///\n").startswith("step.py:1: The header is empty or isn't closed.")
 
 
 @pytest.mark.parametrize(

@@ -11,19 +11,19 @@ from tests.cli.conftest import Harness
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        (["measure"], "There is no command 'measure'. Use: harness matrix\nAll: harness --help"),
+        (["measure"], "Unknown command: 'measure'. Use: harness matrix\nTo list all commands: harness --help"),
         (["resume"], "Use: harness matrix --resume RUN"),
-        (["matrx"], "There is no command 'matrx'. Did you mean matrix?"),
-        (["scenarios", "lst"], "Did you mean list?\nAll: harness scenarios --help"),
-        (["scenarios", "run"], "There is no command 'run'."),
-        (["xyzzy"], "There is no command 'xyzzy'.\nAll: harness --help"),
+        (["matrx"], "Unknown command: 'matrx'. Did you mean matrix?"),
+        (["scenarios", "lst"], "Did you mean list?\nTo list all commands: harness scenarios --help"),
+        (["scenarios", "run"], "Unknown command: 'run'."),
+        (["xyzzy"], "Unknown command: 'xyzzy'.\nTo list all commands: harness --help"),
         (["matrix", "keras_step"], "keras_step is a scenario: use -s keras_step"),
         (["matrix", "-s", "keras_step", "mine.py"], "mine.py is a scenario: use -s mine.py"),
         (["profile", "-e", "tf1.14", "tf2.0"], "tf2.0 is an environment: use -e tf2.0"),
         (["matrix", "quick"], "quick is a suite: use --suite quick"),
-        (["matrix", "something"], "Scenarios are named with -s, environments with -e"),
+        (["matrix", "something"], "Use -s for scenarios, -e for environments"),
         (["help", "matrx"], "Did you mean matrix?"),
-        (["report", "one", "two"], "Its options: harness report --help"),
+        (["report", "one", "two"], "To list the options: harness report --help"),
     ],
 )
 def test_what_is_not_there_gets_what_is_meant(typed: list[str], told: str) -> None:
@@ -55,7 +55,7 @@ def test_help_is_found_however_it_is_asked_for(typed: list[str], usual: list[str
     [
         (["matrix", "--rounds", "0"], "Invalid --rounds '0': expected a whole number from 1 up.\nExample: --rounds 5"),
         (["matrix", "--rounds", "x"], "Invalid --rounds 'x': expected a whole number from 1 up."),
-        (["matrix", "--memory", "8"], "--memory '8' has no unit.\nType 8m or 8g."),
+        (["matrix", "--memory", "8"], "Invalid --memory '8': the unit is missing.\nExample: 8m or 8g."),
         (["matrix", "--memory", "300x"], "--memory '300x' is not a size such as 512m or 8g."),
         (["matrix", "--seed=-1"], "Invalid --seed '-1': expected a whole number from 0 up."),
         (["profile", "--calls", "1.5"], "Invalid --calls '1.5': expected a whole number from 1 up."),

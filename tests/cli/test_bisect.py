@@ -8,14 +8,14 @@ from tests.cli.conftest import Harness
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([], "Nothing to search for was named"),
+        ([], "Specify what to search for"),
         (["seven"], "'seven' is not the name of an issue"),
         (["-s", "ways", "-a", "way=a,b"], "the axis way has 2 values"),
-        (["-s", "ways", "--budget", "5"], "--budget '5' has no unit"),
-        (["-s", "ways", "--good", "tf9", "--bad", "new"], "There is no environment 'tf9'"),
+        (["-s", "ways", "--budget", "5"], "Invalid --budget '5': the unit is missing"),
+        (["-s", "ways", "--good", "tf9", "--bad", "new"], "Unknown environment: 'tf9'"),
         (["-s", "ways", "--good", "new", "--bad", "new"], "Both ends are new"),
         (["-s", "ways", "--good", "new", "--package", "numpy"], "--bad is not given"),
-        (["--resume", "elsewhere"], "elsewhere is not the folder of a search"),
+        (["--resume", "elsewhere"], "elsewhere isn't the folder of a search"),
         (["T#7", "--resume", "elsewhere"], "--resume continues the search with its own options"),
     ],
 )

@@ -22,7 +22,7 @@ def test_what_was_measured_becomes_a_bundle(harness: Harness, monkeypatch) -> No
 def test_no_run_is_no_bundle(harness: Harness) -> None:
     done = harness("bundle", str(harness.root))
     assert done.returncode == 2
-    assert "is not a run's folder" in done.stderr
+    assert "isn't the folder of a run" in done.stderr
 
 
 def test_a_cell_can_be_selected(harness: Harness) -> None:

@@ -61,7 +61,7 @@ def test_without_runs_the_newest_two_are_compared(harness: Harness) -> None:
     alone = harness("compare", "results/run1")
     assert alone.returncode == 2
     assert (
-        "results/run1 is one run, and a comparison needs two.\nPass another run's folder, or none at all."
+        "results/run1 is one run, but a comparison needs two.\nPass the folder of another run, or omit both."
         in alone.stderr
     )
 
@@ -118,7 +118,7 @@ def test_a_run_is_not_compared_with_itself(tmp_path: Path) -> None:
 
 
 def test_runs_without_a_cell_in_common_select_nothing(compare: Compare) -> None:
-    with pytest.raises(NothingSelectedError, match="in both runs; none of the cells asked for are the same"):
+    with pytest.raises(NothingSelectedError, match=r"in both runs\. none of the requested cells are in both runs"):
         compare(first({cell("tf2.0"): 0.01}, reference="tf2.0"), second({cell("tf2.1"): 0.01}, reference="tf2.1"))
 
 

@@ -137,7 +137,7 @@ def test_the_old_lock_is_measured_against_the_new_and_the_change_confirmed(
     assert [of.pins[each]["speed"] for each in ("new-speed-1.0", "new")] == ["1.0", "2.0"]
     assert "waits new cpu, since 2026-10-05T04-10-00Z-aaaa: confirmed" in command("history", "list").stdout
     # what is confirmed is not asked again
-    assert command("history", "confirm", "--all-suspected").stderr == "Nothing is suspected.\n"
+    assert command("history", "confirm", "--all-suspected").stderr == "No change is suspected.\n"
 
 
 def test_a_lock_that_takes_as_long_is_refuted_and_not_suspected_again(
@@ -149,7 +149,7 @@ def test_a_lock_that_takes_as_long_is_refuted_and_not_suspected_again(
     assert done.exit_code == 0, done.stderr
     assert done.stdout.startswith("Refuted: waits new cpu takes ")
     assert "waits new cpu, since 2026-10-05T04-10-00Z-aaaa: refuted" in command("history", "list").stdout
-    assert command("history", "confirm", "--all-suspected").stderr == "Nothing is suspected.\n"
+    assert command("history", "confirm", "--all-suspected").stderr == "No change is suspected.\n"
 
 
 def test_what_cannot_be_made_again_is_told_and_stays_suspected(
@@ -158,7 +158,7 @@ def test_what_cannot_be_made_again_is_told_and_stays_suspected(
     nights("0.9", "2.0")
     done = command("history", "confirm", "--all-suspected", *SHORT)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert "Not confirmed: waits new cpu since 2026-10-05T04-10-00Z-aaaa. There is no speed 0.9 " in done.stderr
+    assert "Not confirmed: waits new cpu since 2026-10-05T04-10-00Z-aaaa. Unknown speed: '0.9'" in done.stderr
     assert "The nearest: speed==1.0." in done.stderr
     monkeypatch.setenv("HARNESS_MACHINE_ID", "another")
     done = command("history", "confirm", "--all-suspected", *SHORT)

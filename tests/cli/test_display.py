@@ -371,7 +371,7 @@ def test_a_launch_that_ended_under_tensorflow_s_profiler_is_made_again_and_not_c
     progress.end(launch(round=0))
     first, second = capsys.readouterr().err.splitlines()
     assert first.startswith("[0/4] ")
-    assert "failed: exit code 142; TensorFlow's profiler ran, so it is made again without" in first
+    assert "failed: exit code 142; it ran with TensorFlow's profiler, so the launch is repeated without" in first
     assert second.startswith("[1/4] ")
 
 

@@ -164,9 +164,9 @@ def test_a_gpu_that_the_machine_does_not_have_is_exit_4(has_gpus: Callable[[Libr
     has_gpus(Library([H100], **NEW))
     done = run("--no-listen", "--json", "--gpus", "1")
     assert done.exit_code == Exit.CANNOT_RUN_HERE
-    asked = checks(done)["GPUs asked for"]
+    asked = checks(done)["requested GPUs"]
     assert asked["level"] == "bad"
-    assert "has no GPU 1. It has 0: NVIDIA H100" in asked["value"]
+    assert "GPU 1 isn't on this machine. Its GPUs: 0: NVIDIA H100" in asked["value"]
 
 
 @pytest.mark.usefixtures("no_engine")
@@ -174,8 +174,8 @@ def test_a_divided_gpu_is_told_with_its_instances_and_what_to_type(has_gpus: Cal
     has_gpus(Library([DIVIDED], **NEW))
     told = checks(run("--no-listen", "--json", "--gpu"))
     assert "0:2 1g.5gb (MIG-00000000-0000-0000-0000-000000000001)" in told["GPU 0"]["value"]
-    assert told["GPUs asked for"]["level"] == "bad"
-    assert "--gpus 0:2, or its UUID" in told["GPUs asked for"]["advice"]
+    assert told["requested GPUs"]["level"] == "bad"
+    assert "--gpus 0:2, or its UUID" in told["requested GPUs"]["advice"]
 
 
 @pytest.mark.usefixtures("no_engine")

@@ -54,7 +54,7 @@ def test_nights_are_added_listed_and_shown(history: Command) -> None:
     again = history("add", "--all")
     assert again.exit_code == 0
     assert "0 runs added to" in again.stdout
-    assert "3 were there already" in again.stdout
+    assert "3 were already there" in again.stdout
     listed = history("list").stdout.splitlines()
     assert [line.split()[0][8:10] for line in listed] == ["11", "12", "13"]
     assert all("lab" in line and "4 points" in line for line in listed)
@@ -102,7 +102,7 @@ def test_what_cannot_be_added_is_named_and_left_out(history: Command) -> None:
     for path, why in (
         (damaged, "is damaged"),
         (newer, "has schema 99"),
-        (dead, "never ended"),
+        (dead, "was interrupted"),
         (profiles, "holds profiles"),
         (going, "is being measured"),
     ):
@@ -113,11 +113,11 @@ def test_what_cannot_be_added_is_named_and_left_out(history: Command) -> None:
 
 def test_a_folder_without_runs_and_no_folder_are_refused(history: Command) -> None:
     Path("results").mkdir()
-    with pytest.raises(UsageError, match="has no runs"):
+    with pytest.raises(UsageError, match="doesn't contain any runs"):
         history("add", "--all")
     with pytest.raises(UsageError, match="cannot be read"):
         history("add", "--all", "--results", "none")
-    with pytest.raises(UsageError, match="No run is named"):
+    with pytest.raises(UsageError, match="No run was specified"):
         history("add")
     assert history("add", "none").exit_code == 1
 
@@ -132,7 +132,7 @@ def test_an_empty_history_says_how_to_fill_it(history: Command) -> None:
 
 def test_what_is_in_no_series_is_told_with_what_is(week: Command) -> None:
     for words in ("show -s keras", "report -e tf9", "confirm -a mode=none", "export --format otava -s keras"):
-        with pytest.raises(NothingSelectedError, match="has no such series") as raised:
+        with pytest.raises(NothingSelectedError, match="No series in the history") as raised:
             week(*words.split())
         assert "the scenarios step and the environments tf1.14, tf2.0: harness history show" in str(raised.value)
 
@@ -186,7 +186,7 @@ def test_what_is_exported_is_named(history: Command, tmp_path: Path) -> None:
     assert history("export", "--format", "openmetrics").stdout.endswith("# EOF\n")
     history("export", "--format", "bencher", "-o", "x.json", "-e", "tf2.0")
     assert len(json.loads(Path("x.json").read_text())) == 2
-    with pytest.raises(UsageError, match="--format takes bencher, benchmark-action, openmetrics, otava"):
+    with pytest.raises(UsageError, match="Use one of bencher, benchmark-action, openmetrics, otava"):
         history("export", "--format", "none")
     with pytest.raises(UsageError, match="--git DIR or --format NAME"):
         history("export")
@@ -196,7 +196,7 @@ def test_what_is_exported_is_named(history: Command, tmp_path: Path) -> None:
 
 def test_folders_of_runs_are_no_summaries(history: Command) -> None:
     night(11)
-    with pytest.raises(UsageError, match="folders of runs are read from --results"):
+    with pytest.raises(UsageError, match="To read folders of runs, pass --results"):
         history("rebuild", "--from", "results")
 
 
@@ -211,7 +211,7 @@ def test_a_history_that_is_a_folder_is_refused_with_what_to_do(
 def test_one_run_was_there_and_two_were(history: Command) -> None:
     night(11)
     history("add", "--all")
-    assert history("add", "--all").stdout.endswith(", 1 was there already.\n")
+    assert history("add", "--all").stdout.endswith(", 1 was already there.\n")
 
 
 @pytest.fixture
@@ -242,9 +242,7 @@ def test_a_report_is_one_page_with_what_was_found(week: Command) -> None:
 
 
 def test_a_report_in_markdown_tells_what_changed_since_the_last_run_a_run_or_a_date(week: Command) -> None:
-    assert week("report", "--format", "md").stdout.startswith(
-        "# History: since the run of 15 Nov 2026\n\nOne run more: "
-    )
+    assert week("report", "--format", "md").stdout.startswith("# History: since the run of 15 Nov 2026\n\n1 new run: ")
     assert "# History: since the run of 12 Nov" in week("report", "--since", "2026-11-12T04-10-00Z-aaaa").stdout
     told = week("report", "--since", "2026-11-12").stdout
     assert "# History: since the run of 11 Nov" in told
@@ -270,8 +268,8 @@ def test_a_report_of_some_series(week: Command) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--format", "pdf"], "There is no format 'pdf'."),
-        (["--format", "html", "--since", "2026-11-12"], "--since is about what changed"),
+        (["--format", "pdf"], "Unknown format: 'pdf'."),
+        (["--format", "html", "--since", "2026-11-12"], "--since selects changes for Markdown only"),
         (["--since", "yesterday"], "'yesterday' is neither a run of the history nor a date."),
     ],
 )

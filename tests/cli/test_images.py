@@ -46,7 +46,7 @@ def test_the_table_has_a_line_for_each_environment(harness: Harness) -> None:
 def test_an_environment_without_an_image_for_the_device_is_nothing_selected(harness: Harness) -> None:
     done = harness("images", "build", "old", "--device", "gpu")
     assert done.returncode == 3
-    assert done.stderr == "harness: There is no image for the gpu of old.\n--device cpu\n"
+    assert done.stderr == "harness: old has no gpu image.\nUse --device cpu.\n"
 
 
 def test_pushing_without_a_registry_is_told_before_anything_is_built(harness: Harness) -> None:

@@ -95,19 +95,19 @@ def test_a_run_of_which_nothing_can_be_measured_is_refused_before_anything_is_ma
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["-s", "ways", "-e", "odl"], 2, ["no environment 'odl'", "Did you mean old?", "old, new"]),
-        (["-s", "way"], 2, ["no scenario 'way'", "Did you mean ways?"]),
-        (["-s", "ways", "-a", "sped=fast"], 2, ["no axis 'sped'", "Did you mean speed?"]),
-        (["-s", "ways", "-a", "way=fin"], 2, ["no value 'fin' of the axis way", "Did you mean fine?"]),
+        (["-s", "ways", "-e", "odl"], 2, ["Unknown environment: 'odl'", "Did you mean old?", "old, new"]),
+        (["-s", "way"], 2, ["Unknown scenario: 'way'", "Did you mean ways?"]),
+        (["-s", "ways", "-a", "sped=fast"], 2, ["Unknown axis: 'sped'", "Did you mean speed?"]),
+        (["-s", "ways", "-a", "way=fin"], 2, ["Unknown value of the axis way: 'fin'", "Did you mean fine?"]),
         (["-s", "ways", "-a", "way"], 2, ["AXIS=VALUE"]),
-        (["--suite", "nightly"], 2, ["no suite 'nightly'"]),
+        (["--suite", "nightly"], 2, ["Unknown suite: 'nightly'"]),
         (["-s", "ways", "--cpus", "512"], 2, ["--cpus 512"]),
         (["-s", "ways", "--measure", "soon"], 2, ["--measure 'soon' is not a length of time"]),
         (["-s", "ways", "--rounds", "0"], 2, ["--rounds"]),
-        (["-s", "ways", "--reference", "middle"], 2, ["the run has the environments old, new"]),
+        (["-s", "ways", "--reference", "middle"], 2, ["the environments of the run are old, new"]),
         (["--resume", "results/none", "--margin", "9%"], 2, ["it doesn't accept --margin"]),
         (["-s", "none.py"], 2, ["none.py cannot be read"]),
-        (["--resume", "results/none"], 2, ["is not a run's folder"]),
+        (["--resume", "results/none"], 2, ["isn't the folder of a run"]),
     ],
 )
 def test_a_wrong_command_line_gets_a_sentence_and_its_exit_code(
@@ -128,7 +128,7 @@ def test_a_selection_that_leaves_no_cell_says_which_filter_emptied_it(harness: H
     )
     done = harness("matrix", "--suite", "few", "-a", "way=raises")
     assert done.returncode == 3
-    assert "--axis way=raises leaves none" in done.stderr
+    assert "--axis way=raises excludes all" in done.stderr
 
 
 def test_no_engine_is_exit_4_with_what_was_tried_and_the_way_on(harness: Harness) -> None:
@@ -196,7 +196,10 @@ def test_what_a_run_that_goes_on_has_is_not_cleaned_away(harness: Harness, tmp_p
         elsewhere = {"HARNESS_MACHINE_LOCK": str(tmp_path / "other.lock"), **NOWHERE}
         refused = harness("clean", str(harness.run), **elsewhere)
         assert refused.returncode == 4
-        assert f"The run {harness.run.name} is going on. It is held by process {running.pid}, since " in refused.stderr
+        assert (
+            f"The run {harness.run.name} is still in progress. It is held by process {running.pid}, since "
+            in refused.stderr
+        )
         assert "and 0 scratch folders" in harness("clean", **elsewhere).stdout
         assert _scratch(harness) != []
     finally:
@@ -211,7 +214,7 @@ def test_a_run_that_was_killed_before_it_launched_anything_is_told_and_removed(h
     (folder / "launches.jsonl").touch()
     resumed = harness("matrix", "--resume", str(folder))
     assert resumed.returncode == 2
-    assert "was killed before it launched anything" in resumed.stderr
+    assert "was killed before the first launch" in resumed.stderr
     assert f"harness clean {folder}" in resumed.stderr
     assert f"Removed {folder}" in harness("clean", str(folder), **NOWHERE).stdout
     assert not folder.exists()
@@ -345,7 +348,7 @@ def test_the_plan_says_what_is_built_first_and_what_launches_took(harness: Harne
     assert "Before that, 2 local environments are made: old, new." in harness(*asked, **cache).stdout
     harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1")
     done = harness(*asked)
-    assert f": as launches took in {harness.run.name}." in done.stdout
+    assert f": estimated from {harness.run.name}." in done.stdout
     assert "Every local environment is ready." in done.stdout
     unasked = harness(*asked[:-2], "docker", "--dry-run", **NOWHERE)
     assert "This machine cannot run this plan: No Docker Engine answers" in unasked.stdout
@@ -359,7 +362,7 @@ def test_the_plan_is_shown_and_nothing_is_done(harness: Harness) -> None:
     assert "14 cells in 7 groups" in done.stdout
     assert "1 control (" in done.stdout
     assert "a pilot and 5 rounds: 89 launches; 2 cells not available." in done.stdout
-    assert "It takes about 7 min: a guess that a launch needs 3 s until it measures, for results has no" in done.stdout
+    assert "It takes about 7 min: assuming 3 s until a launch measures, because results doesn't" in done.stdout
     assert "not available: ways old signals fast: no release does this" in done.stdout
     assert not (harness.root / "results").exists()
     plan = json.loads(harness("matrix", "-s", "ways", "--dry-run", "--json", "--seed", "5").stdout)
@@ -468,5 +471,5 @@ def test_a_module_that_is_missing_is_to_be_added_to_its_environment(harness: Har
     done = harness.matrix("-s", "ways", "-a", "way=fine", "-e", "old", "--rounds", "1")
     assert done.returncode == 1
     (launch,) = harness.launches
-    assert launch["advice"].startswith("old has no module no_such_module.")
+    assert launch["advice"].startswith("The module no_such_module isn't in old.")
     assert "-e old+PACKAGE==VERSION" in launch["advice"]

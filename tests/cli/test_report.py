@@ -90,7 +90,7 @@ def test_in_full_all_is_in_one_file(harness: Harness, folder: Path) -> None:
     assert set(headings) == {line for line in full.splitlines() if line.startswith("## ")}
     done = harness("report", str(folder), "--full", "--format", "md")
     assert done.returncode == 2
-    assert "Leave one of them out." in done.stderr
+    assert "Omit one of them." in done.stderr
 
 
 def test_the_report_of_a_run_without_a_number_is_written_and_ends_as_the_run_did(
@@ -108,7 +108,7 @@ def test_the_report_of_a_run_without_a_number_is_written_and_ends_as_the_run_did
 
 def test_what_is_no_run_or_a_damaged_one_gets_a_sentence(harness: Harness, folder: Path) -> None:
     (folder / "run.json").write_text("{")
-    for path, told in ((str(folder), "run.json is damaged"), ("results/none", "is not a run's folder")):
+    for path, told in ((str(folder), "run.json is damaged"), ("results/none", "isn't the folder of a run")):
         done = harness("report", path)
         assert done.returncode == 2
         assert told in done.stderr
@@ -126,7 +126,7 @@ def test_launches_that_end_in_the_middle_of_a_line_are_told_and_can_be_measured_
         f"complete launches are used.\nTo measure the missing ones: harness matrix --resume {folder}\n"
     )
     report = (harness.run / "report.md").read_text()
-    assert "launches.jsonl has none of its launches, so the file was truncated" in report
+    assert "its launches are missing from launches.jsonl, so the file was truncated" in report
     assert "the budget ended" not in report
     assert "ends in the middle of a line" in harness("compare", str(folder), str(folder)).stderr
     resumed = harness("matrix", "--resume", str(folder))

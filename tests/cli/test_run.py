@@ -47,7 +47,7 @@ def test_a_file_that_is_a_scenario_runs_as_one(harness, write):
     done = harness("run", str(path), *SHORT, "-a", "way=fine", "--dry-run")
     assert (done.returncode, "own old fine" in done.stdout) == (0, True), done.stderr
     refused = harness("run", str(path), *SHORT, "--", "x")
-    assert (refused.returncode, "is a scenario, by its header" in refused.stderr) == (2, True)
+    assert (refused.returncode, "is a scenario (its header has [tool.harness])" in refused.stderr) == (2, True)
 
 
 def test_a_script_that_reads_a_file_that_is_not_there_ends_with_its_own_error_and_1(harness, write):
@@ -62,10 +62,14 @@ def test_a_script_that_reads_a_file_that_is_not_there_ends_with_its_own_error_an
 @pytest.mark.parametrize(
     ("text", "arguments", "told"),
     [
-        ("x = 1", ["mine.py", "--rounds", "1"], "For example: harness run mine.py -e tf2.12 -e tf2.13"),
+        ("x = 1", ["mine.py", "--rounds", "1"], "Example: harness run mine.py -e tf2.12 -e tf2.13"),
         ("x = 1", ["absent.py", *SHORT], "The script absent.py cannot be read: No such file or directory."),
         ("x = = 1", ["mine.py", *SHORT], "mine.py:1: This is not valid Python: invalid syntax."),
-        ("x = 1", ["mine.py", *SHORT, "-a", "n=1"], "mine.py is a plain script: it has no axis n."),
+        (
+            "x = 1",
+            ["mine.py", *SHORT, "-a", "n=1"],
+            "mine.py is a plain script, and -a n needs a scenario with this axis.",
+        ),
         ("x = 1", ["mine.py", *SHORT, "--grep", "("], "--grep '(' is not a valid regular expression"),
         ("x = 1", ["mine.py", *SHORT, "--function", "f"], "It neither defines nor calls a function `f`"),
     ],

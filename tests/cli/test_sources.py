@@ -43,7 +43,7 @@ def test_two_commits_of_a_package_are_compared(harness, repository):
     report = (harness.run / "report.md").read_text()
     assert f"new-mine-{last} is new with mine 1.0 from commit {last}" in report
     assert f"new-mine-{first} is new with" in report
-    assert "differ in nothing" not in report
+    assert "don't differ in anything" not in report
     # the environments are there: nothing is built again
     again = harness("matrix", "--resume", str(harness.run), "--rounds", "4")
     assert (again.returncode, "Building" in again.stderr) == (0, False), again.stderr
@@ -83,13 +83,13 @@ def test_without_containers_nothing_is_built_unless_it_is_asked(harness, reposit
     [
         (("-e", "new+mine@/nowhere"), 2, "/nowhere does not exist"),
         (("-e", "new+other@mine"), 2, "of the package mine, not of other"),
-        (("-e", "none+mine@mine"), 2, "There is no environment 'none'"),
+        (("-e", "none+mine@mine"), 2, "Unknown environment: 'none'"),
         (("-e", "mine@mine"), 2, "names no environment"),
         (("-e", "new+mine@file:///nowhere@main"), 2, "There is no folder /nowhere"),
         (("-e", "new+mine@main", "--repository", "mine/nowhere"), 2, "There is no folder mine/nowhere"),
         (("-e", "new+mine@pr/1"), 2, "The repository of mine is not known"),
         (("-e", "new+mine@/nowhere/x.whl"), 2, "There is no file /nowhere/x.whl"),
-        (("--package", "mine", "-e", "new"), 2, "--base is left out"),
+        (("--package", "mine", "-e", "new"), 2, "needs --base"),
         (("--package", "mine", "--base", "main", "--repository", "mine", "-e", "new,old"), 2, "names 2"),
         (("--package", "mine", "--base", "main", "--head", "main", "--repository", "mine"), 3, "are the same"),
     ],

@@ -82,13 +82,13 @@ def test_what_did_not_change_or_is_new_is_left_out(harness, mine, git):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--base", "HEAD~"), "--base takes two versions of scenarios, and none is named."),
-        (("--head", "HEAD", "-s", "mine.py"), "--head says what is set against --base"),
+        (("--base", "HEAD~"), "--base compares two versions of scenarios, but no scenario was specified."),
+        (("--head", "HEAD", "-s", "mine.py"), "--head needs --base."),
         (("--base", "nowhere", "-s", "mine.py"), "git knows no commit 'nowhere'"),
         (("--base", "--upload-pack=x", "-s", "mine.py"), "git knows no commit '--upload-pack=x'"),
-        (("--base", "HEAD~", "-s", "absent.py"), "There is no absent.py in HEAD~ and in the folder."),
-        (("--base", "HEAD~", "-s", "abs*nt"), "There is no scenario 'abs*nt'."),
-        (("--base", "HEAD~", "-s", "mine.py", "-a", "side=base"), "-a side would leave one version without the other."),
+        (("--base", "HEAD~", "-s", "absent.py"), "absent.py exists neither in HEAD~ nor in the folder."),
+        (("--base", "HEAD~", "-s", "abs*nt"), "Unknown scenario: 'abs*nt'."),
+        (("--base", "HEAD~", "-s", "mine.py", "-a", "side=base"), "-a side would select only one of the two versions."),
     ],
 )
 def test_what_is_wrong_is_told_before_anything_runs(harness, mine, arguments, told):

@@ -311,12 +311,12 @@ def test_cleaning_finds_what_a_killed_harness_left(docker, engine, requirement):
 
 def test_a_cpu_that_the_engine_lacks_is_a_sentence(docker, requirement):
     wrong = dataclasses.replace(job("pass"), limits=Limits(cpus=(1000,)))
-    with pytest.raises(CannotRunHereError, match=r"The Docker Engine would not .*(CPU|cpu)"):
+    with pytest.raises(CannotRunHereError, match=r"Docker Engine refused to .*(CPU|cpu)"):
         docker.launch(requirement, wrong)
 
 
 def test_an_image_that_was_not_made_is_unavailable(docker, tmp_path):
-    with pytest.raises(CannotRunHereError, match="There is no image harness/never:cpu"):
+    with pytest.raises(CannotRunHereError, match="The image harness/never:cpu is missing"):
         docker.launch(requirement_of(tmp_path, "never"), job("pass"))
 
 

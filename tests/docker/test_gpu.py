@@ -165,7 +165,7 @@ def test_a_gpu_that_is_not_there_is_named_before_anything_is_launched(backend, g
 
 
 def test_an_engine_without_gpus_says_what_to_install(backend, no_gpus):
-    with pytest.raises(CannotRunHereError, match="has no GPU for containers") as error:
+    with pytest.raises(CannotRunHereError, match="can't give GPUs to containers") as error:
         backend.check_gpus(["0"])
     assert "nvidia-ctk cdi generate" in error.value.advice
 
@@ -319,7 +319,7 @@ def test_a_run_that_would_be_on_the_cpu_has_no_number_and_says_why(gpus, elsewhe
     assert done.returncode == 1, done.stderr
     assert "with GPU 0, 1" in done.stderr
     # their nodes are there, and no driver
-    assert "Containers get GPUs by CDI. A container" in done.stderr.replace("\n", " ")
+    assert "Containers get GPUs through CDI. A container" in done.stderr.replace("\n", " ")
     assert "libcuda.so.1" in done.stderr
     (folder,) = (elsewhere / "results").iterdir()
     (pilot,) = [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]

@@ -175,7 +175,7 @@ def test_every_other_scenario_runs_on_a_card(matrix):
 def test_a_machine_without_a_gpu_launches_nothing(matrix):
     ran = matrix([], "--gpu", *CELL)
     assert (ran.code, ran.launches) == (4, ())
-    assert "has no GPU for containers" in ran.said
+    assert "can't give GPUs to containers" in ran.said
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def backend(nvidia, monkeypatch):
 def test_a_launch_has_its_gpus_by_each_way_and_no_more_rights(backend, nvidia, way, variables):
     nvidia.describe()
     backend.check_gpus(["0", "1"], way)
-    assert backend.try_gpus([REQUIREMENT]) == [f"Containers get GPUs by {way.words}."]
+    assert backend.try_gpus([REQUIREMENT]) == [f"Containers get GPUs through {way.words}."]
     outcome = backend.launch(REQUIREMENT, on_gpus("0", "1"))
     assert outcome.status is Status.OK, (outcome.error, outcome.stderr)
     assert outcome.observations == {
@@ -94,7 +94,7 @@ def test_a_launch_has_its_gpus_by_each_way_and_no_more_rights(backend, nvidia, w
 
 def test_every_gpu_can_be_asked_for(backend):
     backend.check_gpus(["all"], GpuWay.DRIVER)
-    assert backend.try_gpus([REQUIREMENT]) == ["Containers get GPUs by the engine's device driver."]
+    assert backend.try_gpus([REQUIREMENT]) == ["Containers get GPUs through the engine's device driver."]
     assert "/dev/nvidia1" in backend.launch(REQUIREMENT, on_gpus("all")).observations["nodes"]
 
 
@@ -105,10 +105,10 @@ def test_a_cdi_specification_that_is_older_than_the_driver_is_passed_over_for_th
     nvidia.describe(STALE)
     backend.check_gpus(["0"])
     assert backend.try_gpus([REQUIREMENT]) == [
-        "Containers do not get GPUs by CDI. --gpus 0: The CDI specification is older than the NVIDIA driver: it names "
-        f"{STALE}, which is not there any more. Make it anew: sudo nvidia-ctk cdi generate "
+        "Containers don't get GPUs through CDI. --gpus 0: The CDI specification is older than the NVIDIA driver: it "
+        f"lists {STALE}, which no longer exists. Regenerate the specification: sudo nvidia-ctk cdi generate "
         "--output=/etc/cdi/nvidia.yaml",
-        "Containers get GPUs by the runtime nvidia.",
+        "Containers get GPUs through the runtime nvidia.",
     ]
     assert backend.launch(REQUIREMENT, on_gpus("0")).status is Status.OK
 
@@ -121,9 +121,9 @@ def test_a_runtime_that_fails_is_passed_over_for_the_engines_device_driver(backe
     )
     backend.check_gpus(["0"])
     cdi, runtime, taken = backend.try_gpus([REQUIREMENT])
-    assert "has containers start /usr/bin/nvidia-cdi-hook-of-another-version, which is not there" in cdi
-    assert "could not describe the GPUs to itself" in runtime
-    assert taken == "Containers get GPUs by the engine's device driver."
+    assert "makes containers start /usr/bin/nvidia-cdi-hook-of-another-version, which is missing" in cdi
+    assert "could not generate a description of the GPUs" in runtime
+    assert taken == "Containers get GPUs through the engine's device driver."
     assert backend.launch(REQUIREMENT, on_gpus("0")).status is Status.OK
 
 
@@ -131,9 +131,9 @@ def test_a_way_in_which_a_container_has_no_library_of_the_driver_is_passed_over(
     nvidia.describe(has_driver=False)
     backend.check_gpus(["0"])
     lacks, taken = backend.try_gpus([REQUIREMENT])
-    assert lacks.startswith("By CDI containers do not get all of a GPU. A container")
-    assert "has /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm and no libcuda.so.1" in lacks
-    assert taken == "Containers get GPUs by the runtime nvidia."
+    assert lacks.startswith("Through CDI, containers don't get all of a GPU. A container")
+    assert "gets /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm and no libcuda.so.1" in lacks
+    assert taken == "Containers get GPUs through the runtime nvidia."
 
 
 def test_where_nothing_works_the_run_ends_with_a_sentence_for_each_way(backend, nvidia):
@@ -147,20 +147,22 @@ def test_where_nothing_works_the_run_ends_with_a_sentence_for_each_way(backend, 
     assert first.startswith("--gpus 0: The CDI specification is older than the NVIDIA driver")
     assert "no such file or directory" in words
     assert [each.partition(".")[0] for each in others[-2:]] == [
-        "Containers do not get GPUs by the runtime nvidia",
-        "Containers do not get GPUs by the engine's device driver",
+        "Containers don't get GPUs through the runtime nvidia",
+        "Containers don't get GPUs through the engine's device driver",
     ]
-    assert error.value.advice == "Make it anew: sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
+    assert (
+        error.value.advice == "Regenerate the specification: sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (CGROUPS, "may not change control groups"),
+        (CGROUPS, "can't change control groups"),
         (
             "Auto-detected mode as 'legacy'\nnvidia-container-cli: initialization error: load library failed: "
             "libnvidia-ml.so.1: cannot open shared object file: no such file or directory\n",
-            "do not find libnvidia-ml.so.1",
+            "can't find libnvidia-ml.so.1",
         ),
         (
             "Auto-detected mode as 'legacy'\nnvidia-container-cli: initialization error: nvml error: driver/library "
@@ -169,22 +171,22 @@ def test_where_nothing_works_the_run_ends_with_a_sentence_for_each_way(backend, 
         ),
         (
             "Auto-detected mode as 'legacy'\nnvidia-container-cli: initialization error: driver rpc error: timed out\n",
-            "took longer to start",
+            "did not start before NVIDIA's tools timed out",
         ),
         (
             "Auto-detected mode as 'legacy'\nnvidia-container-cli: requirement error: unsatisfied condition: "
             "cuda>=12.8, please update your driver to a newer version, or use an earlier cuda container\n",
-            "asks for cuda>=12.8",
+            "requires cuda>=12.8",
         ),
         (
             "Auto-detected mode as 'legacy'\nnvidia-container-cli: device error: 1: unknown device\n",
-            "knows no GPU 1.",
+            "doesn't list the GPU 1.",
         ),
         (
             "Auto-detected mode as 'cdi'\ninvoking the NVIDIA Container Runtime Hook directly (e.g. specifying the "
             "docker --gpus flag) is not supported. Please use the NVIDIA Container Runtime (e.g. specify the "
             "--runtime=nvidia flag) instead\n",
-            "refuses the engine's own driver",
+            "refuses the engine's device driver",
         ),
         (
             "Auto-detected mode as 'legacy'\nnvidia-container-cli: detection error: the moon is full\n",
@@ -204,9 +206,9 @@ def test_what_nvidias_hook_says_is_known_in_what_the_engine_makes_of_it(backend,
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
-        ("/usr/lib/x86_64-linux-gnu/libcuda.so.535.161.07", "older than the NVIDIA driver: it names"),
-        ("/lib/firmware/nvidia/535.161.07/gsp_tu10x.bin", "older than the NVIDIA driver: it names"),
-        ("/run/nvidia-persistenced/socket", "only there while the driver's daemon runs"),
+        ("/usr/lib/x86_64-linux-gnu/libcuda.so.535.161.07", "older than the NVIDIA driver: it lists"),
+        ("/lib/firmware/nvidia/535.161.07/gsp_tu10x.bin", "older than the NVIDIA driver: it lists"),
+        ("/run/nvidia-persistenced/socket", "which exists only while the driver's daemon runs"),
     ],
 )
 def test_what_a_cdi_specification_names_and_is_not_there_is_told(backend, nvidia, path, sentence):
@@ -222,9 +224,9 @@ def test_what_a_cdi_specification_names_and_is_not_there_is_told(backend, nvidia
 @pytest.mark.parametrize(
     ("node", "sentence"),
     [
-        ("/dev/nvidia-uvm", "nothing has loaded the driver's part for CUDA"),
+        ("/dev/nvidia-uvm", "the driver's CUDA module hasn't been loaded"),
         ("/dev/nvidia7", "the NVIDIA driver is not loaded"),
-        ("/dev/dri/card7", "The CDI specification names the device /dev/dri/card7"),
+        ("/dev/dri/card7", "The CDI specification lists the device /dev/dri/card7"),
     ],
 )
 def test_a_device_node_that_is_not_there_is_told(backend, nvidia, node, sentence):
@@ -244,7 +246,7 @@ def test_nodes_that_are_open_to_one_group_are_open_to_containers(backend, nvidia
     assert "may not open /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm" in told
     monkeypatch.setattr("harness.backends.docker.gpus.groups", lambda _: [44])
     backend.check_gpus(["0"], way)
-    assert backend.try_gpus([REQUIREMENT]) == [f"Containers get GPUs by {way.words}."]
+    assert backend.try_gpus([REQUIREMENT]) == [f"Containers get GPUs through {way.words}."]
     asked = on_gpus("0", source="say('observation', name='open', value=os.access('/dev/nvidia0', os.R_OK | os.W_OK))")
     assert backend.launch(REQUIREMENT, asked).observations == {"open": True}
 
@@ -270,25 +272,27 @@ def test_a_run_takes_the_way_that_works_says_so_and_keeps_to_it(nvidia, root):
     done = harness(nvidia, root, "matrix", *CELL, "--gpu", "--rounds", "1")
     assert done.returncode == 1, done.stderr  # there is no TensorFlow in it
     told = " ".join(done.stderr.split())
-    assert "Containers do not get GPUs by CDI. --gpus 0: The CDI specification is older than the NVIDIA driver" in told
-    assert told.count("Containers get GPUs by the runtime nvidia.") == 1
+    assert (
+        "Containers don't get GPUs through CDI. --gpus 0: The CDI specification is older than the NVIDIA driver" in told
+    )
+    assert told.count("Containers get GPUs through the runtime nvidia.") == 1
     (folder,) = (root / "results").iterdir()
     assert json.loads((folder / "run.json").read_text())["backend"]["gpus_by"] == "the runtime nvidia"
     nvidia.describe()
     stored = RunFolder.open(folder)  # as if it had been killed before it wrote how its groups ended
     stored.write_run(dataclasses.replace(stored.read_run(), stops={}), signed=True)
     again = harness(nvidia, root, "matrix", "--resume", str(folder))
-    assert "Containers get GPUs by the runtime nvidia." in " ".join(again.stderr.split())
+    assert "Containers get GPUs through the runtime nvidia." in " ".join(again.stderr.split())
 
 
 def test_a_way_that_was_typed_and_does_not_work_ends_the_run_before_it_begins(nvidia, root):
     done = harness(nvidia, root, "matrix", *CELL, "--gpu-via", "cdi")
     assert done.returncode == 4, done.stderr
-    assert "has no GPU for containers by CDI: it lists no nvidia.com/gpu" in done.stderr
+    assert "can't give GPUs to containers through CDI: it lists no nvidia.com/gpu" in done.stderr
     nvidia.fail(HOOK, CGROUPS)
     done = harness(nvidia, root, "matrix", *CELL, "--gpu-via", "driver")
     assert done.returncode == 4, done.stderr
-    assert "NVIDIA's tools may not change control groups" in done.stderr
+    assert "NVIDIA's tools can't change control groups" in done.stderr
     assert "sudo nvidia-ctk config --in-place --set nvidia-container-cli.no-cgroups" in done.stderr
     assert not (root / "results").exists()
 
@@ -297,12 +301,15 @@ def test_the_doctor_tries_the_ways(nvidia, root):
     nvidia.describe(STALE)
     done = harness(nvidia, root, "doctor", "--no-listen", "--gpu", "--json")
     (access,) = [each for each in json.loads(done.stdout)["checks"] if each["name"] == "GPU access"]
-    assert (access["level"], access["value"]) == ("warn", "containers get GPUs by the runtime nvidia, as one has shown")
+    assert (access["level"], access["value"]) == (
+        "warn",
+        "containers get GPUs through the runtime nvidia, as a test showed",
+    )
     assert "The CDI specification is older than the NVIDIA driver" in access["advice"]
     nvidia.describe()
     done = harness(nvidia, root, "doctor", "--no-listen", "--gpu", "--json")
     (access,) = [each for each in json.loads(done.stdout)["checks"] if each["name"] == "GPU access"]
-    assert (access["level"], access["value"]) == ("good", "containers get GPUs by CDI, as one has shown")
+    assert (access["level"], access["value"]) == ("good", "containers get GPUs through CDI, as a test showed")
 
 
 def harness(nvidia: NvidiaEngine, root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

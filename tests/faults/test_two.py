@@ -117,5 +117,5 @@ def test_clean_beside_a_run_that_goes_on_is_told_so(harness: Harness) -> None:
     with run_to_itself(folder.path.name):
         done = harness("clean", str(folder.path), DOCKER_HOST="unix:///nowhere/docker.sock")
     assert done.returncode == 4
-    assert "is going on. It is held by process" in done.stderr
+    assert "is still in progress. It is held by process" in done.stderr
     assert session.read(folder.path).launches

@@ -106,7 +106,7 @@ def test_what_is_not_known_is_measured_again(
 def test_slots_that_were_not_looked_at_are_refused_but_for_one() -> None:
     assert allowed("gpu", 1) == 1
     with pytest.raises(
-        CannotRunHereError, match=r"not measured here\.\nMeasure it: harness fleet check --gpu --slots 2"
+        CannotRunHereError, match=r"has not been measured\.\nMeasure it: harness fleet check --gpu --slots 2"
     ):
         allowed("gpu", 2)
 
@@ -121,7 +121,7 @@ def test_what_is_remembered_is_of_the_cpus_that_there_were(
     document = json.loads(path.read_text())
     document["cpu"]["cpus"] = len(os.sched_getaffinity(0)) + 1
     path.write_text(json.dumps(document))
-    with pytest.raises(CannotRunHereError, match="not measured here"):
+    with pytest.raises(CannotRunHereError, match="has not been measured"):
         allowed("cpu", 2)
     whole = {**document["cpu"], "cpus": len(os.sched_getaffinity(0))}
     changes: tuple[dict[str, object], ...] = ({"safe": 0}, {"tried": [[]]}, {"cpus": []}, {"when": {}})
@@ -150,7 +150,7 @@ def test_work_is_launched_and_without_a_number_says_nothing(harness: Harness) ->
     )
     done = harness(*asked, "-a", "way=raises")
     assert done.returncode == 4
-    assert "The work has no number: ValueError" in done.stderr
+    assert "The cell has no result: ValueError" in done.stderr
     done = harness(*asked, "-a", "way=fine", "--margin", "99%")
     assert done.returncode == 0, done.stderr
     assert "2 of 2 slots are safe: harness matrix --slots 2" in done.stdout

@@ -315,7 +315,7 @@ def test_spread_is_a_slot_for_each_gpu(planned: session.Planned, monkeypatch: py
 def test_a_fleet_of_other_machines_takes_no_slots_of_this_one(planned: session.Planned) -> None:
     for on in ("ssh://one,two", "ray://head:10001"):
         asked = replace(planned, request=replace(planned.request, on=on, slots="2"))  # type: ignore[call-arg]
-        with pytest.raises(UsageError, match="--slots and --spread are of this machine"):
+        with pytest.raises(UsageError, match="--slots and --spread are for this machine"):
             dispatch.run(asked, Ears(), command=[])
 
 

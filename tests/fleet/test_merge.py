@@ -145,7 +145,7 @@ def test_whether_machines_agree_is_said(tmp_path: Path, second: float, agrees: b
     report = (found.ended.folder / "report.md").read_text()
     assert said in report
     assert ("is slower on m-1 and faster on m-2." in report) == (agrees is False)
-    assert "are of one model, and not one machine" in report
+    assert "are the same model" in report
     data = json.loads(render("json", found.ended.results))
     assert [each["name"] for each in data["machines"]] == ["m-1", "m-2"]
     assert all(each["control"]["groups"] == 2 for each in data["machines"])
@@ -156,7 +156,7 @@ def test_whether_machines_agree_is_said(tmp_path: Path, second: float, agrees: b
 def test_machines_of_other_models_are_merged_and_that_is_said(tmp_path: Path) -> None:
     other = run("m-2", host={"cpu": "Another CPU", "cores": 64})
     report = (merged(tmp_path, run(), other).ended.folder / "report.md").read_text()
-    assert "The machines are of different models." in report
+    assert "The machines are different models." in report
     assert "Another CPU" in report
 
 
@@ -195,14 +195,14 @@ def test_a_missing_shard_is_named_with_its_groups(tmp_path: Path) -> None:
     assert found.lacks == [f"Shard 3/3 is missing, with 1 group: {next(iter(gone))}."]
     assert read(found.ended.folder).run.absent == found.missing
     report = (found.ended.folder / "report.md").read_text()
-    assert "The plan is incomplete: there is no run of shard 3/3 (1 group)." in report
+    assert "The plan is incomplete: the runs of these shards are missing: 3/3 (1 group)." in report
 
 
 def test_a_run_that_was_interrupted_is_told(tmp_path: Path) -> None:
     of = run()
     stops = {**of.stops, next(iter(of.stops)): Stop(StopReason.INTERRUPTED, 2)}
     found = merged(tmp_path, replace(of, stops=stops))
-    assert found.lacks == [f"{tmp_path}/runs/{of.id} was interrupted: 1 group of it may have fewer rounds."]
+    assert found.lacks == [f"{tmp_path}/runs/{of.id} was interrupted: 1 group of this run may have fewer rounds."]
 
 
 @pytest.mark.parametrize(
@@ -277,17 +277,17 @@ def test_what_is_damaged_still_measured_or_of_nobody_is_left_out_and_named(tmp_p
     ]
     assert "is being measured" in found.left_out[3]
     assert found.ended.results.tables
-    with pytest.raises(UsageError, match=r"^There is no run to merge\."):
+    with pytest.raises(UsageError, match=r"^No run can be merged\."):
         merge([damaged], tmp_path / "merged")
 
 
 def test_a_merged_run_is_not_merged_resumed_or_compared_as_one_of_a_machine(tmp_path: Path) -> None:
     folder = merged(tmp_path, run(), run("m-2")).ended.folder
-    with pytest.raises(UsageError, match="was merged itself"):
+    with pytest.raises(UsageError, match="is a merged run"):
         merge([folder], tmp_path / "again")
     with pytest.raises(UsageError, match="was merged from other runs"):
         resume(folder)
-    with pytest.raises(UsageError, match="has the numbers of several machines"):
+    with pytest.raises(UsageError, match="has results of several machines"):
         compare(folder, tmp_path / "runs" / run().id)
 
 

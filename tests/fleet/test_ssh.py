@@ -160,7 +160,7 @@ def test_a_host_whose_command_dies_loses_only_its_shard_and_ctrl_c_ends_it_for_l
     assert is_whole(harness.run)
     refused = harness("matrix", "--resume", str(harness.run), "--rounds", "9")
     assert refused.returncode == 2
-    assert "it takes no --rounds and no --budget" in refused.stderr
+    assert "it doesn't accept --rounds and --budget" in refused.stderr
 
 
 def remotes(machine: str) -> list[psutil.Process]:

@@ -111,7 +111,9 @@ def test_a_night_that_breaks_everything_opens_a_few_and_the_next_night_the_other
 def test_a_text_that_is_too_long_is_cut_between_lines_and_says_so(github):
     long = alarm(body="\n".join(f"| series {number} | slower |" for number in range(9000)), series=["x" * 8] * 500)
     assert len(long.text) <= BODY_CHARACTERS
-    assert long.text.endswith("| slower |\n\n… The rest has no room here: `harness history report` has it.")
+    assert long.text.endswith(
+        "| slower |\n\n… The rest exceeds the size limit of an issue. To see all: `harness history report`."
+    )
     assert night(github, long) == [Kind.OPEN]
     assert night(github, long) == [Kind.KEEP]
 

@@ -24,8 +24,8 @@ def test_a_change_that_was_found_since_is_told_with_what_changed_before_it() -> 
 def test_what_stands_as_it_did_is_in_a_table_of_its_own() -> None:
     of, runs, notes = season()
     text = changes.render(of, of, runs[-1], runs, notes)
-    assert "No run was added since." in text
-    assert "No series has changed its state." in text
+    assert "No run was added since then." in text
+    assert "No series changed its state." in text
     assert text.index("## What stands") < text.index("gather tf2.1 cpu vs tf1.14")
     assert "## Breaks and notes" not in text
 
@@ -55,7 +55,7 @@ def test_what_is_found_no_longer_is_said() -> None:
     assert found.findings
     text = changes.render([found], [replace(found, findings=[], changes=[])], entries(16)[-2], entries(16), [])
     assert "Found no longer: step tf2.1 cpu vs tf1.14 (+1" in text
-    assert "One run more: " in text
+    assert "1 new run: " in text
 
 
 def test_without_an_earlier_run_everything_is_new() -> None:

@@ -101,12 +101,12 @@ def test_all_cells_of_a_cause_are_in_one_run(project):
 
 
 def test_sides_that_are_the_same_are_refused():
-    with pytest.raises(UsageError, match="nothing that is measured changed"):
+    with pytest.raises(UsageError, match="the measured software didn't change"):
         question([finding()], summary({"numpy": "1"}), summary({"numpy": "1"}), ConfirmRequest())
 
 
 def test_an_image_that_was_made_again_of_the_same_packages_is_named():
-    with pytest.raises(UsageError, match="its image was made again with the same packages"):
+    with pytest.raises(UsageError, match="its image was rebuilt with the same packages"):
         question([finding()], summary({}, image="sha256:1"), summary({}, image="sha256:2"), ConfirmRequest())
 
 

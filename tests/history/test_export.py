@@ -48,7 +48,7 @@ def test_a_history_is_made_again_from_what_git_has(tmp_path: Path, night: Summar
 
 
 def test_a_folder_without_summaries_and_damaged_words_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no summaries"):
+    with pytest.raises(UsageError, match="doesn't contain summaries"):
         export.summaries(tmp_path)
     (tmp_path / "notes.jsonl").write_text("{\n")
     with History.open() as history, pytest.raises(DamagedError, match="line 1"):

@@ -80,7 +80,7 @@ def test_of_too_many_points_the_newest_are_in_the_page_and_that_is_said(monkeypa
     text = page.render(of, entries(500), [], 0.03)
     lengths = {each["name"]: len(each["runs"]) for each in data(text)["series"]}
     assert sorted(lengths.values()) == [20, 20, 20, 20, 320]
-    assert "Of 1 series, the newest 320 runs are in the page" in text
+    assert "For 1 series, the page shows the newest 320 runs" in text
     assert [each["left"] for each in data(text)["series"]].count(180) == 1
 
 
@@ -89,7 +89,7 @@ def test_of_too_many_series_those_with_findings_are_kept_and_that_is_said(monkey
     of, runs, notes = season()
     text = page.render(of, runs, notes, 0.03)
     assert [each["state"] for each in data(text)["series"]] == ["0", "1", "1"]
-    assert "The page has room for 3 of 17 series" in text
+    assert "The page shows 3 of 17 series" in text
     # what was refuted is named, and leads nowhere
     assert re.search(r"<li>gather tf2\.1 cpu vs tf1\.14:", text)
 

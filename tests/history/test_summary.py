@@ -170,7 +170,7 @@ def test_a_number_out_of_its_range_is_named(changes: dict[str, float], night: Su
     document = json.loads(path.read_text())
     document["points"][-1] |= changes
     path.write_text(json.dumps(document))
-    with pytest.raises(DamagedError, match="a point has a number that is none"):
+    with pytest.raises(DamagedError, match="a point has an invalid number"):
         read(path)
 
 

@@ -93,7 +93,7 @@ def test_an_issue_is_found_however_it_is_written(typed: str, short: str) -> None
 
 def test_a_number_of_the_only_repository_that_has_it_is_enough() -> None:
     assert claims.issue("7", KNOWN[:2]).short == "K#7"
-    with pytest.raises(UsageError, match="several issues 7: K#7 and T#7"):
+    with pytest.raises(UsageError, match="Several issues have the number 7: K#7 and T#7"):
         claims.issue("7", KNOWN)
 
 
@@ -110,7 +110,7 @@ def test_a_claim_of_another_device_is_not_available() -> None:
     cells, absent = selected(wanted)
     assert cells == []
     assert [(each.reason, each.advice) for each in absent] == [
-        ("T#1 is claimed for a GPU", "Give --gpu."),
+        ("T#1 is claimed for a GPU", "Add --gpu."),
     ] * 2
     assert selected(wanted, device=Device.GPU)[1] == []
 

@@ -39,7 +39,7 @@ def test_it_names_the_runs_and_counts_the_verdicts():
     assert told[0] == "A: 2026-11-20T04-10-00Z-aaaa, started 2026-11-21T04:10:00Z"
     assert told[2] == "6 cells have a number in both runs. B vs A: 1 slower, 5 same."
     assert told[3].startswith("Shift: 0.999× (0.998 to 1.00), the median change of the 6 cells")
-    assert told[3].endswith("the same within 3 %, so a cell that changed changed alone.")
+    assert told[3].endswith("the same within 3 %, so changes of single cells have other causes than the machine.")
     assert any(each.startswith("Nothing else differs: machine, engine") for each in told)
 
 
@@ -67,7 +67,7 @@ def test_a_slower_day_is_told_as_the_machines():
     days = first(), second(all_but(ONE, 1.3, seconds=0.012))
     told = words(*days)[3]
     assert "the 6 cells whose software is the same in both runs" in told
-    assert "the machine changed, or how it was measured" in told
+    assert "the machine or the measurement changed" in told
     found, _ = lines(*days)
     assert "slower without the shift" in found["tf1.14, b"][-1]
     assert "same without the shift" in found["tf1.14, a"][-1]
@@ -76,13 +76,13 @@ def test_a_slower_day_is_told_as_the_machines():
 def test_where_the_software_changed_too_the_machine_is_not_blamed():
     told = words(first(), second(dict.fromkeys(CELLS, 0.012), sources={"step": "cd34"}))
     assert "the 6 cells that are judged" in told[3]
-    assert "the effects of machine and software can't be separated" in told[3]
+    assert "the effects of the machine and of the software can't be separated" in told[3]
     assert "scenario step: its file, or the kit, has changed" in told
 
 
 def test_of_few_cells_no_shift_is_told():
     few = first(dict.fromkeys(CELLS[:2], 0.01)), second(dict.fromkeys(CELLS[:2], 0.01))
-    assert words(*few)[3].startswith("No shift is given: that takes 5 judged cells, and there are 2.")
+    assert words(*few)[3].startswith("The shift is unknown: it needs 5 judged cells, but the runs share 2.")
     assert "without the shift" not in lines(*few)[1]
 
 

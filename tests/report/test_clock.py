@@ -132,7 +132,7 @@ def test_steps_that_use_no_cpu_time_have_no_number_and_a_sentence() -> None:
     assert [each.status for each in results.cells] == [Status.OK, Status.FAILED, Status.FAILED]
     reasons = {each.reason: each.advice for each in results.missing}
     assert list(reasons) == ["Its steps used no CPU time.", "It did not record the CPU time of its samples."]
-    assert set(reasons.values()) == {"Measure it by time: leave out --clock cpu."}
+    assert set(reasons.values()) == {"Measure wall-clock time: omit --clock cpu."}
     for format in names():
         assert render(format, results)
     assert render("csv", Results(asked, launches[6:]))

@@ -97,7 +97,7 @@ def test_functions_are_timed_by_their_names(source, functions, count):
 @pytest.mark.parametrize(
     ("source", "functions", "told"),
     [
-        ("x = 1\n# harness: step\n", [], "line 2: `# harness: step` has no statement below it"),
+        ("x = 1\n# harness: step\n", [], "line 2: `# harness: step` needs a statement below it"),
         (
             "if x:\n    y = 1\n    # harness: step\nz = 1",
             [],
@@ -115,7 +115,7 @@ def test_functions_are_timed_by_their_names(source, functions, count):
         (
             "x = [  # harness: step\n1]\nf(  # fine\n2)  # harness: step",
             [],
-            "line 4: `# harness: step` has no statement that begins in it",
+            "line 4: `# harness: step` needs a statement that begins in it",
         ),
         ("def f():\n    g()", ["h"], "it neither defines nor calls a function `h`; there is f, g"),
     ],

@@ -101,7 +101,7 @@ def test_a_pass_takes_about_a_second_and_ten_calls_at_most(stage, each, calls):
 def test_a_call_of_many_seconds_is_not_profiled(stage):
     seen = stage(each=6.0, data=BUSY)
     assert (seen.calls, seen.profiled, seen.numbers) == (1, [], {})
-    assert seen.values[-1] == "not profiled: a call takes 6.0 s, and those of more than 5 s are not"
+    assert seen.values[-1] == "not profiled: a call takes 6.0 s, which exceeds the limit of 5 s"
 
 
 def test_a_trace_too_large_to_read_is_left(stage, monkeypatch):

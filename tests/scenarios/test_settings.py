@@ -133,8 +133,8 @@ def test_what_cannot_be_read_is_left_out(monkeypatch, seen):
     ("asked", "found", "reason"),
     [
         ({"xla": "off"}, {"xla": ["step"]}, "XLA compiles step all the same"),
-        ({"precision": "mixed_float16"}, {}, "precision=mixed_float16 was requested, and it is float32 here"),
-        ({"deterministic": "on"}, {}, "deterministic=on was requested, and it is off here"),
+        ({"precision": "mixed_float16"}, {}, "precision=mixed_float16 was requested, but it is float32 here"),
+        ({"deterministic": "on"}, {}, "deterministic=on was requested, but it is off here"),
         ({"tf32": "on"}, {}, "the effect of tf32=on can't be observed here"),
     ],
 )
@@ -263,7 +263,7 @@ def test_a_keras_that_forgets_its_state_keeps_the_policy(monkeypatch):
 
 def test_a_package_keras_without_policies_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "keras", SimpleNamespace(__version__="2.3.1"))
-    with pytest.raises(NotAvailable, match=r"the package keras 2\.3\.1 has no policies"):
+    with pytest.raises(NotAvailable, match=r"the package keras 2\.3\.1 doesn't support precision policies"):
         settings.set_policy(SimpleNamespace(__version__="2.1.0"), "mixed_float16")
 
 

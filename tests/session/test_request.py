@@ -143,9 +143,9 @@ def test_no_time_is_a_length_only_where_that_is_said(text: str) -> None:
 
 
 def test_a_number_without_a_unit_is_refused_with_what_to_type() -> None:
-    with pytest.raises(UsageError, match=r"--budget '10' has no unit\.\nType 10s or 10m\."):
+    with pytest.raises(UsageError, match=r"Invalid --budget '10': the unit is missing\.\nExample: 10s or 10m\."):
         read_seconds("10", "--budget")
-    with pytest.raises(UsageError, match=r"--memory '100' has no unit\.\nType 100m or 100g\."):
+    with pytest.raises(UsageError, match=r"Invalid --memory '100': the unit is missing\.\nExample: 100m or 100g\."):
         read_size("100", "--memory")
     with pytest.raises(UsageError, match=r"--precision '2' is not a share such as 3% or 0.03\.\nType 2%\."):
         read_share("2", "--precision")

@@ -48,7 +48,7 @@ def test_only_what_a_run_leaves_that_came_to_nothing_is_discarded(
     for each, text in files.items():
         (path / each).write_text(text)
     if is_nothing:
-        with pytest.raises(UsageError, match="killed before it launched anything"):
+        with pytest.raises(UsageError, match="killed before the first launch"):
             RunFolder.open(path)
     assert (RunFolder.is_unbegun(path) and RunFolder(path).discard()) is is_nothing
     assert path.exists() is not is_nothing
@@ -57,7 +57,7 @@ def test_only_what_a_run_leaves_that_came_to_nothing_is_discarded(
 
 def test_launches_without_a_run_are_told(tmp_path: Path) -> None:
     (tmp_path / "launches.jsonl").write_text("{}\n")
-    with pytest.raises(UsageError, match=r"a merge that was killed leaves that\.\n.*rm -r"):
+    with pytest.raises(UsageError, match=r"a merge was killed\.\n.*rm -r"):
         RunFolder.open(tmp_path)
 
 
@@ -113,7 +113,7 @@ def test_keys_of_a_later_minor_change_are_passed_over(folder: RunFolder) -> None
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is not a run's folder"):
+    with pytest.raises(UsageError, match="isn't the folder of a run"):
         RunFolder.open(tmp_path)
 
 

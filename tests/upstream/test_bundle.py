@@ -301,7 +301,7 @@ def test_a_cell_without_a_result_has_a_script_and_no_text_for_an_issue() -> None
     found = files(results, "tensorflow", Path("results/run"), about)
     assert next(iter(found)) == "repro.py"
     assert "issue.md" not in found
-    assert "has no result" in found["repro.py"]
+    assert "no result for" in found["repro.py"]
     for way in ("tf2.0/bin/python repro.py", "docker run --rm"):
         assert way in found["repro.py"]
 
@@ -309,8 +309,8 @@ def test_a_cell_without_a_result_has_a_script_and_no_text_for_an_issue() -> None
 @pytest.mark.parametrize(
     ("environments", "axes", "message"),
     [
-        ([], {"mode": ["lazy"]}, "There is no value 'lazy' of mode"),
-        (["tf9"], {}, "There is no environment 'tf9'"),
+        ([], {"mode": ["lazy"]}, "Unknown value of mode: 'lazy'"),
+        (["tf9"], {}, "Unknown environment: 'tf9'"),
         (["tf2.*"], {}, "4 cells are selected, and a script runs 1 or 2"),
     ],
 )
@@ -322,13 +322,13 @@ def test_a_selection_is_one_or_two_cells_of_the_run(environments, axes, message)
 
 
 def test_what_cannot_be_told_is_a_sentence(measured: Path) -> None:
-    with pytest.raises(UsageError, match="There is no form for 'jax'"):
+    with pytest.raises(UsageError, match="Invalid --for 'jax'"):
         write(measured, "jax")
-    with pytest.raises(NothingSelectedError, match="no number"):
+    with pytest.raises(NothingSelectedError, match="doesn't contain a result"):
         made(Results(asked(), []))
-    with pytest.raises(UsageError, match="step is not in this project"):
+    with pytest.raises(UsageError, match="step isn't in this project"):
         made(Results(asked(scripts={}), rounds(TIMES)))
     stored = RunFolder.open(measured)
     stored.write_run(asked(asked={"profile_calls": 50}))
-    with pytest.raises(UsageError, match="has profiles instead of times"):
+    with pytest.raises(UsageError, match="has profiles instead of measurements"):
         write(measured, "tensorflow")

@@ -37,10 +37,10 @@ def test_issues_are_found_by_name_by_family_and_all_of_them() -> None:
 @pytest.mark.parametrize(
     ("typed", "options", "told"),
     [
-        ([], {}, "No issue is named"),
+        ([], {}, "No issue was specified"),
         (["T#1001"], {"every": True}, "T#1001 and --all both select issues"),
         (["T#1001"], {"family": "calls"}, "T#1001 and --family both select issues"),
-        ([], {"family": "cals"}, "There is no family 'cals'. Did you mean calls?"),
+        ([], {"family": "cals"}, "Unknown family: 'cals'. Did you mean calls?"),
         (["T#1002"], {}, r"No scenario has a claim of T#1002\."),
         (["predict"], {}, "'predict' is not the name of an issue"),
     ],
@@ -119,7 +119,7 @@ def test_a_claim_of_a_gpu_cannot_be_measured_without_one() -> None:
     assert planned.cells == []
     with pytest.raises(CannotRunHereError, match="K#7 is claimed for a GPU") as refused:
         planned.refuse_nothing()
-    assert refused.value.advice == "Give --gpu."
+    assert refused.value.advice == "Add --gpu."
 
 
 @pytest.mark.parametrize(

@@ -145,8 +145,8 @@ def test_a_plain_script_is_executed_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ("from kit import version as v, main", "by another name"),
-        ("from kit import something, main", "has no something"),
+        ("from kit import version as v, main", "under another name"),
+        ("from kit import something, main", "kit's something"),
         ("from kit import main\n\n\ndef child():\n    pass\n", "both have a child"),
     ],
 )

@@ -66,7 +66,7 @@ class DockerBackend(ImageBackend):
 
     @cached_property
     def engine(self) -> Engine:
-        """The engine. Raises CannotRunHereError where none answers."""
+        """The engine. Raises CannotRunHereError if none answers."""
         return connect()
 
     @cached_property
@@ -76,7 +76,10 @@ class DockerBackend(ImageBackend):
 
     @cached_property
     def access(self) -> gpus.GpuAccess:
-        """How launches get GPUs: as may be first of all, until `try_gpus` knows. Raises CannotRunHereError."""
+        """Return the method by which launches get GPUs: the preferred one until `try_gpus` ran.
+
+        Raises CannotRunHereError.
+        """
         return gpus.find(self.engine)[0]
 
     @cached_property
@@ -85,11 +88,11 @@ class DockerBackend(ImageBackend):
         return gpus.host()
 
     def check(self) -> str:
-        """What answers. Raises CannotRunHereError where nothing does."""
+        """Return a description of the engine. Raises CannotRunHereError if no engine is running."""
         return self.engine.facts.engine
 
     def check_gpus(self, wanted: Sequence[str], via: GpuWay | None = None) -> None:
-        """Raise CannotRunHereError where the engine is known not to have these GPUs for containers."""
+        """Raise CannotRunHereError if the engine is known not to have these GPUs for containers."""
         self._untried = gpus.having(gpus.find(self.engine, via), wanted)
         self._wanted, self.access = wanted, self._untried[0]
 
@@ -119,7 +122,7 @@ class DockerBackend(ImageBackend):
         return told
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:
-        """Raise CannotRunHereError where the images that are to be built have no room."""
+        """Raise CannotRunHereError if the images that are to be built have no room."""
         room = self.images.room(requirements)
         if room.level is Level.BAD:
             count, free, needed = (room.facts[key] for key in ("images", "free", "needed"))
@@ -207,7 +210,7 @@ class DockerBackend(ImageBackend):
         return replace(facts, gpus_by=self.access.way.words, gpu_groups=gpus.groups(self.engine))
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
-        """Whether each image is built, and how large it is, by one question for all."""
+        """Return whether each image is built, and its size, with one request for all images."""
         return self.images.states(requirements)
 
     def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:
@@ -228,17 +231,17 @@ class DockerBackend(ImageBackend):
         return prepared
 
     def check_push(self) -> None:
-        """Raise UsageError where there is no registry to push to."""
+        """Raise UsageError if there is no registry to push to."""
         check_registry()
 
     def can_move(self) -> bool:
-        """Whether the engine is this machine's, has all of its CPUs, and pins containers to them."""
+        """Return whether the engine is this machine's, has all of its CPUs, and pins containers to them."""
         info = self.engine.info
         return self.engine.is_here and bool(info.get("CPUSet")) and info.get("NCPU") == os.cpu_count()
 
     @contextmanager
     def hold(self, requirement: Requirement, job: Job) -> Iterator[LaunchHandle]:
-        """One launch in a container, which is removed."""
+        """Run one launch in a container, and remove the container."""
         specification = self._specification(requirement, job)
         with gpu_refusals.refusals(job.limits.gpus), created(self.engine, specification) as container:
             # its parent is the container's own init, which ends it when the container ends
@@ -303,7 +306,7 @@ class DockerBackend(ImageBackend):
         if stay:
             raise CannotRunHereError(
                 f"{counted(len(stay), 'container', 'is')} being removed, which takes long.",
-                f"To see that this ends well: harness clean {run}".rstrip(),
+                f"To check that nothing is left: harness clean {run}".rstrip(),
             )
         return len(left)
 
@@ -312,7 +315,7 @@ class DockerBackend(ImageBackend):
         return gpus.remove_volumes(self.engine)
 
     def caches(self) -> list[str]:
-        """The volumes of compiled GPU code that the engine has, of any run."""
+        """Return the volumes of compiled GPU code that the engine has, of any run."""
         return gpus.code_volumes(self.engine)
 
     def _specification(self, requirement: Requirement, job: Job) -> Specification:
@@ -351,7 +354,7 @@ class DockerBackend(ImageBackend):
             found = self.images.find(requirement)
             if found is None:
                 build = f"harness images build {requirement.environment.name} --device {requirement.device.value}"
-                raise CannotRunHereError(f"There is no image {tag}.", f"Make it: {build}")
+                raise CannotRunHereError(f"The image {tag} is missing.", f"Build it: {build}")
             self._ids[tag] = found.id
         return self._ids[tag]
 

@@ -1,4 +1,4 @@
-"""`docker buildx bake`, which builds images from docker-bake.hcl, and what it prints, line by line.
+"""Run `docker buildx bake`, which builds images from docker-bake.hcl, and parse its output line by line.
 
     #9 [environment 2/4] RUN useradd …      a step begins
     #9 0.52 some output                     what it printed, and when
@@ -57,11 +57,11 @@ def version() -> str | None:
 
 
 def check() -> None:
-    """Raise CannotRunHereError where there is no `docker buildx`."""
+    """Raise CannotRunHereError if there is no `docker buildx`."""
     if version() is None:
-        lack = "this docker has no buildx" if shutil.which("docker") else "there is no docker command"
+        lack = "buildx isn't installed" if shutil.which("docker") else "the docker command isn't installed"
         raise CannotRunHereError(
-            f"Images are built by `docker buildx bake`, and {lack}.",
+            f"Images can't be built with `docker buildx bake`: {lack}.",
             "Install the docker command with buildx (Debian: docker-cli and docker-buildx), or: --backend local",
         )
 
@@ -143,7 +143,7 @@ class Builder:
 
 
 def _lines(stream: IO[bytes] | None) -> Iterator[bytes | None]:
-    """The lines of a stream, and None whenever it has been silent for a while."""
+    """Yield the lines of a stream, and None each time that it has been silent for a while."""
     if stream is None:
         return
     rest = b""
@@ -202,7 +202,7 @@ class BuildLog:
         return self._feed_step(int(match["number"]), match["rest"]) if match else ""
 
     def idle(self) -> str:
-        """The builder has printed nothing for a while. Returns as `feed` does."""
+        """Handle a pause in the builder's output, and return the same as `feed`."""
         running = [step for step in self._steps.values() if not step.has_ended]
         return running[-1].report() if running else ""
 

@@ -186,7 +186,7 @@ class Container:
             getattr(self._stream, "_response", self._stream).close()
 
     def artifacts(self, folder: str) -> Artifacts:
-        """The files in a folder where the process started, after it has ended."""
+        """Return the files in a folder where the process started, after it has ended."""
         from docker.errors import NotFound
 
         try:
@@ -265,7 +265,7 @@ class Container:
         return self._code
 
     def _kill(self) -> bool | None:
-        """End it; False where it had ended before, None where nothing answers."""
+        """End it; False where it had ended before, None if nothing answers."""
         from docker.errors import APIError
         from requests.exceptions import RequestException
 

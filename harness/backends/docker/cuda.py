@@ -84,7 +84,7 @@ class CudaReport:
         return not self.missing and not self.disagreements
 
     def lines(self) -> list[str]:
-        """The report for a terminal: one line if everything is right; otherwise one per library and disagreement."""
+        """The report for a terminal: one line if all is right; otherwise one per library and disagreement."""
         if self.is_complete:
             found = [
                 f"{what} {_version(self.opened, start) or 'unknown'} (built for {built})"
@@ -239,7 +239,9 @@ def _other_code(environment: Environment, read: HeldCode) -> list[str]:
         if cublas.machine and not cublas.runs_on(each) and (not cudnn.machine or cudnn.runs_on(each))
     ]
     if lacking:
-        wrong.append(f"cuBLAS has no code for {', '.join(lacking)}, which the catalogue says that it runs on.")
+        wrong.append(
+            f"The code in cuBLAS is missing for {', '.join(lacking)}, although the catalogue lists them as supported."
+        )
     return wrong
 
 
@@ -260,13 +262,13 @@ def libraries(cuda: str, cudnn: str) -> dict[str, tuple[str, ...]]:
 
 
 def parts(cudnn: str) -> tuple[str, ...]:
-    """The libraries that this cuDNN opens by itself."""
+    """Return the libraries that this cuDNN opens by itself."""
     major = _numbers(cudnn)[0]
     return tuple(f"libcudnn_{part}.so.{major}" for part in _CUDNN_PARTS.get(major, ()))
 
 
 def is_enough(found: str, built: str) -> bool:
-    """Whether a library of version `found` serves what was built with `built`: the same major version, and no older."""
+    """Return whether a library of version `found` works for a build with `built`: same major version, not older."""
     return _numbers(found)[0] == _numbers(built)[0] and _numbers(found) >= _numbers(built)
 
 

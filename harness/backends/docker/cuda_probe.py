@@ -1,4 +1,4 @@
-"""Runs in a GPU image, by itself: opens CUDA's libraries and prints as JSON what came of it.
+"""Script for GPU images: opens CUDA's libraries, and prints the results as JSON.
 
     python cuda_probe.py SONAME...
 
@@ -138,7 +138,7 @@ def version(soname: str, library: ctypes.CDLL) -> str:
 
 
 def said(name: str, library: ctypes.CDLL) -> str:
-    """The version by the library's own function, which some have only with a driver."""
+    """Return the version that the library reports; some libraries need a driver for it."""
     try:
         if name == "libcudart":
             found = number(library.cudaRuntimeGetVersion)
@@ -161,7 +161,7 @@ def number(function: Any, *arguments: int) -> int:
 
 
 def filed(name: str, soname: str) -> str:
-    """The version in the name of the file that was opened, or of the package that it came with."""
+    """Return the version in the name of the opened file, or of its package."""
     path = mapped(soname)
     if path is None:
         return ""
@@ -173,14 +173,14 @@ def filed(name: str, soname: str) -> str:
 
 
 def mapped(soname: str) -> Path | None:
-    """The file of a library that this process has opened."""
+    """Return the file of a library that this process has opened."""
     maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
     match = re.search(rf"\S+/{re.escape(soname.partition('.so')[0])}\.so[.\d]*$", maps, flags=re.MULTILINE)
     return Path(match.group()) if match else None
 
 
 def ptxas() -> str:
-    """The version of XLA's assembler; empty where it does not run."""
+    """Return the version of XLA's assembler; empty if it does not run."""
     try:
         said = subprocess.run(["ptxas", "--version"], capture_output=True, check=False).stdout
     except OSError:

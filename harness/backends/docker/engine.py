@@ -25,7 +25,7 @@ _LIMITS = {"CPUSet": "CPUs", "MemoryLimit": "memory", "SwapLimit": "swap", "Pids
 
 @dataclass(frozen=True)
 class Engine:
-    """A connection that has answered. `address` is where, as a URL."""
+    """A connection to an engine that has answered. `address` is its URL."""
 
     api: "APIClient"
     address: str
@@ -43,7 +43,7 @@ class Engine:
 
     @property
     def version(self) -> str:
-        """The engine's version; empty where it does not say."""
+        """The engine's version; empty if it does not say."""
         return str(self.info.get("ServerVersion", ""))
 
     @property
@@ -70,12 +70,12 @@ class Engine:
 
 
 def is_of_this_machine(address: str) -> bool:
-    """Whether an engine's address is a socket of this machine."""
+    """Return whether an engine's address is a socket of this machine."""
     return address.startswith(("unix://", "http+unix://"))
 
 
 def address() -> str:
-    """The address of the engine that `connect` would use, without asking it; empty where its context is broken."""
+    """Return the address of the engine that `connect` would use, without asking it; empty if its context is broken."""
     from docker.errors import DockerException
 
     try:
@@ -117,7 +117,7 @@ def answer_seconds() -> int:
 
 
 def is_late(error: BaseException) -> bool:
-    """Whether an answer, or the rest of it, did not come in time."""
+    """Return whether an answer, or a part of it, came too late."""
     from requests.exceptions import ConnectionError as Broken
     from requests.exceptions import Timeout
 
@@ -127,7 +127,7 @@ def is_late(error: BaseException) -> bool:
 
 
 def _address() -> tuple[str, str]:
-    """The address, and what named it. Raises DockerException where the context that is named is not there."""
+    """Return the address, and the setting that defines it. Raises DockerException if the context doesn't exist."""
     from docker.context import ContextAPI
     from docker.errors import DockerException
 
@@ -136,12 +136,12 @@ def _address() -> tuple[str, str]:
         return named, "DOCKER_HOST"
     context = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT"))
     if context is None:
-        raise DockerException("there is no such context")
+        raise DockerException("this context does not exist")
     return str(context.Host), f"the context {context.name!r}"
 
 
 def _knock(address: str) -> None:
-    """Raise the system's own OSError where nobody listens on a socket; the SDK wraps it, and leaves its end open."""
+    """Raise the system's own OSError if nobody listens on a socket; the SDK wraps it, and leaves its end open."""
     if address.startswith("unix://"):
         with socket.socket(socket.AF_UNIX) as door:
             door.connect(address.removeprefix("unix://"))
@@ -156,14 +156,14 @@ def sentences(what: str) -> Iterator[None]:
         yield
     except APIError as error:
         words = error.explanation or str(error)
-        raise CannotRunHereError(f"The Docker Engine would not {what}: {words}") from error
+        raise CannotRunHereError(f"Docker Engine refused to {what}: {words}") from error
     except (DockerException, OSError) as error:
         message = f"The Docker Engine stopped answering during this request: {what}: {_cause(error)}."
-        raise CannotRunHereError(message, "`docker info` shows whether it is back.") from error
+        raise CannotRunHereError(message, "To check whether it works again: docker info") from error
 
 
 def _root(error: BaseException) -> OSError | None:
-    """The system's own error, with its words, at the bottom of those that libraries put around one another."""
+    """Return the system's error at the bottom of a chain of library errors."""
     below = [each for each in (error.__cause__, error.__context__, *error.args) if isinstance(each, Exception)]
     own = error if isinstance(error, OSError) and error.strerror else None
     return next(filter(None, map(_root, below)), own)

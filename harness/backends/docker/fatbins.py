@@ -1,4 +1,4 @@
-"""Runs in a GPU image, by itself: reads which GPU code libraries hold, from the fat binaries in them.
+"""Script for GPU images: lists the GPU code in libraries, from their fat binaries.
 
     python fatbins.py FILE|FOLDER...
 
@@ -59,7 +59,7 @@ def main(names: list[str]) -> None:
 
 
 def files(path: Path) -> list[Path]:
-    """The file, or the shared objects in the folder, links aside."""
+    """Return the file, or the shared objects in the folder, links aside."""
     found = path.rglob("*.so*") if path.is_dir() else [path]
     return sorted({each.resolve() for each in found if each.is_file()})
 
@@ -101,7 +101,7 @@ def modules(data: Any) -> Iterator[Module | None]:
 
 
 def entries(data: Any, at: int, end: int) -> tuple[str, ...]:
-    """The code between two places; nothing where that is not all entries from the one to the other."""
+    """Return the code between two offsets; nothing if other data is between them."""
     code: list[str] = []
     ptx: dict[int, str] = {}
     if end > len(data):
@@ -125,7 +125,7 @@ def entries(data: Any, at: int, end: int) -> tuple[str, ...]:
 
 
 def number(code: str) -> int:
-    """The architecture of a code: 80 for 8.0."""
+    """Return the architecture of a code: 80 for 8.0."""
     return int(code.partition("_")[2].partition(":")[0])
 
 

@@ -57,12 +57,12 @@ def _wheel(modules: Sequence[frozenset[str]]) -> tuple[str, str]:
 
 
 def _ptx_alone(code: Code) -> list[tuple[int, str]]:
-    """The architectures for which a module has PTX and no machine code that runs there, with the PTX's version."""
+    """Return the architectures with PTX and without machine code in a module, with the version of the PTX."""
     return [(int(match[1]), match[2]) for each in code if (match := re.fullmatch(r"ptx_(\d+):([\d.]+)", each))]
 
 
 def _in_all(parts: Mapping[str, Sequence[frozenset[str]]]) -> str:
-    """The machine code that all parts of a library have."""
+    """Return the machine code that all parts of a library have."""
     found = [
         reduce(frozenset.intersection if _of(_ALIKE, path) else frozenset.union, modules)
         for path, modules in parts.items()
@@ -73,7 +73,7 @@ def _in_all(parts: Mapping[str, Sequence[frozenset[str]]]) -> str:
 
 
 def _numbers(code: Code, kind: str) -> list[int]:
-    """The architectures of one kind of code, in order."""
+    """Return the architectures of one kind of code, in order."""
     return sorted({int(match[1]) for each in code if (match := re.match(rf"{kind}_(\d+)", each))})
 
 

@@ -18,7 +18,7 @@ SWITCH_CDI_ON = 'Put {"features": {"cdi": true}} into /etc/docker/daemon.json, a
 RESTART = "sudo systemctl restart docker"
 DOCTOR = "harness doctor --gpu"
 
-_MEND_DRIVER = "It must work on the engine's machine before containers can have it. See what it says"
+_MEND_DRIVER = "The driver must work on the engine's machine before containers can use it. Check its output"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +57,25 @@ REFUSALS = (
     ),
     Refusal(
         r"(/dev/nvidia-uvm[\w-]*)\"?: no such file",
-        "{0} is not there: nothing has loaded the driver's part for CUDA since the machine was started.",
+        "{0} is missing: the driver's CUDA module hasn't been loaded since the machine started.",
         "Load it",
         "sudo nvidia-modprobe -u -c 0",
     ),
     Refusal(
         r"failed to stat CDI host device \"(/dev/nvidia[^\"]*)\"",
-        "{0} is not there: the NVIDIA driver is not loaded, or the CDI specification is older than a change of GPUs.",
-        "Load it and, if that is not enough, regenerate the specification",
+        "{0} is missing: the NVIDIA driver isn't loaded, or GPUs changed after the CDI specification was generated.",
+        "Load the driver. If this isn't enough, regenerate the specification",
         f"sudo nvidia-smi && {GENERATE}",
     ),
     Refusal(
         r"(?:failed to stat CDI host device|CDI device \(\"[^\"]*\",) \"([^\"]*)\"",
-        "The CDI specification names the device {0}, which is not there, or is another one by now.",
-        "Make it anew",
+        "The CDI specification lists the device {0}, which is missing or has been replaced.",
+        "Regenerate the specification",
         GENERATE,
     ),
     Refusal(
         r"unresolvable CDI devices runtime\.nvidia\.com/gpu=",
-        "NVIDIA's runtime could not describe the GPUs to itself.",
+        "NVIDIA's runtime could not generate a description of the GPUs.",
         _MEND_DRIVER,
         "nvidia-smi && sudo nvidia-ctk --debug cdi generate --output=/dev/null",
     ),
@@ -83,27 +83,27 @@ REFUSALS = (
         r"unresolvable CDI devices ((?:[^\s,:]|:\d)+(?:, (?:[^\s,:]|:\d)+)*)",
         "The engine's CDI specifications do not describe {0}. They are missing, older than a change of GPUs, or in "
         "folders that a rootless engine does not read (cdi-spec-dirs in its daemon.json).",
-        "Make them anew",
+        "Regenerate the specifications",
         GENERATE,
     ),
     Refusal(
         r"could not select device driver \"cdi\"|no CDI specification directories specified"
         r"|CDI registry initialization failure|no CDI device driver registered",
-        "CDI is off in the Docker Engine.",
+        "CDI is disabled in Docker Engine.",
         SWITCH_CDI_ON,
         RESTART,
     ),
     Refusal(
         r"could not select device driver|no known GPU vendor found",
-        "The Docker Engine has no device driver for NVIDIA's GPUs: it found no nvidia-container-runtime-hook on its "
-        "PATH when it was started.",
-        "Install it, and restart the engine",
+        "Docker Engine can't use its device driver for NVIDIA GPUs: nvidia-container-runtime-hook wasn't on its PATH "
+        "when it started.",
+        "Install the NVIDIA Container Toolkit, and restart the engine",
         INSTALL,
     ),
     Refusal(
         r"unknown or invalid runtime name: nvidia|[Uu]nknown runtime specified nvidia",
-        "The Docker Engine does not know the runtime nvidia.",
-        "Make it known",
+        "The nvidia runtime isn't registered in Docker Engine.",
+        "Register it",
         CONFIGURE,
     ),
     Refusal(
@@ -115,14 +115,14 @@ REFUSALS = (
     ),
     Refusal(
         r"couldn't find binary nvidia-container-cli",
-        "NVIDIA's hook does not find nvidia-container-cli.",
+        "NVIDIA's hook can't find nvidia-container-cli.",
         "Install it",
         "sudo apt-get install libnvidia-container-tools",
     ),
     Refusal(
         r"invoking the NVIDIA Container Runtime Hook directly",
-        "NVIDIA's tools are set to describe GPUs by CDI or CSV, and then their hook refuses the engine's own driver.",
-        "Leave out --gpu-via, or use --gpu-via runtime. If the engine does not know that runtime",
+        "NVIDIA's tools are configured for CDI or CSV. In this mode, their hook refuses the engine's device driver.",
+        "Omit --gpu-via, or use --gpu-via runtime. If the runtime isn't registered in the engine",
         CONFIGURE,
     ),
     Refusal(
@@ -134,32 +134,33 @@ REFUSALS = (
     Refusal(
         r"(?:exec: \"?|stat |fork/exec )(/\S*nvidia-(?:cdi-hook|ctk)\S*?)\"?: "
         r"(?:executable file not found|no such file)",
-        "The CDI specification has containers start {0}, which is not there: it was made by another version of the "
-        "NVIDIA Container Toolkit.",
-        "Make it anew",
+        "The CDI specification makes containers start {0}, which is missing. Another version of the NVIDIA Container "
+        "Toolkit wrote the specification.",
+        "Regenerate the specification",
         GENERATE,
     ),
     Refusal(
         r"(/\S*nvidia-persistenced/socket)\"?: no such file",
-        "The CDI specification names {0}, which is only there while the driver's daemon runs.",
-        "Start that, or regenerate the specification without it",
+        "The CDI specification lists {0}, which exists only while the driver's daemon runs.",
+        "Start the daemon, or regenerate the specification without it",
         f"sudo systemctl start nvidia-persistenced || {GENERATE}",
     ),
     Refusal(
         r"nvidia-container-cli: mount error: (?:file creation|stat) failed: (\S+): (?:file exists|no such file)",
-        "The image and NVIDIA's tools disagree about {0}: the image holds files of another driver.",
+        "The image conflicts with NVIDIA's tools about {0}: the image contains files of another driver.",
         "Rebuild the image",
         "harness images build ENVIRONMENT --device gpu",
     ),
     Refusal(
         r"(?:stat(?:'ing file)?|open|lstat) [`'\"]?(/[^\s:`'\"]+)[`'\"]?: [nN]o such file or directory",
-        "The CDI specification is older than the NVIDIA driver: it names {0}, which is not there any more.",
-        "Make it anew",
+        "The CDI specification is older than the NVIDIA driver: it lists {0}, which no longer exists.",
+        "Regenerate the specification",
         GENERATE,
     ),
     Refusal(
         r"load library failed: (lib[\w.-]+)",
-        "NVIDIA's tools do not find {0}, a part of the driver: none is installed on the engine's machine, or not all.",
+        "NVIDIA's tools can't find {0}, a part of the driver. On the engine's machine, the driver is missing or "
+        "incomplete.",
         _MEND_DRIVER,
         "nvidia-smi; ldconfig -p | grep -E 'libcuda|libnvidia-ml'",
     ),
@@ -172,14 +173,14 @@ REFUSALS = (
     Refusal(
         r"nvml error: insufficient permissions",
         "NVIDIA's tools may not open the GPU's device nodes, which are open to one group only.",
-        "Let the tools ask as a member of it, which is video as a rule",
+        "Run the tools as a member of this group, which is usually video",
         "sudo nvidia-ctk config --in-place --set nvidia-container-cli.user=root:video",
     ),
     Refusal(
         r"driver (?:rpc )?error: timed out",
-        "The NVIDIA driver took longer to start than its tools wait for. Without its persistence mode it starts anew "
-        "for each container.",
-        "Keep it started",
+        "The NVIDIA driver did not start before NVIDIA's tools timed out. Without persistence mode, the driver starts "
+        "again for each container.",
+        "Keep the driver started",
         "sudo nvidia-smi -pm 1",
     ),
     Refusal(
@@ -190,32 +191,32 @@ REFUSALS = (
     ),
     Refusal(
         r"(?:unsatisfied condition|requirements? not met): ([a-z]+ ?[<>=]+ ?[\w.]+)",
-        "The image asks for {0}, which this NVIDIA driver does not have.",
-        "Update the driver, or ask for an environment with an older CUDA (-e). To see which run here",
+        "The image requires {0}, which this NVIDIA driver doesn't provide.",
+        "Update the driver, or use an environment with an older CUDA (-e). To see which environments work here",
         DOCTOR,
     ),
     Refusal(
         r"device error: (\S+): unknown device",
-        "The NVIDIA driver knows no GPU {0}.",
-        "Name one of those that it knows",
+        "The NVIDIA driver doesn't list the GPU {0}.",
+        "Use a GPU that the driver lists",
         "nvidia-smi -L",
     ),
     Refusal(
         r"cgroup subsystem devices not found",
-        "NVIDIA's tools are older than version 1.8, and do not know control groups of version 2.",
+        "NVIDIA's tools are older than version 1.8, and don't support control groups version 2.",
         "Update them",
         "sudo apt-get install --only-upgrade nvidia-container-toolkit libnvidia-container-tools",
     ),
     Refusal(
         r"failed to add device rules|bpf_prog_(?:query|load|attach)|devices\.allow: (?:permission|operation not)",
-        "NVIDIA's tools may not change control groups here, as in a rootless engine and within other containers.",
+        "NVIDIA's tools can't change control groups, for example because the engine is rootless or in a container.",
         "Disable that, or use CDI (--gpu-via cdi), which doesn't need it",
         "sudo nvidia-ctk config --in-place --set nvidia-container-cli.no-cgroups",
     ),
     Refusal(
         r"ldcache error: [^\n]*?(/\S*ldconfig\S*)",
         "NVIDIA's tools could not run {0} for the container.",
-        "Name the one that this system has",
+        "Configure the ldconfig of this system",
         "sudo nvidia-ctk config --in-place --set nvidia-container-cli.ldconfig=@/sbin/ldconfig",
     ),
     Refusal(
@@ -231,7 +232,7 @@ _ABOUT_GPUS = re.compile(r"\bCDI\b|could not select device driver|nvidia|NVML|er
 
 
 def meaning(words: str) -> Refusal | None:
-    """The refusal that an engine's words are, its sentence filled in; None for words that are not known."""
+    """Return the refusal that matches an engine's message, with its sentence filled in; None for an unknown message."""
     for each in REFUSALS:
         found = re.search(each.words, words, re.MULTILINE)
         if found:

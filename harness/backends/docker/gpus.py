@@ -39,9 +39,9 @@ CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 WSL_NODE = Path("/dev/dxg")
 
 _INSTALL = (
-    f"`{DOCTOR}` shows what is available and what is missing. Install NVIDIA's driver and the package "
-    'nvidia-container-toolkit; Docker before 28.3 also needs {"features": {"cdi": true}} in /etc/docker/daemon.json, '
-    "and to be started anew. Then describe the GPUs to it"
+    f"`{DOCTOR}` shows what is available and what is missing. Install the NVIDIA driver and the package "
+    "nvidia-container-toolkit. Docker before 28.3 also needs a restart with "
+    '{"features": {"cdi": true}} in /etc/docker/daemon.json. Then describe the GPUs to Docker'
 )
 
 #: How long a container may take that shows whether a way works, in seconds: without its persistence mode the driver
@@ -71,7 +71,10 @@ CODE_VALUE = "ptx"
 
 @dataclass(frozen=True, slots=True)
 class GpuAccess:
-    """A way in which containers of an engine may get GPUs. `names` are the devices that it lists there; often none."""
+    """A method by which containers of an engine may get GPUs.
+
+    `names` are the devices that the engine lists; often none.
+    """
 
     way: GpuWay
     names: tuple[str, ...] = ()
@@ -131,58 +134,58 @@ def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
     if _is_off(engine):
         raise _absent(engine, GpuWay.CDI)
     raise GpuRefusedError(
-        f"The Docker Engine has no GPU for containers: it lists no {KIND} (CDI) and has no NVIDIA runtime.",
+        f"Docker Engine can't give GPUs to containers: it lists no {KIND} (CDI), and the NVIDIA runtime is missing.",
         _INSTALL,
         GENERATE,
     )
 
 
 def _absent(engine: Engine, way: GpuWay) -> GpuRefusedError:
-    """Why a way is not there, as an engine says it."""
+    """Return the error for a method that an engine doesn't offer."""
     if way is GpuWay.RUNTIME:
         return GpuRefusedError(
-            "The Docker Engine has no GPU for containers by the runtime nvidia, which it does not know.",
-            "Install the package nvidia-container-toolkit, and make its runtime known",
+            "Docker Engine can't give GPUs to containers through the nvidia runtime: the runtime isn't registered.",
+            "Install the package nvidia-container-toolkit, and register its runtime",
             CONFIGURE,
         )
     if _is_off(engine):
         return GpuRefusedError(
-            "The Docker Engine has no GPU for containers by CDI, which is off in it. The machine's GPUs are described.",
+            "Docker Engine can't give GPUs to containers through CDI: CDI is disabled. The CDI specifications exist.",
             SWITCH_CDI_ON,
             RESTART,
         )
     return GpuRefusedError(
-        f"The Docker Engine has no GPU for containers by CDI: it lists no {KIND}.", _INSTALL, GENERATE
+        f"Docker Engine can't give GPUs to containers through CDI: it lists no {KIND}.", _INSTALL, GENERATE
     )
 
 
 def _is_off(engine: Engine) -> bool:
-    """Whether CDI is off in an engine of this machine, whose GPUs are described."""
+    """Return whether CDI is off in an engine of this machine, whose GPUs are described."""
     return engine.is_here and not engine.info.get("CDISpecDirs") and bool(names_in(CDI_FOLDERS))
 
 
 def having(found: Sequence[GpuAccess], gpus: Sequence[str]) -> list[GpuAccess]:
-    """Those of the ways that do not list devices without all of `gpus`. Raises GpuRefusedError where none is left."""
+    """Those of the ways that do not list devices without all of `gpus`. Raises GpuRefusedError if none is left."""
     able = [each for each in found if not each.lacks(gpus)]
     if able:
         return able
     first = found[0]
     if first.names == (ALL,):
         raise GpuRefusedError(
-            f"--gpus {','.join(gpus)}: the Docker Engine gives a container all GPUs or none, as WSL2 has it.",
-            "Use --gpus all. Outside of WSL2, describe the GPUs one by one",
+            f"--gpus {','.join(gpus)}: Docker Engine gives a container all GPUs or none, as on WSL2.",
+            "Use --gpus all. If this isn't WSL2, describe each GPU to Docker",
             GENERATE,
         )
     raise GpuRefusedError(
         f"--gpus {','.join(gpus)}: the Docker Engine lists no GPU {', '.join(first.lacks(gpus))}. "
         f"It lists {', '.join(first.names)}.",
-        "Name one of these; after a change of GPUs or driver",
+        "Use one of these. After a change of GPUs or driver",
         GENERATE,
     )
 
 
 def given(specification: Specification, way: GpuWay, gpus: Sequence[str], groups: Sequence[int] = ()) -> Specification:
-    """The same container with these GPUs, and its user in the `groups` that may open them."""
+    """Return the container with these GPUs, and with its user in the `groups` that may open them."""
     from docker.types import DeviceRequest
 
     if way is GpuWay.RUNTIME:
@@ -237,11 +240,11 @@ def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str
         ending = container.run(stdout.feed, stderr.feed)
     if not ending.clean:
         last = one_line(stderr.text().strip().rpartition("\n")[2])
-        return f"A container that was started with them, to see what it has, failed ({ending}): {last}"
+        return f"A test container with the GPUs failed ({ending}): {last}"
     try:
         return lacking(parse_json(stdout.text()))
     except (ValueError, TypeError, KeyError):
-        return f"A container that was started with them printed {stdout.text()[:200]!r}, not what it has."
+        return f"A test container with the GPUs printed {stdout.text()[:200]!r} instead of its devices."
 
 
 def lacking(seen: Mapping[str, Any]) -> str:
@@ -252,17 +255,17 @@ def lacking(seen: Mapping[str, Any]) -> str:
     """
     nodes, closed = seen["nodes"], seen["closed"]
     if not seen["cuda"]:
-        has = f"has {', '.join(nodes)}" if nodes else "has no device of NVIDIA's"
-        return f"A container that was started with them {has} and no libcuda.so.1. Does the driver work? nvidia-smi"
+        devices = f"gets {', '.join(nodes)}" if nodes else "gets no NVIDIA device"
+        return f"A test container {devices} and no libcuda.so.1. To check whether the driver works: nvidia-smi"
     if closed:
         return (
-            f"The user of the containers may not open {', '.join(closed)}. Let everybody (and restart the machine): "
+            f"The user of the containers may not open {', '.join(closed)}. Allow all users, and restart the machine: "
             "echo options nvidia NVreg_DeviceFileMode=0666 | sudo tee /etc/modprobe.d/nvidia-nodes.conf"
         )
     if "/dev/nvidiactl" in nodes and "/dev/nvidia-uvm" not in nodes:
         return (
-            "A container that was started with them has no /dev/nvidia-uvm, without which there is no CUDA. Load the "
-            f"driver's part for it, and describe the GPUs again: sudo nvidia-modprobe -u -c 0 && {GENERATE}"
+            "A test container gets no /dev/nvidia-uvm, which CUDA needs. Load the kernel module and describe the GPUs "
+            f"again: sudo nvidia-modprobe -u -c 0 && {GENERATE}"
         )
     return ""
 
@@ -281,27 +284,27 @@ def working(found: Sequence[GpuAccess], trial: Callable[[GpuAccess], str]) -> tu
             lacks = trial(each)
         except GpuRefusedError as error:
             errors.append(error)
-            told.append(f"Containers do not get GPUs by {each.way.words}. {error.sentence} {error.advice}")
+            told.append(f"Containers don't get GPUs through {each.way.words}. {error.sentence} {error.advice}")
             continue
         if not lacks:
-            told += [f"By {way.way.words} containers do not get all of a GPU. {why}" for way, why in lacked]
-            return each, [*told, f"Containers get GPUs by {each.way.words}."]
+            told += [f"Through {way.way.words}, containers don't get all of a GPU. {why}" for way, why in lacked]
+            return each, [*told, f"Containers get GPUs through {each.way.words}."]
         lacked.append((each, lacks))
     if lacked:
         first, lacks = lacked[0]
-        return first, [*told, f"Containers get GPUs by {first.way.words}. {lacks}"]
+        return first, [*told, f"Containers get GPUs through {first.way.words}. {lacks}"]
     errors[0].message = "\n".join([errors[0].message, *told[1:]])
     raise errors[0]
 
 
 def names_in(folders: Iterable[Path]) -> list[str]:
-    """The names of NVIDIA's devices in folders of CDI specifications, in order, each once."""
+    """Return the names of NVIDIA's devices in folders of CDI specifications, in order, each once."""
     paths = [path for folder in folders for path in sorted(folder.glob("*")) if path.suffix in (".json", ".yaml")]
     return list(dict.fromkeys(name for path in paths for name in devices(path)))
 
 
 def devices(path: Path) -> list[str]:
-    """The names of NVIDIA's devices in one specification; none where it is another vendor's, or not understood."""
+    """Return the names of NVIDIA's devices in one specification; none for another vendor or an unknown format."""
     import yaml
 
     try:
@@ -323,7 +326,7 @@ def make_volume(engine: Engine, name: str) -> None:
 
 
 def code_volumes(engine: Engine) -> list[str]:
-    """The names of all volumes of compiled code."""
+    """Return the names of all volumes of compiled code."""
     with sentences("list volumes"):
         found = engine.api.volumes(filters={"label": f"{CODE_LABEL}={CODE_VALUE}"})
     return sorted(volume["Name"] for volume in found["Volumes"] or ())

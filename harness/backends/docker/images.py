@@ -1,4 +1,4 @@
-"""The images of one engine: pulled or built where they are not right, pushed; and their bases, to and from files."""
+"""The images of one engine: pull, build and push them, and save and load their base images."""
 
 import os
 import shutil
@@ -146,7 +146,7 @@ class Images:
         return list(dict.fromkeys(base for each in requirements for base in recipe.all_bases(self._root, each)))
 
     def obtain(self, reference: str) -> str:
-        """The id of an image that the engine has, or pulls now. Raises CannotRunHereError."""
+        """Return the id of an image that the engine has, or pulls now. Raises CannotRunHereError."""
         found = self._inspect(reference)
         if found is not None:
             return found.id
@@ -154,10 +154,10 @@ class Images:
             self._transfer("pull", reference)
             found = self._inspect(reference)
             if found is None:
-                raise CannotRunHereError(f"The Docker Engine pulled {reference} and does not have it.")
+                raise CannotRunHereError(f"Docker Engine pulled {reference}, but can't find it.")
             return found.id
         except CannotRunHereError as error:
-            advice = f"With a registry: docker pull {reference}. Or leave images out: --no-images"
+            advice = f"With a registry: docker pull {reference}. Or omit the images: --no-images"
             raise CannotRunHereError(error.message, advice) from None
 
     def save(self, reference: str, path: Path) -> None:
@@ -166,12 +166,12 @@ class Images:
             out.writelines(self._engine.api.get_image(reference))
 
     def load(self, path: Path, reference: str) -> None:
-        """Give the engine the image in a file. Raises CannotRunHereError where it is not there after that."""
+        """Give the engine the image in a file. Raises CannotRunHereError if it is not there after that."""
         with sentences(f"load {path}"), path.open("rb") as file:
             for _ in self._engine.api.load_image(file):  # type: ignore[no-untyped-call]
                 pass
         if self._inspect(reference) is None:
-            raise CannotRunHereError(f"{path} does not hold the image {reference}.")
+            raise CannotRunHereError(f"{path} doesn't contain the image {reference}.")
 
     def _unavailable(self, requirement: Requirement, words: str) -> UnavailableError:
         """Return the error of an image that couldn't be built, with the builder's last `words`."""
@@ -183,7 +183,7 @@ class Images:
             if base in words and self._inspect(base) is None
         ]
         if requirement.device is Device.CPU:
-            advice.append("--backend local needs no image.")
+            advice.append("--backend local doesn't need images.")
         return UnavailableError(f"The image {recipe.tag(requirement)} could not be built:\n{words}", "\n".join(advice))
 
     def _make(
@@ -247,7 +247,7 @@ class Images:
 
     @contextmanager
     def _settings(self, requirement: Requirement) -> Iterator[dict[str, str]]:
-        """What is set for the builder, with the folder of packages where one is named."""
+        """Return the builder's settings, with the folder of packages if one is set."""
         settings = recipe.settings(self._root, requirement)
         settings |= {f"labels.{label}": value for label, value in self.labels(requirement).items()}
         folder = wheels.folder()
@@ -303,7 +303,7 @@ class Images:
             for message in getattr(self._engine.api, way)(tag, stream=True, decode=True):
                 if "error" in message:
                     words = one_line(str(message["error"]))
-                    raise CannotRunHereError(f"The Docker Engine would not {way} {tag}: {words}")
+                    raise CannotRunHereError(f"Docker Engine refused to {way} {tag}: {words}")
                 if is_stopped():
                     return
 
@@ -347,7 +347,7 @@ def public_base(engine: Engine, image: str) -> str:
 
 
 def check_registry() -> None:
-    """Raise UsageError where there is no registry to push to."""
+    """Raise UsageError if there is no registry to push to."""
     if not recipe.registry():
-        advice = "Name it, with a slash at its end: REGISTRY=registry.example.org/team/"
-        raise UsageError("REGISTRY is not set, so there is nowhere to push images to.", advice)
+        advice = "Set it, with a slash at the end: REGISTRY=registry.example.org/team/"
+        raise UsageError("REGISTRY is not set, so images can't be pushed.", advice)

@@ -1,4 +1,4 @@
-"""The weight by which containers get the CPUs that they are measured on before other work."""
+"""CPU weight that gives measured containers priority over other work."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

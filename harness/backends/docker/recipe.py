@@ -68,7 +68,7 @@ def bases(root: Path, requirement: Requirement) -> tuple[str, ...]:
 
 
 def all_bases(root: Path, requirement: Requirement) -> list[str]:
-    """Every image that a build of this environment's image needs, also for the stages that are not in it."""
+    """Return all images that a build of this environment's image needs, including images of intermediate stages."""
     if requirement.base:
         return all_bases(root, requirement.base)
     helpers = [stage for stage in _stages(root, requirement) if ":" in stage and "$" not in stage]
@@ -80,7 +80,7 @@ def _stages(root: Path, requirement: Requirement) -> list[str]:
     path = dockerfile(root, requirement)
     stages = re.findall(r"^FROM (\S+)", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     if not stages:
-        raise HarnessError(f"{path} has no FROM line.")
+        raise HarnessError(f"{path} doesn't contain a FROM line.")
     return stages
 
 
@@ -120,14 +120,14 @@ def settings(root: Path, requirement: Requirement) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image that the engine has. `size_bytes` counts what it shares with others too."""
+    """An image in the engine. `size_bytes` includes layers that it shares with other images."""
 
     id: str
     labels: Mapping[str, str]
     size_bytes: int = 0
 
     def is_right(self, labels: Mapping[str, str]) -> bool:
-        """Whether it has these labels; one that is empty is not known, and not compared."""
+        """Return whether the image has these labels; empty labels are unknown and aren't compared."""
         return {label: value for label, value in labels.items() if value}.items() <= self.labels.items()
 
 

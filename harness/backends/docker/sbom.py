@@ -1,4 +1,4 @@
-"""The bill of materials (SBOM) of an image: what is in it, as CycloneDX, for those that look up vulnerabilities."""
+"""The software bill of materials (SBOM) of an image in CycloneDX format, for vulnerability scanners."""
 
 import json
 
@@ -6,7 +6,7 @@ from harness.backends.verification import Verification
 
 
 def bill(image: str, digest: str, found: Verification) -> str:
-    """A CycloneDX 1.6 document, JSON, of the image of that tag and digest: Python's packages, and Debian's.
+    """Return a CycloneDX 1.6 document (JSON) of an image: its Python and Debian packages.
 
     It has no time and no random serial number, so that the same image gives the same text.
     """

@@ -35,7 +35,7 @@ from harness.model.launch import Job, Outcome, Status
 
 
 class LocalBackend(RegisteredBackend):
-    """Launches in local environments. There is no wall around a scenario here but the user's own rights.
+    """Launches in local environments. Only the user's permissions limit a scenario.
 
     `root` is the folder with images/install.sh; `run` is the run's id, the name of its scratch folder.
     """
@@ -219,8 +219,8 @@ class LocalBackend(RegisteredBackend):
     def _python(self, requirement: Requirement) -> Path:
         if not self.environments.is_ready(requirement):
             raise CannotRunHereError(
-                f"The environment {requirement.environment.name} is not there.",
-                "It is made again when a run needs it next.",
+                f"The environment {requirement.environment.name} is missing.",
+                "The next run that needs it creates it again.",
             )
         return self.environments.python(requirement)
 
@@ -234,7 +234,8 @@ class LocalBackend(RegisteredBackend):
             _fill(folder, files)
         except OSError as error:
             raise CannotRunHereError(
-                f"The folder {parent} cannot be written: {error.strerror}.", "HARNESS_CACHE_DIR names another."
+                f"The folder {parent} cannot be written: {error.strerror}.",
+                "To use another folder, set HARNESS_CACHE_DIR.",
             ) from None
         try:
             yield folder
@@ -262,7 +263,7 @@ def _fill(folder: Path, files: Mapping[str, bytes]) -> None:
 
 @contextmanager
 def _opened(folder: Path) -> Iterator[int]:
-    """A descriptor of a launch's folder of artifacts, for as long as it lasts: a script may put a link in its place."""
+    """Open a launch's folder of artifacts for the duration of the launch, because a script may replace it by a link."""
     handle = os.open(folder / worker.ARTIFACTS, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         yield handle
@@ -281,7 +282,7 @@ def _compiled_code() -> Path:
 
 
 def _variables(python: Path, folder: Path, job: Job) -> dict[str, str]:
-    """All that a launch sees of the environment: nothing of the user's shell comes in."""
+    """Return the environment variables of a launch, without variables of the user's shell."""
     return {
         "PATH": os.pathsep.join([str(python.parent), os.defpath]),
         "HOME": str(folder),

@@ -1,4 +1,4 @@
-"""Local environments: one virtual environment per lock, in the user's cache, made once."""
+"""Local environments: one virtual environment per lock file, in the user's cache."""
 
 import json
 import os
@@ -42,7 +42,7 @@ class Environments:
         return cache_dir() / "environments" / f"{requirement.environment.name}-{key}"
 
     def python(self, requirement: Requirement) -> Path:
-        """The environment's interpreter."""
+        """Return the environment's interpreter."""
         return self.folder(requirement) / "bin" / "python"
 
     def packages(self, requirement: Requirement) -> Path:
@@ -50,11 +50,11 @@ class Environments:
         return self.folder(requirement) / f"lib/python{requirement.environment.python}/site-packages/nvidia"
 
     def is_ready(self, requirement: Requirement) -> bool:
-        """Whether it is whole, and the interpreter that it was made from is still there."""
+        """Return whether the environment is complete, and its base interpreter still exists."""
         return (self.folder(requirement) / _MARKER).exists() and self.python(requirement).exists()
 
     def check(self, requirement: Requirement) -> None:
-        """Raise CannotRunHereError where a file of the environment was changed since it was made, or came or went.
+        """Raise CannotRunHereError if a file of the environment was changed since it was made, or came or went.
 
         A script that runs in it may do that, and what it leaves would run in later launches. It is no longer ready
         then, so that `make` makes it again.
@@ -69,7 +69,7 @@ class Environments:
             raise CannotRunHereError(
                 f"The environment {requirement.environment.name} was changed since it was made, as a script that ran "
                 "in it can do.",
-                "It is made again when a run needs it next.",
+                "The next run that needs it creates it again.",
             )
 
     def make(self, requirement: Requirement, progress: Progress) -> None:
@@ -83,7 +83,7 @@ class Environments:
         python = self.find_python(requirement.environment.python)
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            lock, busy = folder.with_name(f".{folder.name}.lock"), f"The lock of {folder.name} is taken."
+            lock, busy = folder.with_name(f".{folder.name}.lock"), f"Another process holds the lock of {folder.name}."
             with exclusive(lock, busy, waiting=lambda words: progress(PreparationStep(name, words))):
                 if self.is_ready(requirement):
                     progress(PreparationStep(name, "installed by another process", Stage.READY))
@@ -99,7 +99,8 @@ class Environments:
                 progress(PreparationStep(name, "installed", Stage.READY))
         except OSError as error:
             raise CannotRunHereError(
-                f"The folder {folder} cannot be written: {error.strerror}.", "HARNESS_CACHE_DIR names another."
+                f"The folder {folder} cannot be written: {error.strerror}.",
+                "To use another folder, set HARNESS_CACHE_DIR.",
             ) from None
 
     def _install(self, python: Path, requirement: Requirement, folder: Path) -> None:
@@ -153,7 +154,7 @@ class Environments:
 
 
 def _state(folder: Path) -> str:
-    """A hash of the files below a folder, by their names, sizes, times and links; not of the marker."""
+    """Return a hash of the names, sizes, times and links of the files below a folder, without the marker."""
     state = sha256()
 
     def add(inner: str) -> None:

@@ -43,7 +43,7 @@ _TICK = 0.02
 
 @dataclass
 class _Started:
-    """The processes that were started here and not waited for, and since when there is one, by `_now`."""
+    """The started processes that haven't been waited for, and the time (`_now`) of the oldest one."""
 
     alive: set[int] = field(default_factory=set)
     since: float = 0.0
@@ -59,12 +59,12 @@ def _adopt() -> None:
 
 
 def _now() -> float:
-    """Seconds since the machine was started, which nobody sets."""
+    """Return the seconds since the machine was started: a clock that can't be set."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def _begun(pid: int) -> float:
-    """When a process began, by `_now`. Raises OSError where there is none."""
+    """When a process began, by `_now`. Raises OSError if there is none."""
     # the second field is the command's name in brackets, which may hold anything; the 22nd is the start
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     return int(fields[19]) / os.sysconf("SC_CLK_TCK")
@@ -96,7 +96,7 @@ def _end_orphans() -> None:
 
 
 class LocalProcess:
-    """A command to run in `folder`, which reads commands from its standard input if it `takes_words`.
+    """A command to run in `folder`. With `takes_words`, it reads words from its standard input.
 
     On the CPUs `prior` it has the lowest nice value.
     """
@@ -122,7 +122,7 @@ class LocalProcess:
         self._passed = False
 
     def start(self, stdout: Read, stderr: Read) -> None:
-        """Start it. Raises CannotRunHereError where it may not run on its CPUs."""
+        """Start it. Raises CannotRunHereError if it may not run on its CPUs."""
         _adopt()
         if not _STARTED.alive:
             _STARTED.since = _now()
@@ -237,7 +237,7 @@ class LocalProcess:
 
 
 def _moved(pid: int, cpus: set[int], nice: int | None) -> int:
-    """Have the threads of a process run on these CPUs; returns how many did not. Raises OSError where they may not.
+    """Have the threads of a process run on these CPUs; returns how many did not. Raises OSError if they may not.
 
     They get the value `nice`, if there is one.
     """

@@ -153,7 +153,8 @@ def noise(found: Noise) -> CheckResult:
         found.level,
         f"{value}; the longest takes {found.longest:.3g}×",
         facts,
-        advice="Do what the checks below advise, then run the doctor again. More rounds make up for the rest.",
+        advice="Follow the advice of the checks below, then run harness doctor again. To compensate for the remaining "
+        "noise, measure more rounds.",
         command="harness matrix --rounds 10",
     )
 

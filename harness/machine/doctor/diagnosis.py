@@ -20,7 +20,7 @@ _GRADES = {
     Level.WARN: ("usable", "To see differences of a few percent, measure more rounds or remove noise."),
     Level.BAD: (
         "noisy",
-        f"That is more than the {100.0 * MARGIN:g} % within which two times count as the same: do what is advised "
+        f"This exceeds the margin of {100.0 * MARGIN:g} % within which two times count as equal. Follow the advice "
         "below before you measure.",
     ),
 }
@@ -58,7 +58,7 @@ class Diagnosis:
         if not pinned:
             where = f"the machine's {len(place.cpus)} CPUs"
         return (
-            f"{self.grade.capitalize()}: the same {BLOCK_SECONDS * 1000:.0f} ms of work, timed again and again, varies "
+            f"{self.grade.capitalize()}: the same {BLOCK_SECONDS * 1000:.0f} ms of work, timed repeatedly, varies "
             f"by {short(self.noise.score_percent)} % on {where}. {_GRADES[self.noise.level][1]}"
         )
 
@@ -84,7 +84,7 @@ def listen(
         size = clock.calibrate(now, work)
         timer = clock.look(place.root, now)
         before = counters.read_counters(place, now(), own())
-        say(f"Timing the same work again and again, for {working:.3g} s.")
+        say(f"Timing the same work repeatedly, for {working:.3g} s.")
         blocks = clock.times(working, size, now, work)
         say(f"Watching for interruptions, for {seconds - working:.3g} s.")
         gaps = clock.gaps(seconds - working, now)

@@ -114,11 +114,11 @@ def gpu_access(
     if error:
         level, value = Level.BAD if wanted else Level.WARN, error.rstrip(".")
     elif told:
-        level = Level.GOOD if told == [f"Containers get GPUs by {way}."] else Level.WARN
-        value, advice = f"containers get GPUs by {way}, as one has shown", " ".join(told)
+        level = Level.GOOD if told == [f"Containers get GPUs through {way}."] else Level.WARN
+        value, advice = f"containers get GPUs through {way}, as a test showed", " ".join(told)
     else:
         untried = ", which wasn't tried because no image is available" if wanted else ""
-        level, value = Level.GOOD, f"containers may get GPUs by {way}{untried}"
+        level, value = Level.GOOD, f"containers may get GPUs through {way}{untried}"
     return checked(
         "GPU access", level, value, {"way": way, "tried": bool(told), "error": error}, advice=advice, command=command
     )
@@ -132,8 +132,8 @@ def gpu(card: Gpu) -> CheckResult:
         parts = ", ".join(f"{each.index} {each.profile} ({each.uuid})" for each in card.instances)
         value += f", divided into instances (MIG): {parts or 'none yet, so that nothing can run on it'}"
         advice = [
-            "An instance is a part of a GPU, and what runs on the other parts slows it down. Measure on whole GPUs, or "
-            "name an instance by its UUID (--gpus MIG-…)."
+            "An instance is a part of a GPU, and work on the other parts slows it down. Measure on whole GPUs, or pass "
+            "the UUID of an instance (--gpus MIG-…)."
         ]
     if card.processes:
         using = [
@@ -163,7 +163,7 @@ def gpu(card: Gpu) -> CheckResult:
 
 def gpus_asked(error: str, advice: str) -> CheckResult:
     """Return the result for requested GPUs that launches can't get, with the reason."""
-    return checked("GPUs asked for", Level.BAD, error, {"error": error}, advice=advice)
+    return checked("requested GPUs", Level.BAD, error, {"error": error}, advice=advice)
 
 
 def gpu_settings(card: Gpu) -> list[CheckResult]:
@@ -183,12 +183,12 @@ def _compute_mode(card: Gpu) -> CheckResult | None:
     default = f"sudo nvidia-smi -i {card.index} -c DEFAULT"
     match card.settings.compute_mode:
         case "prohibited":
-            advice = "No process may compute on it, so that every launch would end without a GPU:"
+            advice = "No process may use this GPU, so every launch would run without a GPU. To allow processes:"
             return _setting(card, "compute mode", "prohibited", advice, command=default, level=Level.BAD)
         case "exclusive process":
             advice = (
-                "One process at a time may compute on it: a launch fails while another program holds it. That keeps "
-                "others off; to let several in:"
+                "Only one process at a time may use this GPU: a launch fails while another program uses it. To allow "
+                "several processes:"
             )
             return _setting(card, "compute mode", "exclusive process", advice, command=default)
     return None
@@ -201,8 +201,8 @@ def _persistence(card: Gpu) -> CheckResult | None:
         card,
         "persistence",
         "off",
-        "While no process uses the GPU its driver goes down: the next one waits 1 to 3 s for it, and clocks that were "
-        "locked are lost. A run keeps it up by itself; to keep it up between runs:",
+        "When no process uses the GPU, its driver shuts down. The next process then waits 1 to 3 s, and locked clocks "
+        "are lost. During a run, harness keeps the driver active. To keep it active between runs:",
         command=f"sudo nvidia-smi -i {card.index} -pm 1",
     )
 
@@ -215,9 +215,9 @@ def _clocks(card: Gpu) -> CheckResult | None:
     return _setting(
         card,
         "clocks",
-        f"{f'up to {most} MHz; ' if most else ''}whether they are locked cannot be read",
-        "Free clocks follow heat and power, so that one launch may run at others than the next. `harness matrix --gpu "
-        "--lock-clocks base` locks them for a run, and needs root; or by hand, until --reset-gpu-clocks:",
+        f"{f'up to {most} MHz; ' if most else ''}the driver doesn't report whether they are locked",
+        "Unlocked clocks depend on heat and power, so they can differ between launches. `harness matrix --gpu "
+        "--lock-clocks base` locks them for a run, and needs root. To lock them yourself, until --reset-gpu-clocks:",
         command=f"sudo nvidia-smi -i {card.index} --lock-gpu-clocks=tdp,tdp",
     )
 
@@ -244,7 +244,7 @@ def _ecc(card: Gpu) -> CheckResult | None:
         card,
         "ECC",
         f"{words[now]}, and {words[later]} after the next start",
-        "Runs before and after that start would differ in memory and its speed. Let it come into force first:",
+        "Runs before and after that start would differ in memory size and speed. Apply the change first:",
         command=f"sudo nvidia-smi -i {card.index} --gpu-reset",
     )
 
@@ -278,8 +278,8 @@ def _display(card: Gpu) -> CheckResult | None:
         card,
         "screen",
         "drives a screen",
-        "What is drawn on it takes its time and memory from launches, and is not seen as another process. Measure on "
-        "another GPU, or without a desktop:",
+        "The desktop uses time and memory of this GPU, and isn't visible as another process. Measure on another GPU, "
+        "or without a desktop:",
         command="sudo systemctl isolate multi-user.target",
     )
 
@@ -287,7 +287,7 @@ def _display(card: Gpu) -> CheckResult | None:
 def _virtual(card: Gpu) -> CheckResult | None:
     if card.settings.virtualization != "vGPU":
         return None
-    advice = "It is a share of a GPU, and what other machines do with theirs cannot be seen. Measure on a whole GPU."
+    advice = "The load of other virtual machines on this GPU isn't visible. Measure on a whole GPU."
     return _setting(card, "vGPU", "a share of a GPU that other virtual machines use too", advice)
 
 

@@ -53,7 +53,7 @@ def steal(period: Period) -> CheckResult:
         level,
         value,
         {"percent": percent, "reported": reported},
-        advice="Other virtual machines use this CPU. Measure at another time, or rent a machine with CPUs of its own "
+        advice="Other virtual machines use this CPU. Measure at another time, or rent a machine with dedicated CPUs "
         "(a dedicated host or bare metal).",
     )
 
@@ -110,7 +110,7 @@ def other_load(period: Period) -> CheckResult:
         used,
         "" if period.load is None else f"load average before: {period.load:.2f}",
         ", ".join(f"{each['name']} (process {each['pid']}) {each['percent']:.0f} %" for each in named),
-        "most of it by processes that ended meanwhile or cannot be seen from here" if unseen else "",
+        "mostly by processes that have ended or aren't visible" if unseen else "",
     ]
     facts = {
         "others": others,
@@ -216,7 +216,7 @@ def throttling(period: Period) -> CheckResult:
     return checked(
         "throttling",
         Level.BAD if times else Level.GOOD,
-        f"{times} times while listening, {since_start} since the machine started",
+        f"{times} times during the check, {since_start} since the machine started",
         {"times": times, "since_start": since_start},
         advice="The CPU gets too hot and slows down. Cool it better, end other processes, or turn turbo off.",
     )
@@ -230,7 +230,7 @@ def power(period: Period) -> CheckResult:
         Level.WARN if source == "battery" else Level.GOOD,
         {"battery": "on battery", "mains": "not on battery", None: None}[source],
         {"source": source},
-        advice="Plug the machine in: on battery it saves power, and ever more as the battery empties.",
+        advice="Plug the machine in. On battery, it saves power and slows down.",
     )
 
 
@@ -283,7 +283,7 @@ def memory(period: Period) -> CheckResult:
     else:
         level = Level.UNKNOWN if pages is None and after.swap_total else Level.GOOD
     value = f"{gibibytes(after.available)} of {gibibytes(after.total)} available"
-    swapped = f"; {pages} pages swapped while listening" if pages else ""
+    swapped = f"; {pages} pages swapped during the check" if pages else ""
     return checked(
         "memory",
         level,
@@ -295,8 +295,8 @@ def memory(period: Period) -> CheckResult:
             "swapped_pages": pages,
             "short": is_short,
         },
-        advice="The machine moves memory to its disk (it swaps), or is about to, and that is slower than anything "
-        "measured. End the processes that use the memory, or choose smaller models.",
+        advice="The machine swaps memory to its disk, or is about to, which makes measurements useless. End the "
+        "processes that use the memory, or choose smaller models.",
         command="ps aux --sort=-rss | head",
     )
 

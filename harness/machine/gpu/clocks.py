@@ -44,7 +44,7 @@ def locked(cards: Sequence[Gpu], clock: str, library: Any = None) -> Iterator[No
     if not cards:
         raise CannotRunHereError(
             "--lock-clocks: the GPUs that launches get are not seen from here.",
-            "Lock their clocks on the machine that has them, and leave --lock-clocks out: "
+            "Lock the clocks on the machine with the GPUs, and omit --lock-clocks: "
             "sudo nvidia-smi --lock-gpu-clocks=tdp,tdp",
         )
     # a second Ctrl-C may end the process before `finally` is done
@@ -149,13 +149,13 @@ def _check(nvml: Any, card: Gpu, handle: Any, clock: str) -> None:
         raise CannotRunHereError(
             f"--lock-clocks: GPU {card.index} ({card.name}) is divided into instances (MIG): their clocks cannot be "
             "locked.",
-            f"Leave --lock-clocks out, or make the GPU whole: sudo nvidia-smi -i {card.index} -mig 0",
+            f"Omit --lock-clocks, or disable MIG on the GPU: sudo nvidia-smi -i {card.index} -mig 0",
         )
     least, most = _range(nvml, card, handle)
     if clock != BASE_CLOCK and most and not least <= int(clock) <= most:
         raise UsageError(
-            f"--lock-clocks {clock}: GPU {card.index} ({card.name}) has clocks from {least} to {most} MHz.",
-            f"Type one of these, or --lock-clocks {BASE_CLOCK}.",
+            f"--lock-clocks {clock}: GPU {card.index} ({card.name}) supports clocks from {least} to {most} MHz.",
+            f"Use a clock in this range, or --lock-clocks {BASE_CLOCK}.",
         )
 
 
@@ -181,8 +181,10 @@ def _refused(nvml: Any, card: Gpu, clock: str, error: Exception) -> Exception:
         return CannotRunHereError(
             f"--lock-clocks: the clocks of {which} cannot be locked: that takes a GPU from Volta on, and a driver that "
             "knows it.",
-            "Leave --lock-clocks out.",
+            "Omit --lock-clocks.",
         )
     if code == nvml.NVML_ERROR_INVALID_ARGUMENT:
-        return UsageError(f"--lock-clocks {clock}: {which} has no such clock.", f"Type --lock-clocks {BASE_CLOCK}.")
+        return UsageError(
+            f"--lock-clocks {clock}: {which} doesn't support this clock.", f"Use --lock-clocks {BASE_CLOCK}."
+        )
     return CannotRunHereError(f"--lock-clocks: the driver does not lock the clocks of {which}: {error}.")

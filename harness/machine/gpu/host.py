@@ -99,7 +99,7 @@ def processes(library: Any, handle: Any) -> list[Any] | None:
 
 def _why(library: Any, error: Exception) -> str:
     known = {
-        library.NVML_ERROR_LIBRARY_NOT_FOUND: "no NVIDIA driver is installed: there is no libnvidia-ml.so.1",
+        library.NVML_ERROR_LIBRARY_NOT_FOUND: "the NVIDIA driver isn't installed: libnvidia-ml.so.1 is missing",
         library.NVML_ERROR_DRIVER_NOT_LOADED: "the NVIDIA driver is not loaded",
         library.NVML_ERROR_LIB_RM_VERSION_MISMATCH: (
             "the NVIDIA driver was updated but not reloaded: its library and the kernel module differ"

@@ -34,9 +34,8 @@ def wish(gpu: bool, gpus: str) -> tuple[str, ...]:
     if parts and len(names) > 1:
         # NVIDIA's MIG user guide, "CUDA device enumeration"
         raise UsageError(
-            f"--gpus {gpus}: {parts[0]} is an instance of a divided GPU (MIG): CUDA gives a process one of these, and "
-            "no GPU beside it.",
-            "Name it alone.",
+            f"--gpus {gpus}: {parts[0]} is a MIG instance, and CUDA gives a process one instance and no other GPU.",
+            "Pass only the instance.",
         )
     return tuple(dict.fromkeys(str(int(name)) if name.isdecimal() else name for name in names))
 
@@ -53,7 +52,7 @@ def meant(names: Sequence[str], host: GpuHost, *, typed: bool) -> tuple[str, ...
         raise CannotRunHereError(
             f"--gpus {','.join(names)}: containers get all of this machine's {len(host.cards)} GPUs or none, as WSL2 "
             "has it, and TensorFlow takes the first.",
-            "Use --gpus all. Which one a launch's work was on is in launches.jsonl (`gpus`).",
+            "Use --gpus all. The GPU of each launch is recorded in launches.jsonl (`gpus`).",
         )
     return (ALL,)
 
@@ -76,7 +75,9 @@ def cards(names: Sequence[str], host: GpuHost) -> list[Gpu]:
     if missing or not host.cards:
         has = "; ".join(f"{card.index}: {card.name}{_divided(card)}" for card in host.cards) or "none"
         raise CannotRunHereError(
-            f"--gpus {','.join(names)}: this machine has no GPU {', '.join(missing) or 'at all'}. It has {has}.",
+            f"--gpus {','.join(names)}: GPU {', '.join(missing) or 'not found'} isn't on this machine. Its GPUs: {has}."
+            if missing
+            else f"--gpus {','.join(names)}: no GPU was found on this machine.",
             "To list the GPUs: harness doctor --gpu",
         )
     for card in host.cards:

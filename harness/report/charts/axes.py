@@ -44,7 +44,7 @@ class Bar:
 
 
 def domain(estimates: Sequence[Estimate], around: Sequence[float] = ()) -> Interval:
-    """From where to where an axis goes that shows the estimates (at least one) and the values `around`, all positive.
+    """Return the range of an axis for the estimates (at least one) and the values `around`, all positive.
 
     All values are on it, and the intervals as far as they reach no farther beyond the values than these lie apart, or
     than a factor of two: an interval of two rounds would press everything else together.
@@ -60,7 +60,7 @@ def domain(estimates: Sequence[Estimate], around: Sequence[float] = ()) -> Inter
 
 
 def domain_of_ratios(estimates: Sequence[Estimate], margin: float) -> Interval:
-    """From where to where an axis of ratios goes: the margin, a share, is on it too."""
+    """Return the range of an axis of ratios, which includes the margin (a share)."""
     return domain(estimates, around=(1.0 / (1.0 + margin), 1.0 + margin))
 
 
@@ -72,7 +72,7 @@ def bar(interval: Interval, shown: Interval, factor: float = 1.0) -> Bar:
 
 
 def ratio_marks(shown: Interval, width: float, apart: float = APART) -> list[float]:
-    """What is marked on a log axis of ratios, `width` pixels wide: 1, and round numbers on both sides of it.
+    """Return the ticks of a log axis of ratios, `width` pixels wide: 1, and round numbers on both sides.
 
     Marks lie `apart` pixels apart at least, and the outermost ones, if there is room, within a factor of BARE of the
     ends.
@@ -88,7 +88,7 @@ def ratio_marks(shown: Interval, width: float, apart: float = APART) -> list[flo
 
 
 def time_marks(shown: Interval) -> list[float]:
-    """What is marked on a log axis of times: 1, 2 and 5 of each decade, or the decades alone where those are many."""
+    """Return the ticks of a log axis of times: 1, 2 and 5 of each decade, or only decades if there are many."""
     first, last = math.floor(math.log10(shown.low)), math.ceil(math.log10(shown.high))
     decades = range(first, last + 1, -(-(last - first) // 8))
     fine = [digit * 10.0**power for power in decades for digit in (1.0, 2.0, 5.0)]
@@ -97,6 +97,6 @@ def time_marks(shown: Interval) -> list[float]:
 
 
 def is_log(values: Iterable[float]) -> bool:
-    """Whether times (positive, at least one) lie so far apart that their axis is logarithmic."""
+    """Return whether times (positive, at least one) differ so much that they need a log axis."""
     known = list(values)
     return max(known) > LOG_FROM * min(known)

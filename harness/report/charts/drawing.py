@@ -1,4 +1,4 @@
-"""Draws charts in a separate process: if its engine can't reserve memory, it ends the whole process.
+"""Draw charts in a separate process, because the engine ends its process if it can't reserve memory.
 
 This file is also the program of that process. It reads one JSON document per line from its standard input and answers
 each with one: a Vega-Lite specification with its SVG, null with the scripts that a page draws with. It fetches nothing

@@ -1,4 +1,4 @@
-"""Ratios of times on a log axis, a row each, with interval, verdict and the margin as a band: comparisons and effects.
+"""Forest plots of comparisons and effects: one row per ratio on a log axis, with interval, verdict and margin.
 
 The picture is a forest plot, as meta-analyses have it: S. Lewis and M. Clarke, "Forest plots: trying to see the wood
 and the trees", BMJ 322, 2001.
@@ -42,7 +42,7 @@ _RATIO, _BOTH = 70, 150
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """One row: its name, how many times as long it takes, and its verdict."""
+    """One row: its name, its ratio and its verdict."""
 
     name: str
     takes: Estimate
@@ -65,7 +65,7 @@ class ForestPlot:
 
     @property
     def shown(self) -> Interval:
-        """From where to where the axis goes; the margin and the control are on it."""
+        """The range of the axis, which includes the margin and the control."""
         drawn = [*(row.takes for row in self.rows), *([self.control] if self.control else [])]
         return axes.domain_of_ratios(drawn, self.margin)
 
@@ -78,7 +78,7 @@ class ForestPlot:
 
     @property
     def cut(self) -> str:
-        """How many intervals reach beyond the axis."""
+        """The number of intervals that extend beyond the axis."""
         return layout.cut([row.takes for row in self.rows], self.shown)
 
     @property
@@ -88,7 +88,7 @@ class ForestPlot:
 
 
 def comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Picture]:
-    """A table's comparisons, those farthest from 1; nothing where none did the same work, or of growth: no ratios."""
+    """Yield the chart of a table's comparisons farthest from 1; nothing without ratios of equal work."""
     if table.quantity == GROWTH:
         return
     scenario, control = table.scenario, results.found_of(table.quantity).control

@@ -103,7 +103,7 @@ def words(title: str, notes: Sequence[str], axis: str, alt: str) -> Words:
 
 
 def axis_title(words: Words) -> list[str]:
-    """The title of an axis, in as many lines as it needs: a new one after each semicolon."""
+    """Return the lines of an axis title, with a new line after each semicolon."""
     return [line for part in words.axis.split("; ") for line in textwrap.wrap(part, AXIS_LETTERS)]
 
 
@@ -124,7 +124,7 @@ def specification(words: Words, **drawn: Any) -> Specification:
 def picture(
     name: str, words: Words, layers: Sequence[Specification], height: float | Specification | None = None
 ) -> Picture:
-    """A chart of one plot. With its axes it is WIDTH pixels wide, or as wide as its page says."""
+    """Return a chart of one plot, which is WIDTH pixels wide with its axes, or as wide as its page sets."""
     fitted = {"type": "fit-x", "contains": "padding"}
     return Picture(
         name,
@@ -137,20 +137,20 @@ def picture(
 
 
 def quantity(shown: Interval, axis: Mapping[str, Any], *, log: bool = True, **scale: Any) -> Specification:
-    """The channel of a number, from `shown.low` to `shown.high`; its field is still to be named."""
+    """Return the channel of a number from `shown.low` to `shown.high`. The caller sets its field."""
     kind = "log" if log else "linear"
     bounds = {"type": kind, "domain": [shown.low, shown.high], "nice": False, **scale}
     return {"type": "quantitative", "scale": bounds, "axis": dict(axis)}
 
 
 def ratios(shown: Interval, title: str | Sequence[str], width: float, apart: float = axes.APART) -> Specification:
-    """The channel of ratios: a log axis, `width` pixels wide, whose marks lie `apart` pixels apart at least."""
+    """Return the channel of ratios: a log axis, `width` pixels wide, with ticks at least `apart` pixels apart."""
     marks = axes.ratio_marks(shown, width, apart)
     return quantity(shown, {"title": title, "values": marks, "labelExpr": axes.RATIO, "grid": False})
 
 
 def times(shown: Interval, unit: Unit, title: str | Sequence[str], *, log: bool = True, **scale: Any) -> Specification:
-    """The channel of times in their unit; `shown` is in seconds."""
+    """Return the channel of times in their unit; `shown` is in seconds."""
     scaled = Interval(shown.low * unit.factor, shown.high * unit.factor)
     axis = {"title": title, "format": ",.3~g" if scaled.high < 1e3 else ",.3~r"}
     return quantity(scaled, axis | ({"values": axes.time_marks(scaled)} if log else {}), log=log, **scale)
@@ -183,7 +183,7 @@ def rows(names: Sequence[str], *, grid: bool = True, apart: float = 0.0) -> Spec
 
 
 def legend(names: Sequence[str], width: float | None = None) -> Specification | None:
-    """The legend of a channel with these values, in as many columns as have room; none of a single one.
+    """Return the legend of a channel with these values, in as many columns as fit; None for a single value.
 
     Without its `width` in pixels it is as wide as the plot.
     """
@@ -205,7 +205,7 @@ def layer(mark: Mapping[str, Any], values: Sequence[Mapping[str, Any]], **encodi
 
 
 def band(margin: float, shown: Interval, along: Literal["x", "y"], ratio: Specification) -> list[Specification]:
-    """The margin as a grey band across the plot, and 1 as a line."""
+    """Return the margin as a grey band across the plot, and 1 as a line."""
     ends = {"low": max(shown.low, 1.0 / (1.0 + margin)), "high": min(shown.high, 1.0 + margin)}
     across = {along: {"field": "low", **ratio}, f"{along}2": {"field": "high"}}
     return [
@@ -273,13 +273,13 @@ def headings(
 
 
 def ends(values: Sequence[Mapping[str, Any]], *, left: float = 0, up: float = UP, **encoding: Any) -> Specification:
-    """What is `told` of rows, ending `left` pixels from the right edge."""
+    """Return a layer with the text `told` of each row, which ends `left` pixels from the right edge."""
     mark = {"type": "text", "align": "right", "baseline": "middle", "dx": -left, "dy": -up}
     return layer(mark, values, x={"value": "width"}, text={"field": "told"}, **encoding)
 
 
 def room(told: Sequence[str]) -> float:
-    """The pixels that texts at the right edge take."""
+    """Return the width in pixels of texts at the right edge."""
     return LETTER * max(map(len, told), default=0) + 14.0
 
 
@@ -287,13 +287,13 @@ def room(told: Sequence[str]) -> float:
 
 
 def farthest(rows: Sequence[Row], distance: Callable[[Row], float], most: int = ROWS) -> list[Row]:
-    """The rows that are drawn, in order: all, or the `most` with the largest distances."""
+    """Return the drawn rows in order: all, or the `most` rows with the largest distances."""
     kept = sorted(range(len(rows)), key=lambda place: -distance(rows[place]))[:most]
     return [rows[place] for place in sorted(kept)]
 
 
 def distinct(names: Sequence[str], longest: int = NAME_CHARACTERS) -> list[str]:
-    """Names for rows: one line of plain text each, none too long, all different."""
+    """Return names of rows: one short line of plain text each, all different."""
     return numbered((_short(plain(name), longest) for name in names), "{} ({})")
 
 
@@ -325,11 +325,11 @@ def some(drawn: int, of: int, noun: str, which: str) -> str:
 
 
 def cut(estimates: Sequence[Estimate], shown: Interval) -> str:
-    """How many intervals go beyond the axis."""
+    """Return a note on the number of intervals that extend beyond the axis."""
     count = sum(len(axes.bar(each.interval, shown).caps) < 2 for each in estimates if each.interval)
     if count < 2:
-        return "1 interval reaches beyond the picture, and has no end in it." if count else ""
-    return f"{count:,} intervals reach beyond the picture, and have no end in it."
+        return "1 interval extends beyond the chart." if count else ""
+    return f"{count:,} intervals extend beyond the chart."
 
 
 def extremes(rows: Sequence[Row], number: Callable[[Row], float], told: Callable[[Row], str]) -> str:

@@ -121,7 +121,7 @@ def _layers(stacks: Sequence[Stack], ordered: Sequence[str], unit: Unit, title: 
 
 
 def _parts(stack: Stack, unit: Unit, called: Mapping[str, str], end: float) -> Iterator[dict[str, Any]]:
-    """The stack's phases, each from where to where, and how wide the plot must be for its name to have room in it."""
+    """Return the start and end of the stack's phases, and the plot width that each name needs."""
     start = 0.0
     for phase, seconds in stack.phases.items():
         stop, name = start + seconds, called[phase]

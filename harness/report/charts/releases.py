@@ -1,4 +1,4 @@
-"""A line over releases: how the same cells compare with the baseline from one TensorFlow release to the next."""
+"""Charts of releases: the ratio of the same cells to the baseline, by TensorFlow release."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ POINT: Specification = {"size": 50, "strokeWidth": 1.5, "opacity": 1}
 
 @dataclass(frozen=True, slots=True)
 class ReleasePoint:
-    """How many times as long an environment takes as the baseline; `line` is None of the baseline itself."""
+    """The ratio of an environment to the baseline; `line` is None for the baseline itself."""
 
     environment: str
     takes: Estimate
@@ -48,7 +48,7 @@ class ReleasePoint:
 
     @property
     def is_shown(self) -> bool:
-        """Whether a difference from the baseline, or that there is none, is shown."""
+        """Whether a difference from the baseline, or its absence, is shown."""
         return self.line is None or self.line.compared.verdict not in (None, Verdict.UNCLEAR)
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class ReleasePoint:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseChange:
-    """From one environment of a line to the next, whose intervals have nothing in common."""
+    """A step between two adjacent environments of a line with disjoint intervals."""
 
     series: str
     before: ReleasePoint
@@ -65,7 +65,7 @@ class ReleaseChange:
 
     @property
     def factor(self) -> float:
-        """How many times as long the later one takes."""
+        """The time of the later release relative to the earlier one."""
         return self.after.takes.value / self.before.takes.value
 
     def __str__(self) -> str:
@@ -110,13 +110,13 @@ class Lines:
 
 
 def drawn_pairs(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> set[tuple[Cell, Cell]]:
-    """The pairs of cells that the chart shows; empty if there is no chart."""
+    """Return the pairs of cells that the chart shows; empty if there is no chart."""
     points = (point for points in _curves(_series(results, table, compared)).values() for point in points)
     return {(point.line.compared.cell, point.line.compared.other) for point in points if point.line}
 
 
 def pictures(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Picture]:
-    """The chart of a table whose comparisons with the baseline are of RELEASES releases or more; otherwise nothing."""
+    """Yield the chart of a table that compares at least RELEASES releases with the baseline."""
     series = _series(results, table, compared)
     if not series:
         return
@@ -140,7 +140,7 @@ def pictures(results: Results, table: ScenarioTable, compared: Sequence[Comparis
         ],
         f"{measure} / {measure} of {base} (log scale); above 1: takes {longer}",
         f"Chart of the {measure} of {table.scenario.name} in {counted(len(chart.order), 'environment')}, "
-        f"{chart.order[0]} to {chart.order[-1]}, over that of {base}: "
+        f"{chart.order[0]} to {chart.order[-1]}, relative to {base}: "
         f"{layout.extremes(chart.points, lambda each: each.takes.value, str)}. {steps}".rstrip(),
     )
     name = file_name(results, "releases", table.scenario, names.suffix(table))
@@ -148,7 +148,7 @@ def pictures(results: Results, table: ScenarioTable, compared: Sequence[Comparis
 
 
 def _curves(series: Mapping[str, Sequence[ReleasePoint]]) -> dict[str, Sequence[ReleasePoint]]:
-    """The lines that are drawn, each by its name in the picture."""
+    """Return the drawn lines by their names in the picture."""
     kept = layout.farthest(
         list(series), lambda name: max(abs(math.log(each.takes.value)) for each in series[name]), CURVES
     )
@@ -158,7 +158,7 @@ def _curves(series: Mapping[str, Sequence[ReleasePoint]]) -> dict[str, Sequence[
 def _series(
     results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]
 ) -> dict[str, Sequence[ReleasePoint]]:
-    """The points of each line, in order of the releases; a line without enough releases is left out."""
+    """Return the points of each line, in order of the releases; a line without enough releases is left out."""
     if table.quantity == GROWTH:
         return {}
     order, base = _order(results), results.run.reference
@@ -183,7 +183,7 @@ def _series(
 
 
 def _order(results: Results) -> list[str]:
-    """The environments by release; of one release, in the run's order."""
+    """Return the environments sorted by release, and then in the run's order."""
     return [each.name for each in sorted(results.run.environments, key=lambda each: each.release)]
 
 

@@ -1,4 +1,4 @@
-"""Curves along a numeric axis: the time per step at each size, and where two curves cross."""
+"""Curves along a numeric axis: the time per step at each size, and crossovers."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -61,14 +61,14 @@ class SweepPanel:
 
 
 def pictures(results: Results, table: ScenarioTable, swept: Sequence[MeasuredSweep]) -> Iterator[Picture]:
-    """The curves of one table along each numeric axis, with their crossings."""
+    """Yield the curves of one table along each numeric axis, with their crossings."""
     for number, axis in enumerate(dict.fromkeys(each.axis for each in swept), 1):
         name = file_name(results, "sweeps", table.scenario, str(number) if number > 1 else "")
         yield _picture(name, table, [each for each in swept if each.axis == axis])
 
 
 def _picture(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) -> Picture:
-    """A table's sweeps (at least one) along one axis: panels with one legend, and the same axes in all."""
+    """Return the chart of a table's sweeps (at least one) along one axis: panels with the same axes and one legend."""
     made = [panel for sweep in swept for panel in _panels(table, sweep)]
     called = layout.called((name for panel in made for name in panel.curves), layout.SERIES_CHARACTERS)
     kept = dict(list(called.items())[:CURVES])
@@ -143,7 +143,7 @@ def _marks(
     *,
     apart: bool,
 ) -> Iterator[CrossingMark]:
-    """The crossings of two curves of one panel."""
+    """Yield the crossings of two curves of one panel."""
     for race in sweep.races:
         head = race.column
         sides = [head.side, head.other] if head.other else []

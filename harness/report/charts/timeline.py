@@ -32,7 +32,7 @@ _MEASURED, _CONTROL, _DISTURBED, _REPEATED = LOOKS
 
 
 def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
-    """A table's launches, those farthest from their cells' means; nothing of fewer than two."""
+    """Yield the chart of a table's launches farthest from the means of their cells; nothing for fewer than two."""
     moments, margin, scenario = results.timeline(table), results.run.plan.margin, table.scenario
     if len(moments) < 2:
         return

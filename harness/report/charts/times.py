@@ -51,7 +51,7 @@ class Time:
 
     @property
     def seconds(self) -> float:
-        """Its seconds per step, without their interval."""
+        """The seconds per step, without the interval."""
         return self.estimate.value
 
 

@@ -19,7 +19,7 @@ HEIGHT = 200
 
 
 def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
-    """The curves of a table's cells that have a trend, those that change most; nothing of none."""
+    """Yield the curves of a table's cells with the largest trends; nothing without a trend."""
     found = [
         (names.measured(table, each), each.shape.trend)
         for each in results.measured[table.scenario.name]

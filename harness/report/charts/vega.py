@@ -16,7 +16,7 @@ NAME_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What is written around a chart's marks, in plain text: title, notes below it, title of its axis.
+    """The plain text around a chart: title, notes below it, and axis title.
 
     `alt` says the content to somebody who does not see it.
     """
@@ -41,7 +41,7 @@ class Picture:
         return f"charts/{self.name}.svg"
 
     def svg(self) -> str:
-        """The chart as an SVG document: its words are text in it, its title and content are for screen readers too.
+        """The chart as an SVG document with real text, and a title and description for screen readers.
 
         Raises DrawingError.
         """
@@ -51,7 +51,7 @@ class Picture:
 
 
 def file_name(results: Results, kind: str, scenario: Scenario, suffix: str = "") -> str:
-    """The name of a chart's file, without its ending: `ratios-keras_step`."""
+    """Return the name of a chart's file, without its ending: `ratios-keras_step`."""
     stems = file_names(table.scenario.name for table in results.all_tables)
     return "-".join(filter(None, [kind, stems[scenario.name], suffix]))
 
@@ -65,7 +65,7 @@ def file_names(scenarios: Iterable[str]) -> dict[str, str]:
 
 
 def numbered(names: Iterable[str], form: str, key: Callable[[str], str] = str) -> list[str]:
-    """The names, all with different keys: one whose key is taken gets a number, in the `form` of `{} ({})`."""
+    """Return the names, with a number (`form`, such as `{} ({})`) after a name whose key is already used."""
     found: dict[str, str] = {}
     for name in names:
         told, number = name, 1

@@ -1,4 +1,4 @@
-"""A run in the formats of other tools: a module each, whose `render(results)` returns the text.
+"""Export formats for other tools: one module per format, whose `render(results)` returns the text.
 
 A module is called as its format is, with an underscore at its end where Python has one of that name. A new format is a
 new module here, and nothing else.
@@ -17,12 +17,12 @@ if TYPE_CHECKING:  # `harness --help` asks for the names alone
 
 
 def names() -> list[str]:
-    """What `--format` takes."""
+    """Return the values of `--format`."""
     return sorted(_modules())
 
 
 def render(format: str, results: "Results") -> str:
-    """The run in one of the formats of `names()`.
+    """Return the run in one of the formats of `names()`.
 
     Raises NothingSelectedError where that format cannot say that no cell has a number.
     """
@@ -42,7 +42,7 @@ def named(name: str, run: "Run") -> str:
 
 
 def with_numbers(results: "Results", format: str) -> "list[CellResult]":
-    """The cells that have a number, for a `format` that has nothing else. Raises NothingSelectedError for none."""
+    """Return the cells with a number, for a `format` without other entries. Raises NothingSelectedError for none."""
     numbered = [result for result in results.cells if result.estimate]
     if not numbered:
         raise NothingSelectedError(

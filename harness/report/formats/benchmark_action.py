@@ -16,12 +16,15 @@ _IN_CODE = str.maketrans({"|": "¦", "`": "'"})
 
 
 def render(results: Results) -> str:
-    """The cells that have a number. Raises NothingSelectedError for none: the action fails on an empty list."""
+    """Return the cells with a number.
+
+    Raises NothingSelectedError for none, because the action fails on an empty list.
+    """
     return dumps([_entry(results.run, each) for each in with_numbers(results, "github-action-benchmark")])
 
 
 def _entry(run: Run, result: CellResult) -> dict[str, str | float]:
-    assert result.estimate is not None, "only cells with a number are asked for"
+    assert result.estimate is not None, "a cell without a number can't be exported"
     between = format.between(result.estimate.interval, MILLISECONDS.factor)
     title = next((known.title for known in run.environments if known.name == result.cell.environment), "")
     told = [title, f"rounds: {result.estimate.rounds}", f"run: {run.id}", f"commit: {run.commit}" if run.commit else ""]

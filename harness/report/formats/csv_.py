@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
 
 def render(results: Results) -> str:
-    """The launches in the order in which they ended; seconds are seconds, and a cell that is not known is empty."""
+    """Return the launches in the order of their ends, with times in seconds and unknown values empty."""
     run, launches = results.run, results.launches
     axes = list(dict.fromkeys(axis for launch in launches for axis in launch.cell.axes))
     phases = [*in_order(name for launch in launches for name in launch.phases if name not in TIMED), *TIMED]

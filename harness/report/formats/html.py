@@ -6,5 +6,5 @@ from harness.report.html import page
 
 
 def render(results: Results) -> str:
-    """What report.html is."""
+    """Return the text of report.html."""
     return page.render(results, sections.build(results))

@@ -33,7 +33,7 @@ SCHEMA = 3
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """An answer of the report: its sentence, and what it rests on, the lowest ratio first.
+    """An answer of the report: its sentence, and the comparisons behind it, the lowest ratio first.
 
     `comparison` is the name that the scenario's header gives it, `along` the axis (or `environment`) that differs, `of`
     the quantity.
@@ -77,7 +77,10 @@ class Quantified:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A claim in the report's sentence, and what it rests on. `issue` is its short name, `url` where it is read."""
+    """A claim in the report's sentence, and the results behind it.
+
+    `issue` is the short name of the issue, `url` its address.
+    """
 
     text: str
     issue: str
@@ -103,7 +106,7 @@ class UnrequestedDifference:
 
 @dataclass(frozen=True, slots=True)
 class OnMachine:
-    """What is learnt of one machine of a merged run: `name` is the value of its cells' axis `on machine`."""
+    """The results of one machine of a merged run. `name` is the value of the axis `on machine` of its cells."""
 
     name: str
     control: Control | None
@@ -146,12 +149,12 @@ class Document:
 
 
 def render(results: Results) -> str:
-    """The report as docs/schema/report.v3.schema.json describes it."""
+    """Return the report as docs/schema/report.v3.schema.json describes it."""
     return dumps(build(results))
 
 
 def build(results: Results) -> Document:
-    """The report as data; its strings are as they were stored."""
+    """Return the report as data, with unescaped strings."""
     return Document(
         schema=SCHEMA,
         run=results.run,
@@ -210,7 +213,7 @@ def _told(results: Results, each: Answer) -> Description:
 
 
 def schemas() -> dict[str, dict[str, Any]]:
-    """The JSON Schema of this format, by file name."""
+    """Return the JSON Schema of this format, by file name."""
     from pydantic import TypeAdapter
     from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
     from pydantic_core import core_schema

@@ -41,7 +41,10 @@ _FOUND = {Verdict.FASTER: "", Verdict.LESS: "", Verdict.SAME: "", Verdict.SLOWER
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """`outcome` names the element in it, empty where it passed; `seconds` is None for one that has no time."""
+    """A test case.
+
+    `outcome` is the name of its result element, empty if it passed; `seconds` is None without a time.
+    """
 
     name: str
     outcome: str = ""
@@ -65,7 +68,7 @@ class _Case:
 
 
 def render(results: Results) -> str:
-    """The run as one document, its suites in the run's order."""
+    """Return the run as one document, its suites in the run's order."""
     run = results.run
     compared = [line for table in results.all_tables for line in lines(table)]
     root = Element("testsuites", name=plain(run.id))

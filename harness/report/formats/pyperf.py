@@ -1,4 +1,4 @@
-"""pyperf's JSON, version 1.0: a benchmark a cell, a run a launch, and its centre as the run's one value.
+"""JSON of pyperf, version 1.0: one benchmark per cell, one run per launch, and the launch mean as its value.
 
 https://pyperf.readthedocs.io/en/latest/api.html#pyperf-json-format
 """
@@ -22,7 +22,10 @@ Metadata = dict[str, str | float]
 
 
 def render(results: Results) -> str:
-    """A suite of the cells that have a number. Raises NothingSelectedError for none: pyperf refuses an empty suite."""
+    """Return a suite of the cells that have a number.
+
+    Raises NothingSelectedError for none: pyperf refuses an empty suite.
+    """
     run = results.run
     environments = {environment.name: environment for environment in run.environments}
     benchmarks = [
@@ -87,7 +90,7 @@ def _run(launch: Launch) -> dict[str, Any]:
 
 
 def _metadata(facts: Mapping[str, str | float | None]) -> Metadata:
-    """What is known of the facts, each text on one line: pyperf refuses names and texts that are empty."""
+    """Return the known facts, each on one line. Empty names and texts are left out, because pyperf refuses them."""
     lines = {plain(name): plain(fact) if isinstance(fact, str) else fact for name, fact in facts.items()}
     return {name: fact for name, fact in lines.items() if name and fact is not None and fact != ""}
 

@@ -1,1 +1,1 @@
-"""report.html: the report as one page that works from a file, with all launches and samples in it."""
+"""report.html: the report as one self-contained page with all launches and samples."""

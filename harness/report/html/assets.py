@@ -54,7 +54,7 @@ class PageScript:
 
 @dataclass(frozen=True, slots=True)
 class Assets:
-    """All that the page is made of beside its text: `first` in its head, `vega` and then `last` at its end."""
+    """The assets of the page: `first` in its head, `vega` and then `last` at its end."""
 
     style: str
     first: PageScript
@@ -68,7 +68,7 @@ class Assets:
 
 
 def assets(cache: Path | None = None) -> Assets:
-    """The page's assets; in the folder `cache` is kept what takes long to make."""
+    """Return the page's assets. The folder `cache` stores those that are slow to create."""
     return Assets(style=style(STYLES), first=script(FIRST), vega=vega(cache), last=script(LAST))
 
 
@@ -83,7 +83,7 @@ def script(names: Sequence[str]) -> PageScript:
 
 
 def policy(scripts: Sequence[PageScript]) -> str:
-    """A page's content security policy: its own scripts run and no others, and nothing is fetched from anywhere."""
+    """Return a page's content security policy: only its own scripts run, and nothing is fetched."""
     sources = " ".join(script.source for script in scripts)
     return (
         f"default-src 'none'; script-src {sources}; style-src 'unsafe-inline'; img-src data:; "

@@ -1,4 +1,4 @@
-"""The report's charts as the page draws them: the same specifications, with tooltips and without a ground.
+"""The report's charts for the page: the same specifications, with tooltips and without a background.
 
 How wide they are, and how large their letters, is decided where they are drawn (templates/html/fit.js).
 """
@@ -35,7 +35,7 @@ _LENGTH = {"calculate": "datum.end - datum.start", "as": "takes"}
 
 
 def specification(picture: Picture, clock: Clock) -> Specification:
-    """The picture's specification for the page, which has its title, its notes and `config` itself."""
+    """Return the picture's specification for the page, which has its title, its notes and `config` itself."""
     left_out = {"$schema", "config", "title", "description"}
     kept = {key: value for key, value in picture.specification.items() if key not in left_out}
     return _interactive(kept, clock)

@@ -70,7 +70,7 @@ class LaunchData(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CellData:
-    """One cell. `scenario` and `absence` are places in the page's lists, `absence` -1 where nothing is missing.
+    """One cell. `scenario` and `absence` are positions in the page's lists; `absence` is -1 if nothing is missing.
 
     `seconds` per step, with the interval from `low` to `high`, are also there as text, in the page's unit (`time`,
     `interval`) and in the scenario's (`number`). `told` are its lines, each after the place of its table in the page's
@@ -100,7 +100,7 @@ class CellData:
 
 @dataclass(frozen=True, slots=True)
 class AbsenceData:
-    """Why cells have no number, or not from all of their launches, and what to do."""
+    """Cells without results, or with missing launches: the reasons and the advice."""
 
     status: str
     reason: str
@@ -128,7 +128,7 @@ class PageData:
 
 
 def build(results: Results, sections: Sequence[Section]) -> PageData:
-    """The page's data; `sections` are those that it shows."""
+    """Return the page's data; `sections` are the sections of the page."""
     found, clock = results.found, results.run.plan.clock
     starts = {id(launch): _instant(launch.started) for launch in results.launches}
     began = min((start for start in starts.values() if start is not None), default=None)
@@ -261,12 +261,12 @@ def _launch(launch: Launch, counted: bool, started: float | None, exponent: int)
 
 
 def _finite_rates(launch: Launch) -> list[float]:
-    """Seconds per step of each sample."""
+    """Return seconds per step of each sample."""
     return [rate for rate in rates(launch) if math.isfinite(rate)]
 
 
 def _exponent(launches: Sequence[Launch]) -> int:
-    """The power of ten that samples are counted in, so that the median one has its digits; 0 without samples."""
+    """Return the power of ten of the unit of samples, so that the median keeps its digits; 0 without samples."""
     known = [rate for launch in launches for rate in _finite_rates(launch) if rate > 0.0]
     return math.floor(math.log10(statistics.median_low(known))) + 1 - DIGITS if known else 0
 
@@ -285,5 +285,5 @@ def _instant(text: str) -> float | None:
 
 
 def _after(began: float | None, start: float | None) -> float | None:
-    """Seconds from the one to the other, to a tenth; None where either is not known."""
+    """Return the seconds between two times, rounded to 0.1; None if one is unknown."""
     return None if began is None or start is None else round(start - began, 1)

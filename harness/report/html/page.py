@@ -56,7 +56,7 @@ def render(results: Results, sections: Sequence[Section], *, cache: Path | None 
 
 
 def render_plain(run: Run, sections: Sequence[Section]) -> str:
-    """A page of sections alone: without launches, and without any script."""
+    """Return a page of sections alone: without launches, and without any script."""
     shown = [found for section in sections if (found := section.shown(Where.PAGE))]
     page = _environment(()).get_template("profile.html.j2")
     return page.render(run=run, sections=shown, style=style(PLAIN_STYLES))
@@ -71,7 +71,7 @@ def _environment(cells: Iterable[Cell]) -> "Environment":
     places = {cell: place for place, cell in enumerate(cells)}
 
     def cells_of(shown: Sequence[Cell]) -> str:
-        """The attribute that says which of the page's cells a number is of; empty where the run has none of them."""
+        """Return the attribute with the cells of a number; empty if the cells aren't in the run."""
         known = [str(places[cell]) for cell in shown if cell in places]
         return f' data-cells="{" ".join(known)}"' if known and len(known) == len(shown) else ""
 
@@ -100,11 +100,11 @@ def _is(kind: type[Block]) -> Callable[[Block], bool]:
 
 
 def _unknown(block: Block) -> None:
-    raise TypeError(f"the page has no {type(block).__name__}")
+    raise TypeError(f"the page can't show a {type(block).__name__}")
 
 
 def _text(text: str) -> str:
-    """One line of text or attribute, in which what belongs to a number stays on its line."""
+    """Return one line of text or attribute, with non-breaking spaces after numbers."""
     return escape.html(text, escape.PARAGRAPH_CHARACTERS).replace(" %", "\u00a0%").replace("± ", "±\u00a0")
 
 
@@ -136,12 +136,12 @@ def _folded(table: Table) -> str:
 
 
 def _labels(table: Table) -> set[int]:
-    """The columns that name the lines: the first where none says so."""
+    """Return the columns that name the lines; by default the first one."""
     return {at for at, head in enumerate(table.heads) if head.is_label} or {0}
 
 
 def _wrapped(table: Table) -> set[int]:
-    """The columns whose text is wrapped."""
+    """Return the columns whose text is wrapped."""
     return {
         at
         for at, head in enumerate(table.heads)
@@ -150,12 +150,12 @@ def _wrapped(table: Table) -> set[int]:
 
 
 def _ordered(table: Table) -> set[int]:
-    """The columns that are sorted by other than their text."""
+    """Return the columns that aren't sorted by their text."""
     return {at for at in range(len(table.heads)) if any(line.entries[at].order is not None for line in table.lines)}
 
 
 def _verdicts(table: Table) -> list[str]:
-    """Each line's verdict; empty where the table has none."""
+    """Return each line's verdict; empty if the table has none."""
     return [
         line.entries[at].text or NO_VERDICT
         for line in table.lines

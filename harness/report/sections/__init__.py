@@ -47,5 +47,5 @@ SECTIONS: Sequence[Callable[[Results], Iterator[Section]]] = (
 
 
 def build(results: Results) -> list[Section]:
-    """All sections of a report."""
+    """Return all sections of a report."""
     return [section for make in SECTIONS for section in make(results)]

@@ -69,7 +69,7 @@ def causes(results: Results) -> list[str]:
 
 
 def sentence(made: Attribution, plan: Plan) -> str:
-    """The changes that make a difference, and two that depend on each other."""
+    """Return the sentence on changes that make a difference, and on two that depend on each other."""
     if not made.judged:
         return f"{capital(too_few(made.rounds))} on these effects."
     if not _has_verdicts(made):
@@ -118,15 +118,16 @@ def columns(results: Results) -> list[Column[Line]]:
             f"{results.run.plan.clock.time} ratio",
             lambda line: Entry(format.ratio(line[1].estimate), order=line[1].estimate.value),
             legend="The ratio of one change is the geometric mean over all combinations of the other axes: above 1, "
-            "the first of the two takes longer. The additional factor of two changes (their interaction) says how many "
-            "times as large the ratio of the first is where the second is made too: it is 1 where the two multiply.",
+            "the first of the two takes longer. The additional factor of two changes (their interaction) is the ratio "
+            "of the first change with the second one, divided by its ratio without the second one. It is 1 if the two "
+            "ratios multiply.",
             is_number=True,
         ),
         Column(
             "verdict",
             lambda line: line[1].verdict or "",
-            legend=f"Verdicts: slower above 1 and faster below by more than {margin}, the same within, unclear where "
-            "neither is shown.",
+            legend=f"Verdicts: slower if the ratio exceeds 1 by more than {margin}, faster if it is smaller by "
+            "more than this, the same if it is within this margin, unclear if nothing is shown.",
             is_verdict=True,
             is_optional=True,
         ),
@@ -147,12 +148,12 @@ def _remark(results: Results, made: Attribution, effect: Effect) -> str:
 
 
 def cells(made: Attribution) -> str:
-    """Which cells the effects are of, and what holds of them all."""
+    """Return the sentences on the cells of the effects, and on all effects."""
     left, untold = made.of - made.cells, made.left
     axes = joined([f"{axis} ({_levels(levels)})" for axis, levels in made.axes.items()])
     held = ", ".join(names.labels(made.scenario, made.held))
     others = "The other cell with a number is" if left == 1 else f"The other {left} cells with a number are"
-    rounds = counted(made.rounds, "round") + (" that all of them have" if made.rounds > 1 else "")
+    rounds = counted(made.rounds, "round") + (" that all cells share" if made.rounds > 1 else "")
     told = [
         f"The effects are of {counted(made.cells, 'cell')}: every combination of "
         f"{', with '.join(filter(None, [axes, held]))}, in {rounds}.",
@@ -179,5 +180,5 @@ def legend(results: Results, made: Sequence[Attribution]) -> str:
     """Explain the columns, once for all tables."""
     told = tabulate("", columns(results), [(each, effect) for each in made for effect in each.told]).legend
     varies = any(ENVIRONMENT in each.axes for each in made)
-    held = "Environments differ in all that they hold: release, Python, packages and CUDA change together."
+    held = "Another environment is a change of all its contents: release, Python, packages and CUDA."
     return f"{told} {held}" if varies else told

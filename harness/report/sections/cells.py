@@ -18,7 +18,7 @@ from harness.report.phrases import remarks
 from harness.report.sections.scenarios import REMARKS
 
 #: Legend: the ranges across the launches of a table.
-SPREADS = "Each is the median over the cell's launches, with p10 to p90 in brackets."
+SPREADS = "Each value is the median over the cell's launches, with p10 to p90 in brackets."
 
 _TO_FIRST_STEP = (
     "To the first step: all phases before it, from the request for the launch to the end of the first call. The "
@@ -57,7 +57,7 @@ def sections(results: Results) -> Iterator[Section]:
 
 
 def _blocks(results: Results, part: _CellSection) -> Iterator[Block]:
-    """A table and its charts for each scenario, and below them what the columns mean, once."""
+    """Yield a table and its charts for each scenario, and then the meaning of the columns."""
     legends: dict[str, None] = {}
     for table in results.tables:
         cells = results.measured[table.scenario.name]
@@ -75,7 +75,7 @@ def _blocks(results: Results, part: _CellSection) -> Iterator[Block]:
 
 
 def phases(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
-    """The phases in the order in which launches go through them, their sum, and what comes after; nothing of none."""
+    """Yield the section on phases: in their order, their sum and the steady state; nothing without phases."""
     column = partial(_spread, table, cells)
 
     def phase(name: str) -> Column[MeasuredCell]:
@@ -98,7 +98,7 @@ def phases(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[M
 
 
 def shape(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
-    """The statistics of each cell, and what is remarked of its launches."""
+    """Yield the section with the statistics of each cell, and remarks on its launches."""
     return [
         *(_statistic(each, _unit(each.quantity, table, ())) for each in STATISTICS),
         Column(REMARKS, lambda cell: remark(cell.shape, table.clock), is_optional=True),
@@ -117,7 +117,7 @@ def _statistic(statistic: Statistic[Times], unit: Unit) -> Column[MeasuredCell]:
 
 
 def remark(shape: Shape, clock: Clock) -> str:
-    """What is remarked of a cell's launches."""
+    """Return the remark on a cell's launches."""
     uneven, outliers = shape.uneven, shape.outliers
     lie = "is an outlier" if outliers.count == 1 else "are outliers"
     return remarks(
@@ -132,7 +132,7 @@ def remark(shape: Shape, clock: Clock) -> str:
 
 
 def resources(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
-    """What launches used."""
+    """Yield the section on resources that launches used."""
 
     def column(of: Statistic[Launch]) -> Column[MeasuredCell]:
         return _spread(
@@ -151,7 +151,7 @@ def _spread(
     *,
     legend: str = "",
 ) -> Column[MeasuredCell]:
-    """A column of spreads over launches, in the unit that they ask for."""
+    """Return a column of ranges over launches, in a fitting unit."""
     unit = _unit(quantity, table, [found.median for each in cells if (found := of(each))])
 
     def value(cell: MeasuredCell) -> Entry:

@@ -103,7 +103,7 @@ def _columns(results: Results) -> list[Column[_ClaimLine]]:
     ]
 
 
-_TOGETHER = f"Those of one scenario's claims about one quantity hold together with {format.level(LEVEL)}."
+_TOGETHER = f"The intervals of a scenario's claims about one quantity hold together with {format.level(LEVEL)}."
 _CLAIMED = "Claimed and measured: the ratio of the worse side to the other side, or the amount of the worse side."
 _OUTCOME = (
     "Smaller and larger: the whole interval is below, or above, the claimed value. Not seen: the difference is shown "
@@ -132,7 +132,7 @@ def sentence(results: Results, result: ClaimResult) -> Words:
 
 
 def text(results: Results, result: ClaimResult) -> str:
-    """The sentence without a link."""
+    """Return the sentence without a link."""
     return "".join(each if isinstance(each, str) else each.text for each in sentence(results, result))
 
 
@@ -143,7 +143,7 @@ def verdict(results: Results, result: ClaimResult) -> tuple[str, str]:
     if result.fixed:
         parts.append(f"Fixed in {result.fixed.environment}, measured: {measured(result.fixed)}.")
     if claim.fixed:
-        parts.append(f"Said to be fixed in {claim.fixed}.")
+        parts.append(f"Reported as fixed in {claim.fixed}.")
     others = [place for place in result.elsewhere if place is not result.fixed]
     parts += [f"In {_where(place)}: {_elsewhere(place)}." for place in others[:OTHERS]]
     if len(others) > OTHERS:
@@ -169,7 +169,7 @@ def _told(results: Results, result: ClaimResult, place: ClaimPlace) -> str:
         long = "as much CPU time" if results.run.plan.clock is Clock.CPU else "as long"
         said = f"{worse} takes {amount} {long} as {side(better)}"
     else:
-        said = f"{claim.of} of {worse} is {amount} that of {side(better)}"
+        said = f"{claim.of} of {worse} is {amount} the value of {side(better)}"
     when = ", ".join(names.labels(scenario, claim.when))
     where = ", ".join(
         filter(None, [f"on {result.machine}" if result.machine else "", "" if apart else f"in {place.environment}"])
@@ -203,12 +203,12 @@ def _remarks(results: Results, line: _ClaimLine) -> str:
         told.append(scenarios.remark(results, compared, of=claim.of))
     elif compared:
         told.append(pythons(compared.pythons))
-    told.append("fixed from here on, measured" if place is line.result.fixed else "")
+    told.append("measured as fixed from this release on" if place is line.result.fixed else "")
     return "; ".join(filter(None, told))
 
 
 def claimed(claim: Claim) -> str:
-    """The claimed range: `50 to 300×`, `5 to 20 s`, `1,000 to 20,000 B per call`."""
+    """Return the claimed range: `50 to 300×`, `5 to 20 s`, `1,000 to 20,000 B per call`."""
     low, high = (f"{end:,.10g}" for end in claim.range)
     return f"{low} to {high}{'×' if claim.ratio else ' s' if claim.seconds else ' B per call'}"
 
@@ -223,7 +223,7 @@ def measured(place: ClaimPlace) -> str:
 
 def _amount(place: ClaimPlace) -> str:
     """Return the measured value with its interval: `12.3× (11.9 to 12.8)`."""
-    assert place.estimate, "what has no estimate has no amount"
+    assert place.estimate, "a place without an estimate can't have an amount"
     interval = _interval(place)
     between = f" ({format.between(interval)})" if interval else ""
     return f"{_number(place.estimate.value, place)}{between}"
@@ -240,6 +240,6 @@ def _number(value: float, place: ClaimPlace) -> str:
 
 
 def _where(place: ClaimPlace) -> str:
-    """The environment, or both."""
+    """Return the environment, or both environments."""
     other = place.better.environment if place.better else place.environment
     return place.environment if other == place.environment else f"{place.environment} vs {other}"

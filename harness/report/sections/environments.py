@@ -40,12 +40,12 @@ def _blocks(results: Results) -> Iterator[Block]:
             yield Text(f"{each.name} is {moved(run, each)}.", True, where=FILES)
     has_sources = any(each.source for each in run.environments)
     if len(run.environments) > 1 and not has_sources and not any(each.differs for each in told):
-        yield Text("The environments differ in nothing that was recorded.", where=FILES)
+        yield Text("The environments don't differ in anything that was recorded.", where=FILES)
     others = [each for each in told if each.differs and not each.leads and each not in point]
     if others and len(run.environments) > SIDE_BY_SIDE:
         note = (
-            "The first line names every version that differs anywhere, and each further line what is other than in the "
-            f"line above. A {GONE} before a package: it is not there any more."
+            "The first line lists every version that differs between environments. Each further line lists only "
+            f"differences from the line above. A {GONE} before a package means that it was removed."
         )
         yield Folded("Other packages that change", [changes(run, others), Text(note, True)])
     elif others:
@@ -58,7 +58,7 @@ def _blocks(results: Results) -> Iterator[Block]:
 
 
 def _point(run: Run, told: Sequence[Software]) -> tuple[list[Software], int]:
-    """The packages in which environments of one TensorFlow differ, and how many more of these there are."""
+    """Return the packages that differ between environments with the same TensorFlow, and the number of further ones."""
     releases = next(each.versions for each in told if each.name == "TensorFlow")
     alike = [[at for at, of in enumerate(releases) if of == release] for release in dict.fromkeys(releases)]
     if len(releases) > SIDE_BY_SIDE and len(alike) > 1:
@@ -97,7 +97,7 @@ def _notes(table: Table, more: int) -> Iterator[Text]:
 
 
 def packages(run: Run, others: Sequence[Software]) -> Table:
-    """A line a package, a column an environment."""
+    """Return a table of packages, with one line per package and one column per environment."""
     heads = [Head("package", is_label=True), *(Head(known.name) for known in run.environments)]
     lines = [Line([Entry(each.name), *map(Entry, each.versions)]) for each in others]
     return Table("The other packages that differ", heads, lines, "package")
@@ -123,7 +123,7 @@ def _same(run: Run, told: Sequence[Software]) -> Iterator[Folded]:
     same = [f"{each.name} {each.common}" for each in told if not each.differs and each.common]
     if same:
         alone = len(run.environments) == 1
-        summary = f"What is in {run.environments[0].name}" if alone else "What is the same in all environments"
+        summary = f"Contents of {run.environments[0].name}" if alone else "Identical in all environments"
         yield Folded(summary, [Text(", ".join(same) + ".")])
 
 

@@ -50,7 +50,7 @@ def counts(found: Sequence[Statement]) -> str:
     standings = Counter(check.standing for statement in found for check in statement.checks)
     told = ", ".join(f"{standings[standing]} {standing.value}" for standing in Standing if standings[standing])
     total = counted(sum(standings.values()), "statement")
-    return f"Of {total} of the sources, each counted in every cell that it is about: {told}."
+    return f"{total} from the sources were checked, each in every cell that it applies to: {told}."
 
 
 def _name(line: SeenLine, environments: Sequence[str]) -> str:

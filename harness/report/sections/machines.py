@@ -27,7 +27,7 @@ def told(results: Results, of: Callable[[Results], Iterable[str]]) -> list[str]:
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """The machines, and each comparison on which they differ."""
+    """Yield the section on the machines, and on each comparison on which they differ."""
     machines = results.run.machines
     if not machines:
         return
@@ -55,7 +55,7 @@ def sections(results: Results) -> Iterator[Section]:
 
 
 def model(each: MachineFacts) -> str:
-    """The models of a machine's CPU and GPUs."""
+    """Return the models of a machine's CPU and GPUs."""
     cards = each.host.get("gpus")
     known = [card.get("name") for card in cards if isinstance(card, dict)] if isinstance(cards, list) else []
     cpu = each.backend.told().get("architecture") if each.backend.is_remote else each.host.get("cpu")
@@ -63,23 +63,23 @@ def model(each: MachineFacts) -> str:
 
 
 def apart(machines: Sequence[MachineFacts]) -> str:
-    """That machines' numbers are never taken together, and of which models they are."""
+    """Return a sentence that results of different machines aren't combined, and whether their models differ."""
     models = {model(each) for each in machines}
-    of = "are of different models" if len(models) > 1 else "are of one model, and not one machine"
+    of = "are different models" if len(models) > 1 else "are the same model"
     return (
-        f"The machines {of}. Each row has the numbers of one: no interval, control or variance is learnt of two, "
-        "and none is compared with another."
+        f"The machines {of}. Each row has the results of one machine. Intervals, controls and variances are computed "
+        "per machine, and machines aren't compared."
     )
 
 
 def absent(results: Results) -> list[str]:
-    """Which parts of the plan are missing: nobody is to take the rest for all of it."""
+    """Return a sentence on missing parts of the plan, so that an incomplete run isn't mistaken for a complete one."""
     told = [f"{shard} ({counted(len(groups), 'group')})" for shard, groups in results.run.absent.items()]
-    return [f"The plan is incomplete: there is no run of shard {joined(told)}."] if told else []
+    return [f"The plan is incomplete: the runs of these shards are missing: {joined(told)}."] if told else []
 
 
 def sentences(results: Results) -> list[str]:
-    """Whether the machines agree on what several of them measured; nothing where none did."""
+    """Return sentences on whether machines agree on the comparisons that several of them measured."""
     found = Counter(each.agrees for each in results.agreements)
     if not found:
         return []
@@ -93,7 +93,7 @@ def sentences(results: Results) -> list[str]:
 
 
 def what(each: Agreement) -> str:
-    """What is compared, and in which rows: `graph vs eager, tf1.14 (fit)`."""
+    """Return the compared sides, and the row: `graph vs eager, tf1.14 (fit)`."""
     axes = [axis for axis in names.varying(each.table) if axis != MACHINE]
     place = names.place(each.table, each.row, axes)
     return f"{names.what(each.table, each.column)}{f' ({place})' if place else ''}"

@@ -1,4 +1,4 @@
-"""Why cells have no number, or not from all of their launches, and what to do."""
+"""Cells without results, or with missing launches: the reasons and the advice."""
 
 from collections.abc import Iterator
 
@@ -54,19 +54,19 @@ def _outputs(results: Results) -> Iterator[Block]:
 
 
 def named(results: Results, of: Missing) -> tuple[list[str], int]:
-    """Names for the cells that lack a number for one reason, and how many cells are not named."""
+    """Return names of the cells without a number for one reason, and the number of unnamed cells."""
     boxes, left = cover(of.cells, results.found.cells)
     return [_box(box) for box in boxes], left
 
 
 def cells(results: Results, of: Missing) -> str:
-    """Which cells lack a number for one reason: `step, tf2.1 (2 cells)`."""
+    """Return the cells without a number for one reason: `step, tf2.1 (2 cells)`."""
     names, left = named(results, of)
     return "; ".join([*names, *([f"and {counted(left, 'more cell')}"] if left else [])])
 
 
 def _box(box: Box) -> str:
-    """`keras_step, tf2.15, api keras`: the environment first, then what else is restricted."""
+    """Return the name of a set of cells, such as `keras_step, tf2.15, api keras`."""
     environments = box.values.get(ENVIRONMENT, ())
     axes = [f"{axis} {'/'.join(values)}" for axis, values in box.values.items() if axis != ENVIRONMENT]
     count = f" ({box.count} cells)" if box.count > 1 else ""
@@ -74,14 +74,14 @@ def _box(box: Box) -> str:
 
 
 def reason(of: Missing) -> str:
-    """Why there is no number."""
-    unknown = "The run ended before a launch that counts." if _was_interrupted(of) else "No reason was recorded."
-    some = " (Only some of the launches: the number is from the others.)" if of.partial else ""
+    """Return why there is no number."""
+    unknown = "The run ended before the first counted launch." if _was_interrupted(of) else "No reason was recorded."
+    some = " (Some launches only. The result is from the other launches.)" if of.partial else ""
     return (of.reason or unknown) + some
 
 
 def advice(run: Run, of: Missing) -> str:
-    """What to do about it; empty if nothing is known to help."""
+    """Return the advice; empty if none is known."""
     budget = " --budget 10m" if of.reason == OUT_OF_BUDGET else ""
     return of.advice or (
         f"Continue with: harness matrix --resume {run.shown_folder}{budget}" if _was_interrupted(of) else ""

@@ -50,10 +50,10 @@ def sections(results: Results) -> Iterator[Section]:
 
 
 def legends(results: Results) -> Iterator[Text]:
-    """How the tables are read."""
+    """Return the legends of the tables."""
     wide = {len(each.environments) > SIDE_BY_SIDE for each in results.behaviours if not each.timed}
     told = [f"{SAME} means the same as in the environment to its left."] if False in wide else []
-    told += ["Neighbouring environments with the same observation share a line."] if True in wide else []
+    told += ["Adjacent environments with the same observation share a line."] if True in wide else []
     if wide:
         bold = "Bold: different from the environment before, or the cell's launches disagree."
         yield Text(" ".join([*told, bold]), True, where=_where(results, timed=False))
@@ -77,7 +77,7 @@ def _blocks(results: Results, made: Behaviour) -> Iterator[Block]:
 
 
 def _by_observation(made: Behaviour, caption: str, where: Where) -> Iterator[Block]:
-    """An observation a line."""
+    """Yield tables with one line per observation."""
     lines = [
         SeenLine(
             ", ".join([row.observation, *(names.label(made.scenario, *pair) for pair in row.line.axes.items())]),
@@ -92,7 +92,7 @@ def _by_observation(made: Behaviour, caption: str, where: Where) -> Iterator[Blo
 
 
 def _beside_times(results: Results, made: Behaviour, caption: str) -> Iterator[Block]:
-    """A line for each cell that has a number: the number, and what the cell observed."""
+    """Yield tables with one line per cell with a number: its time and its observations."""
     table = next(table for table in results.tables if table.scenario is made.scenario)
     unit, axes = unit_of(table), names.varying(table)
     shown = list(dict.fromkeys(row.observation for row in made.rows))
@@ -181,7 +181,7 @@ def _side_by_side(
 
 
 def in_full(headings: Sequence[str], lines: Sequence[SeenLine]) -> list[Folded]:
-    """What is cut in a table, each value of a line once, with the headings that have it."""
+    """Return the values that a table shortens, each with its headings."""
     found: list[tuple[str, str]] = []
     for line in lines:
         having: dict[str, list[str]] = {}

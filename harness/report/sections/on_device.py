@@ -1,4 +1,4 @@
-"""Time on the device beside time on the clock: how much of a step a GPU ran kernels, and what that says of ratios."""
+"""Time on the device: the share of a step in which a GPU ran kernels, and its consequence for ratios."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ from harness.report.phrases import headed, listed
 NAMED = 2
 
 #: The remark on a ratio of launch-bound cells.
-_SO = "ratios of such cells are of the CPU's work, launching kernels, rather than of the GPU's speed"
+_SO = "the ratios of such cells show how fast the CPU launches kernels, not how fast the GPU is"
 
 #: The explanation of that remark.
 LEGEND = f"Launch-bound: kernels ran in less than {format.share(LAUNCH_BOUND)} of a step; {_SO}."
@@ -76,48 +76,51 @@ def _columns() -> Sequence[Column[OnDevice]]:
 
     return [
         column(
-            "kernels, %", lambda each: each.kernels, "Kernels: the share of a step in which one ran at least.", 100.0
+            "kernels, %",
+            lambda each: each.kernels,
+            "Kernels: the share of a step in which at least one kernel ran.",
+            100.0,
         ),
         column(
             "copies alone, %",
             lambda each: each.copies,
-            "Copies alone: that in which memory was copied or filled, and no kernel ran.",
+            "Copies alone: the share in which memory was copied or filled and no kernel ran.",
             100.0,
         ),
         column(
             "nothing, %",
             lambda each: each.nothing,
-            "Nothing: the rest, in which the GPU waited for the CPU.",
+            "Nothing: the remaining share, in which the GPU waited for the CPU.",
             100.0,
         ),
         column(
             "launching, %",
             lambda each: each.launching,
-            "Launching: that in which a thread of the CPU handed over kernels or copies, whatever the GPU did then.",
+            "Launching: the share in which a CPU thread submitted kernels or copies, while the GPU was busy or idle.",
             100.0,
         ),
-        column("kernels a step", lambda each: each.kernel_count),
-        column("copies a step", lambda each: each.copy_count),
+        column("kernels per step", lambda each: each.kernel_count),
+        column("copies per step", lambda each: each.copy_count),
         column(
             "under the profiler, ×",
             lambda each: each.slower,
-            "Under the profiler: how many times as long a step took there as right before, without it.",
+            "Under the profiler: the time per step with the profiler, relative to the time right before without it.",
         ),
     ]
 
 
 def _not_told(results: Results, table: ScenarioTable) -> Iterator[str]:
-    """Of which cells it is not known, and why, a sentence a reason."""
+    """Yield a sentence per reason on the cells without profiler data."""
     reasons: dict[str, list[str]] = defaultdict(list)
     for each in results.measured[table.scenario.name]:
         if each.cell in results.untold_on_device and each.cell not in results.on_device:
             reasons[results.untold_on_device[each.cell]].append(names.measured(table, each))
     for why, cells in reasons.items():
-        yield f"Not known of {listed(cells)}: {why.rstrip('.')}."
+        yield f"Unknown for {listed(cells)}: {why.rstrip('.')}."
 
 
 def remark(results: Results, compared: Compared) -> str:
-    """That cells of a comparison are launch-bound."""
+    """Return a remark if cells of a comparison are launch-bound."""
     sides = (("first", compared.cell), ("second", compared.other))
     bound = [(side, results.on_device[cell]) for side, cell in sides if _is_bound(results, cell)]
     shares = [f"{_share(each)}{' of a step' if at == 0 else ''} of the {side}" for at, (side, each) in enumerate(bound)]
@@ -156,5 +159,5 @@ def _name(results: Results, table: ScenarioTable, cell: Cell) -> str:
 
 
 def _share(each: OnDevice) -> str:
-    """A share of two digits."""
+    """Return a share of two digits."""
     return format.share(float(f"{each.kernels:.2g}"))

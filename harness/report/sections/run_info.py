@@ -38,11 +38,11 @@ from harness.report.sections import timeline, turns
 SCRIPT_CHARACTERS = 20_000
 
 #: What is measured by the clock that is not time.
-CPU_TIME = "the CPU time of the process, in all its threads (--clock cpu), not time by the clock"
+CPU_TIME = "the CPU time of the process, in all its threads (--clock cpu), not wall-clock time"
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """What was measured."""
+    """Yield the section with details of the run."""
     yield Section("Run details", "measured", list(_blocks(results)))
 
 
@@ -85,7 +85,7 @@ def describe_early_end(run: Run, launches: Sequence[Launch] = ()) -> str:
     The command that continues the run is `command_to_continue`.
     """
     plan, groups = run.plan, len(run.plan.groups)
-    budget, wish = budget_seconds(plan, launches), " that the suite asks for" if plan.budget_is_wish else ""
+    budget, wish = budget_seconds(plan, launches), " set by the suite" if plan.budget_is_wish else ""
     if plan.budget_seconds and budget != plan.budget_seconds:
         wish = f" ({duration(plan.budget_seconds)}{wish}, at a CPU quota of {share(granted(launches))})"
     causes = {
@@ -129,7 +129,7 @@ def placement(run: Run) -> str:
 
 
 def subject(results: Results, scenario: Scenario) -> Words:
-    """A scenario, its source, and how many cells it has, on which devices."""
+    """Return a description of a scenario: its source, its number of cells and their devices."""
     cells = results.found.cells_of(scenario.name)
     numbers = sum(cell in results.found.series for cell in cells)
     observed = sum(cell in results.found.observed for cell in cells)
@@ -145,21 +145,21 @@ def subject(results: Results, scenario: Scenario) -> Words:
 
 
 def origin(run: Run) -> str:
-    """The run's name, when it began, and what it was made with."""
+    """Return the run's id, its start and its versions."""
     commit = f", commit {run.commit}" if run.commit else ""
     suite = f", suite {run.suite}" if run.suite else ""
     return f"{run.id}, started {run.started}, harness {run.harness}{commit}{suite}, seed {run.plan.seed}"
 
 
 def script(scenario: Scenario, text: str) -> Folded:
-    """A user's own scenario, whole, so that a reader who has only the report can run it."""
+    """Yield the full text of a user's scenario, so that a reader of the report can run it."""
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
     where = FILES if len(text) <= SCRIPT_CHARACTERS else REST
     return Folded(f"The scenario {scenario.path.name}, SHA-256 {digest}", [Code(text, "python")], where=where)
 
 
 def machine(run: Run) -> str:
-    """The machine that launches ran on, the engine's where that is another one than this; empty where not known."""
+    """Return a description of the machine of the launches (the engine's machine if it is remote); empty if unknown."""
     remote = run.backend.is_remote
     known = run.backend.told() if remote else run.host
     cores = int(known.get("cpus" if remote else "cores") or 0)
@@ -174,7 +174,7 @@ def machine(run: Run) -> str:
 
 
 def used_gpus(results: Results) -> str:
-    """The GPUs that the launches' work was on, as they said themselves; empty where none said."""
+    """Return the GPUs that launches reported for their work; empty if none did."""
     used = dict.fromkeys(gpu for launch in results.launches for gpu in launch.gpus)
     return ", ".join(map(described, used))
 
@@ -196,7 +196,7 @@ def locked_clocks(results: Results) -> str:
 
 
 def _card(told: Mapping[str, Any]) -> str:
-    """A GPU, and in brackets what is unusual about it: a limit that was lowered, a narrow link, that it is shared."""
+    """Return a GPU with unusual facts in parentheses, such as a lowered power limit, a narrow link or sharing."""
     limit, usual = told.get("power_limit_watts"), told.get("power_limit_default_watts")
     width, widest = told.get("pcie_width"), told.get("pcie_width_most")
     unusual = [
@@ -245,12 +245,12 @@ def label(key: str) -> str:
 
 
 def change(name: str, before: Any, now: Any, called: str = "") -> str:
-    """A fact that differs, with both values: `GPU 0 power limit 400 W → 250 W`. It may be `called` otherwise."""
+    """Return a fact with both values: `GPU 0 power limit 400 W → 250 W`. `called` is an alternative name."""
     return f"{called or label(name)} {fact(name, before) or 'none'} → {fact(name, now) or 'none'}"
 
 
 def fact(key: str, value: Any) -> str:
-    """A fact's value as text; empty where it says nothing."""
+    """Return the value of a fact as text; empty if there is no value."""
     if value is None or value in ("", [], {}):
         return ""
     unit = next((unit for ending, unit in _UNITS.items() if key.endswith(ending)), None)

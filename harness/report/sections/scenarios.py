@@ -1,4 +1,4 @@
-"""One section a scenario: its comparisons with their verdicts, and its times."""
+"""One section per scenario: its comparisons with verdicts, and its times."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,13 +34,13 @@ REMARKS = "remarks"
 AS_THE_SOURCE = "as the source counts"
 
 #: Why the intervals of so few rounds are not enough for a verdict.
-ALIKE = "Intervals of less than {} rounds suppose that launches are alike: they give a verdict only beyond 1.5×."
+ALIKE = "With fewer than {} rounds, intervals assume that launches vary equally, and verdicts need a ratio beyond 1.5×."
 
 #: The reason why a cell's interval is wider than the intervals of its ratios.
 BETWEEN_ROUNDS = "These intervals include variation between rounds, which cancels in the ratios."
 
 #: What is remarked where a step changes while it is measured, and its cell cannot be compared at equal steps.
-NOT_COMPARABLE = "the time per step changes, and the two have too few steps in common"
+NOT_COMPARABLE = "the time per step changes during the measurement, and too few steps can be compared"
 
 Labelled = TypeVar("Labelled")
 
@@ -65,7 +65,7 @@ def sections(results: Results) -> Iterator[Section]:
 
 
 def comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Block]:
-    """The table of comparisons, its chart, and how many of each verdict there are."""
+    """Yield the table of comparisons, its chart and the counts of verdicts."""
     few = too_few_rounds(line.compared for line in compared)
     columns_ = [*labels(table, lambda line: line.row), *columns(results, table, compared, few)]
     # a line chart over releases replaces the chart of ratios
@@ -122,7 +122,7 @@ def _differences(table: ScenarioTable) -> list[Column[ComparisonLine]]:
     unit = unit_of(table)
 
     def told(takes: Estimate) -> str:
-        assert isinstance(takes, Difference), "memory growth has no ratio"
+        assert isinstance(takes, Difference), "memory growth is a difference, not a ratio"
         return format.difference(takes, unit)
 
     heading = f"difference, {unit.symbol} per call"
@@ -180,7 +180,7 @@ def contention(compared: Compared, margin: float) -> str:
 
 
 def at_equal_steps(steps: Interval | None, withheld: Withheld | None) -> str:
-    """Of two whose step changes while it is measured: between which steps they are compared, or that they are not."""
+    """Return a remark on comparisons of changing step times: the range of compared steps, or why there is none."""
     if steps:
         return f"at the same number of steps: {format.steps(steps)}"
     return NOT_COMPARABLE if withheld is Withheld.TREND else ""
@@ -195,7 +195,7 @@ def verdict_counts(compared: Sequence[ComparisonLine], few: bool) -> str:
     if few:
         return f"{total}: {too_few(max(line.compared.ratio.rounds for line in compared))}."
     if any(line.compared.withheld is Withheld.CONTROL for line in compared):
-        return f"{total}: no verdicts, as two identical cells differed by more than the margin."
+        return f"{total}: no verdicts, because two identical cells differed by more than the margin."
     if not any(line.compared.verdict for line in compared):
         return f"{total}, none with a verdict."
     return f"Of {total}: {tally(line.compared.verdict for line in compared)}."
@@ -242,7 +242,7 @@ def _looked(results: Results, compared: Sequence[ComparisonLine]) -> Iterator[Te
     if run.plan.precision and any(look.settled for look in looks):
         yield Text(
             f"A group ended when each comparison was known to ±{format.share(run.plan.precision)} or its verdict was "
-            "settled. A settled one that is known less well has its interval at the level at which that was seen.",
+            "settled. If a comparison was settled with a wider interval, its interval has the level that settled it.",
             True,
             where=FILES,
         )
@@ -259,7 +259,7 @@ def levels(shown: Sequence[Compared | Judgement], fewest: int = FEWEST_ROUNDS) -
 
 
 def _together(shown: Sequence[Compared | Judgement]) -> str:
-    """How sure it is that all intervals hold their ratios (Bonferroni)."""
+    """Return the joint confidence level of all intervals (Bonferroni)."""
     return format.level(1.0 - sum(1.0 - each.level for each in shown))
 
 
@@ -268,15 +268,15 @@ def _meaning(results: Results, table: ScenarioTable) -> str:
     margin, measure = format.share(results.run.plan.margin), names.measure(table)
     if table.quantity == GROWTH:
         return (
-            "Differences are what each call of the first keeps in memory, less what each of the second does. Verdicts "
-            f"describe the first: more or less, by more than {format.bytes_(PIECE)} over the calls that are looked at, "
-            "the later half; the same within that; unclear where neither is shown."
+            "A difference is the memory that each call of the first keeps, minus the memory that each call of the "
+            f"second keeps. Verdicts describe the first: more or less by more than {format.bytes_(PIECE)} over the "
+            "later half of the calls, the same within this amount, unclear if neither is shown."
         )
     longer, verdicts = ("longer", "faster or slower") if is_time(table.quantity) else ("more", "less or more")
     return (
         f"Ratios are the {measure} of the first over the {measure} of the second: above 1 the first takes {longer}. "
-        f"Verdicts describe the first: {verdicts} by more than {margin}, the same within {margin}, unclear where "
-        "neither is shown."
+        f"Verdicts describe the first: {verdicts} by more than {margin}, the same within {margin}, unclear if neither "
+        "is shown."
     )
 
 
@@ -284,7 +284,7 @@ def _meaning(results: Results, table: ScenarioTable) -> str:
 
 
 def times(results: Results, table: ScenarioTable) -> Iterator[Block]:
-    """The table of times, its chart, and what its marks mean."""
+    """Yield the table of times, its chart and the meaning of its marks."""
     unit = unit_of(table)
     varying = names.varying(table)
     same = [f"{axis} {table.rows[0].axes[axis]}" for axis in table.row_axes if axis not in varying]
@@ -347,7 +347,7 @@ def intervals(table: ScenarioTable, unit: Unit) -> str:
     if rounds < FEWEST_FOR_INTERVAL:
         return f"{step}: means of {counted(rounds, 'round')}, too few for intervals."
     fewer = any(value.estimate and value.estimate.rounds < rounds for *_, value in table.times())
-    counts = " (fewer where n= says so)" if fewer else ""
+    counts = " (fewer if n= is shown)" if fewer else ""
     level = format.level(LEVEL)
     told = (
         f"{step}; ± or the range in brackets is a {level} confidence interval over {counted(rounds, 'round')}{counts}."
@@ -370,7 +370,7 @@ def marked(table: ScenarioTable) -> list[str]:
     sentences = {
         UNEVEN: "Uneven samples: the mean and the median of a launch's samples differ by more than 10 %. Launches:",
         OUTLYING: "Outliers: some launches of this cell are far from the others. The mean includes them. Launches:",
-        UNDONE: "The framework counted other steps than the launch took, so this is not the time of one step:",
+        UNDONE: "The framework counted other steps than the launch ran, so this isn't the time of one step:",
         CHANGING: f"{capital(table.clock.time)} per step depends on the number of steps before it. The mean is over "
         "the measured steps, and cells are compared at equal numbers of steps only:",
     }

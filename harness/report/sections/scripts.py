@@ -1,4 +1,4 @@
-"""The answer for plain scripts: how long they take, what they print, and where they fail."""
+"""The answer for plain scripts: their times, outputs and failures."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ def sentences(results: Results) -> list[str]:
 
 
 def are_told(results: Results, found: Sequence[Missing]) -> bool:
-    """Whether the sentences say of all of these why they have no number."""
+    """Return whether the sentences explain all missing results."""
     scripts = [scenario for scenario in results.run.scenarios if scenario.script]
     return len(scripts) == len(results.run.scenarios) and all(each.status in _ENDS for each in found)
 
@@ -72,7 +72,7 @@ def _failures(results: Results, scenario: Scenario) -> Iterator[str]:
 def _compared(
     results: Results, scenario: Scenario, of: Mapping[str, Answer], output: OutputComparison | None
 ) -> Iterator[str]:
-    """One environment against the reference: time, then output, memory, and numbers that it prints."""
+    """Yield sentences that compare one environment with the reference: time, output, memory and printed numbers."""
     has_steps = WHOLE in scenario.quantities
     whole = of.get(WHOLE if has_steps else STEP)
     if has_steps and (step := of.get(STEP)):
@@ -92,11 +92,11 @@ def _compared(
     for quantity, answer in of.items():
         if quantity.startswith(PRINTED):
             name = quantity.removeprefix(PRINTED)
-            yield f"Of what it prints, `{name}` is {_short(results, answer)} as much in {answer.subject}."
+            yield f"The printed `{name}` is {_short(results, answer)} as large in {answer.subject} as in {answer.base}."
 
 
 def _sentence(results: Results, name: str, answer: Answer) -> str:
-    """`mine.py takes 2.10× as long in tf2.13 as in tf2.12 (2.0 to 2.2)`: of the table's first row."""
+    """Return a clause about the first row: `mine.py takes 2.10× as long in tf2.13 as in tf2.12 (2.0 to 2.2)`."""
     found = answer.findings[0]
     as_long = "as much CPU time" if results.run.plan.clock is Clock.CPU else "as long"
     sides = f"in {answer.subject} as in {answer.base}"
@@ -109,7 +109,7 @@ def _sentence(results: Results, name: str, answer: Answer) -> str:
 
 
 def _undecided(results: Results, answer: Answer) -> str:
-    """Why there is no verdict, or no clear one, and what gives one."""
+    """Return why the verdict is missing or unclear, and how to get one."""
     found = answer.findings[0]
     if found.verdict is Verdict.UNCLEAR:
         told = settled(results.found_of(answer.table.quantity), found.compared.cell, found.compared.settling)
@@ -118,15 +118,15 @@ def _undecided(results: Results, answer: Answer) -> str:
         return ""
     control = results.found_of(answer.table.quantity).control_of(found.compared.cell)
     if found.compared.withheld is Withheld.CONTROL and control:
-        itself = f"two launches of the same differed by {format.from_itself(control.estimate)}"
-        again = f"run it again when nothing else runs here, with --rounds {2 * found.ratio.rounds}"
-        return f"; no verdict, as {itself}: {again}"
+        itself = f"two launches of the same cell differed by {format.from_itself(control.estimate)}"
+        again = f"run it again without other work on the machine, and with --rounds {2 * found.ratio.rounds}"
+        return f"; no verdict, because {itself}: {again}"
     few = found.ratio.rounds < FEWEST_ROUNDS
     return f"; {why_withheld([found])}{f': pass --rounds {FEWEST_ROUNDS} or more' if few else ''}"
 
 
 def _short(results: Results, answer: Answer) -> str:
-    """`1.02× (0.99 to 1.05)`."""
+    """Return a ratio with its interval: `1.02× (0.99 to 1.05)`."""
     found = answer.findings[0]
     unclear = ", unclear" if found.verdict is Verdict.UNCLEAR else ""
     return f"{_times(found)}{_interval(found, unclear)}"
@@ -142,7 +142,7 @@ def _interval(found: Finding, more: str = "") -> str:
 
 
 def _pythons(answer: Answer) -> str:
-    """That two environments have other Pythons, which alone is a change of speed."""
+    """Return the Python versions if they differ, because Python itself changes the speed."""
     pythons = answer.findings[0].compared.pythons
     return f" (Python {pythons[0]} and {pythons[1]})" if pythons else ""
 
@@ -165,7 +165,7 @@ def _output(made: OutputComparison) -> str:
         case OutputMatch.VARIES:
             first, second = _apart(*made.texts)
             return (
-                f"The output differs only as it does from launch to launch, first in line {made.line}: {first}, then "
+                f"The output also varies between launches of one environment, first in line {made.line}: {first}, then "
                 f"{second}."
             )
         case OutputMatch.LATER:
@@ -190,7 +190,7 @@ def _apart(one: str | None, other: str | None) -> tuple[str, str]:
 
 
 def _alone(results: Results, scenario: Scenario) -> Iterator[str]:
-    """How long it takes where nothing is compared."""
+    """Yield the time of a script if nothing is compared."""
     for table in results.all_tables:
         if table.scenario is not scenario or table.quantity != (WHOLE if WHOLE in scenario.quantities else STEP):
             continue

@@ -22,8 +22,8 @@ SHARE = 0.01
 #: The setting without them, and what it comes to.
 MALLOC, KEEP = "malloc", "keep"
 KEPT = (
-    "Memory that a step frees stays with its process (malloc=keep), so launches do not differ by page faults. As each "
-    "release comes, with them: -a malloc=default."
+    "Freed memory stays in the process (malloc=keep), so page faults don't add variability. To measure with each "
+    "release's default: -a malloc=default."
 )
 
 #: The beginning of the sentence on a setting, and the value that every release and GPU supports.
@@ -36,7 +36,7 @@ _SUBJECTS = {
 
 
 def sentences(results: Results) -> list[str]:
-    """A sentence for each setting that differs: `XLA compiles Keras's optimizer in tf2.15 and nothing in tf2.0; …`."""
+    """Return a sentence for each setting that differs: `XLA compiles nothing in tf2.0 and …; -a xla=off …`."""
     several = len({each.scenario.name for each in results.settings}) > 1
     told = [(each.scenario.name if several else "", sentence(each)) for each in results.settings]
     return [f"{where}: {text}" if where else f"{text[0].upper()}{text[1:]}" for where, text in told]
@@ -55,18 +55,18 @@ def page_faults(results: Results) -> list[str]:
         return []
     _, table, cell = max(found, key=lambda each: each[0])
     faults = cell.used.resources[FAULTS]
-    others = f"; launches of {counted(len(found) - 1, 'more cell')} differ too" if len(found) > 1 else ""
+    others = f"; {counted(len(found) - 1, 'more cell', 'is')} affected" if len(found) > 1 else ""
     return [
-        f"Launches of {names.measured(table, cell)} differ by their page faults, {faults.low:,.0f} to "
-        f"{faults.high:,.0f} a step, and so in time{others}. To measure without them: -a malloc=keep."
+        f"The number of page faults differs between launches of {names.measured(table, cell)} ({faults.low:,.0f} to "
+        f"{faults.high:,.0f} per step), and changes their times{others}. To avoid page faults: -a malloc=keep."
     ]
 
 
 def sentence(of: SettingDifference) -> str:
-    """How a setting differs, and what makes it the same."""
+    """Return a sentence on a setting that differs, and how to make it equal."""
     subject, same = _SUBJECTS.get(of.setting, (f"{of.setting} is", ""))
     told = joined([f"{_value(of.setting, seen.value)} {_places(of, seen.places)}" for seen in of.seen])
-    return f"{subject} {told}{f'; -a {of.setting}={same} makes that the same' if same else ''}."
+    return f"{subject} {told}{f'; -a {of.setting}={same} makes it equal' if same else ''}."
 
 
 def _value(setting: str, value: Any) -> str:

@@ -53,7 +53,7 @@ _ORDER = (
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """The first screen, and below it what else the comparisons show."""
+    """Yield the first screen, and then other findings."""
     yield Section(title(results), "answer", first_screen(results))
     if rest := list(_rest(results)):
         yield Section("Other findings", "findings", rest)
@@ -104,7 +104,7 @@ def _rest(results: Results) -> Iterator[Block]:
 
 
 def _table(results: Results) -> Iterator[Block]:
-    """The table of the first screen: comparisons, or if nothing is compared, times."""
+    """Yield the table of the first screen: comparisons, or if nothing is compared, times."""
     if results.answers:
         yield from headline.blocks(results)
     elif not results.claims:
@@ -126,7 +126,7 @@ def _alerts(results: Results) -> Iterator[Alert]:
 
 
 def _conditions(results: Results) -> list[str]:
-    """How the numbers were measured, and what the A/A control shows."""
+    """Return sentences on how the run measured, and on the A/A control."""
     counts = tally(each.compared.verdict for each in _judged(results))
     known = headline.shared(results)
     scenario = results.answers[0].table.scenario if known else None
@@ -147,7 +147,7 @@ def title(results: Results) -> str:
 
 
 def _versions(known: Sequence[Environment]) -> str:
-    """Two releases of TensorFlow by their versions, newer first; other environments by their names."""
+    """Return the versions of two TensorFlow releases, newer first, or the names of other environments."""
     versions = [each.tensorflow for each in known if not each.base]
     if len(known) == 2 == len({*versions}):
         return f"TensorFlow {versions[1]} vs {versions[0]}"
@@ -170,7 +170,10 @@ def sentences(results: Results, most: int = SENTENCES) -> list[str]:
 
 
 def sentence(run: Run, answer: Answer, where: str | None = None) -> str:
-    """One answer. `where` names what all its rows share; the scenario and the axes' values unless it is given."""
+    """Return one answer as a sentence.
+
+    `where` has the values that all rows share; by default, scenario and axis values.
+    """
     parts = [(kind, [each for each in answer.findings if (each.verdict or NO_VERDICT) == kind]) for kind in _ORDER]
     (first, _), *others = [_clauses(run, answer, kind, findings) for kind, findings in parts if findings]
     shared = _where(answer) if where is None else where
@@ -195,8 +198,7 @@ def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -
             several = of if of.endswith(("s", "growth", "memory")) else f"{of}s"
             apart = f"{subject} and {base} did not do the same work{rows}: their {several} cannot be compared"
             return apart, f"different work {where}"
-    why = why_withheld(findings)
-    return f"{takes}{ends}; {why}", f"{why} {where}"
+    return f"{takes}{ends}; {why_withheld(findings)}", why_withheld(findings, where)
 
 
 def _said(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> str:
@@ -254,7 +256,7 @@ def _span(findings: Sequence[Finding], *, faster: bool = False) -> str:
 
 
 def _interval(findings: Sequence[Finding]) -> str:
-    """The interval of a single row, which reads the same way as its ratio."""
+    """Return the interval of a single row, in the direction of its ratio."""
     if len(findings) != 1:
         return ""
     (found,) = findings
@@ -275,7 +277,7 @@ def _most(answer: Answer, findings: Sequence[Finding]) -> str:
 
 
 def _rows(answer: Answer, findings: Sequence[Finding]) -> str:
-    """In which rows of the table something holds; empty in a table of one row."""
+    """Return the names of the rows of these findings; empty in a table with one row."""
     count, of = len(findings), len(answer.findings)
     if of == 1:
         return ""
@@ -302,7 +304,7 @@ def _names(answer: Answer, findings: Sequence[Finding]) -> list[str]:
 
 
 def _in_order(answer: Answer, findings: Iterable[Finding]) -> list[Finding]:
-    """The findings in the table's order."""
+    """Return the findings in the table's order."""
     places = {id(row): place for place, row in enumerate(answer.table.rows)}
     return sorted(findings, key=lambda each: places[id(each.row)])
 
@@ -478,7 +480,7 @@ def _judged(results: Results) -> list[ComparisonLine]:
 
 
 def _claimed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:
-    """The same of claims, in each place in which something was measured."""
+    """Return the claims in each environment with a measurement, and the rounds that settle them."""
     return [
         (
             results.found_of(each.claim.of),

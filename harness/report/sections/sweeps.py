@@ -1,4 +1,4 @@
-"""Sweeps: curves along a numeric axis, and where one crosses another."""
+"""Sweeps: curves along a numeric axis, and their crossovers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ SENTENCES = 4
 
 @dataclass(frozen=True, slots=True)
 class SweepLine:
-    """One comparison along a sweep, and one of its crossings where it has any."""
+    """One comparison along a sweep, with one of its crossovers, if any."""
 
     table: ScenarioTable
     sweep: MeasuredSweep
@@ -32,7 +32,7 @@ class SweepLine:
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """The sweeps of every table: each with its first crossings, and all of them in a table."""
+    """Yield the section on sweeps: the first crossings as sentences, and all in tables."""
     blocks: list[Block] = []
     lines: list[SweepLine] = []
     for _, members in groupby(results.sweeps, key=lambda pair: pair[0].scenario.name):
@@ -49,7 +49,7 @@ def sections(results: Results) -> Iterator[Section]:
 
 
 def _told(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[Block]:
-    """One sweep: a sentence for each comparison, and the table."""
+    """Yield a sentence for each comparison of a sweep, and its table."""
     if sweep.withheld:
         yield Text("No crossings are shown: two identical cells differed by more than the margin.", where=EVERYWHERE)
     if not sweep.races:
@@ -102,7 +102,7 @@ def _crossing(crossing: Crossing, sweep: MeasuredSweep, subject: str, base: str,
 
 
 def amount(size: float, sweep: MeasuredSweep) -> str:
-    """A size with its unit, `130 calls`, or after its axis, `size 130`."""
+    """Return a size with its unit, such as `130 calls`, or with its axis, such as `size 130`."""
     told = format.size(size, sweep)
     return f"{told} {sweep.unit}" if sweep.unit else f"{sweep.axis} {told}"
 
@@ -132,23 +132,23 @@ def columns(table: ScenarioTable, sweep: MeasuredSweep) -> list[Column[SweepLine
         Column(
             f"crossing, {sweep.unit or sweep.axis}",
             lambda line: format.size(line.crossing.at, line.sweep) if line.crossing else "",
-            legend="A crossing is where both take equally long, in the mean of the rounds' log ratios; between "
-            "neighbouring sizes, times are interpolated linearly.",
+            legend="At a crossing, both sides take equally long, by the mean log ratio over the rounds. Between "
+            "adjacent sizes, times are interpolated linearly.",
             is_number=True,
             is_optional=True,
         ),
         Column(
             "interval",
             lambda line: span(line.crossing, line.sweep) if line.crossing else "",
-            legend="Its interval holds the sizes at which t tests over the rounds, together at "
-            f"{format.level(LEVEL)}, do not reject that both take as long (Fieller 1954); one that reaches the end "
-            "of the sweep is open there.",
+            legend="The interval contains the sizes at which t tests over the rounds, together at "
+            f"{format.level(LEVEL)}, don't reject equal times (Fieller 1954). If it reaches the end of the sweep, it "
+            "is open on that side.",
             is_optional=True,
         ),
         Column(
             f"less {table.clock.time} after",
             lambda line: _ahead(line, before=False),
-            legend="Along a sweep there is no margin: any difference that is shown counts.",
+            legend="The margin doesn't apply along a sweep: every significant difference counts.",
             is_optional=True,
         ),
         Column("remarks", _remark, is_optional=True),
@@ -156,7 +156,7 @@ def columns(table: ScenarioTable, sweep: MeasuredSweep) -> list[Column[SweepLine
 
 
 def _lines(table: ScenarioTable, sweep: MeasuredSweep) -> Sequence[SweepLine]:
-    """A line for each crossing of each comparison, or one that says that there is none."""
+    """Yield a line for each crossing, and a line for each comparison without one."""
     return [SweepLine(table, sweep, race, each) for race in sweep.races for each in race.crossings or (None,)]
 
 

@@ -1,4 +1,4 @@
-"""The course of the run: rounds, where groups stopped, how launches sampled, and interference."""
+"""Run timeline: rounds, when groups stopped, how launches sampled, and interference."""
 
 from collections.abc import Iterator, Sequence
 
@@ -77,7 +77,7 @@ def planned(plan: Plan) -> str:
 
 
 def pinning(run: Run) -> str:
-    """Which cores launches had."""
+    """Return the cores of launches."""
     cpus, slots = run.plan.limits.cpus, run.host.get("slots")
     if cpus and isinstance(slots, Sequence):
         places = "; ".join(map(str, slots))
@@ -86,7 +86,7 @@ def pinning(run: Run) -> str:
 
 
 def told(results: Results) -> str:
-    """How rounds are made, and where they ended."""
+    """Return the description of rounds: their order, and when they ended."""
     ended, seed = results.ended, results.run.plan.seed
     order = f"in an order drawn from the seed {seed}"
     if [stop.reason for stop in ended.stops] == [StopReason.OBSERVED] and not ended.going:
@@ -114,9 +114,11 @@ def _ending(stop: Stopped, groups: int, plan: Plan) -> str:
     every, when = stop.groups == groups, after(stop.rounds)
     if stop.reason is StopReason.ROUNDS and every and not plan.ends_early:
         return f"{_span(stop.rounds)} in every group, as planned"
-    width = f"±{format.share(plan.precision)}" if plan.precision else "what the claims need" if plan.claims else ""
+    width = (
+        f"±{format.share(plan.precision)}" if plan.precision else "the width that claims need" if plan.claims else ""
+    )
     budget = f" of {format.duration(plan.budget_seconds)}" if plan.budget_seconds else ""
-    budget = f"budget{budget} that the suite asks for" if plan.budget_is_wish else f"budget{budget}"
+    budget = f"budget{budget} set by the suite" if plan.budget_is_wish else f"budget{budget}"
     early = f": no interval is checked before round {stop.early}" if stop.early else ""
     why = {
         StopReason.ROUNDS: f"{when}, the requested maximum{f', with intervals wider than {width}' if width else ''}",
@@ -144,25 +146,25 @@ def _span(numbers: Sequence[int]) -> str:
 
 
 def sampling(results: Results) -> str:
-    """How long launches warmed up and measured."""
+    """Return how launches warmed up and sampled."""
     planned_ = results.run.plan.sampling
     if planned_.protocol is Protocol.DOCUMENT:
-        return "as many iterations as the source says"
+        return "the number of iterations in the source"
     fixed = [launch.fixes_calls for launches in results.found.numbers.values() for launch in launches]
     if fixed and all(fixed):
-        return "as many calls as the scenario says"
-    return _by_time(results) + ("; some as many calls as their scenario says" if any(fixed) else "")
+        return "the number of calls that the scenario sets"
+    return _by_time(results) + ("; some scenarios set the number of calls" if any(fixed) else "")
 
 
 def _by_time(results: Results) -> str:
     planned_, used = results.run.plan.sampling, results.samplings
     warmup = format.seconds([each.warmup_seconds for each in used if each.warmup_seconds is not None])
     measure = format.seconds([each.measure_seconds for each in used if each.measure_seconds is not None])
-    pilot = f"as each group's pilot {'asked' if measure else 'asks'}: " if planned_.is_open else ""
+    pilot = "as each group's pilot determines: " if planned_.is_open else ""
     if any(each.turns for each in results.each_machine.values()):
         return (
-            f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then a sample of at least "
-            f"{planned_.sample_seconds:.3g} s in each turn, and some alone in the end"
+            f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then take a sample of at least "
+            f"{planned_.sample_seconds:.3g} s in each turn, and a few samples without interleaving at the end"
         )
     return (
         f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then measure{f' for {measure} s' if measure else ''} "

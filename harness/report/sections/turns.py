@@ -16,7 +16,7 @@ MOST = math.log1p(0.10)
 
 
 def told(results: Results) -> str:
-    """Which way it was: `the cells of a round took 20 turns on the same core; up to 3 were alive together`."""
+    """Return how launches were interleaved: `the cells of a round are interleaved on the same core, …`."""
     if results.machines:
         return "; ".join(f"on {machine}, {told(each)}" for machine, each in results.machines.items())
     found = results.turns
@@ -44,13 +44,13 @@ def checks(results: Results) -> str:
     effects, waiting = list(_found(results)), found.waiting
     largest = _largest_hidden(found)
     is_precise = largest is not None and largest <= MOST
-    limits = [f"sequential against interleaved ±{_apart(largest)}"] if largest is not None and is_precise else []
+    limits = [f"±{_apart(largest)} on ratios"] if largest is not None and is_precise else []
     if waiting and not waiting.is_found:
-        limits.append(f"at most {_share(waiting.share)} of the core used between turns")
+        limits.append(f"{_share(waiting.share)} of the core used between turns")
     if limits:
-        effects.append(f"{'nothing else' if effects else 'no side effect is larger than these'}: {', '.join(limits)}")
+        effects.append(f"{'other ' if effects else ''}side effects are at most {', '.join(limits)}")
     if not effects or not (is_precise or any(ratio.is_found for ratio in found.alone)):
-        effects.append("too few turns to compare sequential with interleaved ratios")
+        effects.append("too few turns to show whether interleaving changes ratios")
     return "; ".join(effects)
 
 
@@ -60,16 +60,16 @@ def warnings(results: Results) -> Iterator[str]:
     bias = list(_found(results, least))
     if bias:
         wider = any(_is_shown(each, least) for each in results.turns.alone) if results.turns else False
-        so = " The intervals of such ratios are wider by this much on both sides." if wider else ""
+        so = " The intervals of these ratios are wider to include this." if wider else ""
         yield (
-            f"Interleaving had side effects: {'; '.join(bias)}.{so} To measure without interleaving: "
+            f"Interleaving affects the results: {'; '.join(bias)}.{so} To measure without interleaving, use "
             "--interleave launches."
         )
 
 
 def remark(bias: Estimate | None) -> str:
-    """That a ratio is another one where each cell is measured alone."""
-    return f"measured sequentially, the ratio is {format.factor(bias.value)} the interleaved ratio" if bias else ""
+    """Return how the ratio changes without interleaving; empty if `bias` is None."""
+    return f"without interleaving, the ratio is {format.factor(bias.value)} as large" if bias else ""
 
 
 def _found(results: Results, least: float = 0.0) -> Iterator[str]:
@@ -83,7 +83,7 @@ def _found(results: Results, least: float = 0.0) -> Iterator[str]:
     moved = [each for each in found.alone if _is_shown(each, least)]
     if moved:
         farthest = max(moved, key=lambda each: abs(math.log(each.estimate.value)))
-        more = f", and {counted(len(moved) - 1, 'more ratio', 'differs')} too" if len(moved) > 1 else ""
+        more = f", and {counted(len(moved) - 1, 'more ratio', 'changes')} too" if len(moved) > 1 else ""
         ratio = format.ratio(farthest.estimate)
         yield f"measured sequentially, the ratio of {_name(results, farthest)} is {ratio} the interleaved ratio{more}"
     if found.waiting and found.waiting.is_found:
@@ -112,13 +112,13 @@ def _name(results: Results, each: NonInterleavedRatio) -> str:
 
 
 def _farthest(estimates: Iterable[Estimate]) -> float:
-    """The farthest from 1 that the intervals reach, on the log scale."""
+    """Return the largest distance from 1 that the intervals include, on the log scale."""
     ends = [end for each in estimates if each.interval for end in (each.interval.low, each.interval.high)]
     return max(abs(math.log(end)) for end in ends)
 
 
 def _apart(logs: float) -> str:
-    """A distance on the log scale as a percentage of two digits."""
+    """Return a distance on the log scale as a percentage of two digits."""
     return _share(math.expm1(min(logs, 700.0)))
 
 

@@ -12,21 +12,21 @@ LAUNCHES = 50
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """A line for each such launch; no section where everything was kept."""
+    """Yield the section on launches with unsaved artifacts; nothing if all were saved."""
     lost = [launch for launch in results.launches if launch.not_kept]
     if not lost:
         return
-    told = f"{counted(len(lost), 'launch')} left artifacts that were not kept: details.md and report.html say which."
+    told = f"{counted(len(lost), 'launch')} left unsaved artifacts. For their names, see details.md and report.html."
     columns: list[Column[Launch]] = [
         Column("cell", lambda each: str(each.cell), is_label=True),
         Column("round", lambda each: str(each.round or "pilot")),
         Column("not kept", lambda each: "; ".join(each.not_kept)),
     ]
     yield Section(
-        "Artifacts that were not kept",
+        "Unsaved artifacts",
         "not-kept",
         [
             Text(told, True, where=Where.PASTE | Where.TERMINAL),
-            tabulate("Artifacts that were not kept", columns, lost[:LAUNCHES], noun="launch"),
+            tabulate("Unsaved artifacts", columns, lost[:LAUNCHES], noun="launch"),
         ],
     )

@@ -104,7 +104,7 @@ def test_an_engine_that_refuses_priority_is_a_sentence_and_launches_go_on_withou
 
     monkeypatch.setattr(code, "created", refused)
     assert backend.give_priority([3]) == [
-        "Launches share their CPUs with other work, because they get no priority: The Docker Engine would not run a "
+        "Launches share their CPUs with other work, because they get no priority: Docker Engine refused to run a "
         "container: unable to apply cgroup configuration. Other work on these CPUs makes launches longer and intervals "
         "wider."
     ]
@@ -151,7 +151,7 @@ def test_launches_get_gpus_by_the_way_that_worked_once_it_was_tried(
     backend.check_gpus(["0"])
     assert backend.access == GpuAccess(GpuWay.CDI, ("0",))
     assert backend.try_gpus([MADE]) == [
-        "Containers do not get GPUs by CDI. It is older than the driver. Make it anew.",
+        "Containers don't get GPUs through CDI. It is older than the driver. Make it anew.",
         "Containers get GPUs by the runtime nvidia.",
     ]
     assert backend.access == GpuAccess(GpuWay.RUNTIME)
@@ -217,7 +217,7 @@ def test_the_doctor_tries_the_ways_with_any_image_of_ours(
 ) -> None:
     check = found_access(backend, "0", any_for=lambda device: {Device.GPU: "sha256:2"}[device])
     assert check.level == "warn"
-    assert check.value == "containers get GPUs by the runtime nvidia, as one has shown"
+    assert check.value == "containers get GPUs through the runtime nvidia, as a test showed"
     assert "It is older than the driver. Make it anew." in check.advice
     assert trials[-1] == ("sha256:2", GpuWay.RUNTIME)
 

@@ -24,13 +24,13 @@ def docker(tmp_path, monkeypatch):
 
 def test_no_docker_command_is_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CannotRunHereError, match=r"there is no docker command.\nInstall .*--backend local"):
+    with pytest.raises(CannotRunHereError, match=r"the docker command isn't installed.\nInstall .*--backend local"):
         check()
 
 
 def test_no_buildx_is_a_sentence(docker):
     docker("exit 1")
-    with pytest.raises(CannotRunHereError, match="has no buildx"):
+    with pytest.raises(CannotRunHereError, match="buildx isn't installed"):
         check()
 
 

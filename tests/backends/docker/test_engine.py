@@ -83,7 +83,7 @@ def test_what_the_engine_would_not_do_has_its_words():
     from docker.errors import APIError
 
     with (
-        pytest.raises(CannotRunHereError, match="would not run a container: Requested CPUs are not available"),
+        pytest.raises(CannotRunHereError, match="refused to run a container: Requested CPUs are not available"),
         sentences("run a container"),
     ):
         raise APIError("500", explanation="Requested CPUs are not available")

@@ -34,26 +34,26 @@ TOLD = [
             '"/usr/lib/x86_64-linux-gnu/libEGL_nvidia.so.535.161.07": stat '
             "/usr/lib/x86_64-linux-gnu/libEGL_nvidia.so.535.161.07: no such file or directory"
         ),
-        "older than the NVIDIA driver: it names /usr/lib/x86_64-linux-gnu/libEGL_nvidia.so.535.161.07",
+        "older than the NVIDIA driver: it lists /usr/lib/x86_64-linux-gnu/libEGL_nvidia.so.535.161.07",
         "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
     ),
     (
         NEW.format(
             "failed to fulfil mount request: open /usr/lib/libnvidia-gtk3.so.610.43.03: no such file or directory"
         ),
-        "it names /usr/lib/libnvidia-gtk3.so.610.43.03, which is not there any more",
+        "it lists /usr/lib/libnvidia-gtk3.so.610.43.03, which no longer exists",
         "sudo nvidia-ctk cdi generate",
     ),
     (
         "crun: cannot stat `/lib64/libEGL_nvidia.so.550.54.14`: No such file or directory: OCI runtime attempted to "
         "invoke a command that was not found",
-        "it names /lib64/libEGL_nvidia.so.550.54.14, which",
+        "it lists /lib64/libEGL_nvidia.so.550.54.14, which",
         "sudo nvidia-ctk cdi generate",
     ),
     (
         "crun: error stat'ing file /lib/x86_64-linux-gnu/libEGL_nvidia.so.535.161.07: No such file or directory: OCI "
         "runtime attempted to invoke a command that was not found",
-        "it names /lib/x86_64-linux-gnu/libEGL_nvidia.so.535.161.07, which",
+        "it lists /lib/x86_64-linux-gnu/libEGL_nvidia.so.535.161.07, which",
         "sudo nvidia-ctk cdi generate",
     ),
     (
@@ -61,17 +61,17 @@ TOLD = [
             "failed to fulfil mount request: open /lib/firmware/nvidia/535.161.07/gsp_tu10x.bin: no such file or "
             "directory"
         ),
-        "it names /lib/firmware/nvidia/535.161.07/gsp_tu10x.bin, which",
+        "it lists /lib/firmware/nvidia/535.161.07/gsp_tu10x.bin, which",
         "sudo nvidia-ctk cdi generate",
     ),
     (
         NEW.format("error running hook #0: fork/exec /usr/bin/nvidia-cdi-hook: no such file or directory"),
-        "has containers start /usr/bin/nvidia-cdi-hook, which is not there",
+        "makes containers start /usr/bin/nvidia-cdi-hook, which is missing",
         "sudo nvidia-ctk cdi generate",
     ),
     (
         NEW.format("failed to fulfil mount request: open /run/nvidia-persistenced/socket: no such file or directory"),
-        "only there while the driver's daemon runs",
+        "which exists only while the driver's daemon runs",
         "sudo systemctl start nvidia-persistenced",
     ),
     (
@@ -85,32 +85,32 @@ TOLD = [
     (
         'CDI device injection failed: failed to inject devices: failed to stat CDI host device "/dev/nvidia-uvm": no '
         "such file or directory",
-        "/dev/nvidia-uvm is not there: nothing has loaded",
+        "/dev/nvidia-uvm is missing: the driver's CUDA module",
         "sudo nvidia-modprobe -u -c 0",
     ),
     (
         'linux runtime spec devices: error gathering device information while adding custom device "/dev/nvidia-uvm": '
         "lstat /dev/nvidia-uvm: no such file or directory",
-        "/dev/nvidia-uvm is not there",
+        "/dev/nvidia-uvm is missing",
         "sudo nvidia-modprobe -u -c 0",
     ),
     (
         'CDI device injection failed: failed to inject devices: failed to stat CDI host device "/dev/nvidia1": no '
         "such file or directory",
-        "/dev/nvidia1 is not there",
+        "/dev/nvidia1 is missing",
         "sudo nvidia-smi",
     ),
     (
         RUNTIME.format(
             'failed to inject devices: failed to stat CDI host device "/dev/dri/card0": no such file or directory'
         ),
-        "names the device /dev/dri/card0",
+        "lists the device /dev/dri/card0",
         "sudo nvidia-ctk cdi generate",
     ),
     (
         'CDI device injection failed: failed to inject devices: CDI device ("/dev/dri/card1", "/dev/dri/card1"), host '
         "type mismatch (c, b)",
-        "names the device /dev/dri/card1",
+        "lists the device /dev/dri/card1",
         "sudo nvidia-ctk cdi generate",
     ),
     (
@@ -125,31 +125,31 @@ TOLD = [
     ),
     (
         RUNTIME.format("unresolvable CDI devices runtime.nvidia.com/gpu=all"),
-        "could not describe the GPUs to itself",
+        "could not generate a description of the GPUs",
         "nvidia-ctk --debug cdi generate",
     ),
-    (HOOK.format("nvidia-container-cli: device error: 1: unknown device"), "knows no GPU 1.", "nvidia-smi -L"),
-    (OLD.format("nvidia-container-cli: device error: 1: unknown device"), "knows no GPU 1.", "nvidia-smi -L"),
+    (HOOK.format("nvidia-container-cli: device error: 1: unknown device"), "doesn't list the GPU 1.", "nvidia-smi -L"),
+    (OLD.format("nvidia-container-cli: device error: 1: unknown device"), "doesn't list the GPU 1.", "nvidia-smi -L"),
     # the engine
-    ('could not select device driver "cdi" with capabilities: []', "CDI is off", '{"features": {"cdi": true}}'),
-    ("CDI device injection failed: no CDI specification directories specified", "CDI is off", "daemon.json"),
+    ('could not select device driver "cdi" with capabilities: []', "CDI is disabled", '{"features": {"cdi": true}}'),
+    ("CDI device injection failed: no CDI specification directories specified", "CDI is disabled", "daemon.json"),
     (
         'could not select device driver "nvidia" with capabilities: [[gpu compute utility]]',
-        "no nvidia-container-runtime-hook on its PATH when it was started",
+        "nvidia-container-runtime-hook wasn't on its PATH",
         "sudo systemctl restart docker",
     ),
-    ('could not select device driver "" with capabilities: [[gpu]]', "no nvidia-container-runtime-hook", "restart"),
+    ('could not select device driver "" with capabilities: [[gpu]]', "nvidia-container-runtime-hook wasn't", "restart"),
     (
         "failed to discover GPU vendor from CDI: no known GPU vendor found",
-        "has no device driver for NVIDIA's GPUs",
+        "can't use its device driver for NVIDIA GPUs",
         "install nvidia-container-toolkit",
     ),
     (
         "unknown or invalid runtime name: nvidia",
-        "does not know the runtime nvidia",
+        "The nvidia runtime isn't registered",
         "sudo nvidia-ctk runtime configure --runtime=docker",
     ),
-    ("Unknown runtime specified nvidia", "does not know the runtime nvidia", "runtime configure"),
+    ("Unknown runtime specified nvidia", "The nvidia runtime isn't registered", "runtime configure"),
     (
         "failed to create shim task: OCI runtime create failed: unable to retrieve OCI runtime error (open "
         "/run/containerd/io.containerd.runtime.v2.task/moby/88879eaf/log.json: no such file or directory): exec: "
@@ -167,7 +167,7 @@ TOLD = [
     ),
     (
         HOOK.format("couldn't find binary nvidia-container-cli in PATH: executable file not found in $PATH"),
-        "does not find nvidia-container-cli",
+        "can't find nvidia-container-cli",
         "libnvidia-container-tools",
     ),
     (
@@ -176,7 +176,7 @@ TOLD = [
             "the NVIDIA Container Runtime Hook directly (e.g. specifying the docker --gpus flag) is not supported. "
             "Please use the NVIDIA Container Runtime (e.g. specify the --runtime=nvidia flag) instead."
         ),
-        "their hook refuses the engine's own driver",
+        "their hook refuses the engine's device driver",
         "--gpu-via runtime",
     ),
     # the driver
@@ -190,7 +190,7 @@ TOLD = [
             "nvidia-container-cli: initialization error: load library failed: libnvidia-ml.so.1: cannot open shared "
             "object file: no such file or directory"
         ),
-        "do not find libnvidia-ml.so.1, a part of the driver",
+        "can't find libnvidia-ml.so.1, a part of the driver",
         "nvidia-smi",
     ),
     (
@@ -205,7 +205,7 @@ TOLD = [
     ),
     (
         HOOK.format("nvidia-container-cli: initialization error: driver rpc error: timed out"),
-        "took longer to start",
+        "did not start before NVIDIA's tools timed out",
         "sudo nvidia-smi -pm 1",
     ),
     (
@@ -223,12 +223,12 @@ TOLD = [
             "nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8, please update your driver to "
             "a newer version, or use an earlier cuda container"
         ),
-        "asks for cuda>=12.8, which",
+        "requires cuda>=12.8, which",
         "harness doctor --gpu",
     ),
     (
         OLD.format("nvidia-container-cli: requirement error: unsatisfied condition: cuda >= 9.0"),
-        "asks for cuda >= 9.0, which",
+        "requires cuda >= 9.0, which",
         "harness doctor --gpu",
     ),
     (
@@ -242,7 +242,7 @@ TOLD = [
             "nvidia-container-cli: mount error: failed to add device rules: unable to find any existing device filters "
             "attached to the cgroup: bpf_prog_query(BPF_CGROUP_DEVICE) failed: operation not permitted"
         ),
-        "may not change control groups",
+        "can't change control groups",
         "nvidia-container-cli.no-cgroups",
     ),
     (
@@ -250,7 +250,7 @@ TOLD = [
             "nvidia-container-cli: mount error: open failed: /sys/fs/cgroup/devices/user.slice/devices.allow: "
             "permission denied"
         ),
-        "may not change control groups",
+        "can't change control groups",
         "nvidia-container-cli.no-cgroups",
     ),
     (
@@ -269,7 +269,7 @@ TOLD = [
             "nvidia-container-cli: mount error: file creation failed: /var/lib/docker/overlay2/36b6/merged/usr/lib/"
             "x86_64-linux-gnu/libnvidia-ml.so.1: file exists"
         ),
-        "the image holds files of another driver",
+        "the image contains files of another driver",
         "harness images build",
     ),
 ]
@@ -278,12 +278,12 @@ TOLD = [
 @pytest.mark.parametrize(("words", "sentence", "advice"), TOLD)
 def test_a_refusal_that_is_known_has_a_sentence_and_what_mends_it(words: str, sentence: str, advice: str) -> None:
     with pytest.raises(GpuRefusedError) as error, refusals(["0", "1"]):
-        raise CannotRunHereError(f"The Docker Engine would not run a container: {words}")
+        raise CannotRunHereError(f"Docker Engine refused to run a container: {words}")
     first, *rest = error.value.message.splitlines()
     assert first.startswith("--gpus 0,1: ")
     assert sentence in first
     # the engine's own words can be searched for
-    assert "\n".join(rest) == f"The Docker Engine would not run a container: {words}"
+    assert "\n".join(rest) == f"Docker Engine refused to run a container: {words}"
     assert advice in error.value.advice
 
 

@@ -103,7 +103,7 @@ def bare(monkeypatch, tmp_path):
 
 @pytest.mark.usefixtures("bare")
 def test_a_machine_without_any_way_says_what_to_install():
-    with pytest.raises(CannotRunHereError, match="has no GPU for containers: it lists no") as error:
+    with pytest.raises(CannotRunHereError, match="can't give GPUs to containers: it lists no") as error:
         find(an_engine(NEITHER))
     assert "nvidia-ctk cdi generate" in error.value.advice
     assert "harness doctor --gpu" in error.value.advice
@@ -112,7 +112,7 @@ def test_a_machine_without_any_way_says_what_to_install():
 @pytest.mark.parametrize("via", [None, CDI])
 def test_cdi_that_is_off_is_told_from_cdi_that_is_not_there(bare, via):
     (bare / "nvidia.yaml").write_text(GENERATED)
-    with pytest.raises(CannotRunHereError, match="which is off in it") as error:
+    with pytest.raises(CannotRunHereError, match="CDI is disabled") as error:
         find(an_engine(NEITHER), via)
     assert '{"features": {"cdi": true}}' in error.value.advice
 
@@ -129,7 +129,10 @@ def test_a_way_that_was_typed_is_the_only_one():
 @pytest.mark.usefixtures("bare")
 @pytest.mark.parametrize(
     ("via", "words", "advice"),
-    [(CDI, "by CDI: it lists no nvidia.com/gpu", "cdi generate"), (RUNTIME, "does not know", "runtime configure")],
+    [
+        (CDI, "through CDI: it lists no nvidia.com/gpu", "cdi generate"),
+        (RUNTIME, "isn't registered", "runtime configure"),
+    ],
 )
 def test_a_way_that_was_typed_and_is_not_there_says_why(via, words, advice):
     with pytest.raises(CannotRunHereError, match=words) as error:
@@ -152,9 +155,7 @@ def test_where_all_is_the_only_device_it_is_what_the_first_gpu_means():
     assert having([only], ["0"]) == [only]
     assert (only.asked(["0"]), only.asked(["all"])) == (("all",), ("all",))
     assert GpuAccess(CDI, ("0", "all")).asked(["0"]) == GpuAccess(RUNTIME).asked(["0"]) == ("0",)
-    with pytest.raises(
-        CannotRunHereError, match=r"--gpus 1: the Docker Engine gives a container all GPUs or none"
-    ) as no:
+    with pytest.raises(CannotRunHereError, match=r"--gpus 1: Docker Engine gives a container all GPUs or none") as no:
         having([only], ["1"])
     assert "Use --gpus all." in no.value.advice
 
@@ -228,15 +229,15 @@ ALL_WAYS = [GpuAccess(CDI, ("0",)), GpuAccess(RUNTIME), GpuAccess(DRIVER)]
 
 
 def test_the_first_way_that_works_is_taken_and_no_other_is_tried():
-    assert working(ALL_WAYS, trial({CDI: ""})) == (ALL_WAYS[0], ["Containers get GPUs by CDI."])
+    assert working(ALL_WAYS, trial({CDI: ""})) == (ALL_WAYS[0], ["Containers get GPUs through CDI."])
 
 
 def test_a_way_that_fails_is_passed_over_with_a_sentence():
     taken, told = working(ALL_WAYS, trial({CDI: STALE, RUNTIME: ""}))
     assert taken.way is RUNTIME
     assert told == [
-        "Containers do not get GPUs by CDI. It is older than the driver. Make it anew: generate",
-        "Containers get GPUs by the runtime nvidia.",
+        "Containers don't get GPUs through CDI. It is older than the driver. Make it anew: generate",
+        "Containers get GPUs through the runtime nvidia.",
     ]
 
 
@@ -244,12 +245,12 @@ def test_a_way_by_which_a_container_lacks_something_is_the_last_resort():
     taken, told = working(ALL_WAYS, trial({CDI: "It lacks a node.", RUNTIME: STALE, DRIVER: ""}))
     assert taken.way is DRIVER
     assert told[-2:] == [
-        "By CDI containers do not get all of a GPU. It lacks a node.",
-        "Containers get GPUs by the engine's device driver.",
+        "Through CDI, containers don't get all of a GPU. It lacks a node.",
+        "Containers get GPUs through the engine's device driver.",
     ]
     taken, told = working(ALL_WAYS, trial({CDI: STALE, RUNTIME: "It lacks a node.", DRIVER: "It lacks a library."}))
     assert taken.way is RUNTIME
-    assert told[-1] == "Containers get GPUs by the runtime nvidia. It lacks a node."
+    assert told[-1] == "Containers get GPUs through the runtime nvidia. It lacks a node."
 
 
 def test_where_no_way_works_the_first_ones_refusal_ends_the_run_and_the_others_are_told():
@@ -257,7 +258,7 @@ def test_where_no_way_works_the_first_ones_refusal_ends_the_run_and_the_others_a
     with pytest.raises(CannotRunHereError) as error:
         working(ALL_WAYS[:2], trial({CDI: GpuRefusedError("It is old.", "Make it anew", words="runc"), RUNTIME: other}))
     assert error.value.message == (
-        "It is old.\nrunc\nContainers do not get GPUs by the runtime nvidia. There is no hook. Install it: install"
+        "It is old.\nrunc\nContainers don't get GPUs through the runtime nvidia. There is no hook. Install it: install"
     )
     assert error.value.advice == "Make it anew."
 
@@ -276,8 +277,8 @@ NODES = ["/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"]
         (NODES, [], True, ""),
         (["/dev/dxg"], [], True, ""),
         ([], [], True, ""),
-        ([], [], False, "no device of NVIDIA's and no libcuda.so.1"),
-        (NODES, [], False, "has /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm and no libcuda.so.1"),
+        ([], [], False, "no NVIDIA device and no libcuda.so.1"),
+        (NODES, [], False, "gets /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm and no libcuda.so.1"),
         (NODES[:2], [], True, "sudo nvidia-modprobe -u -c 0"),
         (NODES, NODES[:1], True, "may not open /dev/nvidia0"),
     ],

@@ -50,7 +50,7 @@ def test_the_base_is_the_last_stages(root, make):
 
 def test_a_dockerfile_without_a_base_is_told(root, make):
     (root / "images" / "cpu.Dockerfile").write_text("RUN true\n")
-    with pytest.raises(HarnessError, match="no FROM line"):
+    with pytest.raises(HarnessError, match="doesn't contain a FROM line"):
         recipe.bases(root, make())
 
 

@@ -272,7 +272,7 @@ def test_a_launch_on_another_gpu_has_a_status_of_its_own(local, requirement, mon
 
 
 def test_an_environment_that_was_not_made_is_unavailable(local, requirement, cache):
-    with pytest.raises(CannotRunHereError, match="is not there"):
+    with pytest.raises(CannotRunHereError, match="is missing"):
         local.launch(requirement, job("pass"))
 
 

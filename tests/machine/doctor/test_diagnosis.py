@@ -79,15 +79,15 @@ def test_other_work_is_what_the_doctor_did_not_do(tree: Tree, here: tuple[int, .
         (
             0.42,
             True,
-            "Quiet: the same 50 ms of work, timed again and again, varies by 0.42 % on CPU 1, alone on its physical "
+            "Quiet: the same 50 ms of work, timed repeatedly, varies by 0.42 % on CPU 1, alone on its physical "
             "core. Differences of a few percent can be measured here.",
         ),
         (
             1.5,
             False,
-            "Usable: the same 50 ms of work, timed again and again, varies by 1.5 % on the machine's 2 CPUs. To",
+            "Usable: the same 50 ms of work, timed repeatedly, varies by 1.5 % on the machine's 2 CPUs. To",
         ),
-        (31.0, True, "Noisy: the same 50 ms of work, timed again and again, varies by 31 % on"),
+        (31.0, True, "Noisy: the same 50 ms of work, timed repeatedly, varies by 31 % on"),
     ],
 )
 def test_the_headline_is_the_score_in_words(score: float, pinned: bool, words: str) -> None:

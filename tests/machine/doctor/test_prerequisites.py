@@ -103,11 +103,16 @@ def test_a_driver_is_told_with_the_cuda_that_it_supports() -> None:
 @pytest.mark.parametrize(
     ("told", "wanted", "level", "value"),
     [
-        (["Containers get GPUs by CDI."], True, "good", "containers get GPUs by CDI, as one has shown"),
-        (["Not by a.", "Containers get GPUs by CDI."], True, "warn", "containers get GPUs by CDI, as one has shown"),
-        (["Containers get GPUs by CDI. But."], True, "warn", "containers get GPUs by CDI, as one has shown"),
-        ([], True, "good", "containers may get GPUs by CDI, which wasn't tried because no image is available"),
-        ([], False, "good", "containers may get GPUs by CDI"),
+        (["Containers get GPUs through CDI."], True, "good", "containers get GPUs through CDI, as a test showed"),
+        (
+            ["Not by a.", "Containers get GPUs through CDI."],
+            True,
+            "warn",
+            "containers get GPUs through CDI, as a test showed",
+        ),
+        (["Containers get GPUs through CDI. But."], True, "warn", "containers get GPUs through CDI, as a test showed"),
+        ([], True, "good", "containers may get GPUs through CDI, which wasn't tried because no image is available"),
+        ([], False, "good", "containers may get GPUs through CDI"),
     ],
 )
 def test_the_way_to_gpus_is_told_with_what_a_trial_showed(
@@ -231,7 +236,7 @@ def test_a_raised_power_limit_is_no_lowered_one() -> None:
 def test_clocks_that_can_be_locked_are_advised_to_be_so() -> None:
     (check,) = gpu_settings(replace(CARD, settings=replace(WELL, sm_clock_most_mhz=1410)))
     assert (check.name, check.level) == ("GPU 1 clocks", "warn")
-    assert check.value == "up to 1410 MHz; whether they are locked cannot be read"
+    assert check.value == "up to 1410 MHz; the driver doesn't report whether they are locked"
     assert "--lock-clocks" in check.advice
     assert check.command == "sudo nvidia-smi -i 1 --lock-gpu-clocks=tdp,tdp"
     assert gpu_settings(replace(CARD, settings=WELL, is_partitioned=True)) == []

@@ -128,7 +128,7 @@ def test_other_load_names_who_used_most() -> None:
 def test_load_that_no_process_explains_is_said_to_be_unseen(others: float | None, unseen: bool) -> None:
     check = system.other_load(loaded(others, None if others is None else 0.0, named={"a": 0.5}))
     assert check.facts["mostly_unseen"] is unseen
-    assert ("cannot be seen from here" in check.value) is unseen
+    assert ("aren't visible" in check.value) is unseen
 
 
 class Other:
@@ -224,8 +224,8 @@ def test_turbo_has_a_switch_of_two_kinds(
 @pytest.mark.parametrize(
     ("before", "after", "level", "value"),
     [
-        ({1: 5}, {1: 5}, "good", "0 times while listening, 5 since the machine started"),
-        ({1: 5}, {1: 7}, "bad", "2 times while listening, 7 since the machine started"),
+        ({1: 5}, {1: 5}, "good", "0 times during the check, 5 since the machine started"),
+        ({1: 5}, {1: 7}, "bad", "2 times during the check, 7 since the machine started"),
         ({}, {1: 7}, "unknown", "this system does not show it"),
     ],
 )
@@ -345,7 +345,7 @@ def test_swapping_and_short_memory_are_not_good(after: Memory | None, level: str
 def test_memory_is_said_in_gibibytes() -> None:
     after = replace(PLENTY, available=2**28, swap_used=2**30, swapped_pages=19)
     check = system.memory(period(before={"memory": PLENTY}, after={"memory": after}))
-    assert check.value == "0.2 GiB of 8.0 GiB available, 1.0 GiB swapped out; 12 pages swapped while listening"
+    assert check.value == "0.2 GiB of 8.0 GiB available, 1.0 GiB swapped out; 12 pages swapped during the check"
 
 
 @pytest.mark.parametrize(

@@ -103,8 +103,8 @@ def refusing(code: int, done: Done, name: str = "GPU-one") -> dict[str, Any]:
             r"lets only root lock the clocks of GPU 0 \(NVIDIA H100\)",
             "sudo nvidia-smi -i 0 --lock-gpu-clocks=1500,1500\nAfter the run: sudo nvidia-smi -i 0 --reset-gpu-clocks",
         ),
-        (pynvml.NVML_ERROR_NOT_SUPPORTED, CannotRunHereError, "from Volta on", "Leave --lock-clocks out"),
-        (pynvml.NVML_ERROR_INVALID_ARGUMENT, UsageError, "has no such clock", "--lock-clocks base"),
+        (pynvml.NVML_ERROR_NOT_SUPPORTED, CannotRunHereError, "from Volta on", "Omit --lock-clocks"),
+        (pynvml.NVML_ERROR_INVALID_ARGUMENT, UsageError, "doesn't support this clock", "--lock-clocks base"),
         (pynvml.NVML_ERROR_GPU_IS_LOST, CannotRunHereError, "GPU is lost", ""),
     ],
 )

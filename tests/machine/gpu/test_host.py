@@ -73,7 +73,7 @@ def test_of_a_process_no_more_is_told_than_its_programs_name() -> None:
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "no NVIDIA driver is installed"),
+        (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "the NVIDIA driver isn't installed"),
         (pynvml.NVML_ERROR_DRIVER_NOT_LOADED, "the NVIDIA driver is not loaded"),
         (pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH, "was updated but not reloaded"),
         (pynvml.NVML_ERROR_NO_PERMISSION, "this user may not"),

@@ -48,10 +48,10 @@ def test_the_cards_that_are_meant() -> None:
 
 def test_a_gpu_that_the_machine_lacks_is_named_with_those_that_it_has() -> None:
     with pytest.raises(
-        CannotRunHereError, match=r"--gpus 0,7: this machine has no GPU 7\. It has 0: Tesla K80; 1: NVIDIA H100\."
+        CannotRunHereError, match=r"--gpus 0,7: GPU 7 isn't on this machine\. Its GPUs: 0: Tesla K80; 1: NVIDIA H100\."
     ):
         cards(["0", "7"], HOST)
-    with pytest.raises(CannotRunHereError, match=r"has no GPU at all\. It has none\."):
+    with pytest.raises(CannotRunHereError, match=r"no GPU was found on this machine\."):
         cards(["all"], GpuHost(driver="470.1"))
 
 
@@ -89,10 +89,11 @@ def test_an_instance_means_its_card_and_the_divided_card_itself_is_given_to_no_l
 
 def test_an_instance_that_a_divided_card_does_not_have_is_refused_where_it_tells_of_its_own() -> None:
     with pytest.raises(
-        CannotRunHereError, match=r"no GPU 2:1\. It has .*; 2: NVIDIA A100, divided into 2:0 1g\.5gb \("
+        CannotRunHereError,
+        match=r"GPU 2:1 isn't on this machine\. Its GPUs: .*; 2: NVIDIA A100, divided into 2:0 1g\.5gb \(",
     ):
         cards(["2:1"], GpuHost(cards=[OLD, NEW, DIVIDED]))
-    with pytest.raises(CannotRunHereError, match=r"no GPU 0:0\. It has 0: Tesla K80; "):
+    with pytest.raises(CannotRunHereError, match=r"GPU 0:0 isn't on this machine\. Its GPUs: 0: Tesla K80; "):
         cards(["0:0"], GpuHost(cards=[OLD, NEW, DIVIDED]))
     untold = replace(DIVIDED, instances=())
     assert cards(["2:1"], GpuHost(cards=[OLD, NEW, untold])) == [untold]

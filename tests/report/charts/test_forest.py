@@ -142,7 +142,7 @@ def test_an_interval_that_leaves_the_picture_has_no_end_there_and_the_picture_sa
     caps = values(chart, "tick")
     assert len(caps) < 2 * len(bars)
     assert all(math.isfinite(bar["low"]) and math.isfinite(bar["high"]) for bar in bars)
-    assert any("beyond the picture" in note for note in chart.words.notes)
+    assert any("beyond the chart" in note for note in chart.words.notes)
 
 
 def test_what_changes_do_together_is_explained_where_it_is_drawn():

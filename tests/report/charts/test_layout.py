@@ -32,8 +32,8 @@ def test_a_legend_has_as_many_columns_as_have_room():
     ("halves", "told"),
     [
         ([None, 0.1], ""),
-        ([None, 0.1, 1.0], "1 interval reaches beyond the picture, and has no end in it."),
-        ([0.1, 1.0, 3.0], "2 intervals reach beyond the picture, and have no end in it."),
+        ([None, 0.1, 1.0], "1 interval extends beyond the chart."),
+        ([0.1, 1.0, 3.0], "2 intervals extend beyond the chart."),
     ],
 )
 def test_intervals_that_leave_the_picture_are_told(halves, told):

@@ -229,7 +229,7 @@ def test_what_is_folded_may_hold_anything() -> None:
 
 
 def test_an_unknown_block_is_refused() -> None:
-    with pytest.raises(TypeError, match="the page has no Block"):
+    with pytest.raises(TypeError, match="the page can't show a Block"):
         only(Block())
 
 

@@ -131,7 +131,7 @@ def test_interactions_beyond_the_margin_are_shown_first():
 def test_the_cells_are_told():
     assert notes(section())[0] == (
         "The effects are of 4 cells: every combination of environment (tf1.14, tf2.0) and mode (graph, eager), in 5 "
-        "rounds that all of them have. Not all of these cells could be checked for doing the same work. The 3 "
+        "rounds that all cells share. Not all of these cells could be checked for doing the same work. The 3 "
         "effects are judged together at 95 % (Holm); each interval is at 98.3 %. Variances are moderated with "
         "the variance of the cells (Smyth 2004)."
     )
@@ -170,8 +170,8 @@ def test_devices_are_told_apart():
 
 def test_that_environments_differ_in_all_they_hold_is_said_where_they_vary():
     times = dict.fromkeys(cells(["tf1.14"], calls=("fit", "train_on_batch")), 0.01)
-    assert "change together" in notes(section())[1]
-    assert "change together" not in notes(section(times))[1]
+    assert "a change of all its contents" in notes(section())[1]
+    assert "a change of all its contents" not in notes(section(times))[1]
 
 
 @pytest.mark.parametrize(("differs", "has_verdicts"), [(1.03, True), (1.5, False)])

@@ -172,13 +172,13 @@ def test_remarks_stand_in_the_line_of_their_cell():
 def test_energies_and_clocks_of_a_gpu_have_theirs():
     seen = {"gpu_energy_joules": 0.5, "gpu_steady": 1.0, "gpu_sm_clock_mhz": 1410.0, "gpu_throttled_share": 0.0}
     told = resources(rounds(GRAPH, count=1, resources=seen))
-    assert heads(told)[1:] == ["GPU energy a step, mJ", "GPU clock, MHz", "at the power limit, %"]
+    assert heads(told)[1:] == ["GPU energy per step, mJ", "GPU clock, MHz", "at the power limit, %"]
     assert rows(told)[0][1:] == ["50.0", "1,410", "0.00"]
 
 
 def test_resources_have_a_unit_in_the_heading():
     told = resources(rounds(GRAPH, count=1, resources=RESOURCES))
-    assert heads(told)[1:] == ["cores in the steady state", "CPU of the launch, s", "peak memory, MiB"]
+    assert heads(told)[1:] == ["cores in the steady state", "CPU time of the launch, s", "peak memory, MiB"]
     assert rows(told)[0][1:] == ["0.990", "3.40", "412"]
 
 

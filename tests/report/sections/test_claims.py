@@ -54,7 +54,7 @@ def sentence(results: Results) -> str:
 def test_the_outcome_stands_first_with_its_interval_and_what_is_claimed(ratio: float, told: str) -> None:
     said = sentence(releases({"tf1.14": ratio}))
     assert said.startswith(SAID + told)
-    assert said.endswith("; claimed: 2 to 4× (Colab CPU). Said to be fixed in 2.1.")
+    assert said.endswith("; claimed: 2 to 4× (Colab CPU). Reported as fixed in 2.1.")
 
 
 def test_where_it_is_fixed_and_what_is_so_elsewhere() -> None:
@@ -85,7 +85,7 @@ def test_a_change_of_python_is_said_in_the_same_line() -> None:
 def test_what_is_unclear_says_what_would_settle_it_and_what_it_is_below() -> None:
     said = sentence(made(rounds({WORSE: 0.0115, BETTER: 0.01}, spread=0.2), CLAIM))
     assert "Unclear: in tf2.0, " in said
-    assert "; at most 1.56×, below the claimed 2; 17 rounds in all would probably settle it." in said
+    assert "; at most 1.56×, below the claimed 2; 17 rounds in total would probably settle it." in said
 
 
 def test_the_level_of_the_intervals_is_said_once_for_all_claims() -> None:
@@ -100,7 +100,7 @@ def test_the_level_of_the_intervals_is_said_once_for_all_claims() -> None:
 
 def test_what_cannot_run_says_why() -> None:
     launches = [*rounds({BETTER: 0.01}), broken(WORSE, Status.FAILED, error="ValueError: no.")]
-    assert sentence(made(launches, CLAIM)).startswith(f"{SAID}Cannot run here: failed in tf2.0: ValueError: no. Said")
+    assert sentence(made(launches, CLAIM)).startswith(f"{SAID}Cannot run here: failed in tf2.0: ValueError: no. Rep")
 
 
 def test_bytes_and_seconds_are_those_of_one_side() -> None:
@@ -123,7 +123,7 @@ def test_a_phase_and_cpu_time_are_named() -> None:
         for number in range(1, 4)
         for each, seconds in ((WORSE, 3.0), (BETTER, 1.0))
     ]
-    assert "in tf2.0, import of eager is 3.00× (3.00 to 3.00) that of graph (fit)" in sentence(
+    assert "in tf2.0, import of eager is 3.00× (3.00 to 3.00) the value of graph (fit)" in sentence(
         made(slow, replace(CLAIM, of="import"))
     )
     by_cpu = [

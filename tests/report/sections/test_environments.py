@@ -65,7 +65,7 @@ def test_all_else_is_folded_away_in_the_details():
     found = made(compared({"numpy": "1", "six": "1"}, {"numpy": "2", "six": "2"}, tensorflow=["1.15.0", "2.0.0"]))
     assert [block.text for line in all_tables(found, Where.PASTE)[0].lines for block in line.entries].count("six") == 0
     assert summaries(found, Where.PASTE) == []
-    assert summaries(found, Where.DETAILS) == [OTHERS, "What is the same in all environments"]
+    assert summaries(found, Where.DETAILS) == [OTHERS, "Identical in all environments"]
 
 
 def test_where_tensorflow_is_the_same_the_package_that_differs_is_in_the_report():
@@ -117,13 +117,15 @@ def test_what_is_the_same_in_all_is_one_sentence():
 
 
 def test_environments_that_differ_in_nothing_say_so():
-    assert texts(made(compared({}, {})), Where.PASTE) == ["The environments differ in nothing that was recorded."]
+    assert texts(made(compared({}, {})), Where.PASTE) == [
+        "The environments don't differ in anything that was recorded."
+    ]
 
 
 def test_an_environment_alone_has_its_packages():
     found = made(run([cell()]))
     assert found.title == "Environment"
-    assert "What is in tf1.14" in summaries(found)
+    assert "Contents of tf1.14" in summaries(found)
     assert len(rows(all_tables(found, Where.PASTE)[0])) == 1
 
 

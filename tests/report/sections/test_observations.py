@@ -69,7 +69,7 @@ def test_many_environments_are_lines_and_those_that_agree_share_one():
     assert reading.rows(table) == [["kind", "e0 to e4 (5)", "a"], ["", "e5 to e8 (4)", "b"]]
     assert reading.bold(table) == [[], ["b"]]
     (legend,) = reading.told(made, Where.DETAILS, notes=True)
-    assert legend.startswith("Neighbouring environments with the same observation share a line. Bold: ")
+    assert legend.startswith("Adjacent environments with the same observation share a line. Bold: ")
 
 
 def test_a_long_value_is_cut_in_its_table_and_whole_below():

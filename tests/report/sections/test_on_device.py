@@ -55,8 +55,8 @@ def test_a_table_has_shares_and_counts_of_each_cell_that_was_profiled():
         "copies alone, %",
         "nothing, %",
         "launching, %",
-        "kernels a step",
-        "copies a step",
+        "kernels per step",
+        "copies per step",
         "under the profiler, ×",
     ]
     assert rows(table) == [
@@ -71,7 +71,7 @@ def test_a_reader_has_the_table_and_what_it_means(where):
     assert all_tables(section, where)
     (legend,) = told(section, where, notes=True)
     assert legend.startswith("From some untimed calls under TensorFlow's profiler")
-    assert "Kernels: the share of a step in which one ran at least." in legend
+    assert "Kernels: the share of a step in which at least one kernel ran." in legend
 
 
 def test_a_column_that_no_release_of_the_run_tells_is_not_there():
@@ -86,10 +86,10 @@ def test_a_run_that_never_looked_has_no_such_section():
 def test_why_nothing_was_seen_is_said_once_of_all_its_cells():
     why = {ON_DEVICE: "TensorFlow's profiler saw no kernel on a GPU. Only administrators may profile with this driver."}
     section = made(on_device.sections, RUN, launches({OLD: RESOURCES, NEW: RESOURCES}, {OLD: why, NEW: why}))
-    assert told(section, Where.PASTE) == [f"Not known of tf1.14 graph; tf2.0 graph: {why[ON_DEVICE]}"]
+    assert told(section, Where.PASTE) == [f"Unknown for tf1.14 graph; tf2.0 graph: {why[ON_DEVICE]}"]
     one = made(on_device.sections, RUN, launches({OLD: RESOURCES, NEW: seen(0.9)}, {OLD: why}))
     assert column(all_tables(one)[0], "cell") == ["tf2.0 graph"]
-    assert told(one, Where.PASTE) == [f"Not known of tf1.14 graph: {why[ON_DEVICE]}"]
+    assert told(one, Where.PASTE) == [f"Unknown for tf1.14 graph: {why[ON_DEVICE]}"]
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_the_answer_says_what_such_a_ratio_is_of():
     (alert,) = [block for block in next(summary.sections(Results(RUN, BOUND))).blocks if isinstance(block, Alert)]
     notes = [block.words for block in alert.blocks]
     assert (
-        "In tf1.14 graph kernels ran in 7.1 % of a step: ratios of such cells are of the CPU's work, launching "
-        "kernels, rather than of the GPU's speed."
+        "In tf1.14 graph kernels ran in 7.1 % of a step: the ratios of such cells show how fast the CPU launches "
+        "kernels, not how fast the GPU is."
     ) in notes
     assert list(on_device.warnings(Results(RUN, launches({OLD: seen(0.6), NEW: seen(0.9)})))) == []
 

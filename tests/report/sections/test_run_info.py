@@ -282,8 +282,7 @@ def ended(*stops, **asked):
         (
             [Stop(StopReason.BUDGET, 3), Stop(StopReason.ROUNDS, 5)],
             {"budget_seconds": 230.0, "budget_is_wish": True},
-            "The budget of 3.8 min that the suite asks for ended 1 of 2 groups after 3 rounds "
-            "(planned: at most 5 rounds).",
+            "The budget of 3.8 min set by the suite ended 1 of 2 groups after 3 rounds (planned: at most 5 rounds).",
             "harness matrix --resume 'results/a run' --rounds 5",
         ),
         (
@@ -312,5 +311,5 @@ def test_under_a_cpu_quota_the_suites_budget_is_longer_and_the_report_says_so():
     asked_for = ended(*[Stop(StopReason.BUDGET, 4)] * 2, budget_seconds=230.0, budget_is_wish=True)
     stopped = launch(cell(), resources={CPU_QUOTA: 0.5, "steady_own_cpus": 1.0})
     assert describe_early_end(asked_for, [stopped]).startswith(
-        "The budget of 7.7 min (3.8 min that the suite asks for, at a CPU quota of 50 %) ended the run"
+        "The budget of 7.7 min (3.8 min set by the suite, at a CPU quota of 50 %) ended the run"
     )

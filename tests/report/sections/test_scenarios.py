@@ -108,7 +108,7 @@ def test_a_control_beyond_the_margin_takes_the_verdicts_and_is_no_remark_of_each
     times = dict.fromkeys(cells(), 0.01)
     found = rounds(times, spread=0.001, controls={cell(): 0.011}, fingerprint={"parameters": 1})
     tables, words = made(run(controlled=True), found)
-    assert "5 comparisons: no verdicts, as two identical cells differed by more than the margin." in words
+    assert "5 comparisons: no verdicts, because two identical cells differed by more than the margin." in words
     assert not {"verdict", "remarks"} & set(texts(tables["Comparisons"])[0])
 
 
@@ -124,7 +124,7 @@ def test_intervals_that_are_judged_together_have_one_level():
     assert level in words
     assert any("Holm" in each for each in words)
     two = made(run(TIMES), rounds(dict.fromkeys(SECONDS, 0.01), count=2))[1]
-    assert any(each.startswith(level) and "suppose that launches are alike" in each for each in two)
+    assert any(each.startswith(level) and "assume that launches vary equally" in each for each in two)
     assert not any("Holm" in each for each in two)
     assert not any("hold the true" in each for each in made(run(TIMES), rounds(SECONDS, count=1))[1])
 
@@ -213,7 +213,7 @@ def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.
         ),
         (
             compared(Verdict.UNCLEAR, settling=RoundsNeeded(12, 187.0, 0.02, 0.81)),
-            "12 rounds in all would probably settle it",
+            "12 rounds in total would probably settle it",
         ),
         (
             compared(Verdict.UNCLEAR, settling=RoundsNeeded(200, 0.0, 0.02, 0.79)),
@@ -226,7 +226,10 @@ def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.
         (compared(Verdict.UNCLEAR), ""),
         (compared(None, Withheld.FEW_ROUNDS), "too few rounds (5 of 3) for a verdict"),
         (compared(None, Withheld.CONTROL), ""),
-        (compared(None, Withheld.TREND), "the time per step changes, and the two have too few steps in common"),
+        (
+            compared(None, Withheld.TREND),
+            "the time per step changes during the measurement, and too few steps can be compared",
+        ),
         (replace(compared(), steps=Interval(10.0, 1240.0)), "at the same number of steps: 11 to 1,240"),
         (
             compared(None, Withheld.FEW_ROUNDS, work=Work.NOT_CHECKED, pythons=("3.11", "3.7")),

@@ -60,7 +60,7 @@ def test_memory_and_numbers_that_it_prints_follow():
     of = made(PEAK, PRINTED + "n")
     told = scripts.sentences(results(of))
     assert told[2] == "At its peak it takes 1.00× (1.00 to 1.00) as much memory in tf2.0 as in tf1.14."
-    assert told[3] == "Of what it prints, `n` is 2.00× (2.00 to 2.00) as much in tf2.0."
+    assert told[3] == "The printed `n` is 2.00× (2.00 to 2.00) as large in tf2.0 as in tf1.14."
 
 
 def test_where_steps_of_it_are_timed_these_come_first():
@@ -131,11 +131,11 @@ def noisy(*logs, control=()):
 def test_of_what_is_not_clear_the_rounds_that_would_settle_it_are_said():
     told = noisy(0.25, -0.05, 0.20, -0.02, 0.12)
     assert told.startswith("No clear difference: mine.py takes 1.1")
-    assert re.search(r"; \d+ rounds in all would probably settle it\.$", told)
+    assert re.search(r"; \d+ rounds in total would probably settle it\.$", told)
     assert noisy(0.30, -0.25, 0.31, -0.24, 0.03).endswith("; 200 rounds settle it with probability 0.6.")
 
 
 def test_a_control_that_differs_from_itself_is_said_with_its_number_and_what_to_do():
     told = noisy(0.20, 0.21, 0.19, control=(0.12, 0.13, 0.125))
-    assert "; no verdict, as two launches of the same differed by 13 ± 2 %: " in told
-    assert told.endswith("run it again when nothing else runs here, with --rounds 6.")
+    assert "; no verdict, because two launches of the same cell differed by 13 ± 2 %: " in told
+    assert told.endswith("run it again without other work on the machine, and with --rounds 6.")

@@ -105,7 +105,7 @@ def test_too_few_rounds_are_told_with_how_many_there_should_be(count, interval):
 def test_a_verdict_that_the_control_withholds_is_told_with_why():
     launches = rounds(TIMES, spread=0.0, controls={cell(): 0.011})
     told = only(TIMES, launches, controlled=True)
-    assert "; no verdict, as two identical cells differed by more than the margin (step" in told
+    assert "; no verdict, because two identical cells differed by more than the margin (step" in told
 
 
 def test_what_is_unclear_is_no_clear_difference():

@@ -147,7 +147,7 @@ def test_the_table_has_a_line_for_each_crossing_and_is_not_in_what_is_pasted():
     assert row[4] == "compiled"
     assert reading.tables(made, Where.PASTE) == reading.tables(made, Where.TERMINAL) == []
     (legend,) = [each for each in reading.told(made, Where.DETAILS, notes=True) if "Fieller 1954" in each]
-    assert "there is no margin" in legend
+    assert "The margin doesn't apply" in legend
 
 
 def test_a_run_whose_control_lies_beyond_the_margin_tells_no_crossing():

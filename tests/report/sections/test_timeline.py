@@ -93,8 +93,11 @@ def test_a_run_that_only_observes_has_no_rounds():
     ("sampling", "sentence"),
     [
         (Sampling(warmup_seconds=0.5, measure_seconds=1.5), "warm up for 0.5 s, then measure for 1.5 s in samples of"),
-        (Sampling(), "as each group's pilot asked: warm up for 0.1 s, then measure for 0.25 s in samples of at least"),
-        (Sampling(protocol=Protocol.DOCUMENT), "as many iterations as the source says"),
+        (
+            Sampling(),
+            "as each group's pilot determines:  warm up for 0.1 s, then measure for 0.25 s in samples of at least",
+        ),
+        (Sampling(protocol=Protocol.DOCUMENT), "the number of iterations in the source"),
     ],
 )
 def test_how_long_launches_measured(sampling, sentence):
@@ -105,7 +108,7 @@ def test_how_long_launches_measured(sampling, sentence):
 def test_how_long_launches_will_measure_is_their_pilots():
     asked = run(MEMBERS, asked={"sampling": Sampling()})
     assert timeline.sampling(Results(asked, [])).startswith(
-        "as each group's pilot asks: warm up, then measure in samples of"
+        "as each group's pilot determines:  warm up, then measure in samples of"
     )
 
 
@@ -207,6 +210,6 @@ def test_a_quiet_run_has_no_such_section():
 
 def test_a_scenario_that_fixes_its_calls_is_sampled_as_it_says():
     once = rounds(TIMES, samples=[Sample(1.0, 1)])
-    assert timeline.sampling(Results(run(TIMES), once)) == "as many calls as the scenario says"
+    assert timeline.sampling(Results(run(TIMES), once)) == "the number of calls that the scenario sets"
     mixed = [*once, *(each for each in rounds(TIMES) if each.cell != once[0].cell)]
-    assert timeline.sampling(Results(run(TIMES), mixed)).endswith("; some as many calls as their scenario says")
+    assert timeline.sampling(Results(run(TIMES), mixed)).endswith("; some scenarios set the number of calls")

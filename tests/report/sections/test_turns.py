@@ -45,7 +45,8 @@ def test_several_numbers_of_turns_blocks_and_launches_without_turns_are_told():
 
 def test_how_launches_sampled_in_turns():
     assert timeline.sampling(results()) == (
-        "warm up for 0.5 s, then a sample of at least 0.05 s in each turn, and some alone in the end"
+        "warm up for 0.5 s, then take a sample of at least 0.05 s in each turn, and a few samples without "
+        "interleaving at the end"
     )
 
 
@@ -57,10 +58,7 @@ def test_without_turns_there_are_no_checks():
 
 def test_where_nothing_was_found_it_is_said_with_how_much_it_may_be():
     made = results(resources={"between_seconds": 10.0, "between_cpu_seconds": 0.005})
-    assert turns.checks(made) == (
-        "no side effect is larger than these: sequential against interleaved ±1.1 %, "
-        "at most 0.05 % of the core used between turns"
-    )
+    assert turns.checks(made) == ("side effects are at most ±1.1 % on ratios, 0.05 % of the core used between turns")
     assert list(turns.warnings(made)) == []
     assert {turns.remark(line.compared.bias) for line in lines(made.tables[0])} == {""}
 
@@ -68,18 +66,18 @@ def test_where_nothing_was_found_it_is_said_with_how_much_it_may_be():
 def test_a_bias_alone_is_said_in_the_checks_above_all_and_in_the_comparisons_it_concerns():
     made = results(alone={NEW: 1.1})
     (warning,) = turns.warnings(made)
-    assert warning.startswith("Interleaving had side effects: measured sequentially, the ratio of ")
-    assert " the interleaved ratio, and 1 more ratio differs too." in warning
-    assert "The intervals of such ratios are wider by this much on both sides." in warning
+    assert warning.startswith("Interleaving affects the results: without interleaving, the ratio of ")
+    assert " as large, and 1 more ratio changes too." in warning
+    assert "The intervals of these ratios are wider to include this." in warning
     assert warning.endswith("--interleave launches.")
-    assert "; nothing else: sequential against interleaved ±" in turns.checks(made)
+    assert "; other side effects are at most ±" in turns.checks(made)
     said = {line.name: scenarios.remark(made, line.compared) for line in lines(made.tables[0])}
-    assert "measured sequentially, the ratio is 1.10× the interleaved ratio" in said["tf2.0 vs tf1.14, graph"]
-    assert "sequentially" not in said["tf2.0 vs tf1.14, eager"]
+    assert "without interleaving, the ratio is 1.10× as large" in said["tf2.0 vs tf1.14, graph"]
+    assert "without interleaving" not in said["tf2.0 vs tf1.14, eager"]
 
 
 def test_the_ratio_alone_reads_as_the_ratio_of_the_table():
-    assert turns.remark(Estimate(2.0, 4)) == "measured sequentially, the ratio is 2.00× the interleaved ratio"
+    assert turns.remark(Estimate(2.0, 4)) == "without interleaving, the ratio is 2.00× as large"
     assert turns.remark(None) == ""
 
 
@@ -89,16 +87,14 @@ def test_the_warning_is_on_the_first_screen_and_the_checks_with_what_was_measure
     assert alert.blocks[0].words == next(iter(turns.warnings(made)))
     (section,) = run_info.sections(made)
     (items,) = [block for block in shown(section, Where.PASTE) if isinstance(block, Items)]
-    assert any(
-        text(each).startswith("Interleaving checks: measured sequentially, the ratio of") for each in items.items
-    )
+    assert any(text(each).startswith("Interleaving checks: without interleaving, the ratio of") for each in items.items)
 
 
 def test_a_bias_below_a_third_of_the_margin_widens_its_interval_and_is_no_warning():
     made = Results(RUN, in_turns(TIMES, within=0.0005, between=0.0001, alone={NEW: 1.005}))
     assert any(line.compared.bias for line in lines(made.tables[0]))
     assert list(turns.warnings(made)) == []
-    assert turns.checks(made).startswith("measured sequentially, the ratio of")
+    assert turns.checks(made).startswith("without interleaving, the ratio of")
 
 
 def test_work_between_turns_is_a_warning():
@@ -110,14 +106,14 @@ def test_in_a_run_of_several_scenarios_the_comparison_is_named_with_its_own():
     other = cell(of="other", mode="graph")
     both = run([*MEMBERS, other], scenarios=[scenario(), scenario("other", title="Another")], controlled=True)
     made = Results(both, [*in_turns(TIMES, within=0.01, alone={NEW: 1.1}), launch(other)])
-    assert "measured sequentially, the ratio of One training step: " in turns.checks(made)
+    assert "without interleaving, the ratio of One training step: " in turns.checks(made)
 
 
 def test_what_leaves_more_than_a_tenth_open_is_no_check():
     made = Results(RUN, in_turns(TIMES, 2, within=0.2, turns=6))
-    assert turns.checks(made) == "too few turns to compare sequential with interleaved ratios"
+    assert turns.checks(made) == "too few turns to show whether interleaving changes ratios"
 
 
 @pytest.mark.parametrize("count", [1])
 def test_one_round_of_few_turns_tells_nothing(count):
-    assert turns.checks(results(count=count, turns=3)) == "too few turns to compare sequential with interleaved ratios"
+    assert turns.checks(results(count=count, turns=3)) == "too few turns to show whether interleaving changes ratios"

@@ -20,4 +20,4 @@ def test_launches_that_are_ok_tell_what_was_not_kept_too():
     (section,) = unsaved_artifacts.sections(Results(run(), launches))
     (table,) = all_tables(section)
     assert [line[2] for line in rows(table)] == ["a: no regular file; b: deeper than 8 folders"]
-    assert "1 launch left artifacts that were not kept" in texts(section)[0]
+    assert "1 launch left unsaved artifacts" in texts(section)[0]
