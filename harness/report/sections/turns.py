@@ -85,7 +85,7 @@ def _found(results: Results, least: float = 0.0) -> Iterator[str]:
         farthest = max(moved, key=lambda each: abs(math.log(each.estimate.value)))
         more = f", and {counted(len(moved) - 1, 'more ratio', 'changes')} too" if len(moved) > 1 else ""
         ratio = format.ratio(farthest.estimate)
-        yield f"measured sequentially, the ratio of {_name(results, farthest)} is {ratio} the interleaved ratio{more}"
+        yield f"without interleaving, the ratio of {_name(results, farthest)} is {ratio} as large{more}"
     if found.waiting and found.waiting.is_found:
         yield f"{found.waiting.cell} used {_share(found.waiting.share)} of the core while other cells were timed"
 

@@ -114,7 +114,7 @@ def test_a_comparison_of_launch_bound_cells_says_so_beside_its_verdict(old, new,
 
 def test_two_cells_are_named_in_the_answer():
     (said,) = on_device.warnings(Results(RUN, launches({OLD: seen(0.071), NEW: seen(0.12)})))
-    assert said.startswith("In tf2.0 graph kernels ran in 12 % of a step, in tf1.14 graph in 7.1 %: ratios of such")
+    assert said.startswith("In tf2.0 graph kernels ran in 12 % of a step, in tf1.14 graph in 7.1 %: the ratios of such")
 
 
 def test_the_answer_says_what_such_a_ratio_is_of():
@@ -132,7 +132,9 @@ def test_of_many_launch_bound_cells_the_answer_tells_how_many():
     shares = dict(zip(several, [0.03, 0.41, 0.2, 0.8], strict=True))
     found = [replace(each, resources=seen(shares[each.cell])) for each in rounds(dict.fromkeys(several, 0.01), count=1)]
     (said,) = on_device.warnings(Results(run(several), found))
-    assert said.startswith("In 3 of 4 compared cells kernels ran in less than 50 % of a step (3 % to 41 %): ratios of")
+    assert said.startswith(
+        "In 3 of 4 compared cells kernels ran in less than 50 % of a step (3 % to 41 %): the ratios of"
+    )
 
 
 def test_the_report_as_data_has_the_shares():
