@@ -103,7 +103,7 @@ def test_what_cannot_be_added_is_named_and_left_out(history: Command) -> None:
         (damaged, "is damaged"),
         (newer, "has schema 99"),
         (dead, "was interrupted"),
-        (profiles, "holds profiles"),
+        (profiles, "has profiles"),
         (going, "is being measured"),
     ):
         assert any(path.name in line and why in line for line in said.splitlines()), (why, said)

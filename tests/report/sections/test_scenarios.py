@@ -308,7 +308,7 @@ def test_a_step_that_changes_is_marked_with_its_curve():
     assert words[-1].startswith("§ Time per step depends on the number of steps before it. ")
     assert words[-1].endswith("tf1.14 graph: 10.5 ms at the 61st step, 29.5 ms at the 241st ▁▂▃▃▄▅▆▆▇█.")
     (line,) = texts(tables["Comparisons"])[1]
-    assert line[-1].endswith("; the time per step changes, and the two have too few steps in common")
+    assert line[-1].endswith("; the time per step changes during the measurement, and too few steps can be compared")
     uncounted = growing(cell(), resources={})
     assert "10.5 ms at first, 29.5 ms 180 steps later" in made(run([cell()]), uncounted)[1][-1]
 

@@ -95,7 +95,7 @@ def test_a_run_that_only_observes_has_no_rounds():
         (Sampling(warmup_seconds=0.5, measure_seconds=1.5), "warm up for 0.5 s, then measure for 1.5 s in samples of"),
         (
             Sampling(),
-            "as each group's pilot determines:  warm up for 0.1 s, then measure for 0.25 s in samples of at least",
+            "as each group's pilot determines: warm up for 0.1 s, then measure for 0.25 s in samples of at least",
         ),
         (Sampling(protocol=Protocol.DOCUMENT), "the number of iterations in the source"),
     ],
@@ -108,7 +108,7 @@ def test_how_long_launches_measured(sampling, sentence):
 def test_how_long_launches_will_measure_is_their_pilots():
     asked = run(MEMBERS, asked={"sampling": Sampling()})
     assert timeline.sampling(Results(asked, [])).startswith(
-        "as each group's pilot determines:  warm up, then measure in samples of"
+        "as each group's pilot determines: warm up, then measure in samples of"
     )
 
 
