@@ -17,9 +17,9 @@ RTX_4090 = StandIn("NVIDIA GeForce RTX 4090", "8.9", 24)
 RTX_5090 = StandIn("NVIDIA GeForce RTX 5090", "12.0", 32)
 
 
-def dry_run(machine: Machine, *typed: str) -> subprocess.CompletedProcess[str]:
+def dry_run(machine: Machine, *typed: str, backend: str = "docker") -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, **machine.environ(), "DOCKER_HOST": "unix:///nowhere/docker.sock", "COLUMNS": "200"}
-    command = [sys.executable, "-m", "harness", "matrix", "--dry-run", "--backend", "docker", *typed]
+    command = [sys.executable, "-m", "harness", "matrix", "--dry-run", "--backend", backend, *typed]
     return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
 
 
@@ -83,3 +83,25 @@ def test_an_instance_of_a_divided_card_can_be_typed_and_the_card_cannot(stand_in
         done = dry_run(machine, "--gpus", name, "--json")
         assert done.returncode == 0, done.stderr
         assert environments(json.loads(done.stdout)) == ["tf1.15-ngc", "tf2.4"]
+
+
+@pytest.mark.parametrize("card", [T4, RTX_3090, H100], ids=lambda card: card.name)
+def test_without_an_engine_releases_with_packaged_cuda_are_planned_and_older_ones_say_what_to_do(
+    stand_ins: Path, card: StandIn
+) -> None:
+    """As in a job's container; --backend auto, which is what nobody types."""
+    machine = Machine(stand_ins, [card], {"STAND_IN_DRIVER": "570.86.10", "STAND_IN_CUDA": "12080"})
+    asked = ("--gpu", "-s", "numpy_sigmoid", "-a", "variant=compiled", "-e", "tf1.14,tf2.5,tf2.15,tf2.21", "--json")
+    done = dry_run(machine, *asked, backend="auto")
+    assert done.returncode == 0, done.stderr
+    plan = json.loads(done.stdout)
+    assert environments(plan) == ["tf2.5", "tf2.15", "tf2.21"]
+    assert {each["cell"].split()[1] for each in plan["not available"]} == {"tf1.14"}
+    assert plan["outlook"]["makes"] == "local environment"
+
+
+def test_a_release_whose_cuda_is_in_an_image_needs_a_container(stand_ins: Path) -> None:
+    done = dry_run(Machine(stand_ins, [T4]), "--gpu", "-s", "keras_step", "-e", "tf1.14", backend="local")
+    assert done.returncode == 4
+    assert "its CUDA is in an image" in done.stderr
+    assert "Measure it in containers, with Docker Engine. Or use tf2.5." in done.stderr
