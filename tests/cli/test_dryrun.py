@@ -89,7 +89,6 @@ def test_an_instance_of_a_divided_card_can_be_typed_and_the_card_cannot(stand_in
 def test_without_an_engine_releases_with_packaged_cuda_are_planned_and_older_ones_say_what_to_do(
     stand_ins: Path, card: StandIn
 ) -> None:
-    """As in a job's container; --backend auto, which is what nobody types."""
     machine = Machine(stand_ins, [card], {"STAND_IN_DRIVER": "570.86.10", "STAND_IN_CUDA": "12080"})
     asked = ("--gpu", "-s", "numpy_sigmoid", "-a", "variant=compiled", "-e", "tf1.14,tf2.5,tf2.15,tf2.21", "--json")
     done = dry_run(machine, *asked, backend="auto")
