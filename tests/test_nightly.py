@@ -22,7 +22,7 @@ from harness.model.run import Machine, Stop, StopReason
 from tests.cli.conftest import BAKE, SCENARIO, stored
 from tests.factories import cells, rounds, run
 from tests.fleet import test_merge as merging
-from tests.github import REPOSITORY, Repository
+from tests.github import ENVIRON, REPOSITORY, Repository
 from tests.test_site import make_project
 from tests.workflow import Runner
 
@@ -44,7 +44,7 @@ def github(tmp_path):
 
 @pytest.fixture
 def project(tmp_path):
-    """A fork: the real workflows, and scenarios that need no TensorFlow."""
+    """A repository: the real workflows, and scenarios that need no TensorFlow."""
     root = tmp_path / "fork"
     shutil.copytree(ROOT / ".github", root / ".github")
     shutil.copytree(ROOT / "images", root / "images", ignore=shutil.ignore_patterns("locks"))
@@ -85,14 +85,20 @@ def night(tmp_path, project, github, cache, monkeypatch):
         place.mkdir(parents=True)
         (place / "harness").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m harness "$@"\n')
         (place / "harness").chmod(0o755)
-        github.install(place)
+
+    (tmp_path / "bin").mkdir()
+    github.install(tmp_path / "bin")
+    github.states = [{"cpu on hosted": "completed", "gpu on rack": "completed"}]
+    github.save()
 
     def ran(number, workflow="nightly.yml", only="", **inputs):
         environ = {
             "GITHUB_REPOSITORY": REPOSITORY, "GITHUB_RUN_ID": str(number),
             "GITHUB_SERVER_URL": (tmp_path / "remote").as_uri(),
             "HARNESS_DATA_DIR": str(tmp_path / "data"), "HARNESS_MACHINE_LOCK": str(tmp_path / "lock"),
-            "PYTHONPATH": str(ROOT),
+            "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT),
+            # no image of this machine is removed
+            "DOCKER_HOST": f"unix://{tmp_path}/nowhere",
         }  # fmt: skip
         return Runner(project, tmp_path / f"night-{number}", environ, installed).run(workflow, inputs, only)
 
@@ -115,10 +121,11 @@ def results(ran):
 def test_nights_are_measured_kept_and_told_with_nothing_to_alarm(night, remote, github, tmp_path):
     first = night(1)
     assert results(first) == {
-        "plan": "success", "measure: cpu hosted": "success", "merge": "success", "history": "success",
-        "alarm": "success", "documentation": "success",
+        "plan": "success", "measure: cpu hosted": "success", "wait": "success", "merge": "success",
+        "history": "success", "alarm": "success", "documentation": "success",
     }, "\n".join(each.log for each in first.values())  # fmt: skip
     assert "| cpu | hosted | `-s ways" in first["plan"].summary
+    assert git(remote, "show", "harness-history:README.md").startswith("# History: 7 days to ")
     assert "harness report" in first["measure: cpu hosted"].summary
     kept = [name for name in listed(remote) if name.endswith(".json")]
     assert len(kept) == 1
@@ -130,7 +137,7 @@ def test_nights_are_measured_kept_and_told_with_nothing_to_alarm(night, remote, 
     assert kept[0] in listed(remote)
     assert git(remote, "rev-list", "--count", "harness-history").strip() == "2"
     # an orphan: it shares nothing with the project
-    assert {Path(name).parts[0] for name in listed(remote)} == {kept[0].split("/")[0]}
+    assert {Path(name).parts[0] for name in listed(remote)} == {kept[0].split("/")[0], "README.md"}
     assert github.load().issues == []
     # the token is in no file, and in no folder's configuration
     encoded = base64.b64encode(b"x-access-token:a-token").decode()
@@ -158,10 +165,11 @@ def again(work, tmp_path):
     temporary = work.parent / "temp"
     environ = {
         **os.environ, "HISTORY_BRANCH": "harness-history", "GITHUB_STEP_SUMMARY": str(tmp_path / "page"),
-        "RUNNER_TEMP": str(temporary), "PATH": f"{temporary / 'harness' / 'bin'}:{os.environ['PATH']}",
+        "NIGHTLY_FILE": ".github/nightly.toml", "RUNNER_TEMP": str(temporary),
+        "PATH": f"{temporary / 'harness' / 'bin'}:{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT), "HARNESS_DATA_DIR": str(tmp_path / "data"),
     }  # fmt: skip
-    script = [".github/nightly/history", "history"]
+    script = [".harness/.github/nightly/history", "history"]
     return subprocess.run(script, cwd=work, env=environ, capture_output=True, text=True, check=False)
 
 
@@ -181,35 +189,59 @@ def test_decisions_that_cannot_be_read_stay_off_the_branch(night, remote, tmp_pa
     assert git(remote, "show", "harness-history:decisions.jsonl").strip() == good
 
 
-def test_a_machine_that_fails_is_told_and_the_others_numbers_are_kept(night, remote, project):
+def test_a_machine_that_fails_is_told_and_the_others_numbers_are_kept(night, remote, project, github):
     (project / ".github" / "nightly.toml").write_text(
         NIGHTS + f'[[night]]\nname = "gpu"\narguments = "{SHORT} --gpu"\n'
         'machines = [{ name = "rack", runs-on = ["self-hosted", "gpu"] }]\n'
     )
     ran = night(1)
     assert results(ran) == {
-        "plan": "success", "measure: cpu hosted": "success", "measure: gpu rack": "failure", "merge": "failure",
-        "history": "success", "alarm": "success", "documentation": "success",
+        "plan": "success", "measure: cpu hosted": "success", "measure: gpu rack": "failure", "wait": "success",
+        "merge": "failure", "history": "success", "alarm": "success", "documentation": "success",
     }, "\n".join(each.log for each in ran.values())  # fmt: skip
-    assert ran["measure: gpu rack"].summary == "### rack measured nothing: exit code 2\n"
+    # the error, wherever somebody looks, and not its code alone
+    said = ran["measure: gpu rack"].summary
+    assert said.startswith("### rack measured nothing\n\n```\n")
     assert "**rack sent no run of the night gpu.**" in ran["merge"].summary
+    error = next(line for line in said.splitlines() if line.startswith("GPU"))
+    assert error in ran["merge"].summary
+    (issue,) = github.load().issues
+    assert issue["title"] == "No nightly run of rack yet"
+    assert error in issue["body"]
     assert len([name for name in listed(remote) if name.endswith(".json")]) == 1
 
 
-def test_a_confirmed_change_becomes_one_issue(night, remote, github, tmp_path, monkeypatch):
+def test_a_confirmed_change_becomes_one_issue(night, project, remote, github, *, tmp_path, monkeypatch):
     seed(tmp_path / "seed", remote, monkeypatch)
-    told = night(1, only="alarm", **{"dry-run": True})["alarm"]
+    (project / ".github" / "nightly.toml").write_text(NIGHTS.replace("hosted", "lab"))
+    monkeypatch.setenv("TODAY", "2026-10-21")
+    told = night(1, "night.yml", only="alarm", **{"dry-run": True})["alarm"]
     assert (told.result, github.load().issues) == ("success", []), told.log
     assert "Slower since 2026-10-13" in told.summary
     for number in (2, 3):
-        told = night(number, only="alarm")["alarm"]
+        told = night(number, "night.yml", only="alarm")["alarm"]
         assert told.result == "success", told.log
-    github = github.load()
-    (issue,) = github.issues
+    (issue,) = github.load().issues
     assert issue["title"] == "Slower since 2026-10-13: step in tf2.0, on lab"
     assert issue["labels"] == [LABEL]
-    assert github.writes == ["issue create"]
+    assert github.load().writes == ["issue create"]
     assert told.summary.startswith("### Alarm\n\n- keep #1: Slower since 2026-10-13: ")
+
+    # days without a run are an issue too, which the next run closes
+    for number, (day, state) in enumerate([("2026-10-25", "OPEN"), ("2026-10-21", "CLOSED")], 4):
+        monkeypatch.setenv("TODAY", day)
+        told = night(number, "night.yml", only="alarm")["alarm"]
+        silent = github.load().issues[1]
+        assert (silent["title"], silent["state"]) == ("No nightly run of lab since 2026-10-20", state), told.log
+
+
+def test_a_change_that_is_muted_is_no_issue(night, project, remote, github, *, tmp_path, monkeypatch):
+    seed(tmp_path / "seed", remote, monkeypatch)
+    mute = '[[mute]]\nseries = "step tf2.0 *"\nreason = "bug 5"\nuntil = 2026-10-31\n'
+    (project / ".github" / "nightly.toml").write_text(NIGHTS.replace("hosted", "lab") + mute)
+    monkeypatch.setenv("TODAY", "2026-10-21")
+    told = night(1, "night.yml", only="alarm")["alarm"]
+    assert (told.result, github.load().issues) == ("success", []), told.log
 
 
 def seed(place, remote, monkeypatch):
@@ -241,37 +273,102 @@ def seed(place, remote, monkeypatch):
     git("branch", "push", "-q", remote, "harness-history")
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("[[night]]", "it has no 'machines'"),
-        ("night = 3", "is wrong"),
-        ("x = = 1", "is wrong"),
-        ("x = " + "[" * 5000, "it is nested too deep"),
-        ("x = 1" + "0" * 5000, "is wrong"),
-        (NIGHTS + NIGHTS, "two nights have one name"),
-        (NIGHTS.replace('"cpu"', '"a b"'), "'a b' is no name"),
-        (NIGHTS.replace('"hosted"', '"../x"'), "'../x' is no name"),
-        (NIGHTS.replace("machines = [", "machines = [{ name = 'hosted', runs-on = [] }, "), "one machine twice"),
-    ],
-)
-def test_a_file_of_machines_that_is_wrong_is_told(project, night, text, told):
-    (project / ".github" / "nightly.toml").write_text(text)
+@pytest.fixture
+def plan(tmp_path):
+    """Run the plan of a file; returns the process and its outputs."""
+
+    def ran(text, **more):
+        (tmp_path / "nightly.toml").write_text(text)
+        output = tmp_path / "output"
+        output.write_text("")
+        environ = {
+            **os.environ, "NIGHTLY_FILE": str(tmp_path / "nightly.toml"), "GITHUB_OUTPUT": str(output),
+            "GITHUB_STEP_SUMMARY": os.devnull, "GITHUB_RUN_ID": "77", **more,
+        }  # fmt: skip
+        script = [ROOT / ".github" / "nightly" / "plan"]
+        done = subprocess.run(script, env=environ, capture_output=True, text=True, check=False)
+        return done, dict(line.split("=", 1) for line in output.read_text().splitlines())
+
+    return ran
+
+
+def test_a_file_that_is_wrong_stops_the_night_with_its_place(night, project):
+    (project / ".github" / "nightly.toml").write_text(NIGHTS.replace("machines", "machine"))
     ran = night(1)
     assert results(ran)["plan"] == "failure"
-    assert told in ran["plan"].log
-    assert results(ran)["measure"] == "skipped"
+    assert ran["plan"].log.startswith("::error file=.github/nightly.toml::")
+    assert "Unknown key 'machine' in night 1. Did you mean 'machines'?" in ran["plan"].log
+    assert {each for name, each in results(ran).items() if name not in ("plan", "documentation")} == {"skipped"}
 
 
-def test_machines_of_one_night_share_a_plan(project, night, tmp_path):
-    shared = NIGHTS.replace("machines = [", "machines = [{ name = 'a', runs-on = ['a'] }, ")
-    (project / ".github" / "nightly.toml").write_text(shared)
-    jobs = tmp_path / "output"
-    environ = {**os.environ, "GITHUB_OUTPUT": str(jobs), "GITHUB_STEP_SUMMARY": os.devnull, "GITHUB_RUN_ID": "77"}
-    subprocess.run([".github/nightly/plan"], cwd=project, env=environ, check=True)
-    first, second = json.loads(jobs.read_text().removeprefix("jobs="))
+def test_machines_of_one_night_share_a_plan(plan):
+    _, outputs = plan(NIGHTS.replace("machines = [", "machines = [{ name = 'a', runs-on = ['a'] }, "))
+    first, second = json.loads(outputs["jobs"])
     assert first["arguments"] == f"{SHORT} --seed 77 --shard 1/2"
     assert second["arguments"] == f"{SHORT} --seed 77 --shard 2/2"
+
+
+@pytest.mark.parametrize(
+    ("labels", "resolved"),
+    [
+        ('"ubuntu-24.04"', "ubuntu-24.04"),
+        ('["self-hosted", "gpu"]', ["self-hosted", "gpu"]),
+        ('"runs-on=${{ github.run_id }}/family=g6"', "runs-on=77/family=g6"),
+        ('{ group = "g-${{github.run_id}}", labels = ["a"] }', {"group": "g-77", "labels": ["a"]}),
+    ],
+)
+def test_a_runner_is_named_as_github_takes_it(plan, labels, resolved):
+    _, outputs = plan(NIGHTS.replace('["ubuntu-24.04"]', labels))
+    assert json.loads(outputs["jobs"])[0]["runs-on"] == resolved
+
+
+def test_an_expression_without_a_value_is_refused(plan):
+    done, _ = plan(NIGHTS.replace('["ubuntu-24.04"]', '"${{ secrets.x }}"'))
+    assert done.returncode == 1
+    assert "Invalid expression '${{ secrets.x }}' in runs-on. Valid: github." in done.stderr
+
+
+def test_a_night_that_is_not_in_the_file_is_refused(plan):
+    done, _ = plan(NIGHTS, NIGHT="gpu")
+    assert "there is no night 'gpu'. There are: cpu." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("states", "minutes", "late"),
+    [
+        # all started: the script doesn't wait for their end
+        ([["in_progress", "in_progress"]], 60, False),
+        ([["queued", "in_progress"], ["in_progress", "completed"]], 60, False),
+        # what GitHub doesn't list yet is queued
+        ([[None, "completed"], ["in_progress", "completed"]], 60, False),
+        # too late, but the other machine still measures: cancelled when it has ended
+        ([["queued", "in_progress"], ["queued", "in_progress"], ["queued", "completed"]], 0, True),
+        ([["pending", "completed"]], 0, True),
+    ],
+)
+def test_a_machine_that_does_not_start_in_time_is_named_and_cancelled(tmp_path, github, states, minutes, late):
+    names = ["gpu on rack", "cpu on hosted"]
+    github.states = [{name: state for name, state in zip(names, each, strict=True) if state} for each in states]
+    github.save()
+    github.install(tmp_path)
+    jobs = [{"night": "gpu", "machine": "rack"}, {"night": "cpu", "machine": "hosted"}]
+    environ = {
+        **os.environ, **ENVIRON, "PATH": f"{tmp_path}:{os.environ['PATH']}", "JOBS": json.dumps(jobs),
+        "WAIT_MINUTES": str(minutes), "POLL_SECONDS": "0", "GITHUB_RUN_ID": "77",
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "page"),
+    }  # fmt: skip
+    subprocess.run([ROOT / ".github" / "nightly" / "wait"], env=environ, check=True)
+    github = github.load()
+    assert github.writes == (["run cancel 77"] if late else [])
+    assert github.states == [{name: state for name, state in zip(names, states[-1], strict=True) if state}]
+    if late:
+        assert (tmp_path / "page").read_text().startswith("- **rack did not start within 0 minutes.")
+
+
+def test_what_was_measured_is_merged_and_reported_after_a_cancellation():
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "night.yml").read_text())["jobs"]
+    for name in ("merge", "history", "alarm"):
+        assert "always()" in jobs[name]["if"], name
 
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -287,7 +384,19 @@ STEPS = [
 @pytest.mark.parametrize(("workflow", "script"), [each for each in STEPS if each[0] != "ci.yml"])
 def test_every_step_is_a_script_of_the_repository(workflow, script):
     name = script.strip('"').replace("$GITHUB_ACTION_PATH", ".github/actions/measure").split()[0]
+    name = name.removeprefix(".harness/")
     assert os.access(ROOT / name, os.X_OK), f"{workflow}: {script}"
+
+
+def test_every_job_has_the_scripts_of_the_called_workflow_itself():
+    """The repository that calls it has none, and its code isn't what writes to its history and issues."""
+    for job in yaml.safe_load((ROOT / ".github" / "workflows" / "night.yml").read_text())["jobs"].values():
+        checkouts = [step["with"] for step in job["steps"] if "checkout" in step.get("uses", "")]
+        assert checkouts[-1]["repository"] == "${{ job.workflow_repository }}"
+        assert (checkouts[-1]["ref"], checkouts[-1]["path"]) == ("${{ job.workflow_sha }}", ".harness")
+        for step in job["steps"]:
+            assert step.get("run", ".harness/").startswith(".harness/")
+            assert step.get("uses", "actions/").startswith(("actions/", "./.harness/"))
 
 
 def test_no_pull_request_starts_what_runs_on_ones_own_machine():

@@ -1,4 +1,4 @@
-"""The guide to nightly runs: every command runs, every file is valid, and its workflow fits the action."""
+"""The guides to nightly runs: every command runs, every file is valid, and each workflow fits what it uses."""
 
 import os
 import re
@@ -13,7 +13,8 @@ import yaml
 from tests.test_nightly import seed
 
 ROOT = Path(__file__).parents[1]
-GUIDE = (ROOT / "docs" / "how-to" / "run-nightly-in-ci.md").read_text()
+PAGES = ("run-nightly-in-ci.md", "nightly-runners.md")
+GUIDE = "".join((ROOT / "docs" / "how-to" / name).read_text() for name in PAGES)
 
 MINE = """\
 # /// script
@@ -46,7 +47,7 @@ def environ(tmp_path, monkeypatch):
     monkeypatch.delenv("HARNESS_PROJECT", raising=False)
     return {
         **os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT),
-        "HARNESS_DATA_DIR": str(tmp_path / "data"),
+        "HARNESS_DATA_DIR": str(tmp_path / "data"), "HARNESS_MACHINE_LOCK": str(tmp_path / "lock"),
     }  # fmt: skip
 
 
@@ -77,7 +78,7 @@ def clone(tmp_path, monkeypatch):
 
 
 def test_every_command_runs_in_the_order_of_the_guide(clone, environ):
-    assert len(COMMANDS) > 10
+    assert len(COMMANDS) > 15
     for command in COMMANDS:
         done = subprocess.run(
             ["bash", "-c", command], cwd=clone, env=environ, capture_output=True, text=True, check=False
@@ -96,15 +97,39 @@ def test_every_file_of_machines_is_one(block, tmp_path):
     assert (tmp_path / "output").read_text().startswith('jobs=[{"night": ')
 
 
-def test_the_workflow_for_others_gives_the_action_what_it_takes():
-    (block,) = blocks("yaml")
+@pytest.mark.parametrize("block", blocks("yaml"))
+def test_every_workflow_gives_what_it_uses_the_inputs_and_permissions_that_it_needs(block):
+    workflow = yaml.safe_load(block)
+    (job,) = workflow["jobs"].values()
+    uses = [each for each in [job, *job.get("steps", [])] if each.get("uses", "").startswith("OWNER/harness/")]
+    (used,) = uses
+    path, commit = used["uses"].removeprefix("OWNER/harness/").split("@")
+    assert commit == "COMMIT"
+    if "steps" in job:
+        inputs = yaml.safe_load((ROOT / path / "action.yml").read_text())["inputs"]
+        assert {name for name, each in inputs.items() if each.get("required")} <= used["with"].keys() <= inputs.keys()
+        return
+    called = yaml.safe_load((ROOT / path).read_text())
+    inputs = (called[True]["workflow_call"] or {}).get("inputs", {})
+    required = {name for name, each in inputs.items() if each.get("required")}
+    assert required <= job.get("with", {}).keys() <= inputs.keys()
+    # GitHub refuses to start a workflow whose jobs need more than the caller grants
+    needed = [permission for each in called["jobs"].values() for permission in each["permissions"].items()]
+    assert dict(sorted(needed)) == job["permissions"]
+
+
+def test_the_workflow_for_pull_requests_is_our_own():
+    block = next(block for block in blocks("yaml") if "name: Scenarios" in block)
     (job,) = yaml.safe_load(block)["jobs"].values()
-    checkout, measure = job["steps"]
-    ours = yaml.safe_load((ROOT / ".github" / "workflows" / "pull-request.yml").read_text())["jobs"]["compare"]["steps"]
-    assert checkout["uses"] == ours[0]["uses"]
-    assert measure["with"] == ours[1]["with"]
-    inputs = yaml.safe_load((ROOT / ".github" / "actions" / "measure" / "action.yml").read_text())["inputs"]
-    assert {name for name, each in inputs.items() if each.get("required")} <= measure["with"].keys() <= inputs.keys()
+    ours = yaml.safe_load((ROOT / ".github" / "workflows" / "pull-request.yml").read_text())["jobs"]["compare"]
+    assert job["if"] == ours["if"]
+    assert job["steps"][0] == ours["steps"][0] | {"with": job["steps"][0]["with"]}
+    assert job["steps"][1]["with"] == ours["steps"][1]["with"]
+
+
+def test_adopting_takes_twelve_lines():
+    (block,) = (block for block in blocks("yaml") if "night.yml@COMMIT" in block)
+    assert len(block.splitlines()) <= 12
 
 
 def test_what_the_guide_names_is_there():

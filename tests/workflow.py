@@ -62,12 +62,23 @@ class Runner:
                 continue
             wanted = [asked["needs"]] if isinstance(asked.get("needs"), str) else asked.get("needs", [])
             known = {each: needs[each] for each in wanted}
-            context = {"inputs": inputs or {}, "needs": known, "github": GITHUB, "vars": VARIABLES}
+            context = {
+                "inputs": {**_defaults(workflow), **(inputs or {})}, "needs": known, "github": GITHUB, "job": JOB,
+                "vars": VARIABLES, "secrets": {},
+            }  # fmt: skip
             if not _is_true(asked.get("if", "success()"), context):
                 self.jobs[job], needs[job] = Ran("skipped"), {"result": "skipped", "outputs": {}}
                 continue
-            if "uses" in asked:  # a workflow, which has tests of its own
-                self.jobs[job], needs[job] = Ran("success"), {"result": "success", "outputs": {}}
+            if "uses" in asked:
+                before = {*self.jobs}
+                if "with" in asked:
+                    self.run(
+                        Path(asked["uses"]).name, {key: _value(text, context) for key, text in asked["with"].items()}
+                    )
+                else:  # a workflow that has tests of its own
+                    self.jobs[job] = Ran("success")
+                results = [each.result for name, each in self.jobs.items() if name not in before]
+                needs[job] = {"result": "failure" if "failure" in results else "success", "outputs": {}}
                 continue
             matrix = asked.get("strategy", {}).get("matrix", {}).get("include")
             rows = _value(matrix, context) if matrix else [None]
@@ -123,7 +134,7 @@ class Runner:
             ran.log += done.stdout
             return done.returncode == 0
         if uses.startswith("actions/checkout@"):
-            shutil.copytree(self.project, workspace, dirs_exist_ok=True, symlinks=True)
+            shutil.copytree(self.project, workspace / given.get("path", "."), dirs_exist_ok=True, symlinks=True)
         elif uses.startswith(("actions/setup-python@", "actions/deploy-pages@")):
             pass
         elif uses.startswith(("actions/upload-artifact@", "actions/upload-pages-artifact@")):
@@ -150,8 +161,15 @@ class Runner:
         return True
 
 
-GITHUB = {"token": TOKEN, "repository": REPOSITORY, "ref": "refs/heads/main"}
+GITHUB = {"token": TOKEN, "repository": REPOSITORY, "ref": "refs/heads/main", "actor": "someone"}
+JOB = {"workflow_repository": REPOSITORY, "workflow_sha": "0" * 40}
 VARIABLES = {"PUBLISH_DOCUMENTATION": "true"}
+
+
+def _defaults(workflow: Context) -> Context:
+    """Return the defaults of the inputs of a workflow that others call."""
+    call = workflow[True].get("workflow_call") if isinstance(workflow[True], dict) else None
+    return {name: each.get("default") for name, each in (call or {}).get("inputs", {}).items()}
 
 
 def _copy_into(file: Path, folder: Path) -> None:
@@ -164,7 +182,7 @@ def _text(value: Any) -> str:
 
 
 def _value(value: Any, context: Context) -> Any:
-    """A value of a workflow with its expressions resolved; one that is a whole expression is what that is."""
+    """Return a value of a workflow with its expressions resolved; one that is a whole expression is what that is."""
     if not isinstance(value, str):
         return [_value(each, context) for each in value] if isinstance(value, list) else value
     whole = re.fullmatch(r"\$\{\{\s*([^}]+?)\s*\}\}", value)
@@ -174,6 +192,10 @@ def _value(value: Any, context: Context) -> Any:
 
 
 def _look_up(expression: str, context: Context) -> Any:
+    if " || " in expression:
+        return next((value for each in expression.split(" || ") if (value := _look_up(each, context))), "")
+    if expression in ("false", "''"):
+        return False if expression == "false" else ""
     call = re.fullmatch(r"fromJSON\((.+)\)", expression)
     if call:
         return json.loads(_look_up(call[1], context))

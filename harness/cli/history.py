@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
-from datetime import datetime
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +23,7 @@ from harness.model.texts import counted, escaped
 
 if TYPE_CHECKING:
     from harness.history.index import History
-    from harness.model.history import Series, SeriesPoint, Summary
+    from harness.model.history import HistoryEntry, Series, SeriesPoint, Summary
 
 app = typer.Typer(
     help="Results of the same cells over time.",
@@ -37,9 +37,16 @@ _BATCH = 200
 #: The largest number of scenarios and environments in an error that found none.
 _NAMED = 8
 
+#: The number of runs with one name and different ids that isn't a coincidence.
+_RENEWALS = 3
+
 _ANOTHER = "Choose another folder with --results."
 
 Results = Annotated[Path, options.option("results")]
+
+Today = Annotated[
+    str | None, typer.Option("--today", metavar="DATE", help="Decide as on this day. Default: the current time.")
+]
 
 
 @app.command()
@@ -200,21 +207,45 @@ def alarm(
         Path | None,
         typer.Option("--issues", metavar="FILE", help="The existing issues, as gh issue list --json prints them."),
     ] = None,
+    nightly: Annotated[
+        Path | None,
+        typer.Option(
+            "--nightly", metavar="FILE", help="nightly.toml: its machines, and which changes are accepted or muted."
+        ),
+    ] = None,
+    failures: Annotated[
+        Path | None,
+        typer.Option(
+            "--failures", metavar="DIR", help="Why machines measured nothing: the files NIGHT--MACHINE/failure."
+        ),
+    ] = None,
+    today: Today = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print what to do as JSON, for .github/nightly/issues.")
     ] = False,
 ) -> None:
     """Print one GitHub issue per confirmed slowdown, and what to do.
 
-    The command opens no issue: the nightly workflow does, with gh.
+    With --nightly, it also prints one per machine that has sent no run for
+    three days. The command opens no issue: the nightly workflow does, with gh.
     """
     from harness.history import alarm as alerts  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.index import History  # noqa: PLC0415
+    from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415
+    from harness.history.overdue import overdue, read_failures  # noqa: PLC0415
 
     existing = alerts.read_issues(issues) if issues else []
+    file = read_nightly_file(nightly) if nightly else None
+    now = _now(today)
     with History.open(told=say) as history:
-        found = alerts.alarms(history.series(), history.decisions(), summary=history.summary)
-        steps = alerts.steps(found, existing)
+        series, decisions, runs = history.series(), history.decisions(), history.runs()
+        found = alerts.alarms(
+            series, decisions, summary=history.summary, rules=file.rules if file else (), today=now.date()
+        )
+    if file:
+        machines = [machine.name for night in file.nights for machine in night.machines]
+        found = [*overdue(machines, runs, read_failures(failures) if failures else {}, now), *found]
+    steps = alerts.steps(found, existing, closes_recovered=file is not None)
     if as_json:
         typer.echo(codec.dumps([step.document for step in steps], indent=2))
         return
@@ -222,6 +253,42 @@ def alarm(
         say("No change is confirmed to be slower: there is nothing to report.")
     for step in steps:
         tell(f"{step.what}\n\n{step.alarm.title}\n\n{step.alarm.text}\n")
+
+
+@app.command()
+def digest(
+    nightly: Annotated[
+        Path | None,
+        typer.Option("--nightly", metavar="FILE", help="nightly.toml: which changes are accepted or muted."),
+    ] = None,
+    days: Annotated[int, typer.Option("--days", metavar="N", min=1, help="How many days it covers.")] = 7,
+    today: Today = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it to this file.")
+    ] = None,
+) -> None:
+    """Print one page about the last days as Markdown.
+
+    It lists what changed, what is accepted or muted, and the smallest change
+    that each time series can show.
+    """
+    from harness.history import digest as page  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.history.change_cache import ChangeCache  # noqa: PLC0415
+    from harness.history.index import History  # noqa: PLC0415
+    from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415
+    from harness.history.states import judged  # noqa: PLC0415
+
+    rules = read_nightly_file(nightly).rules if nightly else ()
+    with History.open(told=say) as history:
+        runs, decisions = history.runs(), history.decisions()
+        found = _found(history, SeriesRequest())
+    searched = ChangeCache.of_user()
+    text = page.render([judged(each, decisions, known=searched) for each in found], runs, rules, _now(today), days)
+    searched.save()
+    if output:
+        save(output, text.encode())
+    else:
+        typer.echo(text, nl=False)
 
 
 @app.command()
@@ -376,11 +443,26 @@ def _added(paths: Sequence[Path]) -> list[Path]:
         summaries = list(_read(paths[start : start + _BATCH], left_out))
         with History.open(writing=True, told=say) as history:
             read, added = read + len(summaries), added + len(history.add_all(summaries))
-            where = history.name
+            where, runs = history.name, history.runs()
+    for name in _renewed(runs) if paths else ():
+        say(
+            f"The machine {name} had another id in each of its last {_RENEWALS} runs, so each run starts new time "
+            "series. To continue one, set HARNESS_MACHINE_ID, or id in nightly.toml."
+        )
     known = read - added
     there = f", {known} {'was' if known == 1 else 'were'} already there" if known else ""
     typer.echo(f"{counted(added, 'run')} added to {where}{there}.")
     return left_out
+
+
+def _renewed(runs: Sequence["HistoryEntry"]) -> list[str]:
+    """Return the names of machines whose newest runs all have different ids."""
+    ids: dict[str, list[str]] = {}
+    for each in runs:
+        for machine in each.machines:
+            ids.setdefault(machine.name, []).append(machine.id)
+    newest = {name: of[-_RENEWALS:] for name, of in ids.items() if name}
+    return [name for name, of in newest.items() if len(set(of)) == _RENEWALS]
 
 
 def _end(left_out: Sequence[Path]) -> None:
@@ -424,6 +506,16 @@ def _row(point: "SeriesPoint", *, is_line: bool) -> tuple[str, ...]:
         return _minute(point.started), ratio, escaped(told), version
     unit = format.unit([point.seconds], Clock.WALL)
     return _minute(point.started), ratio, f"{format.number(point.seconds * unit.factor)} {unit.symbol}", version
+
+
+def _now(today: str | None) -> datetime:
+    """Return the end of a day in UTC, or the current time. Raises UsageError."""
+    if not today:
+        return datetime.now(UTC)
+    try:
+        return datetime.combine(date.fromisoformat(today), time.max, UTC)
+    except ValueError:
+        raise UsageError(f"Invalid --today {today!r}.", "Use a date, such as 2026-11-22.") from None
 
 
 def _minute(started: str) -> str:

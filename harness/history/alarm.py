@@ -1,4 +1,6 @@
-"""Regression alerts: one GitHub issue per root cause, which is opened, edited in place, and reopened.
+"""Alerts: one GitHub issue per root cause of a slowdown, which is opened, edited in place, and reopened.
+
+An alert can also be about a machine that sends nothing (`harness.history.overdue`). Its next run closes the issue.
 
 This module decides what to do about the issues that exist, closed issues too. `.github/nightly/issues` does it with
 GitHub's command `gh`. A hidden comment in the body of an issue names its cause.
@@ -10,13 +12,14 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from harness.files import parse_json, read_text
 from harness.history.change_cache import ChangeCache
+from harness.history.nightly_file import NEAR, SeriesRule
 from harness.history.states import SeriesFinding, State, findings
 from harness.model.defaults import CONFIRM_ROUNDS, LEVEL
 from harness.model.environment import Device
@@ -34,14 +37,15 @@ LISTED = "number,title,body,state,stateReason,closedAt"
 #: A comment sends a message to those who follow the issue; an edit doesn't.
 REOPENED = "Confirmed again. The text above has been updated."
 
+#: The comments on the issue of a machine that sends nothing again, and of one that does.
+OVERDUE_AGAIN = "The machine sends nothing again: see the text above, which is edited."
+RECOVERED = "The machine has sent a run, or isn't in nightly.toml any more."
+
 #: GitHub takes bodies of 65,536 characters, and titles of 256.
 BODY_CHARACTERS, TITLE_CHARACTERS = 60_000, 240
 
 #: The largest number of issues that one nightly run opens: many regressions at once need one investigation.
 MOST_NEW = 5
-
-#: The next nightly run may place the same change some runs later, or earlier.
-NEAR = timedelta(days=7)
 
 #: Facts that the reader of an issue needs.
 _RULES = (
@@ -54,14 +58,14 @@ _MARK = re.compile(r"<!-- harness-alarm (\{.*?\}) -->")
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A regression alert: one root cause as the content of an issue.
+    """An alert: one root cause as the content of an issue.
 
     `cause` is its key, `series` are short hashes of the affected time series, `since` is the start of the first run
     after the change, and `confirmed` the time of its last confirmation; both ISO 8601. `title` and `body` are Markdown.
 
     `sides` are the versions of a release line around the change, as values of -e, with the `probability` of a pair that
     a search found. `commits` and `functions` are as in a `Decision`. `machine` describes the machine, and `command`
-    repeats the comparison.
+    repeats the comparison. `overdue` is the name of a machine that sends nothing; empty for a slowdown.
     """
 
     cause: str
@@ -76,11 +80,13 @@ class Alarm:
     functions: Sequence[tuple[str, float, float]] = ()
     machine: str = ""
     command: str = ""
+    overdue: str = ""
 
     @property
     def text(self) -> str:
         """The body with its mark, in as many characters as GitHub takes."""
-        kept = {"cause": _short(self.cause), "since": self.since, "series": sorted(self.series)[:100]}
+        kept: dict[str, Any] = {"cause": _short(self.cause), "since": self.since, "series": sorted(self.series)[:100]}
+        kept |= {"overdue": self.overdue} if self.overdue else {}
         mark = f"<!-- harness-alarm {json.dumps(kept)} -->\n"
         return mark + _bounded(self.body, BODY_CHARACTERS - len(mark))
 
@@ -97,6 +103,15 @@ class TrackedIssue:
     body: str
     closed: str = ""
     reason: str = ""
+
+    @property
+    def overdue(self) -> str:
+        """The machine that sends nothing, if the issue is about one."""
+        marked = _MARK.search(self.body)
+        try:
+            return str(parse_json(marked[1]).get("overdue", "")) if marked else ""
+        except (ValueError, AttributeError):  # somebody has edited it
+            return ""
 
     def is_of(self, alarm: Alarm) -> bool:
         """Return whether the issue belongs to the alert: the same cause, or the same series at nearly the same time."""
@@ -116,17 +131,23 @@ def alarms(
     decisions: Sequence[Decision],
     searched: ChangeCache | None = None,
     summary: Callable[[str], Summary | None] = lambda run: None,
+    *,
+    rules: Sequence[SeriesRule] = (),
+    today: date = date.min,
 ) -> list[Alarm]:
     """Return the alerts of a history by cause: confirmed changes after which something takes longer.
 
-    `summary` returns the stored facts of a run, for the description of the machine.
+    Changes that a rule accepts or mutes on this day are left out. `summary` returns the stored facts of a run, for the
+    description of the machine.
     """
     # only a decision confirms a change, and the search for changes takes milliseconds per series
     decided = {each.key for each in decisions if each.confirmed}
     known = {each.key: each for each in history if each.key in decided}
     causes: dict[str, list[SeriesFinding]] = {}
     for each in findings(known.values(), decisions, known=searched):
-        if each.state is State.CONFIRMED and each.ratio > 1.0:
+        machine = known[each.key].points[-1].origin.machine
+        is_ruled_out = any(rule.applies(each.key, each.started, machine, today) for rule in rules)
+        if each.state is State.CONFIRMED and each.ratio > 1.0 and not is_ruled_out:
             causes.setdefault(each.cause, []).append(each)
     return [_alarm(cause, found, known, decisions, summary) for cause, found in causes.items()]
 
@@ -258,6 +279,7 @@ class Kind(StrEnum):
     REOPEN = "reopen"
     KEEP = "keep"
     HOLD = "hold"
+    CLOSE = "close"
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +297,13 @@ class IssueStep:
         return f"{self.kind} {f'#{self.issue.number}' if self.issue else 'a new one'} ({self.why.rstrip('.')}):"
 
     @property
+    def comment(self) -> str | None:
+        """Comment that GitHub sends to subscribers of the issue, or None."""
+        if self.kind is Kind.CLOSE:
+            return RECOVERED
+        return (OVERDUE_AGAIN if self.alarm.overdue else REOPENED) if self.kind is Kind.REOPEN else None
+
+    @property
     def document(self) -> Mapping[str, Any]:
         """The step as `harness history alarm --json` prints it."""
         return {
@@ -290,16 +319,20 @@ class IssueStep:
             "functions": [list(each) for each in self.alarm.functions],
             "machine": self.alarm.machine,
             "command": self.alarm.command,
-            "comment": REOPENED if self.kind is Kind.REOPEN else None,
+            "comment": self.comment,
         }
 
 
-def steps(alarms: Iterable[Alarm], issues: Iterable[TrackedIssue]) -> list[IssueStep]:
+def steps(
+    alarms: Iterable[Alarm], issues: Iterable[TrackedIssue], *, closes_recovered: bool = False
+) -> list[IssueStep]:
     """Return what to do, in the order of the alerts; two alerts of one issue are reported in it together.
 
     A cause without an issue gets one, at most MOST_NEW in all. The text of an open issue is changed if it differs. An
     issue that was closed as completed is reopened only if the cause was confirmed again since then. An issue that was
     closed as not planned, or as a duplicate, stays closed.
+
+    With `closes_recovered`, the issue of a machine without an alert is closed.
     """
     found = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
     made: list[IssueStep] = []
@@ -310,7 +343,15 @@ def steps(alarms: Iterable[Alarm], issues: Iterable[TrackedIssue]) -> list[Issue
             made[taken] = _step(_together(made[taken].alarm, alarm), mine, 0)
         else:
             made.append(_step(alarm, mine, sum(step.kind is Kind.OPEN for step in made)))
+    if closes_recovered:
+        held = {step.issue.number for step in made if step.issue}
+        made += [_closing(issue) for issue in found if issue.overdue and not issue.closed and issue.number not in held]
     return made
+
+
+def _closing(issue: TrackedIssue) -> IssueStep:
+    alarm = Alarm(issue.overdue, [], "", "", issue.title, issue.body, overdue=issue.overdue)
+    return IssueStep(Kind.CLOSE, alarm, "The machine isn't overdue.", issue)
 
 
 def _step(alarm: Alarm, issue: TrackedIssue | None, opened: int) -> IssueStep:

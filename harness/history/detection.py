@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.analysis.distributions import Floats, student_cdf
+from harness.analysis.distributions import Floats, student_cdf, student_quantile
 from harness.analysis.statistics import exp, student
 from harness.model.defaults import MARGIN
 
@@ -39,6 +39,10 @@ P = 1e-5
 
 #: A change is larger than this, on the log scale: the margin below which two cells count as the same.
 LEAST = math.log1p(MARGIN)
+
+#: The probability with which a detectable change is found, if the errors were known. In simulations, in which they are
+#: estimated from 10 to 90 points, it was 68 to 94 %, with a median of 86 %.
+POWER = 0.9
 
 #: What a change has to gain to be looked at (the square of standard deviations): more than two nights can. It is tested
 #: after.
@@ -244,6 +248,32 @@ def holding(of: Segments, *, p: float, least: float, is_independent: bool = Fals
     return []
 
 
+def detectable_change(
+    values: Sequence[float], errors: Sequence[float], nights: int = FEWEST, *, p: float = P, least: float = LEAST
+) -> float | None:
+    """Return the smallest change, as a ratio above 1, that the next `nights` points show with a probability near POWER.
+
+    A change is shown as `change_points` reports it. The points after the last change say how much the series varies;
+    with fewer than `FEWEST` of them, the result is None. For arguments and errors, see `change_points`.
+    """
+    of = segmented(values, errors, fewest=FEWEST, least=least)
+    found = holding(of, p=p, least=least)
+    start = found[-1].index if found else 0
+    y, given = of.y[start:], np.asarray(errors, np.float64)[start:]
+    if y.size < FEWEST:
+        return None
+    spread = _spreads(given, (_MAD * _median(np.abs(np.diff(y)))) ** 2 / 2.0)
+    spread = _spreads(given, _residual(y, spread, ()))
+    level, variance = _fitted(y, spread)
+    # with the change, there are two levels
+    inflation = _inflation(_lag_correlation((y - level) / spread, (), 2))
+    error = inflation * math.sqrt(variance + _median(spread) ** 2 / nights)
+    freedom = max(1, of.y.size + nights - len(found) - 2)
+    # as in `_change`: the most of many places
+    needed = float(student_quantile(freedom, 1.0 - p / (4.0 * math.log(y.size + nights)))) * error
+    return exp(max(least, needed) + float(student_quantile(freedom, POWER)) * error)
+
+
 def _correlation(of: Segments, places: Sequence[int], steps: Sequence["_Step"]) -> float:
     """Return the lag-1 correlation of the points around their levels, from 0 to `_LIMIT`, without spikes.
 
@@ -256,6 +286,11 @@ def _correlation(of: Segments, places: Sequence[int], steps: Sequence["_Step"]) 
     """
     levels = [steps[0].before, *(each.after for each in steps)]
     residuals = (of.y - np.repeat(levels, np.diff([0, *places, of.y.size]))) / of.spread
+    return _lag_correlation(residuals, places, len(levels))
+
+
+def _lag_correlation(residuals: Floats, places: Sequence[int], levels: int) -> float:
+    """Return the lag-1 correlation of residuals around some levels, as `_correlation` does."""
     near = np.abs(residuals) < CAP
     residuals = np.where(near, residuals, 0.0)
     squares = float(residuals @ residuals)
@@ -264,7 +299,7 @@ def _correlation(of: Segments, places: Sequence[int], steps: Sequence["_Step"]) 
     pairs = residuals[1:] * residuals[:-1]
     pairs[[at - 1 for at in places]] = 0.0  # two nights of different levels
     biased = float(pairs.sum()) / squares
-    corrected = biased + (1.0 + 3.0 * biased) * len(levels) / np.count_nonzero(near)
+    corrected = biased + (1.0 + 3.0 * biased) * levels / np.count_nonzero(near)
     return min(_LIMIT, max(0.0, corrected))
 
 

@@ -102,7 +102,7 @@ def _changes(
     """Return the changes in a segment, each at its nearest annotation, and whether each is tentative."""
     places = [at for at in epoch if points[at].log_ratio is not None]
     values = [points[at].log_ratio or 0.0 for at in places]
-    errors = [_error(points[at]) for at in places]
+    errors = [standard_error(points[at]) for at in places]
     told = known.found(values, errors, options)
     sure, maybe = told.sure, told.maybe
     # of changes that aren't sure, the one that continues until today
@@ -111,7 +111,7 @@ def _changes(
     return [(_placed(each, places, epoch, found), each in last) for each in [*sure, *last]]
 
 
-def _error(point: SeriesPoint) -> float:
+def standard_error(point: SeriesPoint) -> float:
     """Return the standard error of a point's log ratio, from its interval; 0 if it has none."""
     if point.low is None or point.high is None or point.rounds < 2:
         return 0.0

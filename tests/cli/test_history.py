@@ -65,6 +65,24 @@ def test_nights_are_added_listed_and_shown(history: Command) -> None:
     assert [line.split()[0] for line in points[1:]] == ["2026-11-11", "2026-11-12", "2026-11-13"]
 
 
+def test_a_machine_with_another_id_in_each_run_is_reported(history: Command) -> None:
+    folders = [str(night(number, machine=Machine(f"m-0000000{number}", "aws"))) for number in (1, 2, 3)]
+    assert "another id" not in history("add", *folders[:2]).stderr
+    done = history("add", folders[2])
+    assert "The machine aws had another id in each of its last 3 runs" in done.stderr
+    assert done.exit_code == 0
+
+
+def test_a_digest_is_printed_or_written(history: Command) -> None:
+    history("add", *(str(night(number)) for number in (11, 12, 13)))
+    printed = history("digest", "--today", "2026-11-14").stdout
+    assert "lab: 3 runs" in printed
+    history("digest", "--today", "2026-11-14", "-o", "digest.md")
+    assert Path("digest.md").read_text() == printed
+    with pytest.raises(UsageError, match="Invalid --today 'soon'"):
+        history("digest", "--today", "soon")
+
+
 def test_series_and_runs_are_there_for_other_programs(history: Command) -> None:
     history("add", str(night(11)))
     listed = json.loads(history("list", "--json").stdout)

@@ -6,12 +6,14 @@ import json
 import re
 import subprocess
 from dataclasses import replace
+from datetime import date
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
 
 from harness.history.alarm import BODY_CHARACTERS, LABEL, LISTED, MOST_NEW, Alarm, Kind, alarms, read_issues, steps
+from harness.history.nightly_file import RuleKind, SeriesRule
 from harness.history.states import findings
 from harness.model.defaults import CONFIRM_ROUNDS
 from harness.model.errors import UsageError
@@ -40,11 +42,16 @@ def github(tmp_path, monkeypatch):
     return repository
 
 
-def night(github, *alarms):
-    """List the issues, decide, and carry out the steps."""
+def tracked(github):
+    """List the issues, as the nightly script does."""
     listed = github._path.with_name("issues.json")
     listed.write_text(github.gh("issue", "list", "--label", LABEL, "--state", "all", "--limit", "99", "--json", LISTED))
-    done = steps(alarms, read_issues(listed))
+    return read_issues(listed)
+
+
+def night(github, *alarms):
+    """List the issues, decide, and carry out the steps."""
+    done = steps(alarms, tracked(github))
     for step in done:
         script.carry_out(json.loads(json.dumps(step.document)))
     return [step.kind for step in done]
@@ -225,3 +232,34 @@ def test_an_alarm_of_a_line_has_the_wheels_the_commits_the_machine_and_the_comma
     assert "The change is after x, and at the latest in y." in open_place.body
     document = steps([told], [])[0].document
     assert (document["sides"], document["command"], document["commits"]) == (pair, command, [link])
+
+
+def test_the_issue_of_a_machine_is_closed_by_its_next_run(github):
+    silent = replace(alarm("overdue | rack"), overdue="rack", series=[])
+    assert night(github, silent, alarm("b", series=["two"])) == [Kind.OPEN, Kind.OPEN]
+    (closing,) = steps([], tracked(github), closes_recovered=True)
+    script.carry_out(closing.document)
+    # the other issue is a slowdown, which a person closes
+    assert [each["state"] for each in github.issues] == ["CLOSED", "OPEN"]
+    assert github.comments == [closing.comment]
+    assert steps([], tracked(github), closes_recovered=True) == []
+    # it was overdue before it was closed: the same silence doesn't open it again
+    assert night(github, silent) == [Kind.KEEP]
+    assert night(github, replace(silent, confirmed="2026-12-09T04:00:00+00:00")) == [Kind.REOPEN]
+
+
+def test_no_issue_is_closed_where_the_machines_are_not_given(github):
+    night(github, replace(alarm(), overdue="rack"))
+    assert steps([], tracked(github)) == []
+
+
+@pytest.mark.parametrize("kind", RuleKind)
+def test_a_change_that_is_accepted_or_muted_is_no_issue_until_the_day(kind):
+    of = slower()
+    said = [decision(of)]
+    (finding,) = findings([of])
+    since = finding.started[:10] if kind is RuleKind.ACCEPT else ""
+    rule = SeriesRule(kind, of.key.cell, "bug 5", date(2026, 12, 31), since=since)
+    assert alarms([of], said, rules=[rule], today=date(2026, 12, 31)) == []
+    assert len(alarms([of], said, rules=[rule], today=date(2027, 1, 1))) == 1
+    assert len(alarms([of], said, rules=[replace(rule, series="other *")], today=date(2026, 12, 31))) == 1

@@ -1,0 +1,170 @@
+"""A page of Markdown about the last days of a history: changes, muted series, and smallest detectable changes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from harness.history import phrases
+from harness.history.detection import FEWEST, detectable_change
+from harness.history.nightly_file import SeriesRule
+from harness.history.phrases import Names
+from harness.history.segments import epochs
+from harness.history.states import JudgedSeries, SeriesFinding, State, standard_error
+from harness.model.history import HistoryEntry, Key
+from harness.model.texts import counted
+from harness.report import markdown
+from harness.report.blocks import Block, Column, Section, Text, tabulate
+
+#: The days that a digest covers.
+DAYS = 7
+
+#: The numbers of further runs for which detectable changes are computed: the fewest, and a week.
+NIGHTS = (FEWEST, DAYS)
+
+#: The largest number of lines in a table, so that the digest stays a page.
+LINES = 15
+
+
+def render(
+    judged: Sequence[JudgedSeries],
+    entries: Sequence[HistoryEntry],
+    rules: Sequence[SeriesRule],
+    now: datetime,
+    days: int = DAYS,
+) -> str:
+    """Return the digest of the last `days` days before `now`."""
+    names = phrases.names([each.series.key for each in judged], entries)
+    recent = [entry for entry in entries if phrases.moment(entry.started) > now - timedelta(days=days)]
+    machines = {each.series.key: each.series.points[-1].origin.machine for each in judged}
+    first = phrases.moment(recent[0].started) if recent else now
+    found = [finding for of in phrases.causes(judged) for finding in of]
+    new = [each for each in found if phrases.moment(each.started) >= first or _is_decided_since(each, first)]
+    new = [each for each in new if each.state in (State.CONFIRMED, State.SUSPECTED)]
+    sections = [
+        Section(
+            f"History: {counted(days, 'day')} to {phrases.day(now.isoformat())}", "digest", list(_head(recent, judged))
+        ),
+        Section(
+            "Slower", "slower", list(_findings([each for each in new if each.ratio > 1.0], names, rules, machines, now))
+        ),
+        Section(
+            "Fixed or faster",
+            "faster",
+            list(_findings([each for each in new if each.ratio < 1.0], names, rules, machines, now)),
+        ),
+        Section("Accepted and muted", "muted", list(_rules(rules, judged, machines, now))),
+        Section("Smallest detectable change", "detectable", list(_detectable(judged, names))),
+    ]
+    return markdown.full([section for section in sections if section.blocks])
+
+
+def _is_decided_since(finding: SeriesFinding, first: datetime) -> bool:
+    return finding.decision is not None and phrases.moment(finding.decision.when) >= first
+
+
+def _head(recent: Sequence[HistoryEntry], judged: Sequence[JudgedSeries]) -> Iterator[Block]:
+    nights: dict[str, list[HistoryEntry]] = {}
+    for entry in recent:
+        for of_entry in entry.machines:
+            nights.setdefault(of_entry.name or of_entry.id, []).append(entry)
+    if not recent:
+        yield Text("No run was added in these days.")
+    for machine, of in sorted(nights.items()):
+        yield Text(f"{machine}: {counted(len(of), 'run')}, the newest on {phrases.day(of[-1].started)}.")
+    yield Text(phrases.answer(judged))
+
+
+def _findings(
+    found: Sequence[SeriesFinding],
+    names: Names,
+    rules: Sequence[SeriesRule],
+    machines: Mapping[Key, str],
+    now: datetime,
+) -> Iterator[Block]:
+    if not found:
+        yield Text("None.")
+        return
+
+    def rule(each: SeriesFinding) -> str:
+        applying = (of for of in rules if of.applies(each.key, each.started, machines[each.key], now.date()))
+        return next((f"{of.kind.value} until {of.until}: {of.reason}" for of in applying), "")
+
+    columns: list[Column[SeriesFinding]] = [
+        Column("series", lambda each: names.texts[each.key]),
+        Column("time", phrases.size, is_number=True),
+        Column("since", lambda each: phrases.day(each.started)),
+        Column("state", lambda each: each.state.value),
+        Column("rule", rule, is_optional=True),
+        Column("changed then", lambda each: "; ".join(each.suspects), is_optional=True),
+    ]
+    yield tabulate("Changes", columns, found[:LINES], noun="change")
+    if len(found) > LINES:
+        yield Text(f"And {len(found) - LINES:,} more: harness history report -o history.html")
+
+
+def _rules(
+    rules: Sequence[SeriesRule], judged: Sequence[JudgedSeries], machines: Mapping[Key, str], now: datetime
+) -> Iterator[Block]:
+    if not rules:
+        return
+
+    def matched(rule: SeriesRule) -> str:
+        count = sum(rule.selects(each.series.key, machines[each.series.key]) for each in judged)
+        return f"{count:,}" if count else "none: check the name"
+
+    columns: list[Column[SeriesRule]] = [
+        Column("rule", lambda each: each.kind.value),
+        Column("series", lambda each: each.series),
+        Column("change of", lambda each: each.since, is_optional=True),
+        Column("until", lambda each: f"{each.until}{' (ended)' if each.until < now.date() else ''}"),
+        Column("reason", lambda each: each.reason),
+        Column("series matched", matched, is_number=True),
+    ]
+    yield tabulate("Rules of nightly.toml", columns, rules, noun="rule")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sensitivity:
+    """A series, its number of results, and its detectable change for each value of `NIGHTS`."""
+
+    key: Key
+    points: int
+    ratios: Sequence[float | None]
+
+
+def _detectable(judged: Sequence[JudgedSeries], names: Names) -> Iterator[Block]:
+    lines = [_sensitivity(each) for each in judged if each.series.key.reference]
+    lines.sort(key=lambda each: (each.ratios[-1] is None, each.ratios[-1] or 0.0), reverse=True)
+    if not lines:
+        return
+    columns: list[Column[_Sensitivity]] = [
+        Column("series", lambda each: names.texts[each.key]),
+        Column("results", lambda each: f"{each.points:,}", is_number=True),
+        *(_column(nights, at) for at, nights in enumerate(NIGHTS)),
+    ]
+    yield Text(
+        "A slowdown of at least this size is found in that number of nightly runs, in most cases. The series with the "
+        "largest come first."
+    )
+    yield tabulate("Detectable changes", columns, lines[:LINES], noun="series")
+    if len(lines) > LINES:
+        yield Text(f"The other {len(lines) - LINES:,} series show smaller changes.")
+
+
+def _column(nights: int, at: int) -> "Column[_Sensitivity]":
+    def text(each: _Sensitivity) -> str:
+        ratio = each.ratios[at]
+        return f"{100.0 * (ratio - 1.0):.1f} %" if ratio else f"after {FEWEST} results"
+
+    return Column(f"in {nights} nights", text, is_number=True)
+
+
+def _sensitivity(of: JudgedSeries) -> _Sensitivity:
+    newest = epochs(of.series, of.breaks)[-1]  # nothing is compared with earlier points
+    results = [
+        (point.log_ratio, standard_error(point))
+        for at in newest
+        if (point := of.series.points[at]).log_ratio is not None
+    ]
+    values, errors = [value for value, _ in results], [error for _, error in results]
+    return _Sensitivity(of.series.key, len(results), [detectable_change(values, errors, nights) for nights in NIGHTS])

@@ -1,0 +1,260 @@
+"""The file of the nightly workflow, `.github/nightly.toml`: what is measured where, and rules for its alerts.
+
+`.github/nightly/plan` reads it without an installed package, so this module needs the standard library only.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from harness.model.errors import UsageError
+from harness.model.history import Key
+from harness.model.texts import nearest
+
+#: The default path of the file.
+PLACE = Path(".github/nightly.toml")
+
+#: A GitHub-hosted job ends after 360 minutes. The last ones are for uploading what was measured.
+MINUTES = 350
+
+#: How long other machines' results wait for a machine that hasn't started.
+WAIT_MINUTES = 180
+
+#: A later nightly run may place the same change some runs later, or earlier.
+NEAR = timedelta(days=7)
+
+#: The key of the planned runs.
+_RUNS = "night"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}")
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_REGISTRY = re.compile(r"[a-z0-9][a-z0-9._:-]*/([a-z0-9._-]+/)*")
+
+
+class RuleKind(StrEnum):
+    """The scope of a rule: one change (`accept`), or all changes of a series (`mute`)."""
+
+    ACCEPT = "accept"
+    MUTE = "mute"
+
+
+@dataclass(frozen=True, slots=True)
+class NightlyMachine:
+    """A machine of a nightly run: its name, its runner (`runs_on`: a label, a list or an object), its id or empty.
+
+    `minutes` is when GitHub ends its job.
+    """
+
+    name: str
+    runs_on: str | Sequence[str] | Mapping[str, Any]
+    id: str = ""
+    minutes: int = MINUTES
+
+
+@dataclass(frozen=True, slots=True)
+class NightlyPlan:
+    """A nightly run: the arguments of `harness matrix`, and the machines that share it."""
+
+    name: str
+    arguments: str
+    machines: Sequence[NightlyMachine]
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesRule:
+    """A rule that keeps changes from becoming issues up to the day `until`, with its reason.
+
+    `series` is a name as issues and pages show it (`step tf2.0 cpu mode=eager`), or a glob. `since` is the day near
+    which the accepted change started; empty for `mute`.
+    """
+
+    kind: RuleKind
+    series: str
+    reason: str
+    until: date
+    machine: str = "*"
+    since: str = ""
+
+    def applies(self, key: Key, started: str, machine: str, today: date) -> bool:
+        """Return whether the rule is about a change of this series, which started at that time."""
+        if self.since and abs(date.fromisoformat(started[:10]) - date.fromisoformat(self.since)) > NEAR:
+            return False
+        return today <= self.until and self.selects(key, machine)
+
+    def selects(self, key: Key, machine: str) -> bool:
+        """Return whether the rule is about this series."""
+        return fnmatchcase(key.cell, self.series) and any(
+            fnmatchcase(name, self.machine) for name in (machine, key.machine)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NightlyFile:
+    """The contents of the file. `wait` is `wait-minutes`; `registry` ends with a slash, or is empty."""
+
+    nights: Sequence[NightlyPlan]
+    rules: Sequence[SeriesRule] = ()
+    registry: str = ""
+    wait: int = WAIT_MINUTES
+
+
+def read_nightly_file(path: Path = PLACE) -> NightlyFile:
+    """Return the contents of the file. Raises UsageError."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"Can't read {path}: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deep" if isinstance(error, RecursionError) else error
+        raise UsageError(f"{path} isn't valid TOML: {reason}.") from None
+    try:
+        return _read(_Table(document, "the file"))
+    except UsageError as error:
+        raise UsageError(f"{path}: {error.message}", error.advice) from None
+
+
+def _read(table: "_Table") -> NightlyFile:
+    table.allow(_RUNS, "accept", "mute", "registry", "wait-minutes")
+    nights = [_night(each) for each in table.tables(_RUNS)]
+    names = [night.name for night in nights]
+    if not nights:
+        raise UsageError("The file plans no run.", f'Add one: [[{_RUNS}]] with name = "cpu", arguments and machines.')
+    _refuse_repeated(names, "Two nightly runs have one name")
+    registry = table.text("registry", "")
+    if registry and not _REGISTRY.fullmatch(registry):
+        raise UsageError(f"Invalid registry {registry!r}.", 'End it with a slash. Example: registry = "ghcr.io/me/".')
+    rules = [_rule(kind, each) for kind in RuleKind for each in table.tables(kind.value)]
+    return NightlyFile(nights, rules, registry, table.minutes("wait-minutes", WAIT_MINUTES))
+
+
+def _night(table: "_Table") -> NightlyPlan:
+    table.allow("name", "arguments", "machines")
+    name = table.name()
+    machines = [_machine(each) for each in table.named(f"night {name}").tables("machines")]
+    if not machines:
+        raise UsageError(
+            f"{name} has no machines.", 'Example: machines = [{ name = "hosted", runs-on = "ubuntu-24.04" }]'
+        )
+    _refuse_repeated([each.name for each in machines], f"{table.place} names a machine twice")
+    return NightlyPlan(name, table.text("arguments"), machines)
+
+
+def _machine(table: "_Table") -> NightlyMachine:
+    table.allow("name", "runs-on", "id", "minutes")
+    identity = table.text("id", "")
+    if identity and not _ID.fullmatch(identity):
+        raise UsageError(
+            f"Invalid id {identity!r} in {table.place}.", "Use at most 64 letters, digits, `.`, `_` and `-`."
+        )
+    return NightlyMachine(
+        table.name(), _runner(table.required("runs-on"), table.place), identity, table.minutes("minutes", MINUTES)
+    )
+
+
+def _runner(labels: Any, place: str) -> Any:
+    """Return the labels of a runner in one of the forms of GitHub's `runs-on`."""
+    is_object = isinstance(labels, dict) and labels and labels.keys() <= {"group", "labels"}
+    parts = [*labels.values()] if is_object else [labels]
+    for part in parts:
+        if not (isinstance(part, str) and part) and not (
+            isinstance(part, list) and part and all(isinstance(label, str) and label for label in part)
+        ):
+            raise UsageError(
+                f"Invalid runs-on {labels!r} in {place}.",
+                'Use a label ("ubuntu-24.04"), a list (["self-hosted", "gpu"]) or { group = "…", labels = "…" }.',
+            )
+    return labels
+
+
+def _rule(kind: RuleKind, table: "_Table") -> SeriesRule:
+    since = ["since"] if kind is RuleKind.ACCEPT else []
+    table.allow("series", "reason", "until", "machine", *since)
+    reason = table.text("reason").strip()
+    if not reason:
+        raise UsageError(f"The reason in {table.place} is empty.", "Say why, for whoever reads it later.")
+    return SeriesRule(
+        kind, table.text("series"), reason, table.day("until"), table.text("machine", "*"),
+        table.day("since").isoformat() if since else "",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table of the file, and its place for messages."""
+
+    values: Mapping[str, Any]
+    place: str
+
+    def named(self, place: str) -> "_Table":
+        return _Table(self.values, place)
+
+    def allow(self, *keys: str) -> None:
+        """Raise UsageError for a key that isn't one of these."""
+        for key in self.values:
+            if key not in keys:
+                near = nearest(key, keys)
+                raise UsageError(
+                    f"Unknown key {key!r} in {self.place}.",
+                    (f"Did you mean {near!r}? " if near else "") + f"Valid keys: {', '.join(keys)}.",
+                )
+
+    def required(self, key: str) -> Any:
+        if key not in self.values:
+            raise UsageError(f"{self.place[0].upper()}{self.place[1:]} has no {key!r}.", "Add the key.")
+        return self.values[key]
+
+    def text(self, key: str, default: str | None = None) -> str:
+        value = self.required(key) if default is None else self.values.get(key, default)
+        if not isinstance(value, str) or "\n" in value:
+            raise UsageError(f"Invalid {key} {value!r} in {self.place}.", "Use a text of one line, in quotes.")
+        return value
+
+    def name(self) -> str:
+        """Return a name that artifacts and groups of jobs may have."""
+        value = self.text("name")
+        if not _NAME.fullmatch(value) or "--" in value:
+            raise UsageError(
+                f"Invalid name {value!r} in {self.place}.",
+                "Use at most 41 letters, digits, `_` and single `-`, and start with a letter or digit.",
+            )
+        return value
+
+    def minutes(self, key: str, default: int) -> int:
+        value = self.values.get(key, default)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise UsageError(
+                f"Invalid {key} {value!r} in {self.place}.", f"Use a number of minutes, such as {default}."
+            )
+        return value
+
+    def day(self, key: str) -> date:
+        value = self.required(key)
+        try:
+            day = date.fromisoformat(value) if isinstance(value, str) else value
+        except ValueError:
+            day = None
+        if not isinstance(day, date) or isinstance(day, datetime):
+            raise UsageError(f"Invalid {key} {value!r} in {self.place}.", f"Use a date, such as {key} = 2026-12-31.")
+        return day
+
+    def tables(self, key: str) -> Iterator["_Table"]:
+        """Return the tables of an array of tables; an error names them by number."""
+        value = self.values.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+            raise UsageError(f"{key!r} in {self.place} isn't a list of tables.", f"Write [[{key}]] above its keys.")
+        for number, each in enumerate(value, 1):
+            yield _Table(each, f"{key} {number}" if self.place == "the file" else f"{key} {number} of {self.place}")
+
+
+def _refuse_repeated(names: Iterable[str], what: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise UsageError(f"{what}: {name!r}.", "Rename one of them.")
+        seen.add(name)

@@ -1,0 +1,83 @@
+"""Alerts for machines that have sent no nightly run for some days: one issue per machine."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from harness.files import read_text
+from harness.history.alarm import Alarm
+from harness.model.history import HistoryEntry
+from harness.report.escape import fenced, markdown
+
+#: A machine is overdue if its newest run is older than this: two missed runs can have harmless reasons.
+PATIENCE = timedelta(days=3)
+
+#: The largest number of characters of an error in an issue.
+_MOST = 2000
+
+
+def overdue(
+    machines: Iterable[str], entries: Sequence[HistoryEntry], failures: Mapping[str, str], now: datetime
+) -> list[Alarm]:
+    """Return an alert for each machine without a run in the last days.
+
+    `machines` are the names in nightly.toml, and `failures` tonight's errors by machine. A machine that never sent a
+    run is overdue if it failed tonight, or if the history is older than PATIENCE.
+    """
+    newest: dict[str, HistoryEntry] = {}
+    for entry in entries:
+        for machine in entry.machines:
+            newest[machine.name or machine.id] = entry
+    return [
+        _alarm(machine, newest.get(machine), failures.get(machine, ""))
+        for machine in dict.fromkeys(machines)
+        if _is_overdue(newest.get(machine), entries, now, has_failed=machine in failures)
+    ]
+
+
+def _is_overdue(
+    newest: HistoryEntry | None, entries: Sequence[HistoryEntry], now: datetime, *, has_failed: bool
+) -> bool:
+    if newest:
+        return now - _moment(newest) > PATIENCE
+    return has_failed or bool(entries and now - _moment(entries[0]) > PATIENCE)
+
+
+def _moment(entry: HistoryEntry) -> datetime:
+    return datetime.fromisoformat(entry.started)
+
+
+def _alarm(machine: str, newest: HistoryEntry | None, failure: str) -> Alarm:
+    since = newest.started[:10] if newest else ""
+    lines = [
+        f"The newest run of the machine {markdown(machine)} in the history is {markdown(newest.run)} of {since}."
+        if newest
+        else f"The machine {markdown(machine)} is in `nightly.toml`, and the history has no run of it.",
+        "",
+    ]
+    if failure:
+        lines += ["Its last error:", "", fenced(failure[:_MOST], "text")]
+    else:
+        lines += [
+            "No job of the machine reported an error: it did not start, or it was cancelled. Check that the runner is "
+            "online (**Settings → Actions → Runners**), and that its labels are those in `nightly.toml`."
+        ]
+    lines += ["", "<sub>The next nightly run with a result of this machine closes the issue.</sub>"]
+    return Alarm(
+        cause=f"overdue | {machine}",
+        series=[],
+        since=newest.started if newest else "",
+        confirmed=(_moment(newest) + PATIENCE).isoformat() if newest else "",
+        title=f"No nightly run of {machine} since {since}" if newest else f"No nightly run of {machine} yet",
+        body="\n".join(lines),
+        overdue=machine,
+    )
+
+
+def read_failures(folder: Path) -> dict[str, str]:
+    """Return the errors of the jobs by machine, from the files `*--MACHINE/failure`."""
+    return {
+        path.parent.name.rpartition("--")[2]: read_text(path).strip()
+        for path in sorted(folder.glob("*--*/failure"))
+        if path.is_file()
+    }
