@@ -52,7 +52,7 @@ def read(tmp_path: Path, text: str) -> NightlyFile:
         (FILE.replace('"ubuntu-24.04"', '"x", minutes = "1h"'), "Invalid minutes '1h'"),
         ("regsitry = 1" + FILE, "Unknown key 'regsitry' in the file. Did you mean 'registry'?"),
         ('registry = "ghcr.io/me"' + FILE, "Invalid registry 'ghcr.io/me'. End it with a slash."),
-        (FILE + MUTE.replace("until", "untill"), "Unknown key 'untill' in mute 1. Did you mean 'until'?"),
+        (FILE + MUTE.replace("until", "until_"), "Unknown key 'until_' in mute 1. Did you mean 'until'?"),
         (FILE + MUTE.replace('"bug 5"', '" "'), "The reason in mute 1 is empty."),
         (FILE + MUTE.replace("2026-12-31", '"soon"'), "Invalid until 'soon' in mute 1. Use a date"),
         (FILE + MUTE.replace("2026-12-31", "2026-12-31T00:00:00"), "Invalid until"),
