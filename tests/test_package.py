@@ -113,7 +113,6 @@ def test_its_metadata_say_where_it_runs_and_have_nothing_of_ours_alone(programs:
     assert told["Name"] == DISTRIBUTION
     assert "Operating System :: POSIX :: Linux" in told.get_all("Classifier")
     assert told["Author"]
-    assert told.get_all("Provides-Extra") == ["postgres", "ray"]
     assert all(">=" in each for each in told.get_all("Requires-Dist"))
     assert not LINK.search(told.get_payload())
 
