@@ -20,6 +20,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Protocol
 
+from harness.backends import registry
 from harness.files import parse_json, read, write_atomically
 from harness.fleet import check, ssh
 from harness.fleet.merge import Merged, merge
@@ -148,10 +149,12 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
     """Measure a plan in shards, and merge them in a new run's folder.
 
     An interruption (KeyboardInterrupt) ends all shards early; a second one passes through. Raises UsageError for
-    invalid places, and CannotRunHereError if none of them has a run.
+    invalid places, UntrustedError for scripts that --trust must allow, and CannotRunHereError if no place has a run.
     """
     planned.refuse_nothing()
     request = planned.request
+    if planned.untrusted and not registry.is_contained(request.backend):
+        raise registry.UntrustedError(request.backend, planned.untrusted)
     assert isinstance(request, Request)
     on = request.on
     if on == "ray":

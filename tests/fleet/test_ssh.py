@@ -116,7 +116,11 @@ def test_a_plan_is_measured_on_hosts_and_merged_and_one_that_is_not_there_is_nam
     one, two = serve("m-one"), serve("m-two")
     (harness.root / "mine.py").write_text((harness.root / "scenarios" / "ways.py").read_text())
     on = f"ssh://127.0.0.1:{one},localhost:{two},127.0.0.1:1"
-    done = harness.matrix(*PLAN, "--on", on)
+    refused = harness.matrix(*PLAN, "--on", on)
+    assert refused.returncode == 2
+    assert "--trust" in refused.stderr
+    assert "Shard" not in refused.stderr
+    done = harness.matrix(*PLAN, "--on", on, "--trust")
     assert f"127.0.0.1:{one}: Shard " in done.stderr, done.stderr
     assert "Measuring stopped on 127.0.0.1:1: " in done.stderr
     assert "Connection refused" in done.stderr
@@ -141,7 +145,7 @@ def test_a_host_whose_command_dies_loses_only_its_shard_and_ctrl_c_ends_it_for_l
 ) -> None:
     on = f"ssh://127.0.0.1:{serve('m-one')}"
     (harness.root / "mine.py").write_text((harness.root / "scenarios" / "ways.py").read_text())
-    short = ("--backend", "local", "--warmup", "1ms", "--measure", "5ms", "--seed", "1")
+    short = ("--backend", "local", "--trust", "--warmup", "1ms", "--measure", "5ms", "--seed", "1")
     process = harness.start("matrix", *PLAN, "--on", on, *short)
     assert process.stderr
     read_until(process.stderr, "round 1")

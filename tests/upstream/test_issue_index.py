@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from harness.analysis.results import Results
-from harness.catalog import adhoc
 from harness.model.defaults import CLAIM_MEASURE, CLAIM_WARMUP, ISSUE_BUDGET, MOST_ISSUES_BUDGET
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.issues import parse
@@ -158,10 +157,10 @@ def test_a_claim_that_is_gone_later_is_fixed() -> None:
 def test_a_nightly_that_cannot_be_had_is_told(
     claiming: Harness, monkeypatch: pytest.MonkeyPatch, options: dict[str, bool], package: str
 ) -> None:
-    def refuse(text: str, _: object) -> None:
-        raise CannotRunHereError(f"{text}: the index does not answer.")
+    def refuse(_: object, typed: list[str]) -> None:
+        raise CannotRunHereError(f"{typed[0]}: the index does not answer.")
 
-    monkeypatch.setattr(adhoc, "make", refuse)
+    monkeypatch.setattr(repro, "with_asked", refuse)
     told: list[str] = []
     assert repro.nightly(Request(**options), told.append) == ""  # type: ignore[arg-type]
     assert told == [f"Not measured in {package}: {package}: the index does not answer."]
