@@ -87,11 +87,11 @@ def measure(scenario: Path, environment: str, results: Path, options: Sequence[s
 
 def cells(run: Run, launches: Sequence[Launch]) -> list[str]:
     """Verdicts as they are and with every round's first attempt alone, and what they stand on."""
-    found = lookup(run, launches)
+    index = lookup(run, launches)
     ratios = [compared.ratio.value for compared in _compared(run, launches)]
     first = [launch for launch in launches if launch.attempt == 0]
     rounds = {(launch.group, launch.round, launch.attempt) for launch in launches if launch.round}
-    ends = found.control.estimate.interval if found.control else None
+    ends = index.control.estimate.interval if index.control else None
     return [
         _counted(run, launches),
         _counted(run, first),
@@ -102,7 +102,7 @@ def cells(run: Run, launches: Sequence[Launch]) -> list[str]:
 
 
 def _counted(run: Run, launches: Sequence[Launch]) -> str:
-    verdicts = Counter(each.verdict.value if each.verdict else "none" for each in _compared(run, launches))
+    verdicts = Counter(compared.verdict.value if compared.verdict else "none" for compared in _compared(run, launches))
     return ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
 
 

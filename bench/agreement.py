@@ -28,7 +28,7 @@ def figures(count: int = 7) -> list[tuple[str, str]]:
     requirements = [load_lock(project, environments[name], Device.CPU) for name in ("tf1.14", "tf2.0")]
     backend = LocalBackend(project.root, "bench")
     backend.prepare(requirements, print)
-    found = []
+    rows = []
     for requirement in requirements:
         for mode in ("graph", "eager"):
             for call in ("train_on_batch", "fit"):
@@ -38,9 +38,9 @@ def figures(count: int = 7) -> list[tuple[str, str]]:
                 logs = _ratios(project, backend, requirement, cell, count)
                 ratio, spread = math.exp(statistics.fmean(logs)), statistics.stdev(logs) / math.sqrt(count)
                 name = f"{requirement.environment.name}, {mode}, {call}: launch / plain script"
-                found.append((name, f"{ratio:.3f} (standard error {spread:.3f}, {count} pairs)"))
-                print(found[-1], flush=True)
-    return found
+                rows.append((name, f"{ratio:.3f} (standard error {spread:.3f}, {count} pairs)"))
+                print(rows[-1], flush=True)
+    return rows
 
 
 def _ratios(project: Project, backend: LocalBackend, requirement: Requirement, cell: Cell, count: int) -> list[float]:

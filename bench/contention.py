@@ -55,13 +55,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", nargs="*", type=Path, help="folders of runs, in place of docs/examples")
     runs = parser.parse_args().runs
-    found = {path.name: launches(path) for path in runs} if runs else dict(map(_example, stored()))
+    by_run = {path.name: launches(path) for path in runs} if runs else dict(map(_example, stored()))
     print("| run | launches | with something subtracted | taken | beside cells alone | slope | cells' own | noise |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for name, made in found.items():
-        if sum(each.lost > 0.0 for each in made) > len({each.cell for each in made}):
-            print(_line(name, made))
-    print(_line("all", [each for made in found.values() for each in made]))
+    for name, timed in by_run.items():
+        if sum(entry.lost > 0.0 for entry in timed) > len({entry.cell for entry in timed}):
+            print(_line(name, timed))
+    print(_line("all", [entry for group in by_run.values() for entry in group]))
 
 
 def _example(path: Path) -> tuple[str, list[Timed]]:
@@ -74,28 +74,35 @@ def _example(path: Path) -> tuple[str, list[Timed]]:
 def launches(folder: Path, name: str = "") -> list[Timed]:
     """The launches of those rounds of the run in which something was subtracted from the times of its group."""
     numbers = session.read(folder).found.numbers.values()
-    made = [
-        ((name, each.group), Timed((name, each.cell), (name, each.group, each.round, each.block), log - lost, lost))
+    pairs = [
+        (
+            (name, launch.group),
+            Timed((name, launch.cell), (name, launch.group, launch.round, launch.block), log - lost, lost),
+        )
         for launches_ in numbers
-        for each in launches_
-        for log, lost in [(math.log(each.centre), loss(each))]
+        for launch in launches_
+        for log, lost in [(math.log(launch.centre), loss(launch))]
     ]
-    groups = {group for group, each in made if each.lost > 0.0}
-    return [each for group, each in made if group in groups]
+    groups = {group for group, entry in pairs if entry.lost > 0.0}
+    return [entry for group, entry in pairs if group in groups]
 
 
 def slope(made: Sequence[Timed], *, by_round: bool = True) -> Slope:
     """Return what the launches show; without `by_round`, rounds have no effects of their own."""
-    lost = np.array([each.lost for each in made])
-    of_cell = _indicators([each.cell for each in made])
-    effects = np.hstack([of_cell, *([_indicators([each.round for each in made])] if by_round else [])])
+    lost = np.array([entry.lost for entry in made])
+    of_cell = _indicators([entry.cell for entry in made])
+    effects = np.hstack([of_cell, *([_indicators([entry.round for entry in made])] if by_round else [])])
     left, sizes, _ = np.linalg.svd(effects, full_matrices=True)
     # what no cell's and no round's effect changes
     beside = left[:, np.count_nonzero(sizes > 1e-9 * sizes[0]) :].T
-    logs, lost, own = beside @ np.array([each.log for each in made]), beside @ lost, beside @ (of_cell * lost[:, None])
+    logs, lost, own = (
+        beside @ np.array([entry.log for entry in made]),
+        beside @ lost,
+        beside @ (of_cell * lost[:, None]),
+    )
     tried = [_at(ratio, logs, lost, own) for ratio in RATIOS]
     best = max(tried)
-    most = max(each[1].own for each in tried if each[0] > best[0] - DROP)
+    most = max(fit[1].own for fit in tried if fit[0] > best[0] - DROP)
     return Slope(best[1].mean, best[1].error, best[1].own, most, best[1].noise)
 
 
@@ -113,17 +120,17 @@ def _at(ratio: float, logs: Floats, lost: Floats, own: Floats) -> tuple[float, S
 
 def _indicators(labels: Sequence[Hashable]) -> Floats:
     """One column for each label: 1 in its rows."""
-    known = list(dict.fromkeys(labels))
-    return np.array([[float(label == each) for each in known] for label in labels])
+    columns = list(dict.fromkeys(labels))
+    return np.array([[float(label == column) for column in columns] for label in labels])
 
 
-def _line(name: str, made: Sequence[Timed]) -> str:
-    lost = sorted(each.lost for each in made if each.lost > 0.0)
-    found, alone = slope(made), slope(made, by_round=False)
+def _line(name: str, timed: Sequence[Timed]) -> str:
+    lost = sorted(entry.lost for entry in timed if entry.lost > 0.0)
+    fit, alone = slope(timed), slope(timed, by_round=False)
     shares = " to ".join(f"{-math.expm1(-end):.0%}" for end in (lost[0], lost[-1]))
-    own = f"{found.own:.3f} (at most {found.most:.3f})"
-    slopes = " | ".join(f"{each.mean:+.3f} ± {each.error:.3f}" for each in (alone, found))
-    return f"| {name} | {len(made)} | {len(lost)} | {shares} | {slopes} | {own} | {found.noise:.1%} |"
+    own = f"{fit.own:.3f} (at most {fit.most:.3f})"
+    slopes = " | ".join(f"{estimate.mean:+.3f} ± {estimate.error:.3f}" for estimate in (alone, fit))
+    return f"| {name} | {len(timed)} | {len(lost)} | {shares} | {slopes} | {own} | {fit.noise:.1%} |"
 
 
 if __name__ == "__main__":

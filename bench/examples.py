@@ -47,16 +47,16 @@ def store(name: str, run: Path) -> None:
     folder = EXAMPLES / name
     folder.mkdir(exist_ok=True)
     with TemporaryDirectory() as temporary, tarfile.open(folder / LAUNCHES, "w:xz", preset=9) as archive:
-        for each in STORED:
-            if each == RUN:
-                asked = json.loads((run / RUN).read_text())
-                for scenario in asked["scenarios"]:
+        for file in STORED:
+            if file == RUN:
+                document = json.loads((run / RUN).read_text())
+                for scenario in document["scenarios"]:
                     scenario["path"] = "/".join(Path(scenario["path"]).parts[-2:])
                 path = Path(temporary) / RUN
-                path.write_text(json.dumps(asked, indent=2, ensure_ascii=False) + "\n")
+                path.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
                 archive.add(path, RUN, filter=_plain)
-            elif (run / each).exists():
-                archive.add(run / each, each, filter=_plain)
+            elif (run / file).exists():
+                archive.add(run / file, file, filter=_plain)
 
 
 def made(example: Path) -> dict[str, str]:

@@ -74,7 +74,7 @@ def project(folder: Path) -> session.Planned:
     (root / "docker-bake.hcl").write_text(BAKE)
     (root / "scenarios" / "sleeps.py").write_text(SCENARIO)
     os.environ |= {"HARNESS_PROJECT": str(root), "HARNESS_CACHE_DIR": str(folder / "cache")}
-    asked = session.Request(
+    request = session.Request(
         scenarios=["sleeps"],
         backend="local",
         warmup=0.0,
@@ -85,7 +85,7 @@ def project(folder: Path) -> session.Planned:
         cpus="all",
         results=folder / "results",
     )
-    return session.plan(asked)
+    return session.plan(request)
 
 
 def measured(folder: Path, planned: session.Planned, count: int) -> tuple[float, int, float]:

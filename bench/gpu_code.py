@@ -56,7 +56,7 @@ def wheels(environment: Environment) -> list[str]:
 def held(requirement: str, python: str) -> dict[str, list[str]]:
     """What each library of a wheel holds: `NUMBER x CODE …` of alike modules, those with the most bytes first."""
     with tempfile.TemporaryDirectory() as folder:
-        platforms = [f"--platform={each}_x86_64" for each in PLATFORMS]
+        platforms = [f"--platform={tag}_x86_64" for tag in PLATFORMS]
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
         subprocess.run(
             [*command, f"--python-version={python}", *platforms, f"--dest={folder}", requirement], check=True

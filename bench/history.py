@@ -57,7 +57,7 @@ def figures(launches: int = LAUNCHES, where: str = "") -> list[tuple[str, str]]:
         rows = [(f"`harness history add --all`: {name}", taken)]
         if not where:
             rows.append((f"the index: {name}", f"{Path(index).stat().st_size / 1e6:.0f} MB"))
-        return [*rows, *((f"{asked}: {name}", answer) for asked, answer in questions()), *searches(), *year()]
+        return [*rows, *((f"{question}: {name}", answer) for question, answer in questions()), *searches(), *year()]
 
 
 def questions() -> list[tuple[str, str]]:
@@ -66,7 +66,7 @@ def questions() -> list[tuple[str, str]]:
     def series(**chosen: list[str]) -> Callable[[History], object]:
         return lambda history: history.series(**chosen)
 
-    asked: list[tuple[str, Callable[[History], object]]] = [
+    cases: list[tuple[str, Callable[[History], object]]] = [
         ("the runs", lambda history: history.runs()),
         ("one series", lambda history: history.series(["step"], ["tf2.3"], {"call": ["call 1"], "mode": ["eager"]})),
         ("the series of one environment", series(environment=["tf2.3"])),
@@ -78,29 +78,29 @@ def questions() -> list[tuple[str, str]]:
         with History.open() as history:
             ask(history)
 
-    found = []
-    for name, ask in asked:
+    rows = []
+    for name, ask in cases:
         taken = [_took(partial(answer, ask)) for _ in range(TIMES)]
-        (seconds, cpu) = (max(each) for each in zip(*taken, strict=True))
-        found.append((name, f"{seconds:.2f} s ({cpu:.2f} s of CPU)"))
-    return found
+        (seconds, cpu) = (max(column) for column in zip(*taken, strict=True))
+        rows.append((name, f"{seconds:.2f} s ({cpu:.2f} s of CPU)"))
+    return rows
 
 
 def searches(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
     """Return how long it takes to find the changes of so many series that none was found in before."""
     draw = np.random.default_rng(1)
-    found = []
+    rows = []
     for correlation in (0.0, 0.8):
-        made = [0.02 * autoregression(draw, correlation, nights) for _ in range(series)]
+        courses = [0.02 * autoregression(draw, correlation, nights) for _ in range(series)]
 
-        def ask(made: list[Floats] = made) -> None:
-            for values in made:
+        def ask(batch: list[Floats] = courses) -> None:
+            for values in batch:
                 search(values.tolist(), [0.01] * nights, Options())
 
         seconds, cpu = _took(ask)
         name = f"the changes in {series:,} series of {nights:,} nights, lag-1 correlation {correlation:g}"
-        found.append((name, f"{seconds:.1f} s ({cpu:.1f} s of CPU)"))
-    return found
+        rows.append((name, f"{seconds:.1f} s ({cpu:.1f} s of CPU)"))
+    return rows
 
 
 def year(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
@@ -114,17 +114,17 @@ def year(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
         runs = [_run_of_year(night, series, draw) for night in range(nights + 1)]
         with History.open(place["HARNESS_HISTORY"], writing=True) as history:
             history.add_all(runs[:nights])
-            for each in history.series()[: 25 * STEPPED : 25]:
-                since = each.points[nights // 2].run
-                history.decide(Decision(each.key, since, [], True, "confirmation", since, 1.1, 1.09, 1.11))
+            for one_series in history.series()[: 25 * STEPPED : 25]:
+                since = one_series.points[nights // 2].run
+                history.decide(Decision(one_series.key, since, [], True, "confirmation", since, 1.1, 1.09, 1.11))
         page, alarm = ["report", "-o", str(Path(folder) / "history.html")], ["alarm"]
         times = [_command(alarm, place), _command(page, place)]
         with History.open(place["HARNESS_HISTORY"], writing=True) as history:
             history.add_all(runs[nights:])
         times += [_command(alarm, place), _command(page, place)]
-    asked = [f"`harness history {words[0]}`{again}" for again in ("", ", a day later") for words in (alarm, page)]
+    commands = [f"`harness history {words[0]}`{again}" for again in ("", ", a day later") for words in (alarm, page)]
     name = f"{series:,} series, {nights:,} nightly runs"
-    return [(f"{each}: {name}", took) for each, took in zip(asked, times, strict=True)]
+    return [(f"{question}: {name}", took) for question, took in zip(commands, times, strict=True)]
 
 
 def _run_of_year(night: int, series: int, draw: np.random.Generator) -> Summary:
@@ -166,7 +166,7 @@ def _took(what: Callable[[], object]) -> tuple[float, float]:
 def write(results: Path, launches: int) -> int:
     """Write runs of so many launches in all; returns how many runs there are."""
     kinds = [_night(seed) for seed in range(KINDS)]
-    texts = [b"".join(codec.dump(each) + b"\n" for each in made) for _, made in kinds]
+    texts = [b"".join(codec.dump(launch) + b"\n" for launch in night_launches) for _, night_launches in kinds]
     nights = max(1, launches // len(kinds[0][1]))
     first = datetime(2017, 1, 1, 4, 10, tzinfo=UTC)
     for night in range(nights):
@@ -185,13 +185,17 @@ def write(results: Path, launches: int) -> int:
 
 def _night(seed: int) -> tuple[Run, list[Launch]]:
     """A run of a night with a pilot of each cell, and a control in each group and round."""
-    run, made = generated(CELLS, ROUNDS, seed=seed)
+    run, launches = generated(CELLS, ROUNDS, seed=seed)
     draw = np.random.default_rng(seed)
     controls = {group.control for group in run.plan.groups}
-    slower = [replace(each, role=Role.CONTROL, samples=_moved(each, draw)) for each in made if each.cell in controls]
-    pilots = [replace(each, role=Role.PILOT, round=0) for each in made if each.round == 1]
+    slower = [
+        replace(launch, role=Role.CONTROL, samples=_moved(launch, draw))
+        for launch in launches
+        if launch.cell in controls
+    ]
+    pilots = [replace(launch, role=Role.PILOT, round=0) for launch in launches if launch.round == 1]
     stops = {group.name: Stop(StopReason.ROUNDS, ROUNDS) for group in run.plan.groups}
-    return replace(run, machine=Machine("m-0be4c4ed"), stops=stops), [*pilots, *made, *slower]
+    return replace(run, machine=Machine("m-0be4c4ed"), stops=stops), [*pilots, *launches, *slower]
 
 
 def _moved(launch: Launch, draw: np.random.Generator) -> list[Sample]:

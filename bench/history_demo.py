@@ -111,9 +111,9 @@ def write(folder: Path) -> None:
 def _harness(folder: Path, *words: str, good: tuple[int, ...] = (0,)) -> None:
     """A command of ours, with a history in `folder`."""
     environment = {**os.environ, "HARNESS_HISTORY": str(folder / "history.duckdb")}
-    done = subprocess.run([sys.executable, "-m", "harness", *words], env=environment, check=False)
-    if done.returncode not in good:
-        sys.exit(f"bench.history_demo: harness {' '.join(words)} ended with {done.returncode}")
+    process = subprocess.run([sys.executable, "-m", "harness", *words], env=environment, check=False)
+    if process.returncode not in good:
+        sys.exit(f"bench.history_demo: harness {' '.join(words)} ended with {process.returncode}")
 
 
 def main() -> None:

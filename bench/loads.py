@@ -86,13 +86,13 @@ def measure(name: str, request: session.Request) -> float:
     with LOADS[name](planned.plan.limits.cpus or os.sched_getaffinity(0)):
         ended = session.run(planned, progress)
     wall = time.monotonic() - began
-    said = Counter(line.verdict for table in ended.results.tables for line in lines(table))
+    verdicts = Counter(line.verdict for table in ended.results.tables for line in lines(table))
     rounds = sorted({stop.rounds for stop in ended.results.run.stops.values()})
     announced = [f"{seconds:.0f} s" for seconds in progress.announced] + ["", ""]
     cells = [
         *(name, *announced[:2], f"{progress.ended - progress.begun:.0f} s", f"{wall:.0f} s"),
         " to ".join(map(str, dict.fromkeys((rounds[0], rounds[-1])))),
-        ", ".join(f"{count} {verdict}" for verdict, count in sorted(said.items())),
+        ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())),
     ]
     print(f"| {' | '.join(cells)} |", flush=True)
     return wall

@@ -94,12 +94,12 @@ def _stages(project: Project, folder: Path, stages: Path) -> list[tuple[Path, st
     stored = RunFolder.open(folder)
     plan = stored.read_run().plan
     jobs = JobMaker(project, {"keras_step": load_scenario(project.scenarios / "keras_step.py")}, plan.limits)
-    made = []
+    folders = []
     for number, launch in enumerate(stored.read_launches()):
         job = jobs(launch.cell, SHORT if launch.round == 0 else plan.sampling)
         _write(stages / str(number), job)
-        made.append((stages / str(number), launch.cell.environment))
-    return made
+        folders.append((stages / str(number), launch.cell.environment))
+    return folders
 
 
 def _write(folder: Path, job: Job) -> None:

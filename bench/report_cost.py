@@ -46,7 +46,7 @@ def figures(cells: int = CELLS) -> list[tuple[str, str]]:
         rows = [(f"`harness report`, {size}: {name}", _cost(path, options)) for name, options in COMMANDS.items()]
         page = (path / "report.html").stat().st_size
         rows.append((f"report.html, {size}", f"{page / 1e6:.1f} MB"))
-    return rows + [row for each in LARGE for row in _large(*each)]
+    return rows + [row for kind in LARGE for row in _large(*kind)]
 
 
 def _large(cells: int, launches: int, observations: int) -> list[tuple[str, str]]:
@@ -67,10 +67,10 @@ def _large(cells: int, launches: int, observations: int) -> list[tuple[str, str]
 
 def write(path: Path, cells: int = CELLS, launches: int = LAUNCHES, observations: int = 0) -> None:
     """Write a run of about so many cells to a folder: run.json and launches.jsonl, as a run leaves them."""
-    made, done = generated(cells, launches, observations)
+    generated_run, entries = generated(cells, launches, observations)
     path.mkdir(parents=True)
-    (path / "run.json").write_bytes(codec.dump(made))
-    (path / "launches.jsonl").write_bytes(b"".join(codec.dump(each) + b"\n" for each in done))
+    (path / "run.json").write_bytes(codec.dump(generated_run))
+    (path / "launches.jsonl").write_bytes(b"".join(codec.dump(entry) + b"\n" for entry in entries))
 
 
 def generated(cells: int, times: int = LAUNCHES, observations: int = 0, seed: int = 1) -> tuple[Run, list[Launch]]:
@@ -86,7 +86,7 @@ def generated(cells: int, times: int = LAUNCHES, observations: int = 0, seed: in
     ]
     planned = groups(members, controlled=True)
     plan = Plan(planned, times, seed, Sampling(warmup_seconds=0.5, measure_seconds=1.5), Limits(cpus=(0,)))
-    made = run(
+    generated_run = run(
         members,
         scenarios=[scenario(axes=axes, default={})],
         plan=plan,
@@ -100,7 +100,7 @@ def generated(cells: int, times: int = LAUNCHES, observations: int = 0, seed: in
         for group in planned
         for member in group.cells
     ]
-    return made, launches
+    return generated_run, launches
 
 
 def _launch(draw: random.Random, speed: float, member: Cell, number: int, group: str, *, observations: int) -> Launch:
@@ -114,7 +114,7 @@ def _launch(draw: random.Random, speed: float, member: Cell, number: int, group:
         phases=PHASES,
         resources=RESOURCES,
         fingerprint={"parameters": 162049},
-        observations={f"observation {each}": f"{each} in {member.environment}" for each in range(observations)},
+        observations={f"observation {index}": f"{index} in {member.environment}" for index in range(observations)},
         started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(1.7e9 + 10.0 * number)),
     )
 
@@ -123,8 +123,8 @@ def _cost(path: Path, options: list[str]) -> str:
     command = [sys.executable, "-m", "harness", "report", str(path), *options]
     environ = {**os.environ, "PYTHONPATH": str(Path.cwd())}
     started = time.perf_counter()
-    done = subprocess.Popen(command, cwd=path, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, used = os.wait4(done.pid, 0)
+    process = subprocess.Popen(command, cwd=path, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
     wall = time.perf_counter() - started
     if status:
         raise subprocess.CalledProcessError(status, command)

@@ -47,15 +47,16 @@ def main() -> None:
                 before[together].append(_until_first_sample(launches))
                 whole[together].append(sum(launch.seconds for launch in launches))
                 times: Mapping[Cell, Mapping[int, float]] = series(launches)
-                for cell, found in times.items():
-                    logs[cell][together].append(math.log(found[1]))
+                for cell, by_round in times.items():
+                    logs[cell][together].append(math.log(by_round[1]))
     print("| seconds | at the same time | one after the other | ratio |")
     print("| --- | ---: | ---: | ---: |")
     for name, seconds in (("until the first sample", before), ("the round", whole)):
         ways = " | ".join(f"{statistics.median(seconds[way]):.1f}" for way in (True, False))
         print(f"| {name} | {ways} | {_ratio(_logs(seconds[True]), _logs(seconds[False]))} |")
     means = {
-        way: [statistics.fmean(of) for of in zip(*(ways[way] for ways in logs.values()), strict=True)] for way in before
+        way: [statistics.fmean(column) for column in zip(*(ways[way] for ways in logs.values()), strict=True)]
+        for way in before
     }
     print("\n| time per step | ratio | to the mean of the cells |\n| --- | ---: | ---: |")
     for cell, ways in logs.items():
@@ -72,7 +73,7 @@ def _round(request: session.Request, *, together: bool) -> list[Launch]:
         ended = session.run(session.plan(request))
     finally:
         cpus.starting = starting
-    return [each for each in RunFolder.open(ended.folder).read_launches() if each.role is not Role.PILOT]
+    return [launch for launch in RunFolder.open(ended.folder).read_launches() if launch.role is not Role.PILOT]
 
 
 def _until_first_sample(launches: Sequence[Launch]) -> float:

@@ -38,6 +38,6 @@ def _median(arguments: list[str], count: int) -> str:
 
 def _peak() -> str:
     with tempfile.TemporaryDirectory() as results:
-        done = run([sys.executable, "-c", PEAK, *HEADLINE, "--results", results])
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("peak ")]
+        process = run([sys.executable, "-c", PEAK, *HEADLINE, "--results", results])
+    (line,) = [line for line in process.stderr.splitlines() if line.startswith("peak ")]
     return f"{int(line.split()[1]) / 1024:.0f} MB"

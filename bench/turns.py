@@ -68,7 +68,7 @@ def _log_ratio(work: session.Request, way: Interleave, results: Path) -> float:
     ended = session.run(
         session.plan(session.Request(scenarios=work.scenarios, environments=work.environments, axes=axes, **fixed))
     )
-    launches = [each for each in RunFolder.open(ended.folder).read_launches() if each.role is not Role.PILOT]
+    launches = [launch for launch in RunFolder.open(ended.folder).read_launches() if launch.role is not Role.PILOT]
     times: Mapping[Cell, Mapping[int, float]] = series(launches)
     first, second = (times[cell][1] for cell in ended.results.run.plan.cells)
     return math.log(second / first)

@@ -31,7 +31,11 @@ Row = Mapping[str, Any]
 
 def rows(results: Results) -> list[Row]:
     """Return the result of each claim that a run measured, as JSON values."""
-    return [_row(results, each) for each in results.claims if each.claim.issue.short in results.run.plan.claims]
+    return [
+        _row(results, claim_result)
+        for claim_result in results.claims
+        if claim_result.claim.issue.short in results.run.plan.claims
+    ]
 
 
 def merged(before: Iterable[Row], after: Iterable[Row]) -> list[Row]:
@@ -39,12 +43,12 @@ def merged(before: Iterable[Row], after: Iterable[Row]) -> list[Row]:
 
     Rows of `after` win, but a row that wasn't measured never replaces another one.
     """
-    known: dict[tuple[str, str, str], Row] = {}
+    by_claim: dict[tuple[str, str, str], Row] = {}
     for row in [*before, *after]:
         key = row["issue"], row["scenario"], row["reported"]
-        if key not in known or row["at"]["outcome"] != ClaimOutcome.NOT_MEASURED:
-            known[key] = row
-    return sorted(known.values(), key=lambda row: (row["issue"].partition("#")[0], _number(row), row["reported"]))
+        if key not in by_claim or row["at"]["outcome"] != ClaimOutcome.NOT_MEASURED:
+            by_claim[key] = row
+    return sorted(by_claim.values(), key=lambda row: (row["issue"].partition("#")[0], _number(row), row["reported"]))
 
 
 def table(kept: Sequence[Row]) -> str:
@@ -75,8 +79,8 @@ def page(text: str, kept: Sequence[Row]) -> str:
 
 def stored() -> list[Row]:
     """Return the rows of docs/upstream.json."""
-    found: list[Row] = json.loads(STORED.read_text()) if STORED.exists() else []
-    return found
+    listed: list[Row] = json.loads(STORED.read_text()) if STORED.exists() else []
+    return listed
 
 
 def _row(results: Results, result: ClaimResult) -> Row:
@@ -127,7 +131,7 @@ def _line(row: Row) -> str:
         row["date"],
         row["machine"],
     ]
-    return f"| {' | '.join(escape.markdown(each) if at else each for at, each in enumerate(entries))} |"
+    return f"| {' | '.join(escape.markdown(entry) if at else entry for at, entry in enumerate(entries))} |"
 
 
 def _measured(place: Row, claimed: str) -> str:
@@ -150,11 +154,11 @@ def _number(row: Row) -> int:
 
 def main(arguments: Sequence[str]) -> None:
     """Add the results of runs to docs/upstream.json, and write the table."""
-    found = [row for run in arguments for row in rows(session.read(Path(run)))]
-    kept = merged(stored(), found)
+    added = [row for run in arguments for row in rows(session.read(Path(run)))]
+    kept = merged(stored(), added)
     STORED.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
     PAGE.write_text(page(PAGE.read_text(), kept))
-    print(f"{counted(len(found), 'claim')} added, {counted(len(kept), 'claim')} in {PAGE.relative_to(DOCS.parent)}.")
+    print(f"{counted(len(added), 'claim')} added, {counted(len(kept), 'claim')} in {PAGE.relative_to(DOCS.parent)}.")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def opened(path: Path, flags: int = os.O_RDONLY, *, within: Path | None = None) 
         try:
             handle = os.open(name, flags | os.O_NOFOLLOW, mode_of(within / path), dir_fd=folder)
         except OSError as error:
-            raise _told(error, within / path) from None
+            raise _explain_error(error, within / path) from None
         finally:
             os.close(folder)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -55,18 +55,18 @@ def _below(within: Path, path: Path) -> tuple[int, str]:
         try:
             inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=handle)
         except OSError as error:
-            raise _told(error, within / path) from None
+            raise _explain_error(error, within / path) from None
         finally:
             os.close(handle)
         handle = inner
     return handle, name
 
 
-def _told(error: OSError, path: Path) -> OSError:
+def _explain_error(error: OSError, path: Path) -> OSError:
     """Return a clause about the error of an open that doesn't follow links."""
     if error.errno in (errno.ELOOP, errno.EMLINK):
         return OSError(error.errno, "it is a link", str(path))
-    if error.errno == errno.ENOTDIR and any(each.is_symlink() for each in path.parents):
+    if error.errno == errno.ENOTDIR and any(parent.is_symlink() for parent in path.parents):
         return OSError(error.errno, "it is behind a link", str(path))
     return error
 
@@ -205,9 +205,9 @@ def mode_of(path: Path) -> int:
 def make_folder(path: Path) -> None:
     """Make a folder and its parents; only the user can access the data folder and folders in it. Raises OSError."""
     private = data_dir()
-    for each in [*reversed(path.parents), path]:
-        if each.is_relative_to(private):
-            each.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for folder in [*reversed(path.parents), path]:
+        if folder.is_relative_to(private):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.mkdir(parents=True, exist_ok=True)
     # harness made the folder of earlier versions; a folder that the user named may be for others too
     if path == private and "HARNESS_DATA_DIR" not in os.environ and stat.S_IMODE(path.stat().st_mode) & 0o077:

@@ -122,7 +122,7 @@ def branches(bench, tf):
     bench.observe("relu of 1 and -1", [int(relu(tf.constant(number)).numpy()) for number in (1, -1)])
     graph = relu.get_concrete_function(tf.constant(1)).graph
     bench.observe("operations of the graph", [operation.type for operation in graph.get_operations()])
-    for function in sorted(graph.as_graph_def().library.function, key=lambda each: each.signature.name):
+    for function in sorted(graph.as_graph_def().library.function, key=lambda definition: definition.signature.name):
         name = re.search(r"cond_(?:true|false)", function.signature.name)
         if name:  # other functions, as for gradients, differ in their number from release to release
             bench.observe("operations of " + name.group(), [node.op for node in function.node_def])
@@ -241,10 +241,10 @@ def non_strict(bench, tf):
     with tf.device("/CPU:0"):
         x = tf.constant([0.0])
         for name, function in cases:
-            found = raised(lambda function=function: function(x))
-            bench.observe(name, found.error)
-            if found.says:
-                bench.observe(name + ", says", found.says)
+            failure = raised(lambda function=function: function(x))
+            bench.observe(name, failure.error)
+            if failure.says:
+                bench.observe(name + ", says", failure.says)
 
 
 EXPERIMENTS = {

@@ -192,11 +192,11 @@ def refuse_symbols(tf, keras, mode):
 
     From 3.14 on it does not: train_on_batch returns a symbol of the loss, and the fingerprint says what that is worth.
     """
-    found = api_version(tf, keras)
-    if mode == "graph" and (3, 0) <= version(found) < (3, 14):
+    release = api_version(tf, keras)
+    if mode == "graph" and (3, 0) <= version(release) < (3, 14):
         raise NotAvailable(
             "Keras {} cannot train a batch when eager execution is disabled: it makes the step a symbol, and fails to "
-            "make the symbol a number.".format(found)
+            "make the symbol a number.".format(release)
         )
 
 
@@ -322,10 +322,10 @@ def observe_loops(bench, tf, keras, *, call, inputs, dtype, mode):
         compile_model(tf, keras, network, mode)
         return network, STEPS[inputs](tf, network, make_batch(SEQUENCE_LENGTH["small"], dtype), call, 1)
 
-    found = first_told(bench, "loop", lambda: training_loops(make))
-    if found:
-        bench.observe("loop (first call)", found[0])
-        bench.observe("loop", found[1])
+    loops = first_told(bench, "loop", lambda: training_loops(make))
+    if loops:
+        bench.observe("loop (first call)", loops[0])
+        bench.observe("loop", loops[1])
 
 
 def keras_version(tf, network):

@@ -167,9 +167,9 @@ def indexing(bench, np, tf, tnp):
         ("x[0, 0, ::-1]", lambda x: x[0, 0, ::-1]),
     ]
     for name, index in cases:
-        found = raised(lambda index=index: index(ours))
-        if found.says:
-            bench.observe(name, found.error)
+        failure = raised(lambda index=index: index(ours))
+        if failure.says:
+            bench.observe(name, failure.error)
         else:
             values = np.asarray(index(ours))
             same = np.array_equal(values, index(theirs))
@@ -188,9 +188,9 @@ def assignment(bench, np, tf, tnp):
         x = tnp.arange(6)
         x[1] = -1
 
-    found = raised(assign)
-    bench.observe("x[1] = -1", found.error)
-    bench.observe("x[1] = -1, says", found.says)
+    failure = raised(assign)
+    bench.observe("x[1] = -1", failure.error)
+    bench.observe("x[1] = -1, says", failure.says)
 
 
 def interoperation(bench, np, tf, tnp):
@@ -244,8 +244,8 @@ def dtype(array):
 
 def dtype_or_error(make):
     """Return the type of `make`'s result, or the class of its error."""
-    found = raised(make)
-    return found.error if found.says else dtype(make())
+    failure = raised(make)
+    return failure.error if failure.says else dtype(make())
 
 
 EXPERIMENTS = {

@@ -42,9 +42,9 @@ def scenario(bench, *, mode="compiled"):
         inputs, labels = model.batch(BATCH)
         gradients = tf.function(model.gradients) if mode == "compiled" else model.gradients
     with bench.phase("first call"):
-        found = bench.fetch(gradients(inputs, labels))
+        outputs = bench.fetch(gradients(inputs, labels))
     bench.measure(lambda: gradients(inputs, labels))
-    bench.fingerprint(sizes=digits([np.abs(np.asarray(each)).mean() for each in found]))
+    bench.fingerprint(sizes=digits([np.abs(np.asarray(array)).mean() for array in outputs]))
 
 
 if __name__ == "__main__":

@@ -57,10 +57,10 @@ def scenario(bench, *, mode="compiled"):
         if mode == "compiled":
             jacobian = tf.function(jacobian)
     with bench.phase("first call"):
-        found = np.asarray(jacobian(inputs))
-    bench.observe("shape", list(found.shape))
+        values = np.asarray(jacobian(inputs))
+    bench.observe("shape", list(values.shape))
     bench.measure(lambda: jacobian(inputs))
-    bench.fingerprint(first=digits(found[0]))
+    bench.fingerprint(first=digits(values[0]))
 
 
 if __name__ == "__main__":

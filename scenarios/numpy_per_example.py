@@ -58,10 +58,10 @@ def scenario(bench, *, mode="compiled", method="vectorized_map"):
         if mode == "compiled":
             gradients = tf.function(gradients)
     with bench.phase("first call"):
-        found = [np.asarray(each) for each in gradients(inputs, labels)]
-    bench.observe("shapes", [list(each.shape) for each in found])
+        arrays = [np.asarray(array) for array in gradients(inputs, labels)]
+    bench.observe("shapes", [list(array.shape) for array in arrays])
     bench.measure(lambda: gradients(inputs, labels))
-    bench.fingerprint(sizes=digits([np.abs(each).mean() for each in found]))
+    bench.fingerprint(sizes=digits([np.abs(array).mean() for array in arrays]))
 
 
 def make_gradients(tf, model, method):

@@ -34,9 +34,9 @@ def main() -> None:
         if options.loaded:
             truth, _ = ours.measure(folder / "quiet", QUIET)
             print(row(truth), flush=True)
-        for each in _pairs(folder, options):
-            measured.append(each)
-            print(row(each), flush=True)
+        for entry in _pairs(folder, options):
+            measured.append(entry)
+            print(row(entry), flush=True)
     if options.pairs > 1:
         print(f"\n{scatter(measured)}")
     if truth:

@@ -70,8 +70,8 @@ def held(measured: Sequence[Measured], truth: Measured) -> str:
     """By tool: how many intervals hold the ratio of the quiet machine, whatever its own interval."""
     tools = dict.fromkeys(run.tool for run in measured)
     own = {tool: [run for run in measured if run.tool == tool] for tool in tools}
-    told = [
+    counts = [
         f"{tool} in {sum(truth.ratio in run.interval for run in runs)} of {len(runs)}" for tool, runs in own.items()
     ]
     ends = f"{truth.interval.low:.3f} to {truth.interval.high:.3f}"
-    return f"The quiet machine's ratio, {truth.ratio:.3f} ({ends}), is held by {', by '.join(told)}."
+    return f"The quiet machine's ratio, {truth.ratio:.3f} ({ends}), is held by {', by '.join(counts)}."

@@ -41,10 +41,10 @@ def measure(results: Path, options: Sequence[str]) -> tuple[Measured, tuple[int,
 
 def _picked(run: Run, launches: Sequence[Launch]) -> tuple[Compared, tuple[float, float]]:
     """What the run says of TF 2.0 against TF 1.14, each as it comes; seconds per step of TF 1.14 and of TF 2.0."""
-    found = lookup(run, launches)
-    (table,) = tables(run, found)
+    index = lookup(run, launches)
+    (table,) = tables(run, index)
     (row,) = table.rows
     shown = zip(table.columns, row.values, strict=True)
     (compared,) = (value.compared for head, value in shown if head.comparison and head.comparison.name == COMPARISON)
-    first, second = (combine(list(found.series[cell].values())).value for cell in (compared.other, compared.cell))
+    first, second = (combine(list(index.series[cell].values())).value for cell in (compared.other, compared.cell))
     return compared, (first, second)

@@ -49,20 +49,20 @@ class Asv:
 
         Raises UsageError where asv's processes take all of that before they measure anything.
         """
-        each = (wall - self._overhead) / (self._rounds * len(ENVIRONMENTS))
-        if each <= 0.0:
+        seconds = (wall - self._overhead) / (self._rounds * len(ENVIRONMENTS))
+        if seconds <= 0.0:
             raise UsageError(
                 f"asv takes {self._overhead:.1f} s for {self._rounds} processes in each of two environments before it"
                 f" measures, and {wall:.1f} s are its share.",
                 "Give both more: `-- --rounds 10`, or --seconds.",
             )
-        taken, results = self._run(1_000_000, each)
+        taken, results = self._run(1_000_000, seconds)
         self._overhead += taken - wall
-        found = json.loads(
+        verdict = json.loads(
             run([str(self._bin / "python"), str(HERE / "verdict.py"), str(results), *self._pythons]).stdout
         )
         return _measured(
-            found, taken, f"{self._rounds} processes each, {each:.1f} s of samples in each; 99 %, ends divided"
+            verdict, taken, f"{self._rounds} processes each, {seconds:.1f} s of samples in each; 99 %, ends divided"
         )
 
     @property
@@ -93,23 +93,23 @@ class Asv:
         wrapper.chmod(0o755)
         return str(wrapper)
 
-    def _run(self, repeat: int, each: float) -> tuple[float, Path]:
+    def _run(self, repeat: int, seconds: float) -> tuple[float, Path]:
         """Run asv once with at most `repeat` samples per process. Return the seconds that it took, and its results."""
         self._count += 1
         results = self._folder / "results" / str(self._count)
         command = [str(self._bin / "asv"), "run", "--config", str(self._configured()), "--set-commit-hash", "main"]
         command += ["--launch-method", "spawn", "--record-samples", "--show-stderr"]
-        command += ["-a", f"rounds={self._rounds}", "-a", f"repeat=(1,{repeat},{each})"]
+        command += ["-a", f"rounds={self._rounds}", "-a", f"repeat=(1,{repeat},{seconds})"]
         command += [f"--cpu-affinity={','.join(map(str, self._cpus))}"] if self._cpus else []
         command += [f"--environment=existing:{python}" for python in self._pythons]
         with machine_to_itself(), keeping_off(self._cpus):
             started = time.perf_counter()
-            done = subprocess.run(
+            process = subprocess.run(
                 command, env=self._variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
             )
             taken = time.perf_counter() - started
-        if done.returncode:
-            raise CannotRunHereError(f"asv failed:\n{last_words(done.stdout, 30)}")
+        if process.returncode:
+            raise CannotRunHereError(f"asv failed:\n{last_words(process.stdout, 30)}")
         return taken, results
 
     def _configured(self) -> Path:
@@ -145,22 +145,22 @@ class Asv:
 def _environments() -> dict[str, Path]:
     """The interpreters of the harness's own local environments, made where they are not there."""
     project = Project.find()
-    known = load_environments(project)
-    requirements = {name: load_lock(project, known[name], Device.CPU) for name in ENVIRONMENTS}
+    environments = load_environments(project)
+    requirements = {name: load_lock(project, environments[name], Device.CPU) for name in ENVIRONMENTS}
     backend = LocalBackend(project.root, "bench")
     backend.prepare(list(requirements.values()), lambda line: print(line, file=sys.stderr))
     return {name: backend.environments.python(requirement) for name, requirement in requirements.items()}
 
 
-def _measured(found: dict, taken: float, note: str) -> Measured:
-    first, second = found["results"]
+def _measured(verdict: dict, taken: float, note: str) -> Measured:
+    first, second = verdict["results"]
     interval = Interval(second["low"] / first["high"], second["high"] / first["low"])
     ratio = second["median"] / first["median"]
     note += f"; {first['samples']} and {second['samples']} samples"
-    return Measured("asv", taken, note, (first["median"], second["median"]), ratio, interval, found["verdict"])
+    return Measured("asv", taken, note, (first["median"], second["median"]), ratio, interval, verdict["verdict"])
 
 
 def _uv(*arguments: str) -> None:
-    done = run_uv(arguments)
-    if done.returncode:
-        raise CannotRunHereError(f"uv {' '.join(arguments[:2])} failed:\n{last_words(done.stderr)}")
+    process = run_uv(arguments)
+    if process.returncode:
+        raise CannotRunHereError(f"uv {' '.join(arguments[:2])} failed:\n{last_words(process.stderr)}")

@@ -26,7 +26,7 @@ def main(folder, *pythons):
 
 def _read(results, python):
     """Median, statistics and samples of the only benchmark in the environment that `python` is the interpreter of."""
-    (result,) = (each for each in results if each.env_name.endswith(python.replace("/", "_")))
+    (result,) = (entry for entry in results if entry.env_name.endswith(python.replace("/", "_")))
     (key,) = result.get_all_result_keys()
     (value,), (stats,), (samples,) = (
         get(key, []) for get in (result.get_result_value, result.get_result_stats, result.get_result_samples)

@@ -118,7 +118,7 @@ def main() -> int:
         bundle.parent.mkdir(parents=True, exist_ok=True)
         write(bundle, mask.text(table + ends(outcomes)), outcomes, Path(scratch), mask)
     print(f"\n{mask.text(table)}\n{bundle}: look through it, and attach it to an issue.")
-    return Exit.CELLS_FAILED if any(each.status == FAILED for each in outcomes) else Exit.OK
+    return Exit.CELLS_FAILED if any(entry.status == FAILED for entry in outcomes) else Exit.OK
 
 
 def planned(environment: str, of_quick: Sequence[str], which: str, seconds: float, scratch: Path) -> Iterator[Step]:
@@ -142,7 +142,7 @@ def planned(environment: str, of_quick: Sequence[str], which: str, seconds: floa
     yield Step("images", build, 900, 3600, counted=False, after="doctor")
     yield Step("verify", (*HARNESS, "images", "verify", environment, "--device", "gpu"), 20, 90)
     matrix = (*HARNESS, "matrix", *on)
-    cell = ("-e", environment, "-s", "keras_step", *(word for each in _CELL for word in ("-a", each)), *_SHORT)
+    cell = ("-e", environment, "-s", "keras_step", *(word for axis in _CELL for word in ("-a", axis)), *_SHORT)
     for way in gpus.GpuWay:
         results = ("--results", str(scratch / way.value))
         yield Step(way.value, (*matrix, "--gpu-via", way.value, *cell, *results), 60, 120)
@@ -164,9 +164,9 @@ def _newest(cards: Sequence[Gpu], host: GpuHost) -> str:
 def _measured(typed: Sequence[str]) -> list[str]:
     """The environments in which the command would launch something; none where it cannot say."""
     command = (*HARNESS, "matrix", *typed, "--dry-run", "--json")
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     try:
-        return list(dict.fromkeys(cell["cell"].split()[1] for cell in json.loads(done.stdout)["cells"]))
+        return list(dict.fromkeys(cell["cell"].split()[1] for cell in json.loads(process.stdout)["cells"]))
     except (ValueError, KeyError, IndexError):
         return []
 
@@ -234,8 +234,8 @@ def taken(step: Step, limit: float, scratch: Path) -> tuple[Outcome, bool]:
     if not why and process.returncode == 0:
         return Outcome(step, PASSED, f"{took:.0f} s", output), stopped
     # the harness's own sentence, where it refused
-    said = next((line.partition(": ")[2] for line in output.splitlines() if line.startswith("harness: ")), "")
-    how = ". ".join(filter(None, (f"{why or f'exit code {process.returncode}'}, {took:.0f} s", said)))
+    message = next((line.partition(": ")[2] for line in output.splitlines() if line.startswith("harness: ")), "")
+    how = ". ".join(filter(None, (f"{why or f'exit code {process.returncode}'}, {took:.0f} s", message)))
     return Outcome(step, FAILED, how, output), stopped
 
 
@@ -254,7 +254,9 @@ def summary(outcomes: Sequence[Outcome], card: Gpu, host: GpuHost) -> str:
     """Return a line for each step, in the format of the table in docs/dev/gpu-testing.md."""
     where = f"{card.name} ({shown(card.capability)}), driver {host.driver}"
     date = f"{datetime.date.today():%Y-%m-%d}, harness {__version__}"
-    lines = [f"| {each.step.name} | {where} | {date} | {each.status}: {_cell(each.how)} |" for each in outcomes]
+    lines = [
+        f"| {outcome.step.name} | {where} | {date} | {outcome.status}: {_cell(outcome.how)} |" for outcome in outcomes
+    ]
     return "\n".join(["| what | card | when | outcome |", "| --- | --- | --- | --- |", *lines, ""])
 
 
@@ -265,23 +267,23 @@ def _cell(text: str) -> str:
 def ends(outcomes: Sequence[Outcome]) -> str:
     """What each step said last."""
     parts = []
-    for each in outcomes:
-        if each.output:
-            last = "\n".join(f"    {line}" for line in each.output.strip().splitlines()[-15:])
-            parts.append(f"\n## {each.step.name}: {each.status}\n\n`{each.step.typed}`\n\n{last}\n")
+    for outcome in outcomes:
+        if outcome.output:
+            last = "\n".join(f"    {line}" for line in outcome.output.strip().splitlines()[-15:])
+            parts.append(f"\n## {outcome.step.name}: {outcome.status}\n\n`{outcome.step.typed}`\n\n{last}\n")
     return "".join(parts)
 
 
 def write(bundle: Path, text: str, outcomes: Sequence[Outcome], scratch: Path, mask: Mask) -> None:
     """The bundle: summary, outputs, the recording, and what is stored of each run, all of it masked."""
     files: dict[str, str] = {"summary.md": text}
-    for each in outcomes:
-        if each.output:
-            files[f"{each.step.name}.txt"] = mask.text(each.output)
+    for outcome in outcomes:
+        if outcome.output:
+            files[f"{outcome.step.name}.txt"] = mask.text(outcome.output)
     recording = scratch / "nvml.jsonl"
     if recording.is_file():
         files["nvml.jsonl"] = recording.read_text(encoding="utf-8")  # it is masked
-    for path in sorted(each for name in _RUN_FILES for each in scratch.glob(f"*/*/{name}")):
+    for path in sorted(file for name in _RUN_FILES for file in scratch.glob(f"*/*/{name}")):
         name = f"{path.parents[1].name}/{path.name}"
         is_large = path.stat().st_size > _MOST
         files[name] = f"left out: {path.stat().st_size} bytes\n" if is_large else mask.file(path)

@@ -37,8 +37,8 @@ class Mask:
             # no part of another word
             text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", lambda _, word=word: self._words[word], text)
         text = _HOME.sub("~", text)
-        text = _UUID.sub(lambda found: self._uuid(found[1], found[0].lower()), text)
-        text = _PCI.sub(lambda found: self._place(int(found[1], 16), found[2].lower()), text)
+        text = _UUID.sub(lambda match: self._uuid(match[1], match[0].lower()), text)
+        text = _PCI.sub(lambda match: self._place(int(match[1], 16), match[2].lower()), text)
         return _PROCESS.sub("program (process 1)", text)
 
     def value(self, value: Any) -> Any:
@@ -46,9 +46,9 @@ class Mask:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
-            return {key: self.value(each) for key, each in value.items()}
+            return {key: self.value(element) for key, element in value.items()}
         if isinstance(value, list | tuple):
-            return [self.value(each) for each in value]
+            return [self.value(element) for element in value]
         return value
 
     def file(self, path: Path) -> str:
@@ -78,5 +78,5 @@ def here() -> dict[str, str]:
     names = {name: "host", name.partition(".")[0]: "host", getpass.getuser(): "user"}
     folders = {str(Path.home()): "~", str(Path(__file__).resolve().parents[2]): "PROJECT"}
     # of a short name nobody is known, and it may be any word
-    kept = {each: mask for each, mask in names.items() if len(each) > 2 and each not in _COMMON}
+    kept = {word: mask for word, mask in names.items() if len(word) > 2 and word not in _COMMON}
     return {**kept, **{folder: mask for folder, mask in folders.items() if folder != "/"}}

@@ -59,12 +59,12 @@ class Recorder:
 
         def call(*arguments: Any) -> Any:
             def keep(**outcome: Any) -> None:
-                told = [_named(each) for each in arguments]
-                line = {"t": round(time.monotonic() - self._begun, 4), "call": name, "arguments": told, **outcome}
+                names = [_named(argument) for argument in arguments]
+                line = {"t": round(time.monotonic() - self._begun, 4), "call": name, "arguments": names, **outcome}
                 self.lines.append(json.dumps(self._mask.value(line), separators=(",", ":")))
 
             try:
-                answer = real(*(each.real if isinstance(each, Handle) else each for each in arguments))
+                answer = real(*(argument.real if isinstance(argument, Handle) else argument for argument in arguments))
             except pynvml.NVMLLibraryMismatchError:
                 keep(error=MISMATCH)
                 raise
@@ -72,7 +72,7 @@ class Recorder:
                 keep(error=error.value)
                 raise
             if isinstance(answer, ctypes._Pointer):
-                answer = Handle(":".join(str(_named(each)) for each in arguments), answer)
+                answer = Handle(":".join(str(_named(argument)) for argument in arguments), answer)
             keep(answer=_told(name, answer))
             return answer
 
@@ -92,7 +92,7 @@ def _told(name: str, answer: Any) -> Any:
     if isinstance(answer, bytes):
         return answer.decode(errors="replace")
     if isinstance(answer, list | tuple):
-        return [_told(name, each) for each in answer]
+        return [_told(name, element) for element in answer]
     if isinstance(answer, ctypes.Structure):
         fields = [field[0] for field in answer._fields_]
     elif isinstance(answer, int | float | str | None):
@@ -132,27 +132,27 @@ class Replay:
         return lambda *arguments: self._answer(name, *arguments)
 
     def _answer(self, name: str, *arguments: Any) -> Any:
-        told = self._calls.get(_key(name, [_named(each) for each in arguments]))
-        if not told:
+        answers = self._calls.get(_key(name, [_named(argument) for argument in arguments]))
+        if not answers:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_FUNCTION_NOT_FOUND)
-        found = told.pop(0) if len(told) > 1 else told[0]
-        if found.get("error") == MISMATCH:
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if answer.get("error") == MISMATCH:
             raise pynvml.NVMLLibraryMismatchError(name)
-        if "error" in found:
-            raise pynvml.NVMLError(found["error"])
-        return _read(found["answer"])
+        if "error" in answer:
+            raise pynvml.NVMLError(answer["error"])
+        return _read(answer["answer"])
 
 
 def _key(name: str, arguments: Iterable[Any]) -> str:
     return json.dumps([name, *arguments])
 
 
-def _read(told: Any) -> Any:
-    if isinstance(told, list):
-        return [_read(each) for each in told]
-    if isinstance(told, Mapping):
-        return Handle(told["handle"]) if "handle" in told else SimpleNamespace(**told)
-    return told
+def _read(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_read(element) for element in value]
+    if isinstance(value, Mapping):
+        return Handle(value["handle"]) if "handle" in value else SimpleNamespace(**value)
+    return value
 
 
 def record(seconds: float) -> list[str]:
@@ -163,8 +163,8 @@ def record(seconds: float) -> list[str]:
         if cards:
             with Watch(cards, recorder):
                 time.sleep(seconds)
-    of = ", ".join(card.name for card in cards)
-    header = {"nvml": 1, "harness": __version__, "cards": of, "seconds": seconds}
+    names = ", ".join(card.name for card in cards)
+    header = {"nvml": 1, "harness": __version__, "cards": names, "seconds": seconds}
     return [json.dumps(header), *recorder.lines]
 
 

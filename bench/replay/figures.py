@@ -37,7 +37,7 @@ class Replay:
     def steps(self) -> list[nights.PlantedStep | None]:
         """The planted step of each series."""
         by_name = {step.name: step for step in self.plan.planted}
-        return [by_name.get(each.key.scenario) for each in self.series]
+        return [by_name.get(one_series.key.scenario) for one_series in self.series]
 
 
 def read(folder: Path) -> Replay:
@@ -46,7 +46,7 @@ def read(folder: Path) -> Replay:
     # a nightly run that was interrupted may have left a run in the history, and was measured again
     runs = {record.run for record in records if record.run}
     with History.open(str(folder / nights.HISTORY)) as history:
-        series = [_measured(each, runs) for each in history.series() if each.key.reference]
+        series = [_measured(one_series, runs) for one_series in history.series() if one_series.key.reference]
         decisions = history.decisions()
     return Replay(folder.name, plan, records, series, decisions)
 
@@ -61,16 +61,16 @@ def _measured(series: Series, runs: Collection[str]) -> Series:
 def page(replays: Sequence[Replay], asv: str = "") -> str:
     """Return the figures of several replays."""
     parts = ["## Nightly runs that were replayed", "", *_overview(replays)]
-    for each in replays:
-        reports = judge(each.series, asv)
-        parts += ["", f"## {each.name}", "", *_variability(each)]
-        if each.plan.planted:
-            parts += ["", *_planted(each, reports)]
-        elif each.plan.is_line:
-            parts += ["", *_line(each, reports)]
+    for replay in replays:
+        reports = judge(replay.series, asv)
+        parts += ["", f"## {replay.name}", "", *_variability(replay)]
+        if replay.plan.planted:
+            parts += ["", *_planted(replay, reports)]
+        elif replay.plan.is_line:
+            parts += ["", *_line(replay, reports)]
         else:
-            parts += ["", *_same(each, reports)]
-            parts += ["", *(line for percent in (5, 10) for line in _computed(each, percent, asv))]
+            parts += ["", *_same(replay, reports)]
+            parts += ["", *(line for percent in (5, 10) for line in _computed(replay, percent, asv))]
     return "\n".join(parts)
 
 
@@ -78,14 +78,14 @@ def judge(series: Sequence[Series], asv: str = "") -> Reports:
     """Return what each rule reports of each series."""
     cache = ChangeCache()
     reports: dict[tuple[str, str], list[list[Report]]] = {
-        ("harness", RATIOS): [distinct(list(harness_reports(each, cache))) for each in series]
+        ("harness", RATIOS): [distinct(list(harness_reports(one_series, cache))) for one_series in series]
     }
     for kind in (TIMES, RATIOS):
-        values = [_values(each, kind) for each in series]
+        values = [_values(one_series, kind) for one_series in series]
         if asv:
-            reports[ASV, kind] = [distinct(each) for each in asv_reports(asv, values)]
+            reports[ASV, kind] = [distinct(report) for report in asv_reports(asv, values)]
         for name, rule in RULES.items():
-            reports[name, kind] = [distinct(list(rule(each))) for each in values]
+            reports[name, kind] = [distinct(list(rule(row))) for row in values]
     return reports
 
 
@@ -100,24 +100,27 @@ def _overview(replays: Iterable[Replay]) -> list[str]:
         "| replay | environment | nightly runs | days | series | time, median (longest) | confirmations and searches |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for each in replays:
-        measured = [record for record in each.records if record.run]
+    for replay in replays:
+        measured = [record for record in replay.records if record.run]
         if not measured:
             continue
         seconds = [record.seconds for record in measured]
-        days = f"{measured[0].day} to {measured[-1].day}" if each.plan.is_line else "any"
+        days = f"{measured[0].day} to {measured[-1].day}" if replay.plan.is_line else "any"
         entries = [
-            each.name,
-            f"`{each.plan.environment}`",
-            f"{len(measured)} of {len(each.records)}",
+            replay.name,
+            f"`{replay.plan.environment}`",
+            f"{len(measured)} of {len(replay.records)}",
             days,
-            str(len(each.series)),
+            str(len(replay.series)),
             f"{statistics.median(seconds):.0f} s ({max(seconds):.0f} s)",
             f"{sum(record.confirm_seconds for record in measured):.0f} s",
         ]
         lines.append(f"| {' | '.join(entries)} |")
     missing = [
-        f"- {each.name}, {record.day}: {record.reason}" for each in replays for record in each.records if record.reason
+        f"- {entry.name}, {record.day}: {record.reason}"
+        for entry in replays
+        for record in entry.records
+        if record.reason
     ]
     return [*lines, *(["", *missing] if missing else [])]
 
@@ -133,17 +136,17 @@ def _variability(replay: Replay) -> list[str]:
         "| series | nightly runs | standard deviation of the ratio | of the time |",
         "| --- | --- | --- | --- |",
         *(
-            f"| {_name(each)} | {len(each.points)} | {deviation(_values(each, RATIOS))} | "
-            f"{deviation(_values(each, TIMES))} |"
-            for each in replay.series
-            if each.key.scenario not in {step.name for step in replay.plan.planted[1:]}
+            f"| {_name(one_series)} | {len(one_series.points)} | {deviation(_values(one_series, RATIOS))} | "
+            f"{deviation(_values(one_series, TIMES))} |"
+            for one_series in replay.series
+            if one_series.key.scenario not in {step.name for step in replay.plan.planted[1:]}
         ),
     ]
 
 
 def _same(replay: Replay, reports: Reports) -> list[str]:
-    points = sum(len(each.points) for each in replay.series)
-    confirmed = sum(each.confirmed for each in replay.decisions)
+    points = sum(len(one_series.points) for one_series in replay.series)
+    confirmed = sum(decision.confirmed for decision in replay.decisions)
     issues = sum(len(record.opened) for record in replay.records)
     return [
         f"The same wheel in each: {points} points in {len(replay.series)} series. "
@@ -151,7 +154,7 @@ def _same(replay: Replay, reports: Reports) -> list[str]:
         "",
         "| rule | of | false alerts |",
         "| --- | --- | --- |",
-        *(f"| {rule} | {kind} | {sum(map(len, found))} |" for (rule, kind), found in reports.items()),
+        *(f"| {rule} | {kind} | {sum(map(len, rows))} |" for (rule, kind), rows in reports.items()),
     ]
 
 
@@ -161,16 +164,16 @@ def _planted(replay: Replay, reports: Reports) -> list[str]:
     lines = [f"| rule | of | {head} | false alerts |", f"| --- | --- | {' | '.join(['---'] * 3 * len(sizes))} | --- |"]
     rows: dict[tuple[str, str], Sequence[Sequence[Report]]] = dict(reports)
     rows["harness, confirmed side by side", RATIOS] = _confirmed(replay)
-    for (rule, kind), found in rows.items():
+    for (rule, kind), reported in rows.items():
         entries, false = [], 0
         for size in sizes:
             delays = []
-            for each, step in zip(found, replay.steps, strict=True):
+            for row, step in zip(reported, replay.steps, strict=True):
                 if step and step.percent == size:
-                    delays.append(delay(each, step.night))
-                    false += sum(abs(index - step.night) > NEAR for _, index in each)
-            soon = sum(each is not None and each <= SOON for each in delays)
-            later = sum(each is not None and each > SOON for each in delays)
+                    delays.append(delay(row, step.night))
+                    false += sum(abs(index - step.night) > NEAR for _, index in row)
+            soon = sum(waits is not None and waits <= SOON for waits in delays)
+            later = sum(waits is not None and waits > SOON for waits in delays)
             entries += [_share(soon, len(delays)), str(later), str(delays.count(None))]
         lines.append(f"| {rule} | {kind} | {' | '.join(entries)} | {false} |")
     return lines
@@ -178,37 +181,47 @@ def _planted(replay: Replay, reports: Reports) -> list[str]:
 
 def _confirmed(replay: Replay) -> list[list[Report]]:
     """Return the confirmed slowdowns of each series, with the number of nightly runs at that time."""
-    found: list[list[Report]] = [[] for _ in replay.series]
-    for number, each in enumerate(replay.series):
-        place = {point.run: index for index, point in enumerate(each.points)}
+    reported: list[list[Report]] = [[] for _ in replay.series]
+    for number, one_series in enumerate(replay.series):
+        place = {point.run: index for index, point in enumerate(one_series.points)}
         for decision in replay.decisions:
-            if decision.key == each.key and decision.confirmed and decision.ratio > 1.0 and decision.since in place:
+            if (
+                decision.key == one_series.key
+                and decision.confirmed
+                and decision.ratio > 1.0
+                and decision.since in place
+            ):
                 # runs are named after their start: the last one before the confirmation suspected the change
-                count = sum(point.run <= decision.run for point in each.points)
-                found[number].append((count, place[decision.since]))
-    return found
+                count = sum(point.run <= decision.run for point in one_series.points)
+                reported[number].append((count, place[decision.since]))
+    return reported
 
 
 def _computed(replay: Replay, percent: int, asv: str) -> list[str]:
     """Return how many steps each rule finds that are added to the measured values, at each place of each series."""
     changed: list[tuple[Series, int]] = [
-        (_slower(each, at, percent), at)
-        for each in replay.series
-        for at in range(max(FIRST, 10), len(each.points) - SOON + 1)
+        (_slower(one_series, at, percent), at)
+        for one_series in replay.series
+        for at in range(max(FIRST, 10), len(one_series.points) - SOON + 1)
     ]
     if not changed:
         return []
-    reports = judge([replace(each, points=each.points[: at + SOON]) for each, at in changed], asv)
+    reports = judge(
+        [replace(changed_series, points=changed_series.points[: at + SOON]) for changed_series, at in changed], asv
+    )
 
-    def soon(found: Sequence[Sequence[Report]]) -> int:
-        return sum(delay(each, at) is not None for each, (_, at) in zip(found, changed, strict=True))
+    def soon(by_series: Sequence[Sequence[Report]]) -> int:
+        return sum(delay(row, at) is not None for row, (_, at) in zip(by_series, changed, strict=True))
 
     return [
         f"{percent} % added to the measured values from each nightly run on, in turn:",
         "",
         f"| rule | of | found within {SOON} |",
         "| --- | --- | --- |",
-        *(f"| {rule} | {kind} | {_share(soon(found), len(changed))} |" for (rule, kind), found in reports.items()),
+        *(
+            f"| {rule} | {kind} | {_share(soon(reported), len(changed))} |"
+            for (rule, kind), reported in reports.items()
+        ),
         "",
     ]
 
@@ -239,25 +252,25 @@ def _line(replay: Replay, reports: Reports) -> list[str]:
         "| series | from | to | suspected: time after / before | confirmed | interval | wheels | probability |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for each in replay.series:
-        for decision in (decision for decision in replay.decisions if decision.key == each.key):
-            runs = [point.run for point in each.points]
+    for one_series in replay.series:
+        for decision in (decision for decision in replay.decisions if decision.key == one_series.key):
+            runs = [point.run for point in one_series.points]
             at = runs.index(decision.since) if decision.since in runs else 0
             lines.append(
-                f"| {_name(each)} | {_version(each, at - 1)} | {_version(each, at)} | "
-                f"{_levels(each, at)} | {'yes' if decision.confirmed else 'no'}, {decision.ratio:.3f} | "
+                f"| {_name(one_series)} | {_version(one_series, at - 1)} | {_version(one_series, at)} | "
+                f"{_levels(one_series, at)} | {'yes' if decision.confirmed else 'no'}, {decision.ratio:.3f} | "
                 f"{decision.low:.3f} to {decision.high:.3f} | {' and '.join(decision.sides)} | "
                 f"{'' if decision.probability is None else f'{100 * decision.probability:.0f} %'} |"
             )
     total = sum(map(len, slower))
     lines += ["", "| rule | of | reports | of confirmed slowdowns | others |", "| --- | --- | --- | --- | --- |"]
-    for (rule, kind), found in reports.items():
+    for (rule, kind), reported in reports.items():
         hits = sum(
-            any(abs(index - true) <= NEAR for _, index in each)
-            for each, truths in zip(found, slower, strict=True)
+            any(abs(index - true) <= NEAR for _, index in row)
+            for row, truths in zip(reported, slower, strict=True)
             for _, true in truths
         )
-        count = sum(map(len, found))
+        count = sum(map(len, reported))
         lines.append(f"| {rule} | {kind} | {count} | {hits} of {total} | {count - hits} |")
     return lines
 

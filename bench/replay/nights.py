@@ -167,7 +167,7 @@ def read_records(folder: Path) -> list[ReplayedNight]:
 
 
 def _store_records(folder: Path, records: Sequence[ReplayedNight]) -> None:
-    write_atomically(folder / RECORDS, "".join(json.dumps(asdict(each)) + "\n" for each in records).encode())
+    write_atomically(folder / RECORDS, "".join(json.dumps(asdict(record)) + "\n" for record in records).encode())
 
 
 def replay(folder: Path, before: Sequence[str] = (), after: str = "") -> None:
@@ -187,16 +187,16 @@ def replay(folder: Path, before: Sequence[str] = (), after: str = "") -> None:
         print(f"{record.day}: {record.reason or record.run}, {record.seconds:.0f} s", *record.opened, flush=True)
         if after:
             subprocess.run(after, shell=True, check=False)
-        if not any(each.run for each in stored[-MOST_MISSING:]) and len(stored) >= MOST_MISSING:
+        if not any(entry.run for entry in stored[-MOST_MISSING:]) and len(stored) >= MOST_MISSING:
             sys.exit(f"The last {MOST_MISSING} nightly runs measured nothing. See {folder / 'log.txt'}.")
 
 
 def _replay_night(folder: Path, plan: ReplayPlan, night: int, before: Sequence[str]) -> ReplayedNight:
     environment, results = plan.environment_of(night), folder / RESULTS
     runs = set(results.glob("*"))
-    asked = ["-e", plan.baseline, "-e", environment, *_scenarios(folder, plan, night), *plan.arguments]
+    arguments = ["-e", plan.baseline, "-e", environment, *_scenarios(folder, plan, night), *plan.arguments]
     started = time.monotonic()
-    done = _harness(folder, "matrix", *asked, "--results", str(results), before=before)
+    process = _harness(folder, "matrix", *arguments, "--results", str(results), before=before)
     record = ReplayedNight(night, plan.days[night], environment, "", round(time.monotonic() - started, 1))
     new = sorted(set(results.glob("*")) - runs)
     try:
@@ -204,7 +204,7 @@ def _replay_night(folder: Path, plan: ReplayPlan, night: int, before: Sequence[s
     except HarnessError as error:
         return replace(record, reason=str(error))
     if measured is None:
-        return replace(record, reason=_reason(done))
+        return replace(record, reason=_reason(process))
     kept = folder / SUMMARIES / plan.days[night][:7] / f"{measured.run}.json"
     summary.write(replace(measured, started=plan.days[night] + TIME), folder / SUMMARIES)
     _harness(folder, "history", "add", str(kept))
@@ -217,7 +217,7 @@ def _replay_night(folder: Path, plan: ReplayPlan, night: int, before: Sequence[s
         record,
         run=measured.run,
         confirm_seconds=round(time.monotonic() - started, 1),
-        reason=reason or ("" if done.returncode == 0 else _reason(done)),
+        reason=reason or ("" if process.returncode == 0 else _reason(process)),
         opened=_alarm(folder),
     )
 
@@ -241,9 +241,9 @@ def _alarm(folder: Path) -> list[str]:
     path = folder / ISSUES
     issues: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
     path.write_text(json.dumps(issues))
-    done = _harness(folder, "history", "alarm", "--issues", str(path), "--json")
+    process = _harness(folder, "history", "alarm", "--issues", str(path), "--json")
     opened = []
-    for step in json.loads(done.stdout or "[]"):
+    for step in json.loads(process.stdout or "[]"):
         texts = {"title": step["title"], "body": step["body"]}
         if step["step"] == "open":
             opened.append(step["title"])
@@ -259,13 +259,13 @@ def _harness(folder: Path, *words: str, before: Sequence[str] = ()) -> subproces
     """Run a command of harness with the history of the replay; its output goes to a log as well."""
     environment = {**os.environ, "HARNESS_HISTORY": str(folder / HISTORY), "NO_COLOR": "1"}
     command = [*before, sys.executable, "-m", "harness", *words]
-    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+    process = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
     with (folder / "log.txt").open("a") as log:
-        log.write(f"$ harness {shlex.join(words)}\n{done.stdout}{done.stderr}[{done.returncode}]\n")
-    return done
+        log.write(f"$ harness {shlex.join(words)}\n{process.stdout}{process.stderr}[{process.returncode}]\n")
+    return process
 
 
-def _reason(done: subprocess.CompletedProcess[str]) -> str:
+def _reason(process: subprocess.CompletedProcess[str]) -> str:
     """Return the last lines of a command's error, or its exit code."""
-    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    return " ".join(lines[-_LINES:]) or f"exit code {done.returncode}"
+    lines = [line.strip() for line in process.stderr.splitlines() if line.strip()]
+    return " ".join(lines[-_LINES:]) or f"exit code {process.returncode}"

@@ -41,8 +41,8 @@ print(json.dumps(reports))
 def harness_reports(series: Series, cache: ChangeCache | None = None) -> Iterator[Report]:
     """Return what the history suspects to be slower."""
     for count in range(FIRST, len(series.points) + 1):
-        found = judged(Series(series.key, series.points[:count]), known=cache)
-        for change, finding in zip(found.changes, found.findings, strict=True):
+        judgement = judged(Series(series.key, series.points[:count]), known=cache)
+        for change, finding in zip(judgement.changes, judgement.findings, strict=True):
             if finding.state is State.SUSPECTED and change.ratio > 1.0:
                 yield count, change.index
 
@@ -55,8 +55,8 @@ def otava_rule(p: float, least: float) -> Rule:
 
         times = [math.exp(value) for value in values]
         for count in range(FIRST, len(times) + 1):
-            found, _ = compute_change_points(times[:count], window_len=50, max_pvalue=p, min_magnitude=least)
-            yield from ((count, int(each.index)) for each in found if each.stats.mean_2 > each.stats.mean_1)
+            points, _ = compute_change_points(times[:count], window_len=50, max_pvalue=p, min_magnitude=least)
+            yield from ((count, int(point.index)) for point in points if point.stats.mean_2 > point.stats.mean_1)
 
     return rule
 
@@ -79,9 +79,9 @@ ASV = "asv, 5 %"
 
 def asv_reports(python: str, values: Sequence[Sequence[float]]) -> list[list[Report]]:
     """Return what asv's own code reports of several series, in an interpreter that has asv."""
-    asked = json.dumps([FIRST, [[math.exp(value) for value in each] for each in values]])
-    done = subprocess.run([python, "-c", _ASV], input=asked, check=True, capture_output=True, text=True)
-    return [[(count, index) for count, index in each] for each in json.loads(done.stdout)]
+    document = json.dumps([FIRST, [[math.exp(value) for value in row] for row in values]])
+    process = subprocess.run([python, "-c", _ASV], input=document, check=True, capture_output=True, text=True)
+    return [[(count, index) for count, index in report] for report in json.loads(process.stdout)]
 
 
 def distinct(reports: Sequence[Report]) -> list[Report]:

@@ -127,13 +127,13 @@ def _kinds(comparisons: int) -> list[Table]:
     return [
         table(comparisons, sigma, spread=spread, drift=drift, against=against, seen=seen)
         for sigma, (spread, seen) in product(SIGMAS, _spreads(comparisons))
-        for against, drift in [*((Against.REFERENCE, each) for each in Drift), (Against.ANOTHER, Drift.PERIODIC)]
+        for against, drift in [*((Against.REFERENCE, kind) for kind in Drift), (Against.ANOTHER, Drift.PERIODIC)]
     ]
 
 
 def _right(simulate: Simulate) -> None:
     print("## Errors and coverage\n")
-    _print(["comparisons", "rounds", *WORST], (_right_row(simulate, *each) for each in product(COMPARISONS, ROUNDS)))
+    _print(["comparisons", "rounds", *WORST], (_right_row(simulate, *case) for case in product(COMPARISONS, ROUNDS)))
 
 
 def _right_row(simulate: Simulate, comparisons: int, rounds: int) -> list[str]:
@@ -148,15 +148,15 @@ WORST = ("false alarms", "wrong `same`", "wrong difference", "coverage", "in the
 def _worst(simulate: Simulate, cases: Sequence[Case], first: float, again: float) -> list[str]:
     """Of cases with equal cells and with a difference at the margin: the worst of each of WORST."""
     measures: list[Callable[[Outcome], float]] = [
-        lambda each: -each.said[0].any_different,
-        lambda each: -each.said[1].any_same,
-        lambda each: -each.said[1].any_different,
-        lambda each: each.coverage,
-        lambda each: -each.coverage,
-        lambda each: each.worst,
+        lambda figures: -figures.said[0].any_different,
+        lambda figures: -figures.said[1].any_same,
+        lambda figures: -figures.said[1].any_different,
+        lambda figures: figures.coverage,
+        lambda figures: -figures.coverage,
+        lambda figures: figures.worst,
     ]
-    found = _least(simulate, cases, first, again, measures)
-    *wrong, low, high, group = (abs(value) for value, _ in found)
+    extremes = _least(simulate, cases, first, again, measures)
+    *wrong, low, high, group = (abs(value) for value, _ in extremes)
     return [*map(_percent, wrong), " to ".join(map(_percent, sorted([low, high]))), _percent(group)]
 
 
@@ -171,11 +171,11 @@ def _least(
 
     The worst of many would be worse than it is by chance alone.
     """
-    found = simulate(cases, share=first)
-    worst = [min(range(len(cases)), key=lambda at, of=of: of(found[at])) for of in measures]  # type: ignore[misc]
+    outcomes = simulate(cases, share=first)
+    worst = [min(range(len(cases)), key=lambda at, function=measure: function(outcomes[at])) for measure in measures]  # type: ignore[misc]
     those = list(dict.fromkeys(worst))
     anew = dict(zip(those, simulate([cases[at] for at in those], share=again, later=1), strict=True))
-    return [(of(anew[at]), cases[at]) for of, at in zip(measures, worst, strict=True)]
+    return [(measure(anew[at]), cases[at]) for measure, at in zip(measures, worst, strict=True)]
 
 
 def _kinds_of_cells(simulate: Simulate) -> None:
@@ -187,14 +187,14 @@ def _kinds_of_cells(simulate: Simulate) -> None:
         for against in Against
         for kind in [table(comparisons, 0.02, spread=Spread.KINDS, against=against, loud=loud, seen=shown)]
     ]
-    found = simulate(cases, share=2.0)
+    outcomes = simulate(cases, share=2.0)
     rows = []
-    for (shown, loud, comparisons, rounds), *both in zip(kinds, found[::2], found[1::2], strict=True):
+    for (shown, loud, comparisons, rounds), *both in zip(kinds, outcomes[::2], outcomes[1::2], strict=True):
         worst = [
-            max(each.said[0].any_different for each in both),
-            max(each.said[1].any_same for each in both),
-            max(each.said[1].any_different for each in both),
-            min(each.coverage for each in both),
+            max(figures.said[0].any_different for figures in both),
+            max(figures.said[1].any_same for figures in both),
+            max(figures.said[1].any_different for figures in both),
+            min(figures.coverage for figures in both),
         ]
         samples = "and so do its samples" if shown else "its samples do not"
         rows.append([f"{loud:.0f} times, {samples}", str(comparisons), str(rounds), *map(_percent, worst)])
@@ -217,22 +217,22 @@ def _noise_row(simulate: Simulate, changes: Mapping[str, Any]) -> list[str]:
         for comparisons, rounds in product((1, 4, 16, 32), (3, 4, 5))
     ]
     measures: list[Callable[[Outcome], float]] = [
-        lambda each: -each.said[0].any_different,
-        lambda each: -max(said.any_same for said in each.said[1:]),
-        lambda each: -max(said.any_different for said in each.said[1:]),
-        lambda each: each.coverage,
-        lambda each: each.worst,
-        lambda each: each.together,
+        lambda figures: -figures.said[0].any_different,
+        lambda figures: -max(verdicts.any_same for verdicts in figures.said[1:]),
+        lambda figures: -max(verdicts.any_different for verdicts in figures.said[1:]),
+        lambda figures: figures.coverage,
+        lambda figures: figures.worst,
+        lambda figures: figures.together,
     ]
-    found = _least(simulate, cases, 0.5, 2.0, measures)
-    shown = [f"{_percent(abs(value))} ({case.table.comparisons}, {case.rounds})" for value, case in found]
-    return [each if place != 4 or changes.get("spread") is Spread.ONE else "" for place, each in enumerate(shown)]
+    extremes = _least(simulate, cases, 0.5, 2.0, measures)
+    shown = [f"{_percent(abs(value))} ({case.table.comparisons}, {case.rounds})" for value, case in extremes]
+    return [text if place != 4 or changes.get("spread") is Spread.ONE else "" for place, text in enumerate(shown)]
 
 
 def _stopping(simulate: Simulate) -> None:
     print("\n## Stopping with a precision\n")
     heads = ["comparisons", "spread of launches", "rounds", *WORST]
-    _print(heads, (_stopping_row(simulate, *each) for each in product((1, 4, 16, 128), (0.01, 0.02, 0.03, 0.05))))
+    _print(heads, (_stopping_row(simulate, *kind) for kind in product((1, 4, 16, 128), (0.01, 0.02, 0.03, 0.05))))
 
 
 def _stopping_row(simulate: Simulate, comparisons: int, sigma: float) -> list[str]:
@@ -240,7 +240,7 @@ def _stopping_row(simulate: Simulate, comparisons: int, sigma: float) -> list[st
         Case(table(comparisons, sigma, spread=spread, drift=drift, seen=seen), 60, (0.0, MARGIN), 0.02, settles=True)
         for (spread, seen), drift in product(_spreads(comparisons), (Drift.STEPS, Drift.PERIODIC))
     ]
-    rounds = [each.rounds for each in simulate(cases, share=0.05)]
+    rounds = [figures.rounds for figures in simulate(cases, share=0.05)]
     worst = _worst(simulate, cases, 0.25, 1.0)
     return [str(comparisons), _percent(sigma), f"{min(rounds):.0f} to {max(rounds):.0f}", *worst]
 
@@ -248,7 +248,7 @@ def _stopping_row(simulate: Simulate, comparisons: int, sigma: float) -> list[st
 def _saved(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
     print()
     kinds = list(product((0.01, 0.02, 0.03), (Spread.EQUAL, Spread.UNEQUAL), (0.01, 0.02)))
-    found = pool.map(partial(_saved_row, max(1, tables // 2), seed), kinds)
+    rows = pool.map(partial(_saved_row, max(1, tables // 2), seed), kinds)
     heads = [
         "spread of launches",
         "cells scatter",
@@ -258,13 +258,13 @@ def _saved(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
         "rounds",
         "settled",
     ]
-    _print(heads, found)
+    _print(heads, rows)
 
 
 def _saved_row(tables: int, seed: int, kind: tuple[float, Spread, float]) -> list[str]:
     sigma, spread, precision = kind
-    made = Table(3, 4, sigma, spread, Drift.PERIODIC)
-    before, settled, now, settled_now = saved(made, 60, tables, -HEADLINE, precision, seed=seed)
+    shape = Table(3, 4, sigma, spread, Drift.PERIODIC)
+    before, settled, now, settled_now = saved(shape, 60, tables, -HEADLINE, precision, seed=seed)
     scatter = "alike" if spread is Spread.EQUAL else "each by its own"
     rounds = [f"{before:.1f}", _percent(settled), f"{now:.1f}", _percent(settled_now)]
     return [_percent(sigma), scatter, f"± {_percent(precision)}", *rounds]
@@ -277,12 +277,12 @@ READ = ((3, 8), (4, 10), (5, 10), (3, 4, 5, 6, 8, 10))
 def _continued(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
     print("\n## Runs that are continued\n")
     kinds = list(product(READ, {1: (1, 1), 5: (1, 5), 13: (1, 13), 32: (8, 4)}.items()))
-    found = pool.map(partial(_continued_row, tables, seed), kinds)
+    rows = pool.map(partial(_continued_row, tables, seed), kinds)
     powers = [
         f"{difference:.0%} slower: {what}" for difference in (0.05, 0.10) for what in ("first", "last", "new run")
     ]
     heads = ["read after rounds", "comparisons", *WORST[:3], "intervals hold", "rounds", *powers]
-    _print(heads, found)
+    _print(heads, rows)
 
 
 def _continued_row(tables: int, seed: int, kind: tuple[Sequence[int], tuple[int, tuple[int, int]]]) -> list[str]:
@@ -290,28 +290,31 @@ def _continued_row(tables: int, seed: int, kind: tuple[Sequence[int], tuple[int,
     looks, (comparisons, size) = kind
     count = max(1, round(tables * {1: 16.0, 5: 4.0}.get(comparisons, 2.0)))
     kinds = [*product((0.01, 0.02, 0.03), (0.0, MARGIN)), (0.02, at(0.05)), (0.02, at(0.10))]
-    found = {
+    by_case = {
         (sigma, effect): continued(Table(*size, sigma, drift=Drift.PERIODIC), looks, count, effect, seed=seed)
         for sigma, effect in kinds
     }
-    equal = max(each.different for (_, effect), each in found.items() if effect == 0.0)
-    edges = [each for (_, effect), each in found.items() if effect == MARGIN]
-    wrong = [equal, max(each.same for each in edges), max(each.different for each in edges)]
-    rounds = sorted(each.rounds for each in found.values())
-    powers = [found[0.02, at(difference)] for difference in (0.05, 0.10)]
+    equal = max(figures.different for (_, effect), figures in by_case.items() if effect == 0.0)
+    edges = [figures for (_, effect), figures in by_case.items() if effect == MARGIN]
+    wrong = [equal, max(figures.same for figures in edges), max(figures.different for figures in edges)]
+    rounds = sorted(figures.rounds for figures in by_case.values())
+    powers = [by_case[0.02, at(difference)] for difference in (0.05, 0.10)]
     return [
         ", ".join(map(str, looks)),
         str(comparisons),
         *map(_percent, wrong),
-        _percent(min(each.together for each in found.values())),
+        _percent(min(figures.together for figures in by_case.values())),
         f"{rounds[0]:.1f} to {rounds[-1]:.1f}",
-        *(_percent(share) for each in powers for share in (each.first, each.settled, each.new)),
+        *(_percent(share) for figures in powers for share in (figures.first, figures.settled, figures.new)),
     ]
 
 
 def _claims(simulate: Simulate) -> None:
     print("\n## Stopping of claims\n")
-    looks = ((FIRST_LOOK_AT_LARGE, CLAIM_PRECISION[1]), *((FIRST_LOOK_AT_CLAIMS, each) for each in (0.25, 0.1, 0.03)))
+    looks = (
+        (FIRST_LOOK_AT_LARGE, CLAIM_PRECISION[1]),
+        *((FIRST_LOOK_AT_CLAIMS, precision) for precision in (0.25, 0.1, 0.03)),
+    )
     rows = [_claims_row(simulate, *look, sigma) for look, sigma in product(looks, (0.01, 0.03, 0.06, 0.10))]
     _print(["precision", "first look", "spread of launches", "rounds", "coverage"], rows)
 
@@ -322,8 +325,8 @@ def _claims_row(simulate: Simulate, first: int, precision: float, sigma: float) 
         Case(Table(1, 2, sigma, spread, drift, against=Against.ANOTHER, turns=True), 30, (0.0,), precision, first)
         for spread, drift in product((Spread.EQUAL, Spread.UNEQUAL), (Drift.NONE, Drift.PERIODIC))
     ]
-    found = simulate(cases, share=2.0)
-    rounds, covered = sorted(each.rounds for each in found), sorted(each.coverage for each in found)
+    outcomes = simulate(cases, share=2.0)
+    rounds, covered = sorted(figures.rounds for figures in outcomes), sorted(figures.coverage for figures in outcomes)
     ends = [f"{rounds[0]:.1f} to {rounds[-1]:.1f}", f"{_percent(covered[0])} to {_percent(covered[-1])}"]
     return [f"± {_percent(precision)}", str(first), _percent(sigma), *ends]
 
@@ -340,12 +343,12 @@ def _power(simulate: Simulate) -> None:
             str(case.table.comparisons),
             _percent(case.table.sigma),
             str(case.rounds),
-            f"± {_percent(math.expm1(found.half))}",
-            *(_percent(each.different) for each in found.said[:-1]),
-            _percent(found.said[-1].same),
-            _percent(found.lost),
+            f"± {_percent(math.expm1(figures.half))}",
+            *(_percent(verdicts.different) for verdicts in figures.said[:-1]),
+            _percent(figures.said[-1].same),
+            _percent(figures.lost),
         ]
-        for case, found in zip(cases, simulate(cases), strict=True)
+        for case, figures in zip(cases, simulate(cases), strict=True)
     ]
     heads = ["comparisons", "spread of launches", "rounds", "own 95 % interval"]
     _print([*heads, *(f"{effect:.0%} slower" for effect in EFFECTS), "equal: `same`", "all lost to the control"], rows)
@@ -359,10 +362,10 @@ def _mixtures(simulate: Simulate) -> None:
         for mixture, comparisons, rounds in kinds
     ]
     rows = []
-    for ((share, slower), comparisons, rounds), found in zip(kinds, simulate(cases), strict=True):
-        equal, *at_edge = found.said
-        wrong = (max(each.any_same for each in at_edge), max(each.any_different for each in at_edge))
-        shown = map(_percent, (equal.any_different, *wrong, found.coverage, found.outlying))
+    for ((share, slower), comparisons, rounds), figures in zip(kinds, simulate(cases), strict=True):
+        equal, *at_edge = figures.said
+        wrong = (max(verdicts.any_same for verdicts in at_edge), max(verdicts.any_different for verdicts in at_edge))
+        shown = map(_percent, (equal.any_different, *wrong, figures.coverage, figures.outlying))
         rows.append([f"{share:.0%}", f"{slower:.0%}", str(comparisons), str(rounds), *shown])
     _print(["launches that are slower", "by", "comparisons", "rounds", *WORST[:4], "report says outliers"], rows)
 
@@ -398,10 +401,10 @@ def _controls(tables: int, seed: int) -> None:
     rows = []
     for (groups, others), sigma, rounds in product(((1, 1), (1, 4), (3, 4)), (0.01, 0.025, 0.05), (2, 3, 4, 5)):
         kind = Table(groups, others, sigma, drift=Drift.LINEAR)
-        found = controls(kind, rounds, tables, [math.log1p(each) for each in shifts], seed=seed)
-        wide = [f"± {_percent(math.expm1(found.half))}", _percent(math.expm1(found.least)), _percent(found.checked)]
+        checks = controls(kind, rounds, tables, [math.log1p(shift) for shift in shifts], seed=seed)
+        wide = [f"± {_percent(math.expm1(checks.half))}", _percent(math.expm1(checks.least)), _percent(checks.checked)]
         launched = f"{groups} of {others + 2} launches"
-        shown = (_percent(found.coverage), *wide, *map(_percent, found.lost))
+        shown = (_percent(checks.coverage), *wide, *map(_percent, checks.lost))
         rows.append([launched, _percent(sigma), str(rounds), *shown])
     heads = ["groups", "spread of launches", "rounds", "coverage", "interval", "least bias", "a check"]
     _print([*heads, *(f"{shift:.0%} slower" for shift in shifts)], rows)
@@ -417,15 +420,18 @@ def _settling(tables: int, seed: int) -> None:
 
 def _settling_row(spread: Spread, comparisons: int, rounds: int, tables: int, seed: int) -> list[str]:
     kind, count = Table(1, comparisons, 0.03, spread=spread), tables * 10 if comparisons == 1 else tables
-    found = suggestions(kind, rounds, count, within=math.log1p(0.12), seed=seed)
-    numbers, others = [each for each in found if each.is_number], [each for each in found if not each.is_number]
-    told = sum(each.probability for each in others) / max(1, len(others))
+    entries = suggestions(kind, rounds, count, within=math.log1p(0.12), seed=seed)
+    numbers, others = (
+        [entry for entry in entries if entry.is_number],
+        [entry for entry in entries if not entry.is_number],
+    )
+    expected = sum(entry.probability for entry in others) / max(1, len(others))
     return [
         str(comparisons),
         "alike" if spread is Spread.EQUAL else "each by a third to three times as much",
         str(rounds),
-        f"{len(found):,}",
-        *map(_percent, (len(numbers) / len(found), settled_share(numbers), told, settled_share(others))),
+        f"{len(entries):,}",
+        *map(_percent, (len(numbers) / len(entries), settled_share(numbers), expected, settled_share(others))),
     ]
 
 
@@ -434,8 +440,8 @@ def _turns(tables: int, seed: int) -> None:
     rows = []
     for comparisons, bias, alone, rounds in product((1, 16), (0.0, 0.03, 0.06, 0.10), (0.02, 0.05), (3, 5, 10)):
         kind = table(comparisons, 0.02, drift=Drift.PERIODIC, turns=True)
-        found = moved(kind, rounds, tables, math.log1p(bias), alone=alone, seed=seed)
-        shown = (found.wrong, found.unchecked, found.found)
+        figures = moved(kind, rounds, tables, math.log1p(bias), alone=alone, seed=seed)
+        shown = (figures.wrong, figures.unchecked, figures.found)
         rows.append([str(comparisons), _percent(bias), _percent(alone), str(rounds), *map(_percent, shown)])
     heads = ["comparisons", "turns move a cell by", "spread alone", "rounds", "wrong verdicts", "without the check"]
     _print([*heads, "bias found"], rows)
@@ -445,13 +451,16 @@ def _trends(cells: int, seed: int) -> None:
     print("\n## Steps that change\n")
     counts, lengths = (1, 2, 3, 5, 10, 20), (3, 10, 30, 200)
     rows = [
-        [noise, *(_percent(max(false_trends(noise, n, each, cells, seed=seed) for each in lengths)) for n in counts)]
+        [
+            noise,
+            *(_percent(max(false_trends(noise, n, length, cells, seed=seed) for length in lengths)) for n in counts),
+        ]
         for noise in NOISES
     ]
     rows.append(
         [
             "turns on a machine that slows by 20 % in each round",
-            *(_percent(max(in_turns(0.2, n, each, cells, seed=seed) for each in lengths)) for n in counts),
+            *(_percent(max(in_turns(0.2, n, length, cells, seed=seed) for length in lengths)) for n in counts),
         ]
     )
     _print(["what the machine does", *(f"launches: {n}" for n in counts)], rows)
@@ -464,18 +473,20 @@ def _trends(cells: int, seed: int) -> None:
     _print(["step grows by", "what the machine does", *(f"launches: {n}" for n in counts)], rows)
     print()
     rows = [
-        [str(of), f"{falls:.0%}", *(_percent(_fallen(Group(of, falls), n, cells, seed)[0]) for n in (3, 5))]
-        for of, falls in product((1, 2, 3, 6, 12), (0.04, 0.06, 0.20))
+        [str(count), f"{falls:.0%}", *(_percent(_fallen(Group(count, falls), n, cells, seed)[0]) for n in (3, 5))]
+        for count, falls in product((1, 2, 3, 6, 12), (0.04, 0.06, 0.20))
     ]
     _print(["cells of the group", "the clock falls by", *(f"launches: {n}" for n in (3, 5))], rows)
     print()
     rows = []
-    for (of, growing), falls, grows in product(
+    for (members, growing), falls, grows in product(
         ((1, 1), (2, 1), (3, 1), (3, 2), (6, 1), (6, 2)), (0.0, 0.06), (0.1, 0.2)
     ):
-        found = [_fallen(Group(of, falls, growing, grows), n, cells // 2, seed) for n in (3, 5)]
-        shares = [_percent(each) if of > growing else "-" for each, _ in found] + [_percent(each) for _, each in found]
-        rows.append([f"{growing} of {of}", f"{grows:.0%}", f"{falls:.0%}", *shares])
+        pairs = [_fallen(Group(members, falls, growing, grows), n, cells // 2, seed) for n in (3, 5)]
+        shares = [_percent(share) if members > growing else "-" for share, _ in pairs] + [
+            _percent(share) for _, share in pairs
+        ]
+        rows.append([f"{growing} of {members}", f"{grows:.0%}", f"{falls:.0%}", *shares])
     heads = [f"{which}: {n} launches" for which in ("others marked", "marked") for n in (3, 5)]
     _print(["cells that get slower", "by", "the clock falls by", *heads], rows)
 
@@ -489,10 +500,10 @@ def _sharing(launches: int, seed: int) -> None:
     print("\n## What others take of the CPU\n")
     rows = []
     for (step, kind), (load, others), turns in product(KINDS.items(), LOADS.items(), (12, 30)):
-        found = corrected(kind, others, turns, launches, seed)
-        by_clock = f"{found.off_by_clock:+.1%} ± {found.spread_by_clock:.1%}"
-        judged = f"{found.off:+.1%} ± {found.spread:.1%}"
-        rows.append([step, load, str(turns), by_clock, judged, f"{found.least:+.1%} to {found.most:+.1%}"])
+        figures = corrected(kind, others, turns, launches, seed)
+        by_clock = f"{figures.off_by_clock:+.1%} ± {figures.spread_by_clock:.1%}"
+        judged = f"{figures.off:+.1%} ± {figures.spread:.1%}"
+        rows.append([step, load, str(turns), by_clock, judged, f"{figures.least:+.1%} to {figures.most:+.1%}"])
     _print(["the step", "others", "turns", "off by the clock", "off as it is judged", "taken off too much"], rows)
 
 
@@ -529,23 +540,23 @@ def _searches(pool: ProcessPoolExecutor, trials: int, seed: int) -> None:
     print("\n## A search for a step\n")
     releases, wheels = Searched(26, scanned=True), Searched(166)
     sizes = list(product((releases, wheels), (0.0, 0.05, 0.10, 0.50, 9.0), (0.01, 0.03, 0.06)))
-    kinds = [replace(of, step=math.log1p(step), spread=spread) for of, step, spread in sizes]
-    found, plain = (pool.map(partial(search, trials=trials, seed=seed, plain=each), kinds) for each in (0, 5))
+    kinds = [replace(kind, step=math.log1p(step), spread=spread) for kind, step, spread in sizes]
+    outcomes, plain = (pool.map(partial(search, trials=trials, seed=seed, plain=rounds), kinds) for rounds in (0, 5))
     heads = ["candidates", "step", "a round's spread", *END_HEADS, "plain bisection: right"]
     rows = (
         [*_searched(kind), f"{kind.spread:.0%}", *_ends(one), f"{_percent(other.right)} in {_median(other.launches)}"]
-        for kind, one, other in zip(kinds, found, plain, strict=True)
+        for kind, one, other in zip(kinds, outcomes, plain, strict=True)
     )
     _print(heads, rows)
     print()
     owns = [
-        (of, replace(each, step=math.log1p(step), **dict(changes)))
-        for each, step, (of, changes) in product(
+        (label, replace(base, step=math.log1p(step), **dict(changes)))
+        for base, step, (label, changes) in product(
             (releases, replace(releases, scanned=False)), (0.2, 0.1, 0.05), OWNS.items()
         )
     ]
-    found = pool.map(partial(search, trials=trials, seed=seed), [kind for _, kind in owns])
-    rows = ([*_searched(kind), of, *_ends(each)] for (of, kind), each in zip(owns, found, strict=True))
+    outcomes = pool.map(partial(search, trials=trials, seed=seed), [kind for _, kind in owns])
+    rows = ([*_searched(kind), label, *_ends(figures)] for (label, kind), figures in zip(owns, outcomes, strict=True))
     _print(["candidates", "step", "beside the step", *END_HEADS], rows)
 
 
@@ -567,8 +578,8 @@ def _searched(kind: Searched) -> list[str]:
     return [f"{kind.count}{', scanned' if kind.scanned else ''}", f"×{step:g}" if step >= 2.0 else f"{step - 1.0:.0%}"]
 
 
-def _ends(found: Found) -> list[str]:
-    return [*(_percent(found.ends[each]) for each in End), _median(found.rounds), _median(found.launches)]
+def _ends(figures: Found) -> list[str]:
+    return [*(_percent(figures.ends[end]) for end in End), _median(figures.rounds), _median(figures.launches)]
 
 
 def _median(counts: Sequence[int]) -> str:
@@ -586,18 +597,25 @@ def _nights(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
     kinds = [*((kind, 0.05, 1.0) for kind in (Kind.STILL, Kind.DRIFT, Kind.SPIKES, Kind.HOSTS))]
     kinds += [(Kind.DRIFT, 0.05, 2.0), (Kind.DRIFT, 0.10, 2.0)]
     heads = [f"{step:.0%}, {kind}{', twice the noise' if noise > 1.0 else ''}" for kind, step, noise in kinds]
-    rows = ([name, *(_found_cell(pool, name, trials[name], seed, of) for of in kinds)] for name in RULES)
+    rows = ([name, *(_found_cell(pool, name, trials[name], seed, kind) for kind in kinds)] for name in RULES)
     _print(["rule", *heads], rows)
     print()
     _print(["rule", "of", *Kind], _false_rows(pool, trials, seed))
 
 
 def _whole_rows(pool: ProcessPoolExecutor, histories: int, seed: int) -> Iterator[list[str]]:
-    made = {kind: pool.map(partial(whole, kind, seed), range(histories)) for kind in Kind}
-    for kind, each in made.items():
-        of = Whole(*(sum(values) for values in zip(*map(astuple, each), strict=True)))
-        shares = [_of(count, of.changes) for count in (of.soon, of.confirmed, of.alarmed)]
-        yield [kind, f"{of.years:.0f}", str(of.false_suspicions), str(of.false_alarms), *shares, str(of.edits)]
+    by_kind = {kind: pool.map(partial(whole, kind, seed), range(histories)) for kind in Kind}
+    for kind, wholes in by_kind.items():
+        whole_sum = Whole(*(sum(values) for values in zip(*map(astuple, wholes), strict=True)))
+        shares = [_of(count, whole_sum.changes) for count in (whole_sum.soon, whole_sum.confirmed, whole_sum.alarmed)]
+        yield [
+            kind,
+            f"{whole_sum.years:.0f}",
+            str(whole_sum.false_suspicions),
+            str(whole_sum.false_alarms),
+            *shares,
+            str(whole_sum.edits),
+        ]
 
 
 def _of(count: int, all_: int) -> str:
@@ -613,17 +631,19 @@ def _chunks(trials: int) -> list[range]:
 def _false_rows(pool: ProcessPoolExecutor, trials: Mapping[str, int], seed: int) -> Iterator[list[str]]:
     for name in RULES:
         years = trials[name] * (NIGHTS - FIRST) / 365.0
-        for of in ("ratios",) if name == "harness" else ("times", "ratios"):
-            told = {kind: pool.map(partial(false_count, name, of, kind, seed), _chunks(trials[name])) for kind in Kind}
-            counts = [sum(each) for each in told.values()]
-            yield [name, of, *(f"{count / years:.2f} (at most {at_most(count) / years:.2f})" for count in counts)]
+        for series in ("ratios",) if name == "harness" else ("times", "ratios"):
+            by_kind = {
+                kind: pool.map(partial(false_count, name, series, kind, seed), _chunks(trials[name])) for kind in Kind
+            }
+            counts = [sum(parts) for parts in by_kind.values()]
+            yield [name, series, *(f"{count / years:.2f} (at most {at_most(count) / years:.2f})" for count in counts)]
 
 
-def _found_cell(pool: ProcessPoolExecutor, name: str, trials: int, seed: int, of: tuple[Kind, float, float]) -> str:
-    found = [each for part in pool.map(partial(delays, name, of, seed), _chunks(trials)) for each in part]
-    told = sorted(each for each in found if each is not None)
-    soon = _of(sum(each <= SOON for each in told), trials)
-    return f"{soon}, {len(told)} ever ({told[len(told) // 2] if told else '-'})"
+def _found_cell(pool: ProcessPoolExecutor, name: str, trials: int, seed: int, case: tuple[Kind, float, float]) -> str:
+    all_delays = [nights for part in pool.map(partial(delays, name, case, seed), _chunks(trials)) for nights in part]
+    ordered = sorted(nights for nights in all_delays if nights is not None)
+    soon = _of(sum(nights <= SOON for nights in ordered), trials)
+    return f"{soon}, {len(ordered)} ever ({ordered[len(ordered) // 2] if ordered else '-'})"
 
 
 def _correlated(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
@@ -631,29 +651,29 @@ def _correlated(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
     # otava takes long
     months = {name: max(1, tables // 4 if "otava" in name else 2 * tables) for name in COMPARED}
     rows = {}
-    for of in [*COURSES, *OTHERS]:
-        made = {
-            name: pool.map(partial(false_suspicions, name, of, seed), _chunks(trials))
+    for course in [*COURSES, *OTHERS]:
+        suspicions = {
+            name: pool.map(partial(false_suspicions, name, course, seed), _chunks(trials))
             for name, trials in months.items()
         }
-        rows[str(of)] = {name: rates(sum(each), months[name]) for name, each in made.items()}
-    heads = ["nights", "rule", *(f"{each:,} series" for each in SERIES), "months of a series for each"]
+        rows[str(course)] = {name: rates(sum(counts), months[name]) for name, counts in suspicions.items()}
+    heads = ["nights", "rule", *(f"{count:,} series" for count in SERIES), "months of a series for each"]
     ours = list(COMPARED)[:2]
-    _print(heads, ([of, name, *cells[name]] for of, cells in rows.items() for name in ours))
+    _print(heads, ([label, name, *cells[name]] for label, cells in rows.items() for name in ours))
     print()
     # each rule's of the most series
-    _print(["nights", *COMPARED], ([of, *(each[-2] for each in cells.values())] for of, cells in rows.items()))
+    _print(["nights", *COMPARED], ([label, *(row[-2] for row in cells.values())] for label, cells in rows.items()))
 
-    def found(of: Course, step: float) -> list[str]:
-        made = {
-            name: pool.map(partial(found_after, name, of, step, seed), _chunks(max(1, min(tables, trials))))
+    def found(case: Course, step: float) -> list[str]:
+        by_name = {
+            name: pool.map(partial(found_after, name, case, step, seed), _chunks(max(1, min(tables, trials))))
             for name, trials in months.items()
         }
-        return [found_shares([each for part in parts for each in part]) for parts in made.values()]
+        return [found_shares([nights for part in parts for nights in part]) for parts in by_name.values()]
 
     for step in (0.05, 0.10):
         print()
-        _print([f"+{step:.0%}", *COMPARED], ([str(of), *found(of, step)] for of in COURSES))
+        _print([f"+{step:.0%}", *COMPARED], ([str(kind), *found(kind, step)] for kind in COURSES))
     print()
     lengths = (9, 13, 20, 30, 60, 365)
     heads = ["lag-1 correlation", "factor", *(f"{nights} nights" for nights in lengths)]
@@ -672,8 +692,8 @@ def _of_tables(*parts: Callable[[Simulate], None]) -> Part:
     """Return a part that judges simulated tables."""
 
     def part(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
-        for each in parts:
-            each(partial(_all, pool, tables, seed))
+        for section in parts:
+            section(partial(_all, pool, tables, seed))
 
     return part
 

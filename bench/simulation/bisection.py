@@ -85,8 +85,8 @@ def search(kind: Searched, trials: int, *, seed: int, budget: float = BUDGET, pl
         machines.append(machine)
     return Found(
         {end: ends.count(end) / trials for end in End},
-        [each.rounds for each in machines],
-        [int(each.spent) for each in machines],
+        [entry.rounds for entry in machines],
+        [int(entry.spent) for entry in machines],
     )
 
 
@@ -157,15 +157,15 @@ class Machine:
 
 def searched(kind: Searched, machine: Machine, budget: float) -> End:
     """Search as the harness does, for a step towards the slower end."""
-    asked = Search([Candidate(str(at)) for at in range(kind.count)], 0, kind.count - 1)
+    state = Search([Candidate(str(at)) for at in range(kind.count)], 0, kind.count - 1)
     try:
         if kind.scanned:
-            scan(asked, machine)
-        narrow(asked, budget, machine)
+            scan(state, machine)
+        narrow(state, budget, machine)
     except (EqualEndpointsError, ReversedEndpointsError):
         return End.REFUSED
-    is_right = asked.found == (machine.place, machine.place + 1)
-    if asked.ended is SearchEnd.CONFIRMED:
+    is_right = state.found == (machine.place, machine.place + 1)
+    if state.ended is SearchEnd.CONFIRMED:
         return End.RIGHT if is_right else End.WRONG
     return End.RIGHT_WARNED if is_right else End.WRONG_WARNED
 

@@ -38,9 +38,9 @@ class Course:
 
     def __str__(self) -> str:
         """Return the course in words, as in the first column of a table."""
-        told = f"{self.deviation:.0%}, " + (f"AR {self.correlation:g}" if self.correlation else "independent")
-        told += f", drift by {self.drift:.0%}" if self.drift else ""
-        return told + (f", another machine (± {self.replaced:.0%})" if self.replaced else "")
+        text = f"{self.deviation:.0%}, " + (f"AR {self.correlation:g}" if self.correlation else "independent")
+        text += f", drift by {self.drift:.0%}" if self.drift else ""
+        return text + (f", another machine (± {self.replaced:.0%})" if self.replaced else "")
 
 
 COURSES = [Course(deviation, correlation) for correlation in (0.0, 0.5, 0.8) for deviation in (0.02, 0.03, 0.05)]
@@ -75,8 +75,8 @@ class _Independent(ChangeCache):
 
     def found(self, values: Sequence[float], errors: Sequence[float], options: Options) -> CachedChanges:
         """Return the changes, none of which is only watched."""
-        of = segmented(values, errors, fewest=options.fewest, least=options.least)
-        changes = holding(of, p=options.p, least=options.least, is_independent=True)
+        segments = segmented(values, errors, fewest=options.fewest, least=options.least)
+        changes = holding(segments, p=options.p, least=options.least, is_independent=True)
         return CachedChanges(changes, changes)
 
 
@@ -95,38 +95,41 @@ def false_suspicions(name: str, of: Course, seed: int, trials: Sequence[int]) ->
     """
     count = 0
     for trial in trials:
-        made = correlated(of, seed, trial)
-        known: list[int] = []
-        for nights, index in COMPARED[name](made, made.ratios, HISTORY):
-            if all(abs(index - each) > NEAR for each in known):
-                known.append(index)
+        simulated = correlated(of, seed, trial)
+        reported: list[int] = []
+        for nights, index in COMPARED[name](simulated, simulated.ratios, HISTORY):
+            if all(abs(index - earlier) > NEAR for earlier in reported):
+                reported.append(index)
                 count += nights > HISTORY
     return count
 
 
 def found_after(name: str, of: Course, step: float, seed: int, trials: Sequence[int]) -> list[int | None]:
     """Return after how many nights a rule reports a step (0.05) of each of these series; None if it never does."""
-    made = (correlated(of, seed, trial, step) for trial in trials)
-    return [delay(COMPARED[name], each, each.ratios, AT) for each in made]
+    courses = (correlated(of, seed, trial, step) for trial in trials)
+    return [delay(COMPARED[name], course, course.ratios, AT) for course in courses]
 
 
 def inflations(correlation: float, nights: int, trials: int, seed: int) -> Floats:
     """Return by how much errors are inflated in series of so many nights, the last three of which have a plain step."""
-    found = []
+    logs = []
     for trial in range(trials):
         values = 0.03 * autoregression(np.random.default_rng([seed, trial]), correlation, nights)
         values[-3:] += 2.0
-        of = segmented(values.tolist(), [0.01] * nights, fewest=3, least=LEAST)
-        allowed, plain = (holding(of, p=0.01, least=LEAST, is_independent=each)[-1] for each in (False, True))
-        found.append(math.log(allowed.high / allowed.low) / math.log(plain.high / plain.low))
-    return np.array(found)
+        segments = segmented(values.tolist(), [0.01] * nights, fewest=3, least=LEAST)
+        allowed, plain = (
+            holding(segments, p=0.01, least=LEAST, is_independent=is_independent)[-1]
+            for is_independent in (False, True)
+        )
+        logs.append(math.log(allowed.high / allowed.low) / math.log(plain.high / plain.low))
+    return np.array(logs)
 
 
 def rates(count: int, months: int) -> list[str]:
     """Return how many of each of `SERIES` are suspected per month, and per how many months one of a series is."""
     if not count:
-        return [*(f"0 (at most {_rate(each * at_most(0) / months)})" for each in SERIES), "-"]
-    return [*(_rate(each * count / months) for each in SERIES), f"{months / count:,.1f}"]
+        return [*(f"0 (at most {_rate(series * at_most(0) / months)})" for series in SERIES), "-"]
+    return [*(_rate(series * count / months) for series in SERIES), f"{months / count:,.1f}"]
 
 
 def _rate(per: float) -> str:
@@ -135,6 +138,6 @@ def _rate(per: float) -> str:
 
 def shares(delays: Sequence[int | None]) -> str:
     """Return what share is found within 5 and within 15 nights, and the median delay: `32 / 96 % (6)`."""
-    found = sorted(each for each in delays if each is not None)
-    soon, late = (sum(each <= within for each in found) / len(delays) for within in (5, NIGHTS - AT))
-    return f"{100.0 * soon:.0f} / {100.0 * late:.0f} %" + (f" ({found[len(found) // 2]})" if found else "")
+    reached = sorted(nights for nights in delays if nights is not None)
+    soon, late = (sum(nights <= within for nights in reached) / len(delays) for within in (5, NIGHTS - AT))
+    return f"{100.0 * soon:.0f} / {100.0 * late:.0f} %" + (f" ({reached[len(reached) // 2]})" if reached else "")

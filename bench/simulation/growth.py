@@ -103,8 +103,12 @@ def told(
     """
     draw = np.random.default_rng(seed)
     slopes, again = (_slopes(allocator, leak, rounds * runs, draw, fit) for _ in range(2))
-    made = [linear(slopes[at : at + rounds]) for at in range(0, len(slopes), rounds)]
-    ends = [(each.value, each.interval.low, each.interval.high) for each in made if each and each.interval]
+    estimates = [linear(slopes[at : at + rounds]) for at in range(0, len(slopes), rounds)]
+    ends = [
+        (estimate.value, estimate.interval.low, estimate.interval.high)
+        for estimate in estimates
+        if estimate and estimate.interval
+    ]
     controls = [
         growth_difference(dict(enumerate(again[at : at + rounds])), dict(enumerate(slopes[at : at + rounds])))
         for at in range(0, len(slopes), rounds)
@@ -113,7 +117,7 @@ def told(
         mean=float(np.mean([value for value, _, _ in ends])),
         covered=float(np.mean([low - 1e-6 <= leak <= high + 1e-6 for _, low, high in ends])),
         found=float(np.mean([low > margin for _, low, _ in ends])),
-        apart=float(np.mean([is_beyond(each, margin) for each in controls])),
+        apart=float(np.mean([is_beyond(control, margin) for control in controls])),
     )
 
 
@@ -122,4 +126,4 @@ def _slopes(
 ) -> list[float]:
     rates = leak * (1.0 + 0.02 * draw.normal(size=(launches, 1)))
     memory = allocator(draw, rates * CALLS)
-    return [fit(list(zip(CALLS.tolist(), each, strict=True))) or 0.0 for each in memory.tolist()]
+    return [fit(list(zip(CALLS.tolist(), course, strict=True))) or 0.0 for course in memory.tolist()]

@@ -36,18 +36,18 @@ class Continued:
 def continued(table: Table, looks: Sequence[int], tables: int, effect: float, *, seed: int) -> Continued:
     """Simulate runs that are read after the rounds `looks`, each continued to the next while a verdict is unclear."""
     draw = np.random.default_rng(seed)
-    found = []
+    rows = []
     for _ in range(tables):
         groups = Groups(table, *launches(table, looks[-1], draw), effect)
         plain, last = _report(groups, looks[:1]), _report(groups, looks[-1:])
-        said, number = plain, 1
-        while Verdict.UNCLEAR in said.verdicts and number < len(looks):
+        report, number = plain, 1
+        while Verdict.UNCLEAR in report.verdicts and number < len(looks):
             number += 1
-            said = _report(groups, looks[:number])
-        shares = [_settled(each.verdicts) for each in (plain, said, last)]
-        calls = any(each in (Verdict.FASTER, Verdict.SLOWER) for each in said.verdicts)
-        found.append((calls, Verdict.SAME in said.verdicts, said.holds, *shares, looks[number - 1]))
-    return Continued(*np.mean(found, axis=0).tolist())
+            report = _report(groups, looks[:number])
+        shares = [_settled(reading.verdicts) for reading in (plain, report, last)]
+        calls = any(verdict in (Verdict.FASTER, Verdict.SLOWER) for verdict in report.verdicts)
+        rows.append((calls, Verdict.SAME in report.verdicts, report.holds, *shares, looks[number - 1]))
+    return Continued(*np.mean(rows, axis=0).tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def _report(groups: Groups, looks: Sequence[int]) -> _Report:
 
 
 def _settled(verdicts: Sequence[Verdict]) -> float:
-    return float(np.mean([each is not Verdict.UNCLEAR for each in verdicts]))
+    return float(np.mean([verdict is not Verdict.UNCLEAR for verdict in verdicts]))
 
 
 def saved(table: Table, rounds: int, tables: int, effects: Floats, precision: float, *, seed: int) -> list[float]:
@@ -74,16 +74,16 @@ def saved(table: Table, rounds: int, tables: int, effects: Floats, precision: fl
     `effects` are the true log-ratios, of shape (groups, comparisons of each).
     """
     draw = np.random.default_rng(seed)
-    found = []
+    rows = []
     for _ in range(tables):
-        made = launches(table, rounds, draw)
+        simulated = launches(table, rounds, draw)
         row: list[float] = []
         for settles in (False, True):
-            ended = measured(table, *made, precision, settles=settles, effect=effects)
+            ended = measured(table, *simulated, precision, settles=settles, effect=effects)
             verdicts = judge(ended.logs, MARGIN, shares=ended.shares).verdicts
             row += [float(ended.logs.rounds.mean()), _settled(verdicts)]
-        found.append(row)
-    return [float(each) for each in np.mean(found, axis=0)]
+        rows.append(row)
+    return [float(mean) for mean in np.mean(rows, axis=0)]
 
 
 def at(difference: float) -> float:

@@ -187,10 +187,10 @@ def _remembered(times: Floats, draw: np.random.Generator) -> Floats:
     order = np.argsort(times, axis=None)
     kept = np.exp(-np.diff(times.ravel()[order], prepend=-np.inf))
     steps = draw.normal(size=kept.size) * 0.05 * np.sqrt(1.0 - kept**2)
-    found = np.empty(kept.size)
+    values = np.empty(kept.size)
     pairs = zip(kept.tolist(), steps.tolist(), strict=True)
-    found[order] = list(accumulate(pairs, lambda before, each: before * each[0] + each[1], initial=0.0))[1:]  # type: ignore[misc, index]
-    return found.reshape(times.shape)
+    values[order] = list(accumulate(pairs, lambda before, pair: before * pair[0] + pair[1], initial=0.0))[1:]  # type: ignore[misc, index]
+    return values.reshape(times.shape)
 
 
 def _noise(kind: Noise, shape: tuple[int, ...], draw: np.random.Generator) -> Floats:

@@ -133,8 +133,8 @@ def ours(of: Nights, values: Floats, first: int = FIRST, known: ChangeCache | No
     for count in range(first, values.size + 1):
         for series in of.series(points[:count]):
             began = int(series.points[0].run.removeprefix("run-"))
-            said = judged(series, known=known)
-            for change, finding in zip(said.changes, said.findings, strict=True):
+            judgement = judged(series, known=known)
+            for change, finding in zip(judgement.changes, judgement.findings, strict=True):
                 if finding.state is State.SUSPECTED:
                     yield count, began + change.index
 
@@ -142,11 +142,11 @@ def ours(of: Nights, values: Floats, first: int = FIRST, known: ChangeCache | No
 def otava(p: float, least: float) -> Rule:
     """apache-otava, with a significance and a least change."""
 
-    def rule(of: Nights, values: Floats, first: int = FIRST) -> Iterator[tuple[int, int]]:
+    def rule(series: Nights, values: Floats, first: int = FIRST) -> Iterator[tuple[int, int]]:
         times = np.exp(values).tolist()
         for count in range(first, values.size + 1):
-            found, _ = compute_change_points(times[:count], window_len=50, max_pvalue=p, min_magnitude=least)
-            yield from ((count, int(each.index)) for each in found)
+            points, _ = compute_change_points(times[:count], window_len=50, max_pvalue=p, min_magnitude=least)
+            yield from ((count, int(point.index)) for point in points)
 
     return rule
 
@@ -169,16 +169,18 @@ def asv(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int, int]]
         whole = best[-1][:, None] + lost
         begun.append(whole.argmin(axis=0))
         best.append(whole.min(axis=0))
-    told = []
+    reported = []
     for count in range(first, n + 1):
-        scores = [math.log(max(each[count], 1e-12)) + 4.0 * k * math.log(count) / count for k, each in enumerate(best)]
+        scores = [
+            math.log(max(costs[count], 1e-12)) + 4.0 * k * math.log(count) / count for k, costs in enumerate(best)
+        ]
         k = int(np.argmin(scores))
         if k:
             last = int(begun[k - 1][count])
             before = int(begun[k - 2][last]) if k > 1 else 0
             if abs(np.median(values[last:count]) - np.median(values[before:last])) > math.log(1.05):
-                told.append((count, last))
-    return told
+                reported.append((count, last))
+    return reported
 
 
 def perfherder(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int, int]]:
@@ -197,12 +199,12 @@ def perfherder(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int
             parts.append(float(((side - mean) ** 2).sum()) / max(1, side.size - 1) / side.size)
         return abs(means[1] - means[0]) / math.sqrt(sum(parts)), abs(means[1] - means[0])
 
-    told = []
+    reported = []
     for at in range(max(fore, first - fore), values.size - fore + 1):
         here, size = t(at, at + fore)
         if here > 7.0 and size > math.log(1.02) and t(at - 1, at + fore)[0] <= here >= t(at + 1, at + fore)[0]:
-            told.append((at + fore, at))
-    return told
+            reported.append((at + fore, at))
+    return reported
 
 
 def one_night(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int, int]]:
@@ -236,11 +238,11 @@ RULES: dict[str, Rule] = {
 
 def false_alarms(rule: Rule, of: Nights, values: Floats) -> int:
     """How many changes a rule tells of a series that has none. One change told twice counts once."""
-    found: list[int] = []
+    reported: list[int] = []
     for _, index in rule(of, values, FIRST):
-        if all(abs(index - each) > NEAR for each in found):
-            found.append(index)
-    return len(found)
+        if all(abs(index - earlier) > NEAR for earlier in reported):
+            reported.append(index)
+    return len(reported)
 
 
 def delay(rule: Rule, of: Nights, values: Floats, at: int) -> int | None:
@@ -250,8 +252,10 @@ def delay(rule: Rule, of: Nights, values: Floats, at: int) -> int | None:
 
 def false_count(name: str, of: str, kind: Kind, seed: int, trials: Sequence[int]) -> int:
     """How many false alarms a rule gives in all, of the times or the ratios of series with these numbers."""
-    made = (nights(kind, np.random.default_rng([seed, trial])) for trial in trials)
-    return sum(false_alarms(RULES[name], each, each.times if of == "times" else each.ratios) for each in made)
+    courses = (nights(kind, np.random.default_rng([seed, trial])) for trial in trials)
+    return sum(
+        false_alarms(RULES[name], course, course.times if of == "times" else course.ratios) for course in courses
+    )
 
 
 def at_most(count: int) -> float:
@@ -271,13 +275,13 @@ def delays(name: str, of: tuple[Kind, float, float], seed: int, trials: Sequence
     `of` is what the nights are, by how much the time changes (0.05), and how many times as noisy as usual it is.
     """
     kind, step, noise = of
-    told = []
+    waits = []
     for trial in trials:
         draw = np.random.default_rng([seed, trial])
         at = int(draw.integers(30, 80))
-        made = nights(kind, draw, step=math.log1p(step), at=at, noise=noise)
-        told.append(delay(RULES[name], made, made.ratios, at))
-    return told
+        course = nights(kind, draw, step=math.log1p(step), at=at, noise=noise)
+        waits.append(delay(RULES[name], course, course.ratios, at))
+    return waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,20 +311,20 @@ def whole(kind: Kind, seed: int, number: int, *, cells: int = 8) -> Whole:
     draw = np.random.default_rng([seed, number])
     cut = NIGHTS // 2 + int(draw.integers(-15, 15))
     ats = [_at(kind, cut, draw) if cell % 2 else None for cell in range(cells)]
-    made = [nights(kind, draw, step=math.log(1.05) if at else 0.0, at=at or 0, cut=cut) for at in ats]
+    courses = [nights(kind, draw, step=math.log(1.05) if at else 0.0, at=at or 0, cut=cut) for at in ats]
     suspected: dict[tuple[int, bool], int] = {}
     confirmed: set[int] = set()
-    known, issues = ChangeCache(), Issues()
+    cache, issues = ChangeCache(), Issues()
     with (
         tempfile.TemporaryDirectory() as folder,
         History.open(str(Path(folder) / "history.duckdb"), writing=True) as history,
     ):
         for night in range(NIGHTS):
-            history.add(_summary(made, ats, night))
+            history.add(_summary(courses, ats, night))
             if night + 1 < FIRST:
                 continue
             series, decided = history.series(), 0
-            for finding in findings(series, history.decisions(), known=known):
+            for finding in findings(series, history.decisions(), known=cache):
                 cell, is_true = int(finding.key.scenario[1:]), _is_true(ats, finding.key.scenario, finding.started)
                 if finding.state is State.SUSPECTED:
                     suspected.setdefault((cell, is_true), night + 1)
@@ -329,15 +333,15 @@ def whole(kind: Kind, seed: int, number: int, *, cells: int = 8) -> Whole:
                         _confirm(history, finding, math.log(1.05) if is_true else 0.0, draw, night)
                 if finding.state is State.CONFIRMED and is_true:
                     confirmed.add(cell)
-            for step in steps(alarms(series, history.decisions(), known), issues.open):
+            for step in steps(alarms(series, history.decisions(), cache), issues.open):
                 issues.do(step)
     changed = [cell for cell, at in enumerate(ats) if at is not None]
-    told = [_TITLE.fullmatch(each.title) for each in issues.open]
-    right = Counter(of[2] for of in told if of and _is_true(ats, of[2], of[1]))
+    titles = [_TITLE.fullmatch(issue.title) for issue in issues.open]
+    right = Counter(match[2] for match in titles if match and _is_true(ats, match[2], match[1]))
     return Whole(
         years=cells * (NIGHTS - FIRST) / 365.0,
         false_suspicions=sum(not is_true for _, is_true in suspected),
-        false_alarms=len(told) - right.total(),
+        false_alarms=len(titles) - right.total(),
         changes=len(changed),
         soon=sum(suspected.get((cell, True), NIGHTS + SOON + 1) - (ats[cell] or 0) <= SOON for cell in changed),
         confirmed=len(confirmed),
@@ -385,20 +389,20 @@ def _confirm(history: History, finding: SeriesFinding, truth: float, draw: np.ra
     """Both sides again, and what is decided."""
     logs = truth + draw.normal(size=10) * ROUND
     mean, half = float(logs.mean()), student(9) * float(logs.std(ddof=1)) / math.sqrt(10.0)
-    told = verdict(mean, mean - half, mean + half, finding.ratio, 0.03)
-    if told is not None:
+    decision = verdict(mean, mean - half, mean + half, finding.ratio, 0.03)
+    if decision is not None:
         ends = (math.exp(mean), math.exp(mean - half), math.exp(mean + half))
         key, since, suspects = finding.key, finding.since, finding.suspects
-        history.decide(Decision(key, since, list(suspects), told, f"confirm-{night}", _day(night), *ends))
+        history.decide(Decision(key, since, list(suspects), decision, f"confirm-{night}", _day(night), *ends))
 
 
-def _summary(made: Sequence[Nights], ats: Sequence[int | None], night: int) -> Summary:
+def _summary(courses: Sequence[Nights], ats: Sequence[int | None], night: int) -> Summary:
     """One night's run of all cells, each a scenario of its own, whose file changes when its time does."""
     points, scenarios = [], {}
-    machine = Machine("m-2" if made[0].kind is Kind.REPLACED and night >= made[0].cut else "m-1")
-    driver = "new" if made[0].kind is Kind.DRIVER and night >= made[0].cut else "old"
-    for cell, (each, at) in enumerate(zip(made, ats, strict=True)):
-        point = each.point(night)
+    machine = Machine("m-2" if courses[0].kind is Kind.REPLACED and night >= courses[0].cut else "m-1")
+    driver = "new" if courses[0].kind is Kind.DRIVER and night >= courses[0].cut else "old"
+    for cell, (course, at) in enumerate(zip(courses, ats, strict=True)):
+        point = course.point(night)
         name = f"s{cell}"
         scenarios[name] = MeasuredSeries("new" if at is not None and night >= at else "old", name)
         ends = (point.log_ratio, point.low, point.high)

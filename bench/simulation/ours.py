@@ -87,27 +87,27 @@ def outcome(
     `effects` are true log-ratios, time(reference) / time(cell): the same launches are judged with each of them.
     """
     draw = np.random.default_rng(seed)
-    said: list[list[list[Verdict | None]]] = [[] for _ in effects]
+    by_effect: list[list[list[Verdict | None]]] = [[] for _ in effects]
     covered, together, halves, counts, lost, outlying = [], [], [], [], [], []
     for _ in range(tables):
         centres, within = launches(table, rounds, draw)
-        found = measured(table, centres, within, precision, first)
-        for effect, verdicts in zip(effects or (0.0,), said or ([],), strict=True):
+        ended = measured(table, centres, within, precision, first)
+        for effect, verdicts in zip(effects or (0.0,), by_effect or ([],), strict=True):
             if settles:
-                found = measured(table, centres, within, precision, first, settles=True, effect=effect)
-            verdicts.append(judged(found, 0.0 if settles else effect - table.truth))
-            own = half_widths(found.logs, ALPHA * found.shares)
-            off = np.abs(found.logs.mean - table.truth - settles * effect)
+                ended = measured(table, centres, within, precision, first, settles=True, effect=effect)
+            verdicts.append(judged(ended, 0.0 if settles else effect - table.truth))
+            own = half_widths(ended.logs, ALPHA * ended.shares)
+            off = np.abs(ended.logs.mean - table.truth - settles * effect)
             covered.append(off <= own)
-            together.append(np.all(off <= half_widths(found.logs, shown_alpha(table.comparisons) * found.shares)))
+            together.append(np.all(off <= half_widths(ended.logs, shown_alpha(table.comparisons) * ended.shares)))
             halves.append(own)
-            counts.append(found.logs.rounds)
-        lost.append(found.control.beyond(MARGIN))
+            counts.append(ended.logs.rounds)
+        lost.append(ended.control.beyond(MARGIN))
         if table.mixture:
             outlying += [any(outliers(cell.tolist())) for group in centres for cell in group[: table.others]]
     by_comparison, kinds = np.mean(covered, axis=0), _alike(table)
     return Outcome(
-        said=tuple(map(_said, said)),
+        said=tuple(map(_said, by_effect)),
         coverage=float(by_comparison.mean()),
         worst=min(float(by_comparison[kinds == kind].mean()) for kind in np.unique(kinds)),
         together=float(np.mean(together)),
@@ -133,12 +133,12 @@ def judged(found: Measured, effect: float, bias: float | Floats = 0.0) -> list[V
 
     `bias` is what intervals are longer by.
     """
-    known = found.logs
-    logs = Logs(known.mean + effect, known.variance, known.rounds, known.freedom)
+    measured_logs = found.logs
+    logs = Logs(measured_logs.mean + effect, measured_logs.variance, measured_logs.rounds, measured_logs.freedom)
     margins = np.where(logs.rounds < FEWEST_ROUNDS, LARGE, MARGIN)
     rounds = logs.rounds.astype(int).tolist()
-    said = judgements(logs, judge(logs, margins, bias, found.shares), rounds, beyond([found.control], MARGIN))
-    return [each.verdict for each in said]
+    entries = judgements(logs, judge(logs, margins, bias, found.shares), rounds, beyond([found.control], MARGIN))
+    return [entry.verdict for entry in entries]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,20 +166,20 @@ def moved(table: Table, rounds: int, tables: int, bias: float, *, alone: float, 
         shifts = alone * draw.normal(size=centres.shape)
         centres[:, 0] += bias
         shifts[:, 0] -= bias
-        found, shift = measured(table, centres, within), measured(table, shifts, np.ones_like(within)).logs
+        ended, shift = measured(table, centres, within), measured(table, shifts, np.ones_like(within)).logs
         is_found = np.abs(shift.mean) > half_widths(shift, shown_alpha(table.comparisons))
         widened = np.where(is_found, np.abs(shift.mean), 0.0)
         # of each group the comparison that is moved
         first = slice(None, None, table.per_group)
-        verdicts = (judge(found.logs, MARGIN, by).verdicts[first] for by in (widened, 0.0))
-        wrong = (np.mean([each in (Verdict.FASTER, Verdict.SLOWER) for each in of]) for of in verdicts)
+        verdicts = (judge(ended.logs, MARGIN, by).verdicts[first] for by in (widened, 0.0))
+        wrong = (np.mean([verdict in (Verdict.FASTER, Verdict.SLOWER) for verdict in row]) for row in verdicts)
         counts += [*wrong, is_found[first].mean()]
     return Moved(*(counts / tables).tolist())
 
 
 def _said(tables: Sequence[Sequence[Verdict | None]]) -> Said:
-    different = np.array([[each in (Verdict.FASTER, Verdict.SLOWER) for each in verdicts] for verdicts in tables])
-    same = np.array([[each is Verdict.SAME for each in verdicts] for verdicts in tables])
+    different = np.array([[verdict in (Verdict.FASTER, Verdict.SLOWER) for verdict in verdicts] for verdicts in tables])
+    same = np.array([[verdict is Verdict.SAME for verdict in verdicts] for verdicts in tables])
     return Said(
         any_different=float(different.any(axis=1).mean()),
         any_same=float(same.any(axis=1).mean()),
@@ -208,17 +208,17 @@ class Checks:
 def controls(table: Table, rounds: int, tables: int, shifts: Sequence[float], *, seed: int) -> Checks:
     """What the controls of so many runs show where the second launch is slower by each of the shifts (log scale)."""
     draw = np.random.default_rng(seed)
-    lost, found = np.zeros(len(shifts)), []
+    lost, rows = np.zeros(len(shifts)), []
     for _ in range(tables):
-        made = _control(*launches(table, rounds, draw))
-        ends = made.estimate.interval
+        control = _control(*launches(table, rounds, draw))
+        ends = control.estimate.interval
         assert ends, "two rounds and more have an interval"
-        middle, half = math.log(made.estimate.value), math.log(ends.high / ends.low) / 2.0
+        middle, half = math.log(control.estimate.value), math.log(ends.high / ends.low) / 2.0
         # a second launch that is always slower moves the mean of the differences, and nothing else
         moved = (Control(Estimate.from_log(middle + shift, rounds, half), table.groups) for shift in shifts)
-        lost += [each.beyond(MARGIN) for each in moved]
-        found.append((1.0 in ends, half, made.least_bias(MARGIN), made.is_check(MARGIN)))
-    covered, halves, least, checked = (np.array(column, float) for column in zip(*found, strict=True))
+        lost += [shifted.beyond(MARGIN) for shifted in moved]
+        rows.append((1.0 in ends, half, control.least_bias(MARGIN), control.is_check(MARGIN)))
+    covered, halves, least, checked = (np.array(column, float) for column in zip(*rows, strict=True))
     shares = tuple((lost / tables).tolist())
     return Checks(
         float(covered.mean()), float(np.median(halves)), float(np.median(least)), float(checked.mean()), shares
@@ -229,13 +229,13 @@ def _control(centres: Floats, within: Floats, counts: Sequence[int] | None = Non
     """The control of groups that have so many rounds each (`counts`; all): its launches are a cell of their own."""
     pairs, residuals = [], []
     for at, group in enumerate(centres):
-        made = group[:, : counts[at]] if counts is not None else group
-        cells, numbers = np.indices(made.shape)
-        reference = len(made) - 2
+        logs = group[:, : counts[at]] if counts is not None else group
+        cells, numbers = np.indices(logs.shape)
+        reference = len(logs) - 2
         samples = dict(enumerate(within[at, :-1].tolist()))
-        scatter = Scatter(cells.ravel().tolist(), numbers.ravel().tolist(), made.ravel().tolist(), samples)
+        scatter = Scatter(cells.ravel().tolist(), numbers.ravel().tolist(), logs.ravel().tolist(), samples)
         residuals.append(scatter.between(reference, reference + 1))
-        pairs.append((made[-1] - made[-2]).tolist())
+        pairs.append((logs[-1] - logs[-2]).tolist())
     return pooled(pairs, residuals)
 
 
@@ -256,18 +256,18 @@ def measured(
     `centres` are of shape (groups, others + 2, rounds), and `within`, what their samples show, (groups, others + 2).
     """
     rounds = centres.shape[2]
-    found = Groups(table, centres, within, effect)
+    groups = Groups(table, centres, within, effect)
     shares = np.ones((table.groups, table.per_group))
     if precision is None:
-        found.measure(np.arange(table.groups), rounds)
-        return Measured(found.logs, found.control, shares.ravel())
+        groups.measure(np.arange(table.groups), rounds)
+        return Measured(groups.logs, groups.control, shares.ravel())
     going = np.arange(table.groups)
     for number in range(min(LOOKS[0] if settles else first, rounds), rounds + 1):
         share = settling(number) if settles else 0.0
         if number < first and not share and number < rounds:
             continue
-        found.measure(going, number)
-        logs = found.logs
+        groups.measure(going, number)
+        logs = groups.logs
         half = half_widths(logs, shown_alpha(table.comparisons)).reshape(shares.shape)
         wide = (half > math.log1p(precision)) | (number < first)
         settled = (p_values(logs, MARGIN, 0.0) <= share * shown_alpha(table.comparisons)).reshape(shares.shape)
@@ -276,7 +276,7 @@ def measured(
         going = going[~ended[going]]
         if not going.size:
             break
-    return Measured(found.logs, found.control, shares.ravel())
+    return Measured(groups.logs, groups.control, shares.ravel())
 
 
 class Groups:
@@ -292,19 +292,19 @@ class Groups:
 
     def measure(self, groups: npt.NDArray[np.int64], rounds: int) -> None:
         """These `groups` have so many rounds now."""
-        made = self.centres[groups, :, :rounds]
+        centres = self.centres[groups, :, :rounds]
         if self.table.against is Against.REFERENCE:
             # the reference's centre is the mean of the logs of its two launches
-            ratios = made[:, -2:].mean(axis=1, keepdims=True) - made[:, :-2]
+            ratios = centres[:, -2:].mean(axis=1, keepdims=True) - centres[:, :-2]
         else:
-            ratios = made[:, 0:-2:2] - made[:, 1:-2:2]
+            ratios = centres[:, 0:-2:2] - centres[:, 1:-2:2]
         self.means[groups] = ratios.mean(axis=2) + self.effect[groups]
         self.variances[groups] = ratios.var(axis=2, ddof=1)
         self.counts[groups] = rounds
-        cells, numbers = np.indices(made.shape[1:])
+        cells, numbers = np.indices(centres.shape[1:])
         # the last two launches of a round are of the reference
         labels = np.minimum(cells, self.table.others).ravel().tolist()
-        for group, logs in zip(groups.tolist(), made, strict=True):
+        for group, logs in zip(groups.tolist(), centres, strict=True):
             within = dict(enumerate(self.within[group, :-1].tolist()))
             self.scatters[group] = Scatter(labels, numbers.ravel().tolist(), logs.ravel().tolist(), within)
 
@@ -316,12 +316,12 @@ class Groups:
     @property
     def logs(self) -> Logs:
         """The log-ratios of all comparisons, with the variances to use."""
-        each, is_reference = self.table.per_group, self.table.against is Against.REFERENCE
-        pairs = [(at, self.table.others) if is_reference else (2 * at, 2 * at + 1) for at in range(each)]
+        count, is_reference = self.table.per_group, self.table.against is Against.REFERENCE
+        pairs = [(at, self.table.others) if is_reference else (2 * at, 2 * at + 1) for at in range(count)]
         return moderate(
-            Logs.measured(self.means.ravel(), self.variances.ravel(), np.repeat(self.counts, each).astype(float)),
+            Logs.measured(self.means.ravel(), self.variances.ravel(), np.repeat(self.counts, count).astype(float)),
             np.full(self.means.size, 1.5 if is_reference else 2.0),
-            [found.between(*pair) for found in self.scatters for pair in pairs],
+            [scatter.between(*pair) for scatter in self.scatters for pair in pairs],
         )
 
     @property

@@ -35,7 +35,7 @@ def suggestions(table: Table, rounds: int, tables: int, *, within: float, seed: 
     True differences are drawn anew in each table, uniformly up to `within` either way, on the log scale.
     """
     draw = np.random.default_rng(seed)
-    found = []
+    suggested = []
     for _ in range(tables):
         centres, samples = launches(table, MOST_ROUNDS, draw)
         centres[:, : table.others] += draw.uniform(-within, within, (table.groups, table.others, 1))
@@ -50,10 +50,10 @@ def suggestions(table: Table, rounds: int, tables: int, *, within: float, seed: 
                     after[total] = measured(table, centres[:, :, :total], samples).logs
                 shares = np.full(judged.alpha.shape, spent([rounds, total]))
                 then = judge(after[total], MARGIN, shares=shares).verdicts[at]
-                found.append(Suggestion(total, float(chances[at]), then is not Verdict.UNCLEAR))
-    return found
+                suggested.append(Suggestion(total, float(chances[at]), then is not Verdict.UNCLEAR))
+    return suggested
 
 
 def settled_share(of: Sequence[Suggestion]) -> float:
     """How many of them were settled."""
-    return float(np.mean([each.is_settled for each in of])) if of else 0.0
+    return float(np.mean([suggestion.is_settled for suggestion in of])) if of else 0.0

@@ -89,10 +89,10 @@ def corrected(step: Step, load: Load, turns: int, launches: int, seed: int) -> T
     draw = np.random.default_rng(seed)
     logs, by_clock, above = [], [], []
     for _ in range(launches):
-        made, alone = _launch(step, load, turns, draw)
-        logs.append(math.log(centre(made) / alone))
-        by_clock.append(math.log(made.centre / alone))
-        above.append(taken(made) - (1.0 - alone / made.centre))
+        launch, alone = _launch(step, load, turns, draw)
+        logs.append(math.log(centre(launch) / alone))
+        by_clock.append(math.log(launch.centre / alone))
+        above.append(taken(launch) - (1.0 - alone / launch.centre))
     ends = np.quantile(above, (0.025, 0.975))
     return Told(
         float(np.mean(logs)), float(np.std(logs)), float(np.mean(by_clock)), float(np.std(by_clock)), *map(float, ends)
@@ -111,7 +111,7 @@ def _launch(step: Step, load: Load, turns: int, draw: np.random.Generator) -> tu
     wall = alone + held_up
     waited = held_up + WORK * step.queues * has
     busy = WORK + held_up + step.waits * WORK * has * _share_on(load, begins, WORK)
-    samples = [Sample(float(each), STEPS, WORK) for each in wall]
+    samples = [Sample(float(seconds), STEPS, WORK) for seconds in wall]
     resources = {
         "steady_pieces": float(turns),
         "steady_seconds": float(wall.sum()),
@@ -121,7 +121,7 @@ def _launch(step: Step, load: Load, turns: int, draw: np.random.Generator) -> tu
         "steady_own_cpus_busy_seconds": float(_ticks(busy, draw).sum()),
         "steady_own_cpus_steal_seconds": 0.0,
     }
-    made = Launch(
+    launch = Launch(
         status=Status.OK,
         samples=samples,
         resources=resources,
@@ -133,7 +133,7 @@ def _launch(step: Step, load: Load, turns: int, draw: np.random.Generator) -> tu
         cell=Cell("simulated", {}, "simulated", Device.CPU),
         started="",
     )
-    return made, float(alone.sum()) / (STEPS * turns)
+    return launch, float(alone.sum()) / (STEPS * turns)
 
 
 def _share_on(load: Load, begins: Floats, length: float) -> Floats:
@@ -198,14 +198,14 @@ def contended(
     The cells' times rise by 1/(1 - taken), and what is recorded as taken is subtracted.
     """
     draw = np.random.default_rng(seed)
-    made, errors = [], []
+    runs, errors = [], []
     for _ in range(tables):
         centres, within = launches(table, rounds, draw)
         logs, losses = _recorded(centres, shared, draw)
-        made.append(measured(table, logs, within))
+        runs.append(measured(table, logs, within))
         errors.append(_possible_errors(logs, losses))
-    zeros = [np.zeros_like(each) for each in errors]
-    return _judged(made, zeros, effects), _judged(made, errors, effects), float(np.mean(errors))
+    zeros = [np.zeros_like(error) for error in errors]
+    return _judged(runs, zeros, effects), _judged(runs, errors, effects), float(np.mean(errors))
 
 
 def _recorded(centres: Floats, shared: Shared, draw: np.random.Generator) -> tuple[Floats, Floats]:
@@ -229,22 +229,22 @@ def _possible_errors(logs: Floats, losses: Floats) -> Floats:
     """Of each comparison with the reference."""
     _, cells, rounds = logs.shape
     labels, numbers = np.indices((cells, rounds))
-    of, at = np.minimum(labels, cells - 2).ravel().tolist(), numbers.ravel().tolist()
-    found = []
+    places, at = np.minimum(labels, cells - 2).ravel().tolist(), numbers.ravel().tolist()
+    errors = []
     for here, lost in zip(logs, losses, strict=True):
-        share = unchecked(of, at, here.ravel().tolist(), lost.ravel().tolist())
+        share = unchecked(places, at, here.ravel().tolist(), lost.ravel().tolist())
         *others, one, two = lost.mean(axis=1).tolist()
-        found += [possible_error(each, (one + two) / 2.0, share) for each in others]
-    return np.array(found)
+        errors += [possible_error(loss, (one + two) / 2.0, share) for loss in others]
+    return np.array(errors)
 
 
-def _judged(made: list[Measured], errors: list[Floats], effects: tuple[float, ...]) -> Judged:
+def _judged(runs: list[Measured], errors: list[Floats], effects: tuple[float, ...]) -> Judged:
     different, edge, covered, slower = [], [], [], []
-    for found, error in zip(made, errors, strict=True):
-        equal, at_edge, *rest = (judged(found, effect, error) for effect in (0.0, MARGIN, *map(math.log1p, effects)))
-        different.append(any(each in (Verdict.FASTER, Verdict.SLOWER) for each in equal))
-        edge.append(any(each in (Verdict.FASTER, Verdict.SLOWER) for each in at_edge))
-        covered.append(np.mean(np.abs(found.logs.mean) <= half_widths(found.logs, ALPHA) + error))
-        slower.append([np.mean([each is Verdict.SLOWER for each in verdicts]) for verdicts in rest])
+    for run, error in zip(runs, errors, strict=True):
+        equal, at_edge, *rest = (judged(run, effect, error) for effect in (0.0, MARGIN, *map(math.log1p, effects)))
+        different.append(any(verdict in (Verdict.FASTER, Verdict.SLOWER) for verdict in equal))
+        edge.append(any(verdict in (Verdict.FASTER, Verdict.SLOWER) for verdict in at_edge))
+        covered.append(np.mean(np.abs(run.logs.mean) <= half_widths(run.logs, ALPHA) + error))
+        slower.append([np.mean([verdict is Verdict.SLOWER for verdict in verdicts]) for verdicts in rest])
     shares = np.mean(slower, axis=0).tolist()
     return Judged(float(np.mean(different)), float(np.mean(edge)), float(np.mean(covered)), tuple(shares))

@@ -66,8 +66,10 @@ def tail(draw: np.random.Generator, launches: int, samples: int) -> Floats:
 def load(draw: np.random.Generator, launches: int, samples: int) -> Floats:
     """In every second launch another process comes or goes at some time, and takes half of the CPU."""
     at = draw.uniform(0.0, samples, (launches, 1)) < np.arange(samples)
-    there = draw.random((launches, 1)) < 0.5
-    return 0.69 * np.where(draw.random((launches, 1)) < 0.5, at, ~at) * there + 0.4 * white(draw, launches, samples)
+    is_present = draw.random((launches, 1)) < 0.5
+    return 0.69 * np.where(draw.random((launches, 1)) < 0.5, at, ~at) * is_present + 0.4 * white(
+        draw, launches, samples
+    )
 
 
 #: What is no trend of a step.
@@ -87,8 +89,8 @@ NOISES: Mapping[str, Draw] = {
 def false_trends(noise: str, launches: int, samples: int, cells: int, *, seed: int) -> float:
     """In which share of cells that do not change a trend is seen."""
     draw = np.random.default_rng([seed, launches, samples])
-    found = (NOISES[noise](draw, launches, samples) for _ in range(cells))
-    return sum(changes([[parts(each) for each in logs]], MARGIN) for logs in found) / cells
+    courses = (NOISES[noise](draw, launches, samples) for _ in range(cells))
+    return sum(changes([[parts(row) for row in logs]], MARGIN) for logs in courses) / cells
 
 
 def in_turns(slower: float, launches: int, samples: int, cells: int, *, seed: int) -> float:
@@ -97,21 +99,21 @@ def in_turns(slower: float, launches: int, samples: int, cells: int, *, seed: in
     The others' steps do not change, nor does its own; the machine drifts by 40 % besides.
     """
     draw = np.random.default_rng([seed, launches, samples])
-    said = 0
+    count = 0
     for _ in range(cells):
         machine = walk(0.4)(draw, launches, samples) + np.linspace(0.0, np.log1p(slower), samples)
         block = machine + np.array([white(draw, launches, samples) for _ in range(3)])
         views = [block[0], block[0] - np.median(block[1:], axis=0)]
-        said += changes([[parts(each) for each in view] for view in views], MARGIN)
-    return said / cells
+        count += changes([[parts(row) for row in view] for view in views], MARGIN)
+    return count / cells
 
 
 def seen(growth: float, noise: str, launches: int, samples: int, cells: int, *, seed: int) -> float:
     """In which share of cells whose step grows by so much over a launch (0.1: 10 %) that is seen."""
     draw = np.random.default_rng([seed, launches, samples])
     grows = np.log1p(growth * np.linspace(0.0, 1.0, samples))
-    found = (NOISES[noise](draw, launches, samples) + grows for _ in range(cells))
-    return sum(changes([[parts(each) for each in logs]], MARGIN) for logs in found) / cells
+    courses = (NOISES[noise](draw, launches, samples) + grows for _ in range(cells))
+    return sum(changes([[parts(row) for row in logs]], MARGIN) for logs in courses) / cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,21 +137,24 @@ def one_after_the_other(group: Group, launches: int, samples: int, groups: int, 
     """
     draw = np.random.default_rng([seed, launches, samples])
     names = [Cell("simulated", str(at), Device.CPU, {}) for at in range(group.cells)]
-    said = np.zeros(group.cells)
+    counts = np.zeros(group.cells)
     for _ in range(groups):
         fall = math.log1p(group.falls) * (1.0 + 0.1 * draw.normal(size=(group.cells, 1, 1)))
         grows = np.where(np.arange(group.cells) < group.growing, math.log1p(group.grows), 0.0)[:, None, None]
         courses = (fall + grows) * np.linspace(0.0, 1.0, samples)
         logs = courses + draw.normal(0.0, 0.01, (group.cells, launches, samples))
-        made = {of: [_launch(of, *each) for each in enumerate(own)] for of, own in zip(names, logs, strict=True)}
-        found = trends(made, MARGIN)
-        said += [of in found for of in names]
-    still = float(np.mean(said[group.growing :])) / groups if group.growing < group.cells else math.nan
-    return still, float(np.mean(said[: group.growing])) / groups if group.growing else math.nan
+        by_cell = {
+            cell: [_launch(cell, *numbered) for numbered in enumerate(own)]
+            for cell, own in zip(names, logs, strict=True)
+        }
+        marked = trends(by_cell, MARGIN)
+        counts += [cell in marked for cell in names]
+    still = float(np.mean(counts[group.growing :])) / groups if group.growing < group.cells else math.nan
+    return still, float(np.mean(counts[: group.growing])) / groups if group.growing else math.nan
 
 
-def _launch(of: Cell, number: int, logs: Floats) -> Launch:
-    samples = [Sample(each, 1) for each in np.exp(logs).tolist()]
+def _launch(cell: Cell, number: int, logs: Floats) -> Launch:
+    samples = [Sample(seconds, 1) for seconds in np.exp(logs).tolist()]
     return Launch(
         status=Status.OK,
         samples=samples,
@@ -158,6 +163,6 @@ def _launch(of: Cell, number: int, logs: Floats) -> Launch:
         attempt=0,
         order=0,
         role=Role.MEASURE,
-        cell=of,
+        cell=cell,
         started="",
     )

@@ -23,31 +23,31 @@ class Agreement:
     @property
     def verdicts(self) -> dict[str, Verdict | None]:
         """The verdict of each machine."""
-        return {machine: each.verdict for machine, each in self.compared.items()}
+        return {machine: compared.verdict for machine, compared in self.compared.items()}
 
     @property
     def agrees(self) -> bool | None:
         """Whether all verdicts are equal; None if too few of them are clear."""
-        given = self.verdicts.values()
-        clear = {each for each in given if each not in (None, Verdict.UNCLEAR)}
+        verdicts = self.verdicts.values()
+        clear = {verdict for verdict in verdicts if verdict not in (None, Verdict.UNCLEAR)}
         if len(clear) > 1:
             return False
-        return True if clear and all(each in clear for each in given) else None
+        return True if clear and all(verdict in clear for verdict in verdicts) else None
 
 
 def agreements(table: ScenarioTable) -> list[Agreement]:
     """Return the comparisons of a table that several machines measured, in the table's order."""
-    found: list[Agreement] = []
+    comparisons: list[Agreement] = []
     for index, head in enumerate(table.columns):
         alike: dict[tuple[object, ...], list[Row]] = defaultdict(list)
         for row in table.rows:
             if row.machine and row.values[index].compared:
                 shared = tuple(value for axis, value in row.axes.items() if axis != MACHINE)
                 alike[row.device, *shared].append(row)
-        found += [_agreement(table, head, index, rows) for rows in alike.values() if len(rows) > 1]
-    return found
+        comparisons += [_agreement(table, head, index, rows) for rows in alike.values() if len(rows) > 1]
+    return comparisons
 
 
 def _agreement(table: ScenarioTable, head: ScenarioColumn, index: int, rows: Sequence[Row]) -> Agreement:
-    compared = {row.machine: each for row in rows if (each := row.values[index].compared)}
+    compared = {row.machine: comparison for row in rows if (comparison := row.values[index].compared)}
     return Agreement(table, head, rows[0], compared)

@@ -52,18 +52,21 @@ class Answer:
     @property
     def common(self) -> dict[str, str]:
         """The row axes in which all findings agree."""
-        first, *others = (finding.row.axes for finding in self.findings)
-        return {axis: first[axis] for axis in self.table.row_axes if all(o[axis] == first[axis] for o in others)}
+        first, *rest = (finding.row.axes for finding in self.findings)
+        return {axis: first[axis] for axis in self.table.row_axes if all(o[axis] == first[axis] for o in rest)}
 
     @property
     def is_decided(self) -> bool:
         """Whether some row has a verdict that says something: faster, slower or the same; more or less."""
-        return any(each.verdict not in (None, Verdict.UNCLEAR, Verdict.DIFFERENT_WORK) for each in self.findings)
+        return any(finding.verdict not in (None, Verdict.UNCLEAR, Verdict.DIFFERENT_WORK) for finding in self.findings)
 
     @property
     def distance(self) -> float:
         """The largest distance of a row's ratio from 1, on the log scale; 0 if no row did the same work."""
-        return max((each.distance for each in self.findings if each.verdict is not Verdict.DIFFERENT_WORK), default=0.0)
+        return max(
+            (finding.distance for finding in self.findings if finding.verdict is not Verdict.DIFFERENT_WORK),
+            default=0.0,
+        )
 
 
 def answers(table: ScenarioTable) -> list[Answer]:
@@ -73,13 +76,15 @@ def answers(table: ScenarioTable) -> list[Answer]:
     results farthest from equal come first.
     """
     entries = list(table.scenario.compare)
-    found = [
+    unordered = [
         _answer(table, head.comparison, index, head, machine)
         for index, head in enumerate(table.columns)
         for machine in dict.fromkeys(row.machine for row in table.rows if row.values[index].compared)
         if head.comparison
     ]
-    return sorted(found, key=lambda each: (not each.is_decided, entries.index(each.comparison), -each.distance))
+    return sorted(
+        unordered, key=lambda answer: (not answer.is_decided, entries.index(answer.comparison), -answer.distance)
+    )
 
 
 def describes_cell(entry: Comparison) -> bool:
@@ -92,15 +97,15 @@ def describes_cell(entry: Comparison) -> bool:
 
 def in_turn(answered: Sequence[Sequence[Answer]]) -> list[Answer]:
     """Return the answers of several tables by rank: the first of each table, then the second, conclusive ones first."""
-    turns = ([each for each in turn if each is not None] for turn in zip_longest(*answered))
-    return [each for turn in turns for each in sorted(turn, key=lambda each: not each.is_decided)]
+    turns = ([answer for answer in turn if answer is not None] for turn in zip_longest(*answered))
+    return [answer for turn in turns for answer in sorted(turn, key=lambda candidate: not candidate.is_decided)]
 
 
 def _answer(table: ScenarioTable, entry: Comparison, index: int, head: ScenarioColumn, machine: str) -> Answer:
     assert head.other is not None, "a column with a comparison has two sides"
     is_about_cell = describes_cell(entry)
     findings = []
-    for row in (each for each in table.rows if each.machine == machine):
+    for row in (table_row for table_row in table.rows if table_row.machine == machine):
         compared = row.values[index].compared
         if compared and is_about_cell:
             findings.append(Finding(row, compared.ratio, compared.verdict, compared))

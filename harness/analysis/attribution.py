@@ -58,23 +58,23 @@ class Attribution:
     @property
     def leading(self) -> list[Effect]:
         """The single changes beyond the margin, the largest first."""
-        return sorted((each for each in self.effects if each.parts is None and each.beyond), key=_prominence)
+        return sorted((effect for effect in self.effects if effect.parts is None and effect.beyond), key=_prominence)
 
     @property
     def depending(self) -> Effect | None:
         """The largest interaction beyond the margin."""
-        return min((each for each in self.effects if each.parts and each.beyond), key=_prominence, default=None)
+        return min((effect for effect in self.effects if effect.parts and effect.beyond), key=_prominence, default=None)
 
     @property
     def told(self) -> list[Effect]:
         """The effects without the interactions that are `left`."""
-        left = {id(each) for each in self.left}
-        return [each for each in self.effects if id(each) not in left]
+        left = {id(effect) for effect in self.left}
+        return [effect for effect in self.effects if id(effect) not in left]
 
     @property
     def left(self) -> list[Effect]:
         """The interactions that aren't reported because they are too many."""
-        return sorted((each for each in self.effects if each.parts), key=_prominence)[INTERACTIONS:]
+        return sorted((effect for effect in self.effects if effect.parts), key=_prominence)[INTERACTIONS:]
 
 
 def _prominence(effect: Effect) -> tuple[bool, float]:
@@ -82,7 +82,7 @@ def _prominence(effect: Effect) -> tuple[bool, float]:
     return not effect.beyond, -effect.distance
 
 
-def attributions(run: Run, table: ScenarioTable, found: Lookup) -> list[Attribution]:
+def attributions(run: Run, table: ScenarioTable, lookup: Lookup) -> list[Attribution]:
     """Return the attribution for each device of the table with a complete factorial of two or more axes.
 
     Each is of one machine. Along a sweep there is none: an average over sizes, of curves that cross, describes no size.
@@ -90,18 +90,18 @@ def attributions(run: Run, table: ScenarioTable, found: Lookup) -> list[Attribut
     if any(len({row.axes.get(axis) for row in table.rows}) > 1 for axis in table.scenario.sweeps):
         return []
     places = dict.fromkeys((row.device, row.machine) for row in table.rows)
-    return [made for place in places if (made := _attribution(run, table, found, *place))]
+    return [attribution for place in places if (attribution := _attribution(run, table, lookup, *place))]
 
 
-def _attribution(run: Run, table: ScenarioTable, found: Lookup, device: Device, machine: str) -> Attribution | None:
+def _attribution(run: Run, table: ScenarioTable, lookup: Lookup, device: Device, machine: str) -> Attribution | None:
     values = [(table.cell(row, head.side), value) for row, head, value in table.times() if row.machine == machine]
     measured = [cell for cell, value in values if cell.device is device and value.estimate]
-    enough = min(FEWEST_ROUNDS, max((len(found.series[cell]) for cell in measured), default=0))
+    enough = min(FEWEST_ROUNDS, max((len(lookup.series[cell]) for cell in measured), default=0))
     odd = _odd(table)
     usable = {
         cell: {ENVIRONMENT: cell.environment, **cell.axes}
         for cell in measured
-        if cell not in odd and cell not in found.trends and len(found.series[cell]) >= enough
+        if cell not in odd and cell not in lookup.trends and len(lookup.series[cell]) >= enough
     }
     axes = _axes(run, table.scenario, list(usable.values()))
     points = {tuple(facts[axis] for axis in axes): cell for cell, facts in usable.items()}
@@ -109,13 +109,13 @@ def _attribution(run: Run, table: ScenarioTable, found: Lookup, device: Device, 
     if kept is None:
         return None
     cells = [points[point] for point in product(*kept.values())]
-    rounds = sorted(set.intersection(*(set(found.series[cell]) for cell in cells)))
-    if not rounds or not _is_together(cells, rounds, found):
+    rounds = sorted(set.intersection(*(set(lookup.series[cell]) for cell in cells)))
+    if not rounds or not _is_together(cells, rounds, lookup):
         return None
     varying = {axis: levels for axis, levels in kept.items() if len(levels) > 1}
-    logs = np.log([[found.series[cell][number] for cell in cells] for number in rounds])
+    logs = np.log([[lookup.series[cell][number] for cell in cells] for number in rounds])
     shaped = logs.reshape(len(rounds), *(len(levels) for levels in varying.values()))
-    contention = _contention(found, cells, rounds, shaped.shape)
+    contention = _contention(lookup, cells, rounds, shaped.shape)
     return Attribution(
         scenario=table.scenario,
         device=device,
@@ -128,8 +128,8 @@ def _attribution(run: Run, table: ScenarioTable, found: Lookup, device: Device, 
             shaped,
             varying,
             run.plan.margin,
-            found.control_of(cells[0]),
-            share=min(found.look(cell).share for cell in cells),
+            lookup.control_of(cells[0]),
+            share=min(lookup.look(cell).share for cell in cells),
             contention=contention,
         ),
         unchecked=_unchecked(table, cells),
@@ -137,30 +137,33 @@ def _attribution(run: Run, table: ScenarioTable, found: Lookup, device: Device, 
     )
 
 
-def _is_together(cells: Sequence[Cell], rounds: Sequence[int], found: Lookup) -> bool:
+def _is_together(cells: Sequence[Cell], rounds: Sequence[int], lookup: Lookup) -> bool:
     """Return whether the cells are in one group, or their groups were measured round by round.
 
     If groups were measured one after the other, an effect across them would hold what the machine did meanwhile.
     """
-    if len({found.groups.get(cell) for cell in cells}) == 1:
+    if len({lookup.groups.get(cell) for cell in cells}) == 1:
         return True
     starts: dict[int, list[str]] = defaultdict(list)
     for cell in cells:
-        for launch in found.numbers[cell]:
+        for launch in lookup.numbers[cell]:
             starts[launch.round].append(launch.started)
     return all(max(starts[one]) <= min(starts[other]) for one, other in pairwise(rounds))
 
 
 def _contention(
-    found: Lookup, cells: Sequence[Cell], rounds: Sequence[int], shape: tuple[int, ...]
+    lookup: Lookup, cells: Sequence[Cell], rounds: Sequence[int], shape: tuple[int, ...]
 ) -> tuple[Floats, float] | None:
     """Return how much CPU contention took of each centre, in that shape, and the unchecked share of a difference."""
-    known = [found.contentions.get(found.groups.get(cell, "")) for cell in cells]
-    shares = [each.unchecked for each in known if each]
+    contentions = [lookup.contentions.get(lookup.groups.get(cell, "")) for cell in cells]
+    shares = [contention.unchecked for contention in contentions if contention]
     if not shares:
         return None
     losses = [
-        [each.losses.get(cell, {}).get(number, 0.0) if each else 0.0 for cell, each in zip(cells, known, strict=True)]
+        [
+            contention.losses.get(cell, {}).get(number, 0.0) if contention else 0.0
+            for cell, contention in zip(cells, contentions, strict=True)
+        ]
         for number in rounds
     ]
     return np.reshape(losses, shape), max(shares)
@@ -171,9 +174,9 @@ def _odd(table: ScenarioTable) -> set[Cell]:
     odd: set[Cell] = set()
     for row in table.rows:
         compared = [value.compared for value in row.values if value.compared]
-        apart = {cell for each in compared if each.work.differs for cell in (each.cell, each.other)}
+        apart = {cell for pair in compared if pair.work.differs for cell in (pair.cell, pair.other)}
         if apart:
-            agreeing = _joined([{each.cell, each.other} for each in compared if not each.work.differs])
+            agreeing = _joined([{pair.cell, pair.other} for pair in compared if not pair.work.differs])
             odd |= apart - max(agreeing, key=len, default=set())
     return odd
 
@@ -182,27 +185,27 @@ def _joined(pairs: Sequence[set[Cell]]) -> list[set[Cell]]:
     """Return the sets of cells that are connected by pairs."""
     joined: list[set[Cell]] = []
     for pair in pairs:
-        touching = [each for each in joined if each & pair]
-        joined = [*(each for each in joined if each not in touching), pair.union(*touching)]
+        touching = [group for group in joined if group & pair]
+        joined = [*(group for group in joined if group not in touching), pair.union(*touching)]
     return joined
 
 
 def _unchecked(table: ScenarioTable, cells: Sequence[Cell]) -> bool:
     within = set(cells)
     compared = [value.compared for row in table.rows for value in row.values if value.compared]
-    return any(each.work.work is Work.NOT_CHECKED and {each.cell, each.other} <= within for each in compared)
+    return any(pair.work.work is Work.NOT_CHECKED and {pair.cell, pair.other} <= within for pair in compared)
 
 
 def _axes(run: Run, scenario: Scenario, usable: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
     """Return the levels of each axis, the base first: the environment, the compared axes, and the others."""
-    known = {
-        ENVIRONMENT: [run.reference, *(each.name for each in run.environments)],
+    by_axis = {
+        ENVIRONMENT: [run.reference, *(environment.name for environment in run.environments)],
         **{axis: scenario.axes[axis] for axis in (*scenario.compared_axes, *scenario.row_axes)},
     }
-    occurring = {axis: sorted({facts[axis] for facts in usable}) for axis in known}
+    occurring = {axis: sorted({facts[axis] for facts in usable}) for axis in by_axis}
     return {
         axis: [level for level in dict.fromkeys([*levels, *occurring[axis]]) if level in occurring[axis]]
-        for axis, levels in known.items()
+        for axis, levels in by_axis.items()
     }
 
 
@@ -227,7 +230,7 @@ def _search(whole: _Box, points: Sequence[tuple[int, ...]]) -> _Box | None:
 
     No complete box within a box has more points than that has, so one with fewer than the best is given up.
     """
-    known, table = set(points), np.array(points, np.intp).reshape(len(points), len(whole))
+    members, table = set(points), np.array(points, np.intp).reshape(len(points), len(whole))
     best: _Box | None = None
     waiting, met = [(whole, table)], {whole}
     looked = 0
@@ -239,11 +242,11 @@ def _search(whole: _Box, points: Sequence[tuple[int, ...]]) -> _Box | None:
         if len(inside) == _size(box):
             best = min(box, best or box, key=_rank)
             continue
-        missing = next(point for point in product(*box) if point not in known)
-        smaller = [each for each in _without(box, inside, missing) if each[0] not in met]
-        met.update(each[0] for each in smaller)
+        missing = next(point for point in product(*box) if point not in members)
+        smaller = [candidate for candidate in _without(box, inside, missing) if candidate[0] not in met]
+        met.update(candidate[0] for candidate in smaller)
         # the last one is looked at next
-        waiting += sorted(smaller, key=lambda each: len(each[1]))
+        waiting += sorted(smaller, key=lambda candidate: len(candidate[1]))
     return best
 
 
@@ -253,7 +256,7 @@ def _without(
     """Yield smaller boxes that each lack one level of `missing`, with the points that are left inside."""
     return [
         (
-            (*box[:axis], tuple(each for each in box[axis] if each != level), *box[axis + 1 :]),
+            (*box[:axis], tuple(other for other in box[axis] if other != level), *box[axis + 1 :]),
             inside[inside[:, axis] != level],
         )
         for axis, level in enumerate(missing)

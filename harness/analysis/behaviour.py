@@ -67,40 +67,40 @@ _Seen = Mapping[Cell, Mapping[str, Observed]]
 _Told = Mapping[Cell, Mapping[str, Said]]
 
 
-def behaviours(run: Run, found: Lookup) -> list[Behaviour]:
+def behaviours(run: Run, lookup: Lookup) -> list[Behaviour]:
     """Return the run's experiments in the run's order, without those that observed nothing relevant.
 
     For a scenario that times nothing, each value of its first row axis with several values is an experiment; a scenario
     with times is a single experiment. Observations of the kit, and versions of packages, aren't behaviour: they are
     shown only if a scenario that times nothing has no others.
     """
-    made = []
+    experiments = []
     for scenario in run.scenarios:
-        cells = found.cells_of(scenario.name)
+        cells = lookup.cells_of(scenario.name)
         for device in dict.fromkeys(cell.device for cell in cells):
-            made += _experiments(run, scenario, [cell for cell in cells if cell.device is device], found)
-    return [each for each in made if each.rows]
+            experiments += _experiments(run, scenario, [cell for cell in cells if cell.device is device], lookup)
+    return [experiment for experiment in experiments if experiment.rows]
 
 
-def _experiments(run: Run, scenario: Scenario, cells: Sequence[Cell], found: Lookup) -> list[Behaviour]:
-    timed = any(cell in found.series for cell in cells)
-    seen = {cell: observations(cell, found) for cell in cells}
-    known = list(dict.fromkeys(name for observed in seen.values() for name in observed))
-    said = {cell: _said(cell, known, seen[cell], found) for cell in cells}
-    belonging = _belonging(run, scenario, seen, said, timed=timed)
+def _experiments(run: Run, scenario: Scenario, cells: Sequence[Cell], lookup: Lookup) -> list[Behaviour]:
+    timed = any(cell in lookup.series for cell in cells)
+    seen = {cell: observations(cell, lookup) for cell in cells}
+    names = list(dict.fromkeys(name for observed in seen.values() for name in observed))
+    by_cell = {cell: _collect_observations(cell, names, seen[cell], lookup) for cell in cells}
+    belonging = _belonging(run, scenario, seen, by_cell, timed=timed)
     # the first row axis that has several values at all: whatever is selected, an experiment keeps its name
     apart = [axis for axis in scenario.row_axes if axis not in scenario.sweeps and len(scenario.axes[axis]) > 1]
     by = [] if timed else apart[:1]
     parts: dict[tuple[str, ...], dict[Cell, Mapping[str, Said]]] = defaultdict(dict)
     for cell in cells:
-        parts[tuple(cell.axes[axis] for axis in by)][cell] = said[cell]
-    made = []
+        parts[tuple(cell.axes[axis] for axis in by)][cell] = by_cell[cell]
+    experiments = []
     for values, part in parts.items():
         present = {cell.environment for cell in part}
-        environments = [known.name for known in run.environments if known.name in present]
-        rows = [row for name in known if name in belonging for row in _rows(scenario, name, part, environments)]
+        environments = [environment.name for environment in run.environments if environment.name in present]
+        rows = [row for name in names if name in belonging for row in _rows(scenario, name, part, environments)]
         parting = {axis for row in rows for axis in row.line.axes}
-        made.append(
+        experiments.append(
             Behaviour(
                 scenario=scenario,
                 device=cells[0].device,
@@ -111,73 +111,75 @@ def _experiments(run: Run, scenario: Scenario, cells: Sequence[Cell], found: Loo
                 timed=timed,
             )
         )
-    return made
+    return experiments
 
 
-def _said(cell: Cell, names: Iterable[str], observed: Mapping[str, Observed], found: Lookup) -> dict[str, Said]:
+def _collect_observations(
+    cell: Cell, names: Iterable[str], observed: Mapping[str, Observed], lookup: Lookup
+) -> dict[str, Said]:
     """Return the observations of the cell by name; empty if the reason for their absence is unknown."""
-    silent: Said | None = NOT_OBSERVED if has_told(cell, found) else found.status(cell)
-    said = {name: observed.get(name, silent) for name in names}
-    return {name: entry for name, entry in said.items() if entry is not None}
+    silent: Said | None = NOT_OBSERVED if has_told(cell, lookup) else lookup.status(cell)
+    entries = {name: observed.get(name, silent) for name in names}
+    return {name: entry for name, entry in entries.items() if entry is not None}
 
 
-def _belonging(run: Run, scenario: Scenario, seen: _Seen, said: _Told, *, timed: bool) -> set[str]:
+def _belonging(run: Run, scenario: Scenario, seen: _Seen, by_cell: _Told, *, timed: bool) -> set[str]:
     """Return the names of the observations that a table shows."""
-    told = {
+    names = {
         name
         for cell, observed in seen.items()
         for name, value in observed.items()
         if name not in KIT and not tells_version(name, value, pins(run, cell.environment))
     }
     if timed:
-        return {name for name in told if _differs(scenario, name, said)} | {
-            each.observation for each in scenario.expect
+        return {name for name in names if _differs(scenario, name, by_cell)} | {
+            expectation.observation for expectation in scenario.expect
         }
-    return told or {name for observed in seen.values() for name in observed if name != SETTINGS_SEEN}
+    return names or {name for observed in seen.values() for name in observed if name != SETTINGS_SEEN}
 
 
-def _differs(scenario: Scenario, name: str, said: _Told) -> bool:
+def _differs(scenario: Scenario, name: str, by_cell: _Told) -> bool:
     """Return whether the compared cells of one row have different observations of this name."""
     by_row: dict[tuple[str, ...], set[str | None]] = defaultdict(set)
-    for cell, entries in said.items():
+    for cell, entries in by_cell.items():
         if name in entries:
             by_row[tuple(cell.axes[axis] for axis in scenario.row_axes)].add(key(entries[name]))
     return any(len(keys - {None}) > 1 for keys in by_row.values())
 
 
-def _rows(scenario: Scenario, name: str, said: _Told, environments: Sequence[str]) -> list[BehaviourRow]:
+def _rows(scenario: Scenario, name: str, by_cell: _Told, environments: Sequence[str]) -> list[BehaviourRow]:
     """Return the rows of one observation; none if no cell observed it."""
-    axes = [axis for axis in scenario.axes if len({cell.axes[axis] for cell in said}) > 1]
+    axes = [axis for axis in scenario.axes if len({cell.axes[axis] for cell in by_cell}) > 1]
     points = {
         (tuple(cell.axes[axis] for axis in axes), cell.environment): entries[name]
-        for cell, entries in said.items()
+        for cell, entries in by_cell.items()
         if name in entries
     }
     lines = fold(points, axes, environments, key)
     return [BehaviourRow(name, line) for line in lines if any(isinstance(entry, Observed) for entry in line.entries)]
 
 
-def key(said: Said) -> str | None:
+def key(entry: Said) -> str | None:
     """Equal for entries that say the same; None of a cell that was not launched, or whose launches broke."""
-    if isinstance(said, Status):
+    if isinstance(entry, Status):
         return None
-    return json.dumps(said.values, sort_keys=True, default=str) if isinstance(said, Observed) else said
+    return json.dumps(entry.values, sort_keys=True, default=str) if isinstance(entry, Observed) else entry
 
 
 def fold(
-    said: Mapping[tuple[tuple[str, ...], str], Entry],
+    seen: Mapping[tuple[tuple[str, ...], str], Entry],
     axes: Sequence[str],
     environments: Sequence[str],
     key: Callable[[Entry], Hashable],
 ) -> list[FoldedLine[Entry]]:
-    """Return the rows that `said`, by the values of `axes` and the environment, needs.
+    """Return the rows that `seen`, by the values of `axes` and the environment, needs.
 
     An axis is left out if the observations don't depend on it. Two entries are equal if their `key` is equal; an entry
-    whose key is None (a cell that wasn't launched) equals all others. Rows are in the order in which `said` first has
+    whose key is None (a cell that wasn't launched) equals all others. Rows are in the order in which `seen` first has
     their values.
     """
     points = {
-        (tuple(zip(axes, values, strict=True)), environment): entry for (values, environment), entry in said.items()
+        (tuple(zip(axes, values, strict=True)), environment): entry for (values, environment), entry in seen.items()
     }
     # the last axes first, because headers name the most informative axis first
     for axis in reversed(axes):

@@ -75,13 +75,13 @@ class Lookup:
 
     def residual(self, cell: Cell, other: Cell) -> Residual | None:
         """Return what the comparison of two cells of a group learns from the group's launches."""
-        known = self.scatters.get(self.groups.get(cell, ""))
-        return known.between(cell, other) if known else None
+        scatter = self.scatters.get(self.groups.get(cell, ""))
+        return scatter.between(cell, other) if scatter else None
 
     def contention(self, cell: Cell, other: Cell) -> float:
         """By how much the log ratio of two cells of a group may be wrong, as CPU contention was subtracted."""
-        known = self.contentions.get(self.groups.get(cell, ""))
-        return known.bias(cell, other) if known else 0.0
+        own_contention = self.contentions.get(self.groups.get(cell, ""))
+        return own_contention.bias(cell, other) if own_contention else 0.0
 
     def control_of(self, cell: Cell) -> Control | None:
         """Return the A/A control of the machine that measured the cell."""
@@ -127,7 +127,7 @@ class Lookup:
 
     def pythons(self, environment: str, other: str) -> tuple[str, str] | None:
         """Return the Python versions of two environments if they differ, because Python itself changes the speed."""
-        one, two = (self.interpreters.get(each, "") for each in (environment, other))
+        one, two = (self.interpreters.get(name, "") for name in (environment, other))
         return (one, two) if one and two and one != two else None
 
     def culprit(self, cell: Cell) -> Launch | None:
@@ -167,7 +167,7 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
         on[machines.get(launch.group, "")].append(launch)
     first = pilots(launches)
     scatters = _scatters(run, numbers)
-    apart = {group: with_control_apart(each, numbers) for group, each in scatters.items()}
+    apart = {group: with_control_apart(scatter, numbers) for group, scatter in scatters.items()}
     for cell, pilot in first.items():
         if pilot.only_observed and cell not in observed:
             observed[cell].append(pilot)
@@ -179,13 +179,13 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
         pilots=first,
         observed=dict(observed),
         unavailable=unavailable,
-        controls={machine: shown for machine, made in on.items() if (shown := control(made, apart))},
+        controls={machine: shown for machine, on_machine in on.items() if (shown := control(on_machine, apart))},
         references=references(counting),
         groups={cell: group.name for group in run.plan.groups for cell in group.cells},
         machines=machines,
         scatters=scatters,
         contentions=_contentions(run, numbers),
-        rounds=Counter(group for group, _ in {(each.group, each.round) for each in counting}),
+        rounds=Counter(group for group, _ in {(one.group, one.round) for one in counting}),
         costs=seconds_per_round(counting),
         trends=trends(numbers, math.log1p(run.plan.margin)),
         interpreters={environment.name: environment.python for environment in run.environments},
@@ -200,25 +200,27 @@ def _scatters(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, S
     Cells that did other work than the first are left out, because nothing is compared with them and they vary
     differently. If most cells differ from the first, all are included.
     """
-    found: dict[str, Scatter] = {}
+    scatters: dict[str, Scatter] = {}
     for group in run.plan.groups:
         cells = [cell for cell in group.cells if numbers.get(cell)]
         alike = [cell for cell in cells if not work_equivalence.compare(numbers[cells[0]], numbers[cell]).differs]
         cells = alike if 2 * len(alike) > len(cells) else cells
-        made = [launch for cell in cells for launch in numbers[cell]]
+        launches = [launch for cell in cells for launch in numbers[cell]]
         # the launches of a block had the same interference
-        of_rounds = [(each.round, each.block) for each in made]
+        of_rounds = [(launch.round, launch.block) for launch in launches]
         within = {cell: scatter for cell in cells if (scatter := _within(numbers[cell]))}
-        found[group.name] = Scatter(
-            [each.cell for each in made], of_rounds, [math.log(centre(each)) for each in made], within
+        scatters[group.name] = Scatter(
+            [launch.cell for launch in launches], of_rounds, [math.log(centre(launch)) for launch in launches], within
         )
-    return found
+    return scatters
 
 
 def _contentions(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, Contention]:
     """Return the effects of CPU contention by group, if there were any."""
-    made = {group.name: [each for cell in group.cells for each in numbers.get(cell, ())] for group in run.plan.groups}
-    return {name: found for name, launches in made.items() if (found := contention(launches))}
+    by_group = {
+        group.name: [launch for cell in group.cells for launch in numbers.get(cell, ())] for group in run.plan.groups
+    }
+    return {name: effect for name, launches in by_group.items() if (effect := contention(launches))}
 
 
 def _within(launches: Sequence[Launch]) -> float:
@@ -228,7 +230,7 @@ def _within(launches: Sequence[Launch]) -> float:
 
 def _places(launches: Sequence[Launch]) -> dict[int, Counter[int]]:
     """By round, how many of the launches were in which block."""
-    found: dict[int, Counter[int]] = defaultdict(Counter)
+    counts: dict[int, Counter[int]] = defaultdict(Counter)
     for launch in launches:
-        found[launch.round][launch.block] += 1
-    return found
+        counts[launch.round][launch.block] += 1
+    return counts

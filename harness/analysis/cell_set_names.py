@@ -30,13 +30,13 @@ def cover(cells: Iterable[Cell], universe: Iterable[Cell], limit: int = 8) -> tu
     Greedy: the first cell not yet covered grows along one axis after the other, as far as nothing else of `universe`
     and no cell of an earlier box falls in; along the environment last, so that it stays named.
     """
-    wanted = list(dict.fromkeys(cells))
+    unique_cells = list(dict.fromkeys(cells))
     boxes: list[Box] = []
     left = 0
     everything = list(universe)
-    for scenario in dict.fromkeys(cell.scenario for cell in wanted):
+    for scenario in dict.fromkeys(cell.scenario for cell in unique_cells):
         points = {cell: _point(cell) for cell in everything if cell.scenario == scenario}
-        remaining = dict.fromkeys(cell for cell in wanted if cell.scenario == scenario)
+        remaining = dict.fromkeys(cell for cell in unique_cells if cell.scenario == scenario)
         while remaining and len(boxes) < limit:
             sides = _grow(next(iter(remaining)), points, remaining.keys())
             inside = [cell for cell, point in points.items() if _within(point, sides)]

@@ -95,29 +95,29 @@ def cell_name(cell: Cell) -> str:
 
 
 def cell_results(
-    found: Lookup, tables: Sequence[ScenarioTable], on_device: Mapping[Cell, OnDevice]
+    lookup: Lookup, tables: Sequence[ScenarioTable], on_device: Mapping[Cell, OnDevice]
 ) -> list[CellResult]:
     """Return every cell of the run in the plan's order, then the unavailable cells."""
     values = {cell: value for table in tables for cell, value in table.cells().items()}
 
     def result(cell: Cell) -> CellResult:
-        value, launches = values.get(cell), found.numbers.get(cell, ())
+        value, launches = values.get(cell), lookup.numbers.get(cell, ())
         estimate = value.estimate if value else None
         return CellResult(
             name=cell_name(cell),
             cell=cell,
-            group=found.groups.get(cell, ""),
-            status=Status.OK if estimate else found.status(cell) or Status.INTERRUPTED,
+            group=lookup.groups.get(cell, ""),
+            status=Status.OK if estimate else lookup.status(cell) or Status.INTERRUPTED,
             estimate=estimate,
             launches=[_centre(launch) for launch in launches],
             shape=value.shape if value else None,
             used=used(launches),
             undone=value.undone if value else "",
-            observations={name: seen.values for name, seen in observations(cell, found).items()},
+            observations={name: seen.values for name, seen in observations(cell, lookup).items()},
             on_device=on_device.get(cell),
         )
 
-    return [result(cell) for cell in found.cells]
+    return [result(cell) for cell in lookup.cells]
 
 
 def _centre(launch: Launch) -> LaunchMean:
@@ -135,44 +135,44 @@ def _centre(launch: Launch) -> LaunchMean:
     )
 
 
-def missing(found: Lookup) -> list[Missing]:
+def missing(lookup: Lookup) -> list[Missing]:
     """Return the cells without a number, or with launches without one, grouped by reason.
 
     Cells that only observe lack nothing. Those with no number at all come first; then in the statuses' own order.
     """
     by_cause: dict[tuple[bool, Status, str, str], list[Cell]] = defaultdict(list)
-    for cell in found.cells:
-        has_number = cell in found.series
-        if cell in found.lost or not (has_number or cell in found.observed):
-            status = found.status(cell) or Status.INTERRUPTED
-            by_cause[has_number, status, *reason(cell, found)].append(cell)
+    for cell in lookup.cells:
+        has_number = cell in lookup.series
+        if cell in lookup.lost or not (has_number or cell in lookup.observed):
+            status = lookup.status(cell) or Status.INTERRUPTED
+            by_cause[has_number, status, *reason(cell, lookup)].append(cell)
     order = list(Status)
     causes = sorted(by_cause.items(), key=lambda item: (item[0][0], order.index(item[0][1])))
     return [
-        Missing(status, reason, advice, _stderr(cells, found), partial, cells)
+        Missing(status, reason, advice, _stderr(cells, lookup), partial, cells)
         for (partial, status, reason, advice), cells in causes
     ]
 
 
-def reason(cell: Cell, found: Lookup) -> tuple[str, str]:
+def reason(cell: Cell, lookup: Lookup) -> tuple[str, str]:
     """Return why the cell isn't measured, and the advice; both are empty without a recorded reason."""
-    if known := found.unavailable.get(cell):
-        return known.reason[:REASON_CHARACTERS], known.advice
-    launch = found.culprit(cell)
+    if unavailable := lookup.unavailable.get(cell):
+        return unavailable.reason[:REASON_CHARACTERS], unavailable.advice
+    launch = lookup.culprit(cell)
     if launch:
         return launch.error[:REASON_CHARACTERS], launch.advice
-    stop = found.stops.get(found.groups.get(cell, ""))
+    stop = lookup.stops.get(lookup.groups.get(cell, ""))
     if stop is None:
         return "", ""
     # a budget, but not a number of rounds, leaves out cells of a group that it measures
-    if stop.rounds and (found.rounds_of(cell) < stop.rounds or stop.reason is StopReason.ROUNDS):
+    if stop.rounds and (lookup.rounds_of(cell) < stop.rounds or stop.reason is StopReason.ROUNDS):
         return CUT_OFF, ""
     return OUT_OF_BUDGET if stop.reason is StopReason.BUDGET else "", ""
 
 
-def _stderr(cells: Sequence[Cell], found: Lookup) -> str:
+def _stderr(cells: Sequence[Cell], lookup: Lookup) -> str:
     """Return the end of the standard error output of the first cell that has output."""
-    launches = (found.culprit(cell) for cell in cells)
+    launches = (lookup.culprit(cell) for cell in cells)
     return next(filter(None, (tail(launch.stderr) for launch in launches if launch)), "")
 
 

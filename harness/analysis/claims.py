@@ -176,16 +176,18 @@ def _on(scenario: Scenario, machine: str) -> Scenario:
 
 
 def _of_scenario(run: Run, scenario: Scenario, found_of: Callable[[str], Lookup]) -> Iterator[ClaimResult]:
-    asked = [claim for claim in scenario.claims if not run.plan.claims or str(claim.issue) in run.plan.claims]
-    known = [_named(claim, run) for claim in asked]
+    chosen = [claim for claim in scenario.claims if not run.plan.claims or str(claim.issue) in run.plan.claims]
+    named = [_named(claim, run) for claim in chosen]
     judged: dict[int, list[ClaimPlace]] = {}
-    for of in dict.fromkeys(claim.of for claim in known):
-        found = found_of(of)
-        pairs = {number: list(_pairs(run, scenario, claim)) for number, claim in enumerate(known) if claim.of == of}
-        family = _Family([(known[number], pair) for number in pairs for pair in pairs[number]], found, run.plan.margin)
-        judged |= {number: [family.place(known[number], *pair) for pair in pairs[number]] for number in pairs}
-    releases = {each.name: each.release for each in run.environments}
-    for number, claim in enumerate(asked):
+    for quantity in dict.fromkeys(claim.of for claim in named):
+        lookup = found_of(quantity)
+        pairs = {
+            number: list(_pairs(run, scenario, claim)) for number, claim in enumerate(named) if claim.of == quantity
+        }
+        family = _Family([(named[number], pair) for number in pairs for pair in pairs[number]], lookup, run.plan.margin)
+        judged |= {number: [family.place(named[number], *pair) for pair in pairs[number]] for number in pairs}
+    releases = {environment.name: environment.release for environment in run.environments}
+    for number, claim in enumerate(chosen):
         at, *elsewhere = judged[number]
         planned = found_of(claim.of).cells
         elsewhere = [place for place in elsewhere if all(cell in planned for cell in place.cells)]
@@ -195,7 +197,12 @@ def _of_scenario(run: Run, scenario: Scenario, found_of: Callable[[str], Lookup]
 
 def _named(claim: Claim, run: Run) -> Claim:
     """Return the claim with the run's names of its environments, which requirements get when they are created."""
-    names = {text: each.name for each in run.environments for text in (each.asked, each.line) if text}
+    names = {
+        text: environment.name
+        for environment in run.environments
+        for text in (environment.asked, environment.line)
+        if text
+    }
     worse, better = (
         side and replace(side, environment=names.get(side.environment, side.environment))
         for side in (claim.worse, claim.better)
@@ -234,13 +241,13 @@ class _Family:
     that the run has numbers of.
     """
 
-    def __init__(self, members: Sequence[tuple[Claim, Pair]], found: Lookup, margin: float) -> None:
-        self._found, self._margin = found, margin
+    def __init__(self, members: Sequence[tuple[Claim, Pair]], lookup: Lookup, margin: float) -> None:
+        self._found, self._margin = lookup, margin
         ratios = [
             (worse, better) for claim, (worse, better) in members if better and not self._absent(claim, worse, better)
         ]
         pairs = list(dict.fromkeys(ratios))
-        self._ratios = dict(zip(pairs, compare(pairs, found, margin), strict=True))
+        self._ratios = dict(zip(pairs, compare(pairs, lookup, margin), strict=True))
         absolute = {
             worse for claim, (worse, better) in members if not better and not self._absent(claim, worse, better)
         }
@@ -263,13 +270,13 @@ class _Family:
             return ClaimOutcome.CANNOT_RUN, None, 0.0, f"it was reported for a {seen}"
         for cell in cells:
             if cell not in self._found.series:
-                status, told = self._found.status(cell), reason(cell, self._found)[0].rstrip(".")
+                status, cause = self._found.status(cell), reason(cell, self._found)[0].rstrip(".")
                 is_seen = status and status is not Status.OK
                 where = f"{status} in {cell.environment}" if is_seen else f"no times in {cell.environment}"
                 outcome = ClaimOutcome.NOT_MEASURED if status is Status.INTERRUPTED else ClaimOutcome.CANNOT_RUN
-                if outcome is ClaimOutcome.NOT_MEASURED and told:
-                    return outcome, None, 0.0, told
-                return outcome, None, 0.0, f"{where}: {told}" if told else where
+                if outcome is ClaimOutcome.NOT_MEASURED and cause:
+                    return outcome, None, 0.0, cause
+                return outcome, None, 0.0, f"{where}: {cause}" if cause else where
         return None
 
     def _ratio(self, claim: Claim, worse: Cell, better: Cell) -> ClaimPlace:
@@ -351,7 +358,7 @@ def _estimate(claim: Claim, value: float, rounds: int, half: float | None = None
     """Return an absolute value: seconds from their log; bytes rounded to 0.001, so that 3.6e-8 of a fit becomes 0."""
     if not claim.bytes:
         return Estimate.from_log(value, rounds, half)
-    value, low, high = (round(each, 3) + 0.0 for each in (value, value - (half or 0.0), value + (half or 0.0)))
+    value, low, high = (round(number, 3) + 0.0 for number in (value, value - (half or 0.0), value + (half or 0.0)))
     return Difference(value, rounds, None if half is None else Interval(low, high))
 
 

@@ -57,12 +57,12 @@ def _sides(run: Run, scenario: Scenario, cells: Iterable[Cell]) -> list[Side]:
     """Environment × values of the compared axes, as far as they occur, in the order of the run and of the header."""
     compared = scenario.compared_axes
     occurring = {(cell.environment, *(cell.axes[axis] for axis in compared)) for cell in cells}
-    known = [[environment.name for environment in run.environments], *(list(scenario.axes[axis]) for axis in compared)]
+    levels = [[environment.name for environment in run.environments], *(list(scenario.axes[axis]) for axis in compared)]
 
     def place(values: tuple[str, ...]) -> list[int]:
         # values that aren't in run.json come last
         return [
-            names.index(value) if value in names else len(names) for names, value in zip(known, values, strict=True)
+            names.index(value) if value in names else len(names) for names, value in zip(levels, values, strict=True)
         ]
 
     return [
@@ -78,10 +78,10 @@ def _pairs(run: Run, scenario: Scenario, entry: Comparison, sides: Sequence[Side
     environment. Along the environments: each with the run's baseline, for each combination of the compared axes.
     """
     if entry.along != ENVIRONMENT:
-        others = [entry.against] if entry.against else [v for v in scenario.axes[entry.along] if v != entry.plus]
+        baselines = [entry.against] if entry.against else [v for v in scenario.axes[entry.along] if v != entry.plus]
         return [
             (side, Side(side.environment, {**side.axes, entry.along: other}))
-            for other in others
+            for other in baselines
             for side in sides
             if side.axes[entry.along] == entry.plus
         ]

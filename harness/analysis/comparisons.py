@@ -119,45 +119,47 @@ class _Pair:
         return self.changes and self.steps is None
 
 
-def compare(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float) -> list[Compared | None]:
+def compare(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float) -> list[Compared | None]:
     """Return the comparison of each pair (cell, other), judged together; None if no round has both.
 
     `margin` is a share: 0.03 for 3 %. Pairs with one round, pairs that did different work, and pairs of non-stationary
     steps without common steps aren't judged, and don't count when the level is divided among the others.
     """
-    known = [_pair(cell, other, found) for cell, other in pairs]
-    family = [pair for pair in known if pair and pair.judged]
-    logs, log_margin = _logs(family, found), math.log1p(margin)
-    alone, contention = _alone(family, found), _contention(family, found)
+    candidates = [_pair(cell, other, lookup) for cell, other in pairs]
+    family = [pair for pair in candidates if pair and pair.judged]
+    logs, log_margin = _logs(family, lookup), math.log1p(margin)
+    alone, contention = _alone(family, lookup), _contention(family, lookup)
     # the two have nothing to do with each other, so both may act in the same direction
     bias = contention + _bias(alone)
-    lost = [found.is_lost(pair.cell, log_margin) for pair in family]
+    lost = [lookup.is_lost(pair.cell, log_margin) for pair in family]
     log_margins = margins(logs.rounds, log_margin)
-    judged = judge(logs, log_margins, bias, _shares(family, logs, log_margins, bias, found))
-    said = judgements(logs, judged, [len(pair.logs) for pair in family], lost)
+    judged = judge(logs, log_margins, bias, _shares(family, logs, log_margins, bias, lookup))
+    outcomes = judgements(logs, judged, [len(pair.logs) for pair in family], lost)
     hidden = (contention >= log_margin) & (np.abs(logs.mean) <= log_margin + contention)
-    said = [_withheld(each) if is_hidden else each for each, is_hidden in zip(said, hidden, strict=True)]
+    outcomes = [
+        _withheld(outcome) if is_hidden else outcome for outcome, is_hidden in zip(outcomes, hidden, strict=True)
+    ]
     cells = [pair.cell for pair in family]
-    settled = settlings(logs, judged.alpha, log_margin, cells, found, shown=1.0 - judged.levels, bias=bias)
+    settled = settlings(logs, judged.alpha, log_margin, cells, lookup, shown=1.0 - judged.levels, bias=bias)
     results = (
-        replace(_compared(pair, judgement, found, settling), alone=shift, contention=wider)
+        replace(_compared(pair, judgement, lookup, settling), alone=shift, contention=wider)
         for pair, judgement, settling, shift, wider in zip(
-            family, said, settled, alone, contention.tolist(), strict=True
+            family, outcomes, settled, alone, contention.tolist(), strict=True
         )
     )
     return [
-        None if pair is None else next(results) if pair.judged else _unjudged(pair, len(family), found)
-        for pair in known
+        None if pair is None else next(results) if pair.judged else _unjudged(pair, len(family), lookup)
+        for pair in candidates
     ]
 
 
-def _withheld(said: Judgement) -> Judgement:
+def _withheld(judgement: Judgement) -> Judgement:
     """Return the comparison without a verdict if it is unclear: more rounds can't remove the contention error."""
-    is_unclear = said.verdict is Verdict.UNCLEAR
-    return replace(said, verdict=None, withheld=Withheld.CONTENTION) if is_unclear else said
+    is_unclear = judgement.verdict is Verdict.UNCLEAR
+    return replace(judgement, verdict=None, withheld=Withheld.CONTENTION) if is_unclear else judgement
 
 
-def compare_growth(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Compared | None]:
+def compare_growth(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[Compared | None]:
     """Return the comparison of memory growth of each pair, judged together; None if no round has both.
 
     `ratio` is how many more bytes each call of `cell` keeps than one of `other`: a Difference. Its interval is a t
@@ -165,21 +167,21 @@ def compare_growth(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Co
     that don't. The margin is PIECE over the calls of the later half. A control with growth beyond it withholds the
     verdict.
     """
-    known = [_growth_pair(cell, other, found) for cell, other in pairs]
-    family = [pair for pair in known if pair and pair.judged]
+    candidates = [_growth_pair(cell, other, lookup) for cell, other in pairs]
+    family = [pair for pair in candidates if pair and pair.judged]
     logs = means([pair.logs for pair in family])
-    pieces = np.array([_piece(pair, found) for pair in family])
-    judged = judge(logs, pieces, shares=np.array([found.look(pair.cell).share for pair in family], np.float64))
-    settled = settlings(logs, judged.alpha, pieces, [pair.cell for pair in family], found, shown=1.0 - judged.levels)
+    pieces = np.array([_piece(pair, lookup) for pair in family])
+    judged = judge(logs, pieces, shares=np.array([lookup.look(pair.cell).share for pair in family], np.float64))
+    settled = settlings(logs, judged.alpha, pieces, [pair.cell for pair in family], lookup, shown=1.0 - judged.levels)
     results = iter(
         _compared(
             pair,
             Judgement(
                 Difference(mean, len(pair.logs), Interval(mean - half, mean + half)),
                 level,
-                *_growth_verdict(pair, verdict, margin, found),
+                *_growth_verdict(pair, verdict, margin, lookup),
             ),
-            found,
+            lookup,
             settling,
         )
         for pair, mean, half, level, verdict, settling, margin in zip(
@@ -194,8 +196,8 @@ def compare_growth(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Co
         )
     )
     return [
-        None if pair is None else next(results) if pair.judged else _unjudged_growth(pair, len(family), found)
-        for pair in known
+        None if pair is None else next(results) if pair.judged else _unjudged_growth(pair, len(family), lookup)
+        for pair in candidates
     ]
 
 
@@ -204,7 +206,7 @@ def settlings(
     alpha: Floats,
     margin: float | Floats,
     cells: Sequence[Cell],
-    found: Lookup,
+    lookup: Lookup,
     *,
     shown: float | Floats,
     bias: float | Floats = 0.0,
@@ -214,26 +216,26 @@ def settlings(
     `alpha` is the level at which each is judged, and `shown` the level of the intervals; `margin` and `bias` are those
     of `judge`. A run that continues shares its level with earlier looks.
     """
-    known = [found.look(cell) for cell in cells]
-    share = np.array([look.share for look in known])
-    first = np.where([look.first > 0 for look in known], [look.first for look in known], logs.rounds)
+    looks = [lookup.look(cell) for cell in cells]
+    share = np.array([look.share for look in looks])
+    first = np.where([look.first > 0 for look in looks], [look.first for look in looks], logs.rounds)
     level = partial(share_left, first.astype(np.float64), logs.rounds)
     totals, chances = rounds_to_settle(logs, alpha / share, margin, bias, level)
     later = np.maximum(totals, logs.rounds + 1.0)
     halves = half_widths_after(logs, later, shown / share * level(later)) + bias
     return [
-        RoundsNeeded(more, found.seconds_for(cell, more), half, chance) if more > 0 else None
+        RoundsNeeded(more, lookup.seconds_for(cell, more), half, chance) if more > 0 else None
         for cell, more, half, chance in zip(
             cells, (totals - logs.rounds.astype(int)).tolist(), halves.tolist(), chances.tolist(), strict=True
         )
     ]
 
 
-def control_of_growth(cell: Cell, found: Lookup) -> Difference | None:
+def control_of_growth(cell: Cell, lookup: Lookup) -> Difference | None:
     """Return the control of memory growth of the cell's group in bytes per call; None if the group has none."""
-    group = found.groups.get(cell)
-    members = [each for each in found.numbers if found.groups.get(each) == group]
-    return growth_control([launch for each in members for launch in found.numbers[each]])
+    group = lookup.groups.get(cell)
+    members = [member for member in lookup.numbers if lookup.groups.get(member) == group]
+    return growth_control([launch for member in members for launch in lookup.numbers[member]])
 
 
 def is_beyond(difference: Difference | None, margin: float) -> bool:
@@ -243,39 +245,39 @@ def is_beyond(difference: Difference | None, margin: float) -> bool:
 
 
 def _growth_verdict(
-    pair: _Pair, verdict: Verdict, margin: float, found: Lookup
+    pair: _Pair, verdict: Verdict, margin: float, lookup: Lookup
 ) -> tuple[Verdict, None] | tuple[None, Withheld]:
     if len(pair.logs) < FEWEST_ROUNDS:
         return None, Withheld.FEW_ROUNDS
-    if is_beyond(control_of_growth(pair.cell, found), margin):
+    if is_beyond(control_of_growth(pair.cell, lookup), margin):
         return None, Withheld.CONTROL
     return verdict, None
 
 
-def _growth_pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:
+def _growth_pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:
     """Return the pair with the difference of each round instead of a log ratio."""
-    one, two = (growths(found.numbers.get(each, ())) for each in (cell, other))
+    one, two = (growths(lookup.numbers.get(side, ())) for side in (cell, other))
     differences = [one[number] - two[number] for number in sorted(one.keys() & two.keys())]
     if not differences:
         return None
-    same = work_equivalence.compare(found.numbers[other], found.numbers[cell])
-    return _Pair(cell, other, differences, found.weight(cell, other), same, changes=False, steps=None)
+    same = work_equivalence.compare(lookup.numbers[other], lookup.numbers[cell])
+    return _Pair(cell, other, differences, lookup.weight(cell, other), same, changes=False, steps=None)
 
 
-def _piece(pair: _Pair, found: Lookup) -> float:
+def _piece(pair: _Pair, lookup: Lookup) -> float:
     """Return the memory growth per call that occurs without a leak: PIECE over the fewest later calls of a launch."""
-    launches = [*found.numbers[pair.cell], *found.numbers[pair.other]]
+    launches = [*lookup.numbers[pair.cell], *lookup.numbers[pair.other]]
     return PIECE / max(1.0, min(calls_looked_at(launch) for launch in launches if launch.memory))
 
 
-def _unjudged_growth(pair: _Pair, judged: int, found: Lookup) -> Compared:
-    level = 1.0 - shown_alpha(judged) * found.look(pair.cell).share
+def _unjudged_growth(pair: _Pair, judged: int, lookup: Lookup) -> Compared:
+    level = 1.0 - shown_alpha(judged) * lookup.look(pair.cell).share
     mean = fmean(pair.logs)
     verdict, withheld = (Verdict.DIFFERENT_WORK, None) if pair.work.differs else (None, Withheld.FEW_ROUNDS)
-    return _compared(pair, Judgement(Difference(mean, len(pair.logs)), level, verdict, withheld), found)
+    return _compared(pair, Judgement(Difference(mean, len(pair.logs)), level, verdict, withheld), lookup)
 
 
-def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, planned: int = 0) -> list[float | None]:
+def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, planned: int = 0) -> list[float | None]:
     """Return half the width of each pair's interval on the log scale, at 1 - 0.05 / m for m judged pairs.
 
     m is at least the number of `planned` pairs, including pairs that aren't measured yet.
@@ -284,73 +286,77 @@ def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, planned: i
     verdicts. They don't include a bias that was found, which more rounds don't remove. None for a pair that isn't
     judged; infinite for one with too few rounds.
     """
-    known = [_pair(cell, other, found) for cell, other in pairs]
-    family = [pair for pair in known if pair and pair.judged]
-    widths = iter(half_widths(_logs(family, found), shown_alpha(max(planned, len(family)))).tolist())
+    candidates = [_pair(cell, other, lookup) for cell, other in pairs]
+    family = [pair for pair in candidates if pair and pair.judged]
+    widths = iter(half_widths(_logs(family, lookup), shown_alpha(max(planned, len(family)))).tolist())
     return [
         None if pair is None or pair.work.differs or pair.apart else next(widths) if pair.judged else math.inf
-        for pair in known
+        for pair in candidates
     ]
 
 
 def open_widths(
-    pairs: Sequence[tuple[Cell, Cell]], found: Lookup, margin: float, settled: Mapping[str, float]
+    pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float, settled: Mapping[str, float]
 ) -> list[float | None]:
     """Return the widths, with 0 for each comparison whose verdict is settled.
 
     `margin` is a share: 0.03 for 3 %. `settled` is by group what a look may use of the level now (analysis/looks.py): a
     verdict is settled where the interval at 1 - 0.05 · that / m is clear of the margin, and no control takes it away.
     """
-    halves = half_widths_of(pairs, found)
+    halves = half_widths_of(pairs, lookup)
     if not any(settled.values()):
         return halves
-    known = [_pair(cell, other, found) for cell, other in pairs]
-    family = [pair for pair in known if pair and pair.judged]
-    logs, log_margin = _logs(family, found), math.log1p(margin)
-    shares = np.array([settled[found.groups[pair.cell]] for pair in family], np.float64)
-    bias = _contention(family, found) + _bias(_alone(family, found))
+    candidates = [_pair(cell, other, lookup) for cell, other in pairs]
+    family = [pair for pair in candidates if pair and pair.judged]
+    logs, log_margin = _logs(family, lookup), math.log1p(margin)
+    shares = np.array([settled[lookup.groups[pair.cell]] for pair in family], np.float64)
+    bias = _contention(family, lookup) + _bias(_alone(family, lookup))
     are_settled = _are_settled(logs, margins(logs.rounds, log_margin), bias, shares)
-    lost = np.array([found.is_lost(pair.cell, log_margin) for pair in family], np.bool_)
+    lost = np.array([lookup.is_lost(pair.cell, log_margin) for pair in family], np.bool_)
     known_well = iter((are_settled & ~lost).tolist())
     return [
-        0.0 if pair and pair.judged and next(known_well) else half for pair, half in zip(known, halves, strict=True)
+        0.0 if pair and pair.judged and next(known_well) else half
+        for pair, half in zip(candidates, halves, strict=True)
     ]
 
 
-def ratios(pairs: Sequence[tuple[Cell, Cell]], found: Lookup, alpha: float = ALPHA) -> list[Estimate | None]:
+def ratios(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, alpha: float = ALPHA) -> list[Estimate | None]:
     """Return time(cell) / time(other) of each pair with its own interval of 1 - `alpha`.
 
     That is the result of `compare` before the level is divided among the pairs and before the effect of a bias:
     variances are moderated over all of these. None if no round has both, and for non-stationary steps with too few
     common steps. One round has no interval.
     """
-    known = [_pair(cell, other, found) for cell, other in pairs]
-    family = [pair for pair in known if pair and len(pair.logs) > 1 and not pair.apart]
-    halves = iter(half_widths(_logs(family, found), alpha).tolist())
+    candidates = [_pair(cell, other, lookup) for cell, other in pairs]
+    family = [pair for pair in candidates if pair and len(pair.logs) > 1 and not pair.apart]
+    halves = iter(half_widths(_logs(family, lookup), alpha).tolist())
     return [
         None
         if pair is None or pair.apart
         else Estimate.from_log(fmean(pair.logs), len(pair.logs), next(halves) if len(pair.logs) > 1 else None)
-        for pair in known
+        for pair in candidates
     ]
 
 
-def _alone(family: Sequence[_Pair], found: Lookup) -> list[Estimate | None]:
+def _alone(family: Sequence[_Pair], lookup: Lookup) -> list[Estimate | None]:
     """Return each ratio of sequential measurements relative to the interleaved ratio.
 
     Sequential samples come last: for non-stationary steps they are no check of interleaving.
     """
-    stretches = turns.alone([(pair.cell, pair.other) for pair in family], found)
-    return [None if pair.changes else each for pair, each in zip(family, stretches, strict=True)]
+    stretches = turns.alone([(pair.cell, pair.other) for pair in family], lookup)
+    return [None if pair.changes else stretch for pair, stretch in zip(family, stretches, strict=True)]
 
 
-def _contention(family: Sequence[_Pair], found: Lookup) -> Floats:
+def _contention(family: Sequence[_Pair], lookup: Lookup) -> Floats:
     """By how much each ratio may be wrong, on the log scale, as CPU contention was subtracted; shape (m,)."""
-    return np.array([found.contention(pair.cell, pair.other) for pair in family], np.float64)
+    return np.array([lookup.contention(pair.cell, pair.other) for pair in family], np.float64)
 
 
 def _bias(alone: Sequence[Estimate | None]) -> Floats:
-    return np.array([abs(math.log(each.value)) if each and turns.is_bias(each) else 0.0 for each in alone], np.float64)
+    return np.array(
+        [abs(math.log(estimate.value)) if estimate and turns.is_bias(estimate) else 0.0 for estimate in alone],
+        np.float64,
+    )
 
 
 def _are_settled(logs: Logs, log_margins: Floats, bias: Floats, shares: Floats) -> NDArray[np.bool_]:
@@ -358,9 +364,9 @@ def _are_settled(logs: Logs, log_margins: Floats, bias: Floats, shares: Floats) 
     return np.asarray((shares > 0.0) & (p_values(logs, log_margins, bias) <= shares * shown_alpha(logs.mean.size)))
 
 
-def _shares(family: Sequence[_Pair], logs: Logs, log_margins: Floats, bias: Floats, found: Lookup) -> Floats:
+def _shares(family: Sequence[_Pair], logs: Logs, log_margins: Floats, bias: Floats, lookup: Lookup) -> Floats:
     """Return the share of the level of each comparison: less for a settled one that wasn't measured to be narrow."""
-    looks = [found.look(pair.cell) for pair in family]
+    looks = [lookup.look(pair.cell) for pair in family]
     share, settled, narrow = (
         np.array([getattr(look, name) for look in looks], np.float64) for name in ("share", "settled", "narrow")
     )
@@ -370,44 +376,46 @@ def _shares(family: Sequence[_Pair], logs: Logs, log_margins: Floats, bias: Floa
     return np.where(is_early, early, share)
 
 
-def _pair(cell: Cell, other: Cell, found: Lookup) -> _Pair | None:
-    if not log_ratios(found.series.get(cell, {}), found.series.get(other, {})):
+def _pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:
+    if not log_ratios(lookup.series.get(cell, {}), lookup.series.get(other, {})):
         return None
-    changes, own, others = cell in found.trends or other in found.trends, found.series[cell], found.series[other]
-    both = [*found.numbers[other], *found.numbers[cell]]
+    changes, own, theirs = cell in lookup.trends or other in lookup.trends, lookup.series[cell], lookup.series[other]
+    both = [*lookup.numbers[other], *lookup.numbers[cell]]
     steps = in_common(both) if changes else None
     if steps:
         between = series(restricted(both, steps))
-        own, others = between[cell], between[other]
-    same = work_equivalence.compare(found.numbers[other], found.numbers[cell])
-    return _Pair(cell, other, log_ratios(own, others), found.weight(cell, other), same, changes, steps)
+        own, theirs = between[cell], between[other]
+    same = work_equivalence.compare(lookup.numbers[other], lookup.numbers[cell])
+    return _Pair(cell, other, log_ratios(own, theirs), lookup.weight(cell, other), same, changes, steps)
 
 
-def _logs(family: Sequence[_Pair], found: Lookup) -> Logs:
+def _logs(family: Sequence[_Pair], lookup: Lookup) -> Logs:
     weights = np.array([pair.weight for pair in family], np.float64)
-    residuals = [found.residual(pair.cell, pair.other) for pair in family]
-    machines = [found.machine(pair.cell) for pair in family]
+    residuals = [lookup.residual(pair.cell, pair.other) for pair in family]
+    machines = [lookup.machine(pair.cell) for pair in family]
     return moderate(means([pair.logs for pair in family]), weights, residuals, machines)
 
 
-def _unjudged(pair: _Pair, judged: int, found: Lookup) -> Compared:
+def _unjudged(pair: _Pair, judged: int, lookup: Lookup) -> Compared:
     """Return an unjudged pair with an interval of the same level as the `judged` ones."""
-    n, level = len(pair.logs), 1.0 - shown_alpha(judged) * found.look(pair.cell).share
-    half = float(half_widths(_logs([pair], found), 1.0 - level)[0]) if n > 1 else None
+    n, level = len(pair.logs), 1.0 - shown_alpha(judged) * lookup.look(pair.cell).share
+    half = float(half_widths(_logs([pair], lookup), 1.0 - level)[0]) if n > 1 else None
     why = Withheld.TREND if pair.apart else Withheld.FEW_ROUNDS
-    return _compared(pair, unjudged(fmean(pair.logs), half, n, level, different_work=pair.work.differs, why=why), found)
+    return _compared(
+        pair, unjudged(fmean(pair.logs), half, n, level, different_work=pair.work.differs, why=why), lookup
+    )
 
 
-def _compared(pair: _Pair, said: Judgement, found: Lookup, settling: RoundsNeeded | None = None) -> Compared:
+def _compared(pair: _Pair, judgement: Judgement, lookup: Lookup, settling: RoundsNeeded | None = None) -> Compared:
     return Compared(
         cell=pair.cell,
         other=pair.other,
-        ratio=said.ratio,
-        level=said.level,
-        verdict=said.verdict,
-        withheld=said.withheld,
-        settling=settling if said.verdict is Verdict.UNCLEAR else None,
+        ratio=judgement.ratio,
+        level=judgement.level,
+        verdict=judgement.verdict,
+        withheld=judgement.withheld,
+        settling=settling if judgement.verdict is Verdict.UNCLEAR else None,
         work=pair.work,
-        pythons=found.pythons(pair.cell.environment, pair.other.environment),
+        pythons=lookup.pythons(pair.cell.environment, pair.other.environment),
         steps=pair.steps,
     )

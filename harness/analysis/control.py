@@ -56,7 +56,7 @@ class Control:
 
 def beyond(controls: Iterable[Control | None], margin: float) -> bool:
     """Return whether one of the controls is beyond `margin` (log scale)."""
-    return any(each.beyond(margin) for each in controls if each)
+    return any(group_control.beyond(margin) for group_control in controls if group_control)
 
 
 def control(counting: Sequence[Launch], scatters: Mapping[str, Scatter] | None = None) -> Control | None:
@@ -67,16 +67,17 @@ def control(counting: Sequence[Launch], scatters: Mapping[str, Scatter] | None =
     without them is judged by its own pairs alone.
     """
     numbers = [launch for launch in counting if gave_number(launch)]
-    measured = {_place(each): math.log(centre(each)) for each in numbers if each.role is Role.MEASURE}
+    measured = {_place(launch): math.log(centre(launch)) for launch in numbers if launch.role is Role.MEASURE}
     logs: dict[str, list[float]] = defaultdict(list)
     cells: dict[str, Cell] = {}
-    for each in numbers:
-        if each.role is Role.CONTROL and _place(each) in measured:
-            logs[each.group].append(math.log(centre(each)) - measured[_place(each)])
-            cells[each.group] = each.cell
-    known = scatters or {}
+    for measurement in numbers:
+        if measurement.role is Role.CONTROL and _place(measurement) in measured:
+            logs[measurement.group].append(math.log(centre(measurement)) - measured[_place(measurement)])
+            cells[measurement.group] = measurement.cell
+    by_group = scatters or {}
     residuals = [
-        known[group].between(cell, (cell, Role.CONTROL)) if group in known else None for group, cell in cells.items()
+        by_group[group].between(cell, (cell, Role.CONTROL)) if group in by_group else None
+        for group, cell in cells.items()
     ]
     return pooled(list(logs.values()), residuals) if logs else None
 
@@ -86,8 +87,8 @@ def with_control_apart(scatter: Scatter, numbers: Mapping[Cell, Sequence[Launch]
 
     `numbers` has the launches of each of its cells in order.
     """
-    made = [launch for cell in dict.fromkeys(scatter.cells) for launch in numbers[cast(Cell, cell)]]
-    labels = [(each.cell, each.role) if each.role is Role.CONTROL else each.cell for each in made]
+    launches = [launch for cell in dict.fromkeys(scatter.cells) for launch in numbers[cast(Cell, cell)]]
+    labels = [(launch.cell, launch.role) if launch.role is Role.CONTROL else launch.cell for launch in launches]
     return Scatter(labels, scatter.rounds, scatter.logs, scatter.within)
 
 
@@ -104,12 +105,12 @@ def pooled(pairs: Sequence[Sequence[float]], residuals: Sequence[Residual | None
     approximate distribution of estimates of variance components", Biometrics Bulletin 2, 1946. Groups with one such
     round are left out, and where there are no others there is no interval.
     """
-    known = residuals or [None] * len(pairs)
+    per_group = residuals or [None] * len(pairs)
     # one whose control kept failing has no spread, and must not take away what the others show
-    groups = [(logs, each) for logs, each in zip(pairs, known, strict=True) if len(logs) > 1]
+    groups = [(logs, prior) for logs, prior in zip(pairs, per_group, strict=True) if len(logs) > 1]
     if not groups:
         return Control(Estimate.from_log(fmean(map(fmean, pairs)), max(map(len, pairs))), len(pairs))
-    logs = moderate(means([logs for logs, _ in groups]), np.full(len(groups), WEIGHT), [each for _, each in groups])
+    logs = moderate(means([logs for logs, _ in groups]), np.full(len(groups), WEIGHT), [prior for _, prior in groups])
     parts = logs.error**2
     freedom = parts.sum() ** 2 / (parts**2 / logs.freedom).sum()
     half = student(float(freedom)) * math.sqrt(parts.sum()) / len(groups)

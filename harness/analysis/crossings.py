@@ -83,7 +83,7 @@ def finer(sizes: Sequence[float], steps: int = STEPS) -> Floats:
 def along(sizes: Sequence[float], times: Floats) -> Floats:
     """Times at `finer(sizes)`, of shape (rounds, sizes): on straight lines in the size between measured ones."""
     fine = finer(sizes)
-    return np.array([np.interp(fine, sizes, each) for each in times], np.float64)
+    return np.array([np.interp(fine, sizes, row) for row in times], np.float64)
 
 
 def lead(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence[float] | None = None) -> SweepOrdering:
@@ -93,8 +93,8 @@ def lead(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence[float
     crossover counts only if some measured size shows who leads. Otherwise equal curves would cross in 28 % of sweeps of
     five sizes in five rounds; with this rule, they do in 4 %.
     """
-    known = sizes if measured is None else measured
-    level = 1.0 - ALPHA / len(known)
+    tested = sizes if measured is None else measured
+    level = 1.0 - ALPHA / len(tested)
     log = min(sizes) > 0.0
     places = np.log(sizes) if log else np.asarray(sizes, np.float64)
     mean = logs.mean(axis=0)
@@ -103,15 +103,15 @@ def lead(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence[float
     roots = _roots(places, mean)
     first, last = float(places[0]), float(places[-1])
 
-    def interval(of: _Stretch) -> Interval:
+    def interval(part: _Stretch) -> Interval:
         # the ends of the sweep as they were given, without what log and exp lose
-        low, high = (_size(end, log) for end in (of.low, of.high))
-        return Interval(float(sizes[0]) if of.low <= first else low, float(sizes[-1]) if of.high >= last else high)
+        low, high = (_size(end, log) for end in (part.low, part.high))
+        return Interval(float(sizes[0]) if part.low <= first else low, float(sizes[-1]) if part.high >= last else high)
 
-    signed = [interval(each) for each in stretches if each.sign]
-    is_shown = any(size in each for each in signed for size in known)
+    signed = [interval(part) for part in stretches if part.sign]
+    is_shown = any(size in span for span in signed for size in tested)
     crossings, unclear = [], []
-    for stretch in (each for each in stretches if each.sign == 0):
+    for stretch in (part for part in stretches if part.sign == 0):
         inside = [root for root in roots if stretch.low <= root[0] <= stretch.high]
         opens_low, opens_high = stretch.low <= first, stretch.high >= last
         # an even number of zeros returns to the same side, and an interval that covers everything shows no crossover
@@ -130,8 +130,8 @@ def lead(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence[float
         )
     return SweepOrdering(
         crossings=crossings,
-        above=[interval(each) for each in stretches if each.sign > 0],
-        below=[interval(each) for each in stretches if each.sign < 0],
+        above=[interval(part) for part in stretches if part.sign > 0],
+        below=[interval(part) for part in stretches if part.sign < 0],
         unclear=unclear,
     )
 
@@ -161,8 +161,8 @@ def _segment(ends: Floats, means: Floats, logs: Floats, level: float) -> list[_S
         constant -= scale * max(one + origin * (2.0 * (both - one) + origin * bend), RESOLUTION**2)
         linear -= scale * 2.0 * (both - one + origin * bend)
         square -= scale * bend
-    found = [origin + zero for zero in _zeros(constant, linear, square)] + ([root] if crosses else [])
-    marks = sorted(mark for mark in found if 0.0 < mark < 1.0)
+    zeros = [origin + zero for zero in _zeros(constant, linear, square)] + ([root] if crosses else [])
+    marks = sorted(mark for mark in zeros if 0.0 < mark < 1.0)
     low, high = float(ends[0]), float(ends[1])
     places = [low, *(low + mark * (high - low) for mark in marks), high]
     stretches = []
@@ -171,7 +171,7 @@ def _segment(ends: Floats, means: Floats, logs: Floats, level: float) -> list[_S
         rejected = rounds == 1 or constant + way * (linear + way * square) > 0.0
         value = mean + way * rise
         stretches.append(_Stretch(start, stop, int(math.copysign(1.0, value)) if rejected and value else 0))
-    return [each for each in stretches if each.low < each.high]
+    return [stretch for stretch in stretches if stretch.low < stretch.high]
 
 
 def _zeros(constant: float, linear: float, square: float = 0.0) -> list[float]:
@@ -188,22 +188,22 @@ def _zeros(constant: float, linear: float, square: float = 0.0) -> list[float]:
 def _merged(stretches: Sequence[_Stretch]) -> list[_Stretch]:
     """Neighbours of one sign together; between above and below a point where neither is."""
     merged: list[_Stretch] = []
-    for each in stretches:
+    for stretch in stretches:
         last = merged[-1] if merged else None
-        if last and last.sign == each.sign:
-            merged[-1] = _Stretch(last.low, each.high, each.sign)
+        if last and last.sign == stretch.sign:
+            merged[-1] = _Stretch(last.low, stretch.high, stretch.sign)
             continue
-        if last and last.sign * each.sign < 0:
-            merged.append(_Stretch(each.low, each.low, 0))
-        merged.append(each)
+        if last and last.sign * stretch.sign < 0:
+            merged.append(_Stretch(stretch.low, stretch.low, 0))
+        merged.append(stretch)
     return merged
 
 
 def _roots(places: Floats, mean: Floats) -> list[tuple[float, bool]]:
     """Return where the piecewise linear mean changes its sign, in order, and whether it rises there."""
-    known = [index for index in range(len(mean)) if mean[index] != 0.0]
+    nonzero = [index for index in range(len(mean)) if mean[index] != 0.0]
     roots = []
-    for one, two in pairwise(known):
+    for one, two in pairwise(nonzero):
         if (mean[one] > 0.0) != (mean[two] > 0.0):
             # the same operations as in a segment, so that a point without width is the same number
             (share,) = _zeros(float(mean[one]), float(mean[two]) - float(mean[one]))

@@ -68,7 +68,7 @@ class Times:
     def within(self) -> float | None:
         """The launches' median of the standard deviation of a launch's samples, as a share of its centre."""
         scatters = [
-            math.sqrt(variance(each)) / launch.centre for launch in self.launches if len(each := rates(launch)) > 1
+            math.sqrt(variance(values)) / launch.centre for launch in self.launches if len(values := rates(launch)) > 1
         ]
         return statistics.median(scatters) if scatters else None
 
@@ -151,8 +151,8 @@ def _steady(name: str) -> Callable[[Launch], float | None]:
 
 def _capped(launch: Launch) -> float | None:
     # the share is left out where it is zero
-    told = _steady("gpu_throttled_share")(launch)
-    return None if told is None else launch.resources.get("gpu_power_cap_share", 0.0)
+    share = _steady("gpu_throttled_share")(launch)
+    return None if share is None else launch.resources.get("gpu_power_cap_share", 0.0)
 
 
 #: Statistics of a cell's launches. A new line here adds one to tables, the page and JSON.
@@ -272,7 +272,7 @@ def shape(launches: Sequence[Launch], trend: Trend | None = None) -> Shape:
     """Return the shape of a cell from its launches with a number (at least one), and its trend, if any."""
     times = Times(launches)
     return Shape(
-        statistics={each.name: each.calculate(times) for each in STATISTICS},
+        statistics={statistic.name: statistic.calculate(times) for statistic in STATISTICS},
         uneven=Share(sum(map(is_uneven, launches)), len(launches)),
         outliers=Share(sum(outliers(times.logs)), len(launches)),
         trend=trend,
@@ -293,8 +293,8 @@ def used(launches: Sequence[Launch]) -> Used:
         warm_up=spread([seconds for launch in launches if (seconds := warm_up_step(launch))]),
         resources=_spreads(
             {
-                each.name: [value for launch in launches if (value := each.calculate(launch)) is not None]
-                for each in RESOURCES
+                statistic.name: [value for launch in launches if (value := statistic.calculate(launch)) is not None]
+                for statistic in RESOURCES
             }
         ),
         beside=any(BESIDE_STARTS in launch.resources for launch in launches),
@@ -303,7 +303,7 @@ def used(launches: Sequence[Launch]) -> Used:
 
 def _spreads(values: Mapping[str, Sequence[float]]) -> dict[str, Spread]:
     """Return the distribution summary of each name that has values."""
-    return {name: known for name, each in values.items() if (known := spread(each))}
+    return {name: summary for name, numbers in values.items() if (summary := spread(numbers))}
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -325,8 +325,8 @@ def is_uneven(launch: Launch) -> bool:
 
     Timings of one process often switch between two speeds; a mean far from the median gives that away.
     """
-    each = rates(launch)
-    median = statistics.median(each) if each else 0.0
+    values = rates(launch)
+    median = statistics.median(values) if values else 0.0
     return median > 0.0 and abs(launch.centre / median - 1.0) > PARTED
 
 

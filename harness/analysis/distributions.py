@@ -70,7 +70,7 @@ def f_survival(numerator: npt.ArrayLike, denominator: npt.ArrayLike, value: npt.
 
     It is I_x(d2/2, d1/2) with x = d2 / (d2 + d1 F) (DLMF 8.17).
     """
-    d1, d2, f = np.broadcast_arrays(*(np.asarray(each, np.float64) for each in (numerator, denominator, value)))
+    d1, d2, f = np.broadcast_arrays(*(np.asarray(argument, np.float64) for argument in (numerator, denominator, value)))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return _incomplete_beta(d2 / 2.0, d1 / 2.0, d2 / (d2 + d1 * f), 1.0 / (1.0 + d2 / (d1 * f)))
 

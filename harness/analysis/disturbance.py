@@ -66,56 +66,56 @@ class Disturbance:
     @property
     def repeated(self) -> int:
         """The number of noisy rounds that were repeated."""
-        return sum(each.repeated for each in self.disturbed)
+        return sum(noisy.repeated for noisy in self.disturbed)
 
 
 def disturbed(launch: Launch) -> str:
     """Describe the interference in a launch in a clause; empty if there was none or it is unknown."""
-    told = launch.resources
-    on_own = _on_own_cpus(told)
+    usage = launch.resources
+    on_own = _on_own_cpus(usage)
     if on_own:
         return f"{on_own} (subtracted from its time)" if taken(launch) else on_own
-    return _on_other_cpus(told) or _on_gpus(told)
+    return _on_other_cpus(usage) or _on_gpus(usage)
 
 
-def _on_gpus(told: Mapping[str, float]) -> str:
-    if told.get("gpu_lost"):
+def _on_gpus(usage: Mapping[str, float]) -> str:
+    if usage.get("gpu_lost"):
         return "the driver lost its GPU"
-    if told.get("steady_ptx_cache_filled_bytes"):
+    if usage.get("steady_ptx_cache_filled_bytes"):
         return "the driver compiled GPU code during the measurement"
-    others = told.get("gpu_foreign_processes", 0.0)
-    if others:
-        return "another process was on its GPU" if others == 1 else f"{others:.0f} other processes were on its GPU"
-    share, readings = told.get("gpu_throttled_share", 0.0), told.get("gpu_samples", 0.0)
+    foreign = usage.get("gpu_foreign_processes", 0.0)
+    if foreign:
+        return "another process was on its GPU" if foreign == 1 else f"{foreign:.0f} other processes were on its GPU"
+    share, readings = usage.get("gpu_throttled_share", 0.0), usage.get("gpu_samples", 0.0)
     # readings of the whole launch say nothing about the timed part
-    if not told.get("gpu_steady") or share <= OWN_SHARE or round(share * readings) < SLOWED_READINGS:
+    if not usage.get("gpu_steady") or share <= OWN_SHARE or round(share * readings) < SLOWED_READINGS:
         return ""
-    by = next((words for name, words in _SLOWED_BY.items() if told.get(name)), "its hardware")
+    by = next((words for name, words in _SLOWED_BY.items() if usage.get(name)), "its hardware")
     return f"{by} slowed its GPU down in {share * 100:.0f} % of the readings"
 
 
-def _on_own_cpus(told: Mapping[str, float]) -> str:
-    seconds, own, cpus = (told.get(name) for name in ("steady_seconds", "steady_cpu_seconds", "steady_own_cpus"))
+def _on_own_cpus(usage: Mapping[str, float]) -> str:
+    seconds, own, cpus = (usage.get(name) for name in ("steady_seconds", "steady_cpu_seconds", "steady_own_cpus"))
     if not seconds or not cpus or own is None:
         return ""
-    least = (ticks_seconds(told) + OWN_SHARE * seconds) * cpus
-    stolen = told.get("steady_own_cpus_steal_seconds", 0.0)
-    others = told.get("steady_own_cpus_busy_seconds", own) - own
+    least = (ticks_seconds(usage) + OWN_SHARE * seconds) * cpus
+    stolen = usage.get("steady_own_cpus_steal_seconds", 0.0)
+    busy = usage.get("steady_own_cpus_busy_seconds", own) - own
     if stolen > least:
         return f"the hypervisor took {stolen / seconds:.2f} of its CPUs"
-    return f"other processes used {others / seconds:.2f} of its CPUs" if others > least else ""
+    return f"other processes used {busy / seconds:.2f} of its CPUs" if busy > least else ""
 
 
-def _on_other_cpus(told: Mapping[str, float]) -> str:
-    seconds, busy, cpus = (told.get(f"steady_{name}") for name in ("seconds", "own_cpus_busy_seconds", "own_cpus"))
+def _on_other_cpus(usage: Mapping[str, float]) -> str:
+    seconds, busy, cpus = (usage.get(f"steady_{name}") for name in ("seconds", "own_cpus_busy_seconds", "own_cpus"))
     # other slots of the machine are measured on meanwhile; `harness fleet check` has found how little that changes
-    if not seconds or not cpus or busy is None or "steady_cpu_seconds" not in told or told.get("slots", 1.0) > 1:
+    if not seconds or not cpus or busy is None or "steady_cpu_seconds" not in usage or usage.get("slots", 1.0) > 1:
         return ""
-    elsewhere, rest = told.get("steady_all_cpus_busy_seconds", busy) - busy, told.get("steady_all_cpus", cpus) - cpus
-    if rest and elsewhere - ticks_seconds(told) * rest > ELSEWHERE_SHARE * seconds * rest:
+    elsewhere, rest = usage.get("steady_all_cpus_busy_seconds", busy) - busy, usage.get("steady_all_cpus", cpus) - cpus
+    if rest and elsewhere - ticks_seconds(usage) * rest > ELSEWHERE_SHARE * seconds * rest:
         return f"other processes used {elsewhere / seconds:.2f} of the other CPUs"
     # the launch before this one is in the average too, with as many CPUs as it had
-    load, machine = told.get("load_before", 0.0), told.get("steady_all_cpus", cpus)
+    load, machine = usage.get("load_before", 0.0), usage.get("steady_all_cpus", cpus)
     return f"the load average was {load:.2f} on {machine:.0f} CPUs" if load > machine + cpus else ""
 
 
@@ -126,32 +126,32 @@ def is_watched(launch: Launch) -> bool:
 
 def disturbed_rounds(launches: Sequence[Launch]) -> dict[tuple[str, int, int], str]:
     """Return group, round and attempt of each noisy round, with the interference of its first noisy launch."""
-    found: dict[tuple[str, int, int], str] = {}
+    by_round: dict[tuple[str, int, int], str] = {}
     for launch in launches:
         reason = "" if launch.role is Role.PILOT else disturbed(launch)
         if reason:
-            found.setdefault((launch.group, launch.round, launch.attempt), f"{launch.cell}: {reason}")
-    return found
+            by_round.setdefault((launch.group, launch.round, launch.attempt), f"{launch.cell}: {reason}")
+    return by_round
 
 
 def disturbance(run: Run, launches: Sequence[Launch]) -> Disturbance:
     """Return which rounds were noisy."""
     measured = [launch for launch in launches if launch.role is not Role.PILOT]
-    found = disturbed_rounds(measured)
+    by_round = disturbed_rounds(measured)
     # by group and round, the attempt that counts
     counting = counted(run.plan, launches)
-    counts = {(each.group, each.round): each.attempt for each in counting}
-    numbers = [each for each in counting if gave_number(each)]
+    counts = {(launch.group, launch.round): launch.attempt for launch in counting}
+    numbers = [launch for launch in counting if gave_number(launch)]
     return Disturbance(
         told=any(is_watched(launch) for launch in measured),
         rounds=len({(launch.group, launch.round, launch.attempt) for launch in measured}),
         disturbed=[
             DisturbedRound(group, number, reason, repeated=counts.get((group, number), attempt) > attempt)
-            for (group, number, attempt), reason in found.items()
+            for (group, number, attempt), reason in by_round.items()
         ],
         launches=len(numbers),
-        taken=sorted(taken(each) for each in numbers if taken(each) and not stopped(each)),
-        stopped=sorted(taken(each) for each in numbers if stopped(each)),
+        taken=sorted(taken(launch) for launch in numbers if taken(launch) and not stopped(launch)),
+        stopped=sorted(taken(launch) for launch in numbers if stopped(launch)),
     )
 
 
@@ -170,26 +170,26 @@ class Contention:
         """Return by how much the log ratio of two cells may be wrong, over the rounds that both have; 0 without any."""
         one, two = self.losses.get(cell, {}), self.losses.get(other, {})
         both = one.keys() & two.keys()
-        means = [fmean(each[number] for number in both) for each in (one, two)] if both else [0.0, 0.0]
+        means = [fmean(side[number] for number in both) for side in (one, two)] if both else [0.0, 0.0]
         return possible_error(means[0], means[1], self.unchecked)
 
 
 def contention(launches: Iterable[Launch]) -> Contention | None:
     """Return what CPU contention took of a group's launches that gave a number; None if nothing was subtracted."""
-    made = list(launches)
-    taken_off = [loss(launch) for launch in made]
+    all_launches = list(launches)
+    taken_off = [loss(launch) for launch in all_launches]
     if not any(taken_off):
         return None
     losses: dict[Cell, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for launch, each in zip(made, taken_off, strict=True):
-        losses[launch.cell][launch.round].append(each)
+    for launch, lost in zip(all_launches, taken_off, strict=True):
+        losses[launch.cell][launch.round].append(lost)
     share = unchecked(
-        [launch.cell for launch in made],
-        [(launch.round, launch.block) for launch in made],
-        [math.log(centre(launch)) for launch in made],
+        [launch.cell for launch in all_launches],
+        [(launch.round, launch.block) for launch in all_launches],
+        [math.log(centre(launch)) for launch in all_launches],
         taken_off,
     )
-    means = {cell: {number: fmean(each) for number, each in rounds.items()} for cell, rounds in losses.items()}
+    means = {cell: {number: fmean(values) for number, values in rounds.items()} for cell, rounds in losses.items()}
     return Contention(means, share)
 
 

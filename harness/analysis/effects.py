@@ -106,14 +106,14 @@ def effects(
     blocks = [_block(logs, axes, places) for places in pairs]
     values = np.concatenate([block.values for block in blocks], axis=1)
     size = np.concatenate([np.full(len(block.changes), block.size) for block in blocks])
-    changes = [each for block in blocks for each in block.changes]
-    parts = [each for block in blocks for each in block.parts]
+    changes = [change for block in blocks for change in block.changes]
+    parts = [part for block in blocks for part in block.parts]
     bias = np.concatenate([_possible_errors(*contention, axes, places) for places in pairs]) if contention else 0.0
     scatter = residual(*_launches(logs))
     judged = _judged(values, size, scatter, control, math.log1p(margin), share=share, bias=bias)
     return [
-        Effect(change, said.ratio, said.level, said.verdict, said.withheld, part)
-        for change, part, said in zip(changes, parts, judged, strict=True)
+        Effect(change, judgement.ratio, judgement.level, judgement.verdict, judgement.withheld, part)
+        for change, part, judgement in zip(changes, parts, judged, strict=True)
     ]
 
 
@@ -131,8 +131,8 @@ class _Block:
 
 
 def _block(logs: Floats, axes: Mapping[str, Sequence[str]], places: tuple[int, ...]) -> _Block:
-    others = tuple(axis for axis in range(1, logs.ndim) if axis - 1 not in places)
-    means = logs.mean(axis=others)
+    averaged = tuple(axis for axis in range(1, logs.ndim) if axis - 1 not in places)
+    means = logs.mean(axis=averaged)
     values = means
     for axis in range(1, means.ndim):
         values = values - values.take([0], axis=axis)
@@ -189,10 +189,10 @@ def _judged(
     """Return the verdict of each effect; the prior of its variance is its `size` times the cells' residual."""
     n, mean, level = len(values), values.mean(axis=0), 1.0 - share * shown_alpha(values.shape[1])
     if n == 1:
-        return [unjudged(each, None, n, level) for each in mean.tolist()]
+        return [unjudged(value, None, n, level) for value in mean.tolist()]
     logs = Logs.measured(mean, values.var(axis=0, ddof=1), np.full(mean.shape, float(n)))
     logs = moderate(logs, size, [scatter] * mean.size)
     if n < FEWEST_ROUNDS:
         halves = half_widths(logs, 1.0 - level).tolist()
-        return [unjudged(each, half, n, level) for each, half in zip(mean.tolist(), halves, strict=True)]
+        return [unjudged(value, half, n, level) for value, half in zip(mean.tolist(), halves, strict=True)]
     return judgements(logs, judge(logs, margin, bias, shares=share), [n] * mean.size, beyond([control], margin))

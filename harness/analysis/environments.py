@@ -40,8 +40,8 @@ def pins(run: Run, environment: str) -> Mapping[str, str]:
     """Return the environment's packages; if none were recorded, those in its line of the catalogue."""
     if run.pins.get(environment):
         return run.pins[environment]
-    known = next((known for known in run.environments if known.name == environment), None)
-    return versions(known) if known else {}
+    entry = next((candidate for candidate in run.environments if candidate.name == environment), None)
+    return versions(entry) if entry else {}
 
 
 def stands_for(run: Run, environment: str) -> list[Mapping[str, str]]:
@@ -50,14 +50,14 @@ def stands_for(run: Run, environment: str) -> list[Mapping[str, str]]:
     A substitute for TensorFlow 1 is compared in graph mode if TensorFlow 1 is. An environment that is only a substitute
     doesn't use its own packages.
     """
-    roles = [each for each in run.plan.stand_ins if each.environment == environment]
-    own = [pins(run, environment)] if not roles or any(each.is_itself_too for each in roles) else []
-    return [*own, *(each.pins for each in roles)]
+    roles = [stand_in for stand_in in run.plan.stand_ins if stand_in.environment == environment]
+    own = [pins(run, environment)] if not roles or any(role.is_itself_too for role in roles) else []
+    return [*own, *(role.pins for role in roles)]
 
 
 def python(run: Run, environment: str) -> str | None:
     """Return the environment's Python, X.Y; None if the run does not have it."""
-    return next((known.python for known in run.environments if known.name == environment), None)
+    return next((candidate.python for candidate in run.environments if candidate.name == environment), None)
 
 
 def software(run: Run) -> list[Software]:
@@ -70,18 +70,19 @@ def software(run: Run) -> list[Software]:
     leading = {
         "TensorFlow": versions("tensorflow"),
         "TensorFlow's package": [
-            next((name for name in TENSORFLOW if name in pins(run, each.name)), "") for each in environments
+            next((name for name in TENSORFLOW if name in pins(run, environment.name)), "")
+            for environment in environments
         ],
         "Keras": versions("keras"),
-        "Python": [each.python for each in environments],
+        "Python": [environment.python for environment in environments],
         "NumPy": versions("numpy"),
-        "CUDA, of TensorFlow's build": [each.cuda for each in environments if on_gpu],
-        "cuDNN, of TensorFlow's build": [each.cudnn for each in environments if on_gpu],
+        "CUDA, of TensorFlow's build": [environment.cuda for environment in environments if on_gpu],
+        "cuDNN, of TensorFlow's build": [environment.cudnn for environment in environments if on_gpu],
     }
-    others = {name for packages in run.pins.values() for name in packages} - {"keras", "numpy", *TENSORFLOW}
+    rest = {name for packages in run.pins.values() for name in packages} - {"keras", "numpy", *TENSORFLOW}
     return [
-        *(Software(name, each, leads=True) for name, each in leading.items()),
-        *(Software(name, versions(name), leads=False) for name in sorted(others)),
+        *(Software(name, values, leads=True) for name, values in leading.items()),
+        *(Software(name, versions(name), leads=False) for name in sorted(rest)),
     ]
 
 

@@ -57,8 +57,8 @@ def spent(rounds: Sequence[int]) -> float:
     The first look is the plan's own, and has its own level. Looks with no more rounds than the previous one don't
     count, and neither do those with too few rounds for a verdict.
     """
-    known = sorted({each for each in rounds if each >= FEWEST_JUDGED})
-    return known[0] / known[-2] - known[0] / known[-1] if len(known) > 1 else 1.0
+    counts = sorted({count for count in rounds if count >= FEWEST_JUDGED})
+    return counts[0] / counts[-2] - counts[0] / counts[-1] if len(counts) > 1 else 1.0
 
 
 def share_left(first: float | Floats, rounds: float | Floats, total: Floats) -> Floats:
@@ -78,17 +78,17 @@ def settling(rounds: int) -> float:
 
 def looks(run: Run, counted: Sequence[Launch]) -> dict[str, Look]:
     """Return by group the share of the level that verdicts may use; `counted` are the launches that count."""
-    made: dict[str, set[int]] = defaultdict(set)
+    rounds: dict[str, set[int]] = defaultdict(set)
     for launch in counted:
-        made[launch.group].add(launch.round)
-    found = {}
+        rounds[launch.group].add(launch.round)
+    by_group = {}
     for group in run.plan.groups:
         name, stop = group.name, run.stops.get(group.name)
         before = [look[name] for look in run.looks if name in look]
-        share = spent([*before, max([len(made[name]), *before])]) if before else 1.0
-        first = min((each for each in before if each >= FEWEST_JUDGED), default=0)
-        found[name] = Look(share, first=first)
+        share = spent([*before, max([len(rounds[name]), *before])]) if before else 1.0
+        first = min((count for count in before if count >= FEWEST_JUDGED), default=0)
+        by_group[name] = Look(share, first=first)
         if run.plan.precision is not None and stop and stop.reason is StopReason.PRECISION:
             narrow = math.log1p(run.plan.precision) if stop.rounds >= FIRST_LOOK else 0.0
-            found[name] = Look(share, settling(stop.rounds), narrow, first)
-    return found
+            by_group[name] = Look(share, settling(stop.rounds), narrow, first)
+    return by_group

@@ -118,8 +118,8 @@ class Scatter:
 
         alike = frozenset(filter(is_alike, dict.fromkeys(self.cells)))
         if alike not in self._known:
-            of = [each for each in zip(self.cells, self.rounds, self.logs, strict=True) if each[0] in alike]
-            self._known[alike] = residual(*map(list, zip(*of, strict=True))) if of else None
+            triples = [triple for triple in zip(self.cells, self.rounds, self.logs, strict=True) if triple[0] in alike]
+            self._known[alike] = residual(*map(list, zip(*triples, strict=True))) if triples else None
         return self._known[alike]
 
 
@@ -144,24 +144,24 @@ def moderate(
     if machines is not None and len(set(machines)) > 1:
         variance, freedom = logs.variance.copy(), logs.freedom.copy()
         for machine in dict.fromkeys(machines):
-            own = [index for index, each in enumerate(machines) if each == machine]
+            own = [index for index, other in enumerate(machines) if other == machine]
             part = Logs(logs.mean[own], logs.variance[own], logs.rounds[own], logs.freedom[own])
-            found = moderate(part, weights[own], [residuals[index] for index in own])
-            variance[own], freedom[own] = found.variance, found.freedom
+            own_logs = moderate(part, weights[own], [residuals[index] for index in own])
+            variance[own], freedom[own] = own_logs.variance, own_logs.freedom
         return replace(logs, variance=variance, freedom=freedom)
     variances, freedom = logs.variance / weights, logs.freedom
-    known = np.array([each.freedom if each else 0.0 for each in residuals], np.float64)
-    expected = np.array([each.variance if each else 1.0 for each in residuals], np.float64)
+    prior_freedom = np.array([prior.freedom if prior else 0.0 for prior in residuals], np.float64)
+    expected = np.array([prior.variance if prior else 1.0 for prior in residuals], np.float64)
     # the comparison's own launches are in its group's residual: only what the others add is lent
-    beyond = np.maximum(known - freedom, 0.0)
+    beyond = np.maximum(prior_freedom - freedom, 0.0)
     lent = np.minimum(beyond, _worth(variances, expected, freedom, beyond > 0.0))
     most = np.maximum(lent, np.minimum(beyond, LENT))
     # launches that agree by chance look quieter than they are: a small variance moves as if all is lent that may be
     moderated = np.maximum(*((d0 * expected + freedom * variances) / (d0 + freedom) for d0 in (lent, most)))
     # a variance beside what the residual holds of the other launches alone, as its own share hides how large it is
     divisor = np.maximum(beyond, 1.0)
-    others = np.maximum(known * expected - freedom * variances, RESOLUTION**2) / divisor
-    chance = np.where(beyond > 0.0, f_survival(freedom, np.maximum(most, 1.0), variances / others), 1.0)
+    their_variance = np.maximum(prior_freedom * expected - freedom * variances, RESOLUTION**2) / divisor
+    chance = np.where(beyond > 0.0, f_survival(freedom, np.maximum(most, 1.0), variances / their_variance), 1.0)
     unlikely = chance < (REJECTED if variances.size > 1 else REJECTED_ALONE)
     return replace(
         logs,
@@ -184,7 +184,7 @@ def _worth(variances: Floats, expected: Floats, freedom: Floats, lends: NDArray[
     if counted.sum() >= FEWEST_FOR_MORE:
         # more only if the variances are alike for their own size too
         spreads = (variances[counted], variances[counted] / expected[counted])
-        worth[counted] = max(LENT, min(weight(each, freedom[counted]) for each in spreads))
+        worth[counted] = max(LENT, min(weight(spread, freedom[counted]) for spread in spreads))
     return worth
 
 

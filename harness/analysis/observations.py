@@ -69,34 +69,34 @@ class Statement:
     checks: Sequence[Check]
 
 
-def observations(cell: Cell, found: Lookup) -> dict[str, Observed]:
+def observations(cell: Cell, lookup: Lookup) -> dict[str, Observed]:
     """Return the observations of the cell's launches by name.
 
     Launches that count take precedence. A cell's first launch observes more (docs/dev/worker-protocol.md), so missing
     names are taken from the pilot, and everything is if no launch has a number.
     """
-    if cell not in found.seen:
-        found.seen[cell] = _observations(cell, found)
-    return found.seen[cell]
+    if cell not in lookup.seen:
+        lookup.seen[cell] = _observations(cell, lookup)
+    return lookup.seen[cell]
 
 
-def _observations(cell: Cell, found: Lookup) -> dict[str, Observed]:
+def _observations(cell: Cell, lookup: Lookup) -> dict[str, Observed]:
     values: dict[str, list[Any]] = {}
-    for launch in found.numbers.get(cell) or found.observed.get(cell) or ():
+    for launch in lookup.numbers.get(cell) or lookup.observed.get(cell) or ():
         for name, value in launch.observations.items():
-            known = values.setdefault(name, [])
-            if not any(alike(value, other) for other in known):
-                known.append(value)
-    pilot = found.pilots.get(cell)
+            distinct = values.setdefault(name, [])
+            if not any(alike(value, other) for other in distinct):
+                distinct.append(value)
+    pilot = lookup.pilots.get(cell)
     for name, value in pilot.observations.items() if pilot and pilot.status is Status.OK else ():
         values.setdefault(name, [value])
-    return {name: Observed(known) for name, known in values.items()}
+    return {name: Observed(entries) for name, entries in values.items()}
 
 
-def has_told(cell: Cell, found: Lookup) -> bool:
+def has_told(cell: Cell, lookup: Lookup) -> bool:
     """Return whether a launch of the cell ended ok, so that its observations are complete."""
-    pilot = found.pilots.get(cell)
-    return cell in found.numbers or cell in found.observed or (pilot is not None and pilot.status is Status.OK)
+    pilot = lookup.pilots.get(cell)
+    return cell in lookup.numbers or cell in lookup.observed or (pilot is not None and pilot.status is Status.OK)
 
 
 def alike(one: Any, other: Any) -> bool:
@@ -123,26 +123,28 @@ def tells_version(name: str, observed: Observed, pins: Mapping[str, str]) -> boo
     return len(texts) == len(observed.values) and installed(normalise(name), pins) is not None
 
 
-def statements(run: Run, found: Lookup) -> list[Statement]:
+def statements(run: Run, lookup: Lookup) -> list[Statement]:
     """Return the statements of the sources of the run's scenarios, in the headers' order, if any cell decides them."""
     checked = [
-        Statement(scenario, expectation, _checks(run, scenario, expectation, found))
+        Statement(scenario, expectation, _checks(run, scenario, expectation, lookup))
         for scenario in run.scenarios
         for expectation in scenario.expect
     ]
     return [statement for statement in checked if statement.checks]
 
 
-def _checks(run: Run, scenario: Scenario, expectation: Expectation, found: Lookup) -> list[Check]:
+def _checks(run: Run, scenario: Scenario, expectation: Expectation, lookup: Lookup) -> list[Check]:
     cells = [
-        cell for cell in found.cells_of(scenario.name) if matches(expectation.when, cell.axes) and has_told(cell, found)
+        cell
+        for cell in lookup.cells_of(scenario.name)
+        if matches(expectation.when, cell.axes) and has_told(cell, lookup)
     ]
     meant = {name for name in {cell.environment for cell in cells} if not unmet(expectation.requires, pins(run, name))}
-    return [_check(cell, expectation, found) for cell in cells if cell.environment in meant]
+    return [_check(cell, expectation, lookup) for cell in cells if cell.environment in meant]
 
 
-def _check(cell: Cell, expectation: Expectation, found: Lookup) -> Check:
-    observed = observations(cell, found).get(expectation.observation)
+def _check(cell: Cell, expectation: Expectation, lookup: Lookup) -> Check:
+    observed = observations(cell, lookup).get(expectation.observation)
     if observed is None:
         return Check(cell, Standing.NOT_OBSERVED, None)
     if observed.varies:

@@ -44,41 +44,43 @@ class OnDevice:
 
 def on_device(launches: Sequence[Launch]) -> dict[Cell, OnDevice]:
     """By cell what the first launch that was profiled saw; nothing of the others."""
-    found: dict[Cell, OnDevice] = {}
+    by_cell: dict[Cell, OnDevice] = {}
     for launch in launches:
         seen = _seen(launch.resources)
         if seen:
-            found.setdefault(launch.cell, seen)
-    return found
+            by_cell.setdefault(launch.cell, seen)
+    return by_cell
 
 
-def untold(launches: Sequence[Launch], found: Lookup) -> dict[Cell, str]:
+def untold(launches: Sequence[Launch], lookup: Lookup) -> dict[Cell, str]:
     """Return the reason for missing profiles by cell with a number, if its first launch recorded it."""
-    told: dict[Cell, str] = {}
+    reasons: dict[Cell, str] = {}
     for launch in launches:
         why = launch.observations.get(ON_DEVICE)
         if launch.ended_under_profiler:
             why = f"the process ended under the profiler ({launch.error}), and the cell was launched again without it"
-        if isinstance(why, str) and why != UNDER_WAY and launch.cell in found.numbers and not _seen(launch.resources):
-            told.setdefault(launch.cell, why)
-    return told
+        if isinstance(why, str) and why != UNDER_WAY and launch.cell in lookup.numbers and not _seen(launch.resources):
+            reasons.setdefault(launch.cell, why)
+    return reasons
 
 
 def _seen(resources: Mapping[str, float]) -> OnDevice | None:
-    told = {name.removeprefix("profiled_"): value for name, value in resources.items() if name.startswith("profiled_")}
+    profiled = {
+        name.removeprefix("profiled_"): value for name, value in resources.items() if name.startswith("profiled_")
+    }
     steps, seconds, plain, kernels = (
-        told.get(name) for name in ("steps", "seconds", "plain_seconds", "kernel_seconds")
+        profiled.get(name) for name in ("steps", "seconds", "plain_seconds", "kernel_seconds")
     )
     if not (steps and seconds and plain and kernels):
         return None
 
     def of(name: str, whole: float) -> float | None:
-        return told[name] / whole if name in told else None
+        return profiled[name] / whole if name in profiled else None
 
     launching = of("launch_seconds", seconds)
     return OnDevice(
         kernels=min(1.0, kernels / seconds),
-        copies=min(1.0, told.get("copy_seconds", 0.0) / seconds),
+        copies=min(1.0, profiled.get("copy_seconds", 0.0) / seconds),
         launching=None if launching is None else min(1.0, launching),
         kernel_count=of("kernels", steps),
         copy_count=of("copies", steps),

@@ -51,30 +51,32 @@ class _Printed:
         return self.lines[number - 1] if number <= len(self.lines) else None
 
 
-def outputs(found: Lookup, reference: str, scripts: Iterable[str]) -> list[OutputComparison]:
+def outputs(lookup: Lookup, reference: str, scripts: Iterable[str]) -> list[OutputComparison]:
     """Return the comparison of each cell's output with the output of the reference at the same axes."""
-    told = {cell: printed for name in scripts for cell in found.cells_of(name) if (printed := _printed(cell, found))}
+    by_cell = {
+        cell: printed for name in scripts for cell in lookup.cells_of(name) if (printed := _printed(cell, lookup))
+    }
     pairs = [
         (cell, other)
-        for cell in told
-        for other in told
+        for cell in by_cell
+        for other in by_cell
         if other.environment == reference != cell.environment
         and (other.scenario, other.device, other.axes) == (cell.scenario, cell.device, cell.axes)
     ]
-    return [compare(cell, other, told[cell], told[other]) for cell, other in pairs]
+    return [compare(cell, other, by_cell[cell], by_cell[other]) for cell, other in pairs]
 
 
-def _printed(cell: Cell, found: Lookup) -> list[_Printed]:
-    pilot = found.pilots.get(cell)
-    launches: Sequence[Launch] = found.numbers.get(cell) or ([pilot] if pilot and pilot.status is Status.OK else [])
+def _printed(cell: Cell, lookup: Lookup) -> list[_Printed]:
+    pilot = lookup.pilots.get(cell)
+    launches: Sequence[Launch] = lookup.numbers.get(cell) or ([pilot] if pilot and pilot.status is Status.OK else [])
     return [printed for launch in launches if (printed := _read(launch.observations.get(OUTPUT)))]
 
 
-def _read(told: Any) -> _Printed | None:
+def _read(observation: Any) -> _Printed | None:
     """Return an observation as output; None if an untrusted launch wrote something else."""
-    if not isinstance(told, Mapping):
+    if not isinstance(observation, Mapping):
         return None
-    lines, count, digest = (told.get(key) for key in ("lines", "count", "sha256"))
+    lines, count, digest = (observation.get(key) for key in ("lines", "count", "sha256"))
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
         return None
     return _Printed(lines, count, digest) if isinstance(count, int) and isinstance(digest, str) else None
@@ -82,18 +84,18 @@ def _read(told: Any) -> _Printed | None:
 
 def compare(cell: Cell, other: Cell, one: Sequence[_Printed], two: Sequence[_Printed]) -> OutputComparison:
     """Return the comparison of the outputs of two cells, with at least one launch each."""
-    if len({each.sha256 for each in [*one, *two]}) == 1:
+    if len({printed.sha256 for printed in [*one, *two]}) == 1:
         return OutputComparison(cell, other, OutputMatch.SAME)
     varying = 0
-    for number in range(1, max(len(each.lines) for each in [*one, *two]) + 1):
-        ours, theirs = ({each.line(number) for each in side} for side in (one, two))
+    for number in range(1, max(len(printed.lines) for printed in [*one, *two]) + 1):
+        ours, theirs = ({printed.line(number) for printed in side} for side in (one, two))
         if len(ours) == len(theirs) == 1:
             if ours != theirs:
                 return OutputComparison(cell, other, OutputMatch.DIFFERS, number, (ours.pop(), theirs.pop()))
         elif not varying:
             varying = number
     if varying:
-        side = one if len({each.line(varying) for each in one}) > 1 else two
-        texts = list(dict.fromkeys(each.line(varying) for each in side))
+        side = one if len({printed.line(varying) for printed in one}) > 1 else two
+        texts = list(dict.fromkeys(printed.line(varying) for printed in side))
         return OutputComparison(cell, other, OutputMatch.VARIES, varying, (texts[0], texts[1]))
-    return OutputComparison(cell, other, OutputMatch.LATER, 1 + min(len(each.lines) for each in [*one, *two]))
+    return OutputComparison(cell, other, OutputMatch.LATER, 1 + min(len(printed.lines) for printed in [*one, *two]))

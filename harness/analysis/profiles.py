@@ -126,12 +126,12 @@ class Frame:
 
 def name(function: Function) -> str:
     """Module and function without the packages, which releases rename: `training.fit`; of C functions `list.append`."""
-    if found := _BUILT_IN.fullmatch(function.name):
-        module, _, base = found[1].rpartition(".")
+    if match := _BUILT_IN.fullmatch(function.name):
+        module, _, base = match[1].rpartition(".")
         return base if not module or _WRAPPER.fullmatch(module) else f"{module.rpartition('.')[2]}.{base}"
-    if found := _METHOD.fullmatch(function.name):
-        owner = found[2]
-        return found[1] if _WRAPPER.fullmatch(owner) else f"{owner.rpartition('.')[2]}.{found[1]}"
+    if match := _METHOD.fullmatch(function.name):
+        owner = match[2]
+        return match[1] if _WRAPPER.fullmatch(owner) else f"{owner.rpartition('.')[2]}.{match[1]}"
     if function.file.startswith("<"):
         module = function.file.strip("<>").removeprefix("frozen ")
         return f"{module}.{function.name}"
@@ -146,11 +146,11 @@ def taken(profile: Profile) -> dict[str, FunctionTime]:
     for function in profile.functions:
         grouped[name(function)].append(function)
     whole = profile.own
-    found = {}
+    times = {}
     for label, functions in grouped.items():
         own = sum(function.own for function in functions)
         cumulative = min(whole, sum(function.cumulative for function in functions))
-        found[label] = FunctionTime(
+        times[label] = FunctionTime(
             name=label,
             calls=sum(function.calls for function in functions),
             own=own,
@@ -158,12 +158,12 @@ def taken(profile: Profile) -> dict[str, FunctionTime]:
             own_share=_share(own, whole),
             cumulative_share=_share(cumulative, whole),
         )
-    return found
+    return times
 
 
 def top(profile: Profile, count: int, *, own: bool) -> list[FunctionTime]:
     """Return the functions that took most, by own or by cumulative seconds."""
-    return sorted(taken(profile).values(), key=lambda each: -each.seconds(own=own))[:count]
+    return sorted(taken(profile).values(), key=lambda function: -function.seconds(own=own))[:count]
 
 
 def filed(first: Profile, steady: Profile, examples: int = 3) -> list[Filed]:
@@ -181,12 +181,12 @@ def filed(first: Profile, steady: Profile, examples: int = 3) -> list[Filed]:
     names = {function[:3]: name(function) for function in first.functions}
     later = {function[:3] for function in steady.functions}
     whole = sum(own.values())
-    found = []
+    classes = []
     for kind in Class:
         members = [key for key, count in calls.items() if _class(count, steady.calls) is kind]
         building = sorted((key for key in members if key not in later), key=lambda key: -own[key])
         seconds = sum(own[key] for key in members)
-        found.append(
+        classes.append(
             Filed(
                 kind=kind,
                 functions=len(members),
@@ -197,7 +197,7 @@ def filed(first: Profile, steady: Profile, examples: int = 3) -> list[Filed]:
                 examples=list(dict.fromkeys(names[key] for key in building))[:examples],
             )
         )
-    return found
+    return classes
 
 
 def matching(profile: Profile, patterns: Sequence[str]) -> float:
@@ -227,19 +227,19 @@ def moves(one: Profile, other: Profile, count: int, *, own: bool) -> list[Functi
     sides = [] if own else [(_wrappers(one), mine), (_wrappers(other), theirs)]
     steps, other_steps = (profile.calls * profile.steps for profile in (one, other))
     nothing = FunctionTime("", calls=0, own=0.0, cumulative=0.0, own_share=0.0, cumulative_share=0.0)
-    found = []
+    changes = []
     for label in {**mine, **theirs}:
-        if sides and all(label in wrappers or label not in known for wrappers, known in sides):
+        if sides and all(label in wrappers or label not in names for wrappers, names in sides):
             continue
         a, b = mine.get(label, nothing), theirs.get(label, nothing)
         seconds, other_seconds = a.seconds(own=own) / steps, b.seconds(own=own) / other_steps
-        found.append(FunctionChange(label, a.share(own=own), b.share(own=own), seconds, other_seconds))
-    return sorted(found, key=lambda move: (-abs(move.by), move.name))[:count]
+        changes.append(FunctionChange(label, a.share(own=own), b.share(own=own), seconds, other_seconds))
+    return sorted(changes, key=lambda move: (-abs(move.by), move.name))[:count]
 
 
 def _wrappers(profile: Profile) -> set[str]:
     """Return the functions that spend nearly all of their time in one other function that nothing else calls."""
-    names, found = [name(function) for function in profile.functions], taken(profile)
+    names, times = [name(function) for function in profile.functions], taken(profile)
     handed: dict[tuple[str, str], float] = defaultdict(float)
     for function, callee in zip(profile.functions, names, strict=True):
         for caller in function.callers:
@@ -249,7 +249,7 @@ def _wrappers(profile: Profile) -> set[str]:
         for (caller, callee), seconds in handed.items()
         if caller != callee
         and seconds > 0.0
-        and seconds >= HANDED_ON * max(found[each].cumulative for each in (caller, callee))
+        and seconds >= HANDED_ON * max(times[side].cumulative for side in (caller, callee))
     }
 
 

@@ -32,8 +32,8 @@ PIECE = 32 * 1024
 
 def kind(quantity: str) -> Quantity:
     """Return the unit of a quantity, which determines how it is formatted."""
-    known = {STEP: Quantity.STEP, PEAK: Quantity.BYTES, GROWTH: Quantity.BYTES, TRACES: Quantity.COUNT}
-    return Quantity.COUNT if quantity.startswith(PRINTED) else known.get(quantity, Quantity.SECONDS)
+    units = {STEP: Quantity.STEP, PEAK: Quantity.BYTES, GROWTH: Quantity.BYTES, TRACES: Quantity.COUNT}
+    return Quantity.COUNT if quantity.startswith(PRINTED) else units.get(quantity, Quantity.SECONDS)
 
 
 def is_time(quantity: str) -> bool:
@@ -55,10 +55,10 @@ def value(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float | N
     return (launch.phases_cpu if clock is Clock.CPU else launch.phases).get(quantity)
 
 
-def _number(told: object) -> float | None:
+def _number(recorded: object) -> float | None:
     # a whole number of JSON may be larger than any float
-    if isinstance(told, int | float) and not isinstance(told, bool) and abs(told) < 1e300:
-        return float(told)
+    if isinstance(recorded, int | float) and not isinstance(recorded, bool) and abs(recorded) < 1e300:
+        return float(recorded)
     return None
 
 
@@ -79,18 +79,20 @@ def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.
 
 
 def _with(launch: Launch, quantity: str, clock: Clock) -> Launch:
-    found = value(quantity, launch, clock)
+    number = value(quantity, launch, clock)
     bare = replace(launch, samples=(), alone=(), memory=(), calls_per_sample=None, block=0, places=())
     if launch.status is not Status.OK:
         return bare
-    if found is None or not 0.0 < found < math.inf:
+    if number is None or not 0.0 < number < math.inf:
         none = (
-            f"A ratio isn't possible: the {quantity} is {found:g}." if found is not None else f"No {quantity} recorded."
+            f"A ratio isn't possible: the {quantity} is {number:g}."
+            if number is not None
+            else f"No {quantity} recorded."
         )
         return replace(bare, status=Status.NOT_AVAILABLE, error=none)
     # CPU seconds equal the sample, so that nothing is subtracted, as it is from parts of timed steps
     within = quantity in (WHOLE, OWN) and clock is Clock.WALL
-    return replace(bare, samples=[Sample(found, 1, None if within else found)])
+    return replace(bare, samples=[Sample(number, 1, None if within else number)])
 
 
 def growth(launch: Launch) -> float | None:
@@ -120,9 +122,9 @@ def growths(launches: Iterable[Launch]) -> dict[int, float]:
     """Return the mean growth by round, in bytes per call, over launches that ended ok and recorded it."""
     rounds: dict[int, list[float]] = defaultdict(list)
     for launch in launches:
-        told = growth(launch) if launch.status is Status.OK else None
-        if told is not None:
-            rounds[launch.round].append(told)
+        bytes_per_call = growth(launch) if launch.status is Status.OK else None
+        if bytes_per_call is not None:
+            rounds[launch.round].append(bytes_per_call)
     return {number: statistics.fmean(of_round) for number, of_round in rounds.items()}
 
 
@@ -148,10 +150,10 @@ def growth_control(launches: Iterable[Launch]) -> Difference | None:
     `launches` are those of the group that count: the control's are compared with those of the same cell by round. None
     if no round has both.
     """
-    known = list(launches)
-    again = [launch for launch in known if launch.role is Role.CONTROL]
+    all_launches = list(launches)
+    again = [launch for launch in all_launches if launch.role is Role.CONTROL]
     cells = {launch.cell for launch in again}
-    first = [launch for launch in known if launch.role is Role.MEASURE and launch.cell in cells]
+    first = [launch for launch in all_launches if launch.role is Role.MEASURE and launch.cell in cells]
     return growth_difference(growths(again), growths(first))
 
 

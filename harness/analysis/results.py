@@ -58,12 +58,12 @@ class Results:
 
         Results about a whole run (its control, interference, interleaving) are computed for each machine.
         """
-        found = {}
+        by_machine = {}
         for facts in self.run.machines:
             run = self.run.of_machine(facts)
             groups = {group.name for group in run.plan.groups}
-            found[facts.label] = Results(run, [each for each in self._stored if each.group in groups])
-        return found
+            by_machine[facts.label] = Results(run, [launch for launch in self._stored if launch.group in groups])
+        return by_machine
 
     @property
     def each_machine(self) -> "Mapping[str, Results]":
@@ -73,7 +73,7 @@ class Results:
     @cached_property
     def agreements(self) -> list[Agreement]:
         """The agreement of machines, for each comparison that several machines measured."""
-        return [each for table in self.all_tables for each in agreements(table)]
+        return [agreement for table in self.all_tables for agreement in agreements(table)]
 
     @property
     def margin(self) -> float:
@@ -105,13 +105,13 @@ class Results:
         A scenario that times no steps may have only others.
         """
         names = dict.fromkeys(quantity for scenario in self.run.scenarios for quantity in scenario.quantities)
-        others = {name: tables(self.run, self.found_of(name), name) for name in names}
+        by_quantity = {name: tables(self.run, self.found_of(name), name) for name in names}
         return [
-            each
+            table
             for scenario in self.run.scenarios
-            for of_quantity in (self.tables, *(others[quantity] for quantity in scenario.quantities))
-            for each in of_quantity
-            if each.scenario.name == scenario.name and each.rows
+            for of_quantity in (self.tables, *(by_quantity[quantity] for quantity in scenario.quantities))
+            for table in of_quantity
+            if table.scenario.name == scenario.name and table.rows
         ]
 
     @cached_property
@@ -139,7 +139,7 @@ class Results:
         """The difference of two identical cells in the time per step, or, if none is timed, in the first phase."""
         timed = (table.quantity for table in self.all_tables if is_time(table.quantity))
         shown = (self.found_of(quantity).control for quantity in (STEP, *timed))
-        return next((each for each in shown if each), None)
+        return next((control for control in shown if control), None)
 
     @property
     def compares(self) -> bool:
@@ -163,7 +163,9 @@ class Results:
             return None
         values = [value for table in self.tables for row in table.rows for value in row.values]
         # two columns may show one comparison
-        compared = {(each.cell, each.other): each.alone for value in values if (each := value.compared)}
+        compared = {
+            (comparison.cell, comparison.other): comparison.alone for value in values if (comparison := value.compared)
+        }
         alone = [NonInterleavedRatio(*pair, shift, is_bias(shift)) for pair, shift in compared.items() if shift]
         counting = [launch for launches in self.found.numbers.values() for launch in launches]
         return turns(counting, alone)
@@ -191,7 +193,7 @@ class Results:
     @cached_property
     def attributions(self) -> list[Attribution]:
         """The effects of changes, by table."""
-        return [each for table in self.tables for each in attributions(self.run, table, self.found)]
+        return [attribution for table in self.tables for attribution in attributions(self.run, table, self.found)]
 
     @cached_property
     def claims(self) -> list[ClaimResult]:
@@ -206,7 +208,7 @@ class Results:
     @cached_property
     def settings(self) -> list[SettingDifference]:
         """TensorFlow settings that differ between compared cells, although the request didn't change them."""
-        return [each for table in self.tables for each in differences(table, self.found)]
+        return [difference for table in self.tables for difference in differences(table, self.found)]
 
     @cached_property
     def statements(self) -> list[Statement]:

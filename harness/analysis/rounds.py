@@ -51,8 +51,8 @@ def _by_cpu(launch: Launch) -> Launch:
 
 def _cpu_samples(samples: Sequence[Sample]) -> list[Sample]:
     """Return the samples with CPU seconds as seconds; empty if a sample has none."""
-    known = [replace(each, seconds=each.cpu_seconds) for each in samples if each.cpu_seconds is not None]
-    return known if len(known) == len(samples) else []
+    on_cpu = [replace(sample, seconds=sample.cpu_seconds) for sample in samples if sample.cpu_seconds is not None]
+    return on_cpu if len(on_cpu) == len(samples) else []
 
 
 def pilots(launches: Sequence[Launch]) -> dict[Cell, Launch]:
@@ -62,8 +62,8 @@ def pilots(launches: Sequence[Launch]) -> dict[Cell, Launch]:
     """
     latest: dict[Cell, Launch] = {}
     for launch in launches:
-        known = latest.get(launch.cell)
-        if launch.role is Role.PILOT and (known is None or launch.attempt >= known.attempt):
+        previous = latest.get(launch.cell)
+        if launch.role is Role.PILOT and (previous is None or launch.attempt >= previous.attempt):
             latest[launch.cell] = launch
     return latest
 
@@ -88,7 +88,9 @@ def counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
         }
         for number in sorted(rounds[group.name]):
             attempts = rounds[group.name][number]
-            complete = [each for each, made in attempts.items() if slots <= {(one.cell, one.role) for one in made}]
+            complete = [
+                attempt for attempt, launched in attempts.items() if slots <= {(one.cell, one.role) for one in launched}
+            ]
             chosen += attempts[max(complete or attempts)]
     return chosen
 
@@ -108,17 +110,17 @@ def series(launches: Sequence[Launch]) -> dict[Cell, Series]:
         if gave_number(launch):
             blocks = {block: fmean(own) for block, own in shared.get((launch.group, launch.round), {}).items()}
             # of a block whose reference gave no number it is not known what it met
-            there = fmean(blocks.values()) - blocks[launch.block] if launch.block in blocks else 0.0
-            logs[launch.cell][launch.round].append(math.log(centre(launch)) + there)
+            shift = fmean(blocks.values()) - blocks[launch.block] if launch.block in blocks else 0.0
+            logs[launch.cell][launch.round].append(math.log(centre(launch)) + shift)
     return {
         cell: {number: math.exp(fmean(values)) for number, values in by_round.items()}
         for cell, by_round in logs.items()
     }
 
 
-def ticks_seconds(known: Mapping[str, float]) -> float:
+def ticks_seconds(usage: Mapping[str, float]) -> float:
     """Return the possible error of the kernel's count of CPU time in a launch with these resources, in seconds."""
-    return max(TICKS_SECONDS, TICKS_SECONDS_A_PIECE * math.sqrt(known.get("steady_pieces", 1.0)))
+    return max(TICKS_SECONDS, TICKS_SECONDS_A_PIECE * math.sqrt(usage.get("steady_pieces", 1.0)))
 
 
 def references(launches: Sequence[Launch]) -> dict[tuple[str, int], dict[int, list[float]]]:
@@ -132,8 +134,8 @@ def references(launches: Sequence[Launch]) -> dict[tuple[str, int], dict[int, li
     for launch in launches:
         if gave_number(launch):
             rounds[launch.group, launch.round][launch.cell][launch.block].append(math.log(centre(launch)))
-    found = {place: max(cells.values(), key=len) for place, cells in rounds.items()}
-    return {place: dict(blocks) for place, blocks in found.items() if len(blocks) > 1}
+    by_place = {place: max(cells.values(), key=len) for place, cells in rounds.items()}
+    return {place: dict(blocks) for place, blocks in by_place.items() if len(blocks) > 1}
 
 
 def taken(launch: Launch) -> float:
@@ -182,22 +184,22 @@ def _timed_part(launch: Launch) -> _TimedPart | None:
     """Return the basis of `taken`; None if it can't be known, or if nothing is subtracted."""
     if all(sample.seconds == sample.cpu_seconds for sample in launch.samples):
         return None
-    known = launch.resources
-    seconds, own, busy = (known.get(f"steady_{name}") for name in ("seconds", "cpu_seconds", "own_cpus_busy_seconds"))
-    if not seconds or own is None or busy is None or known.get("steady_own_cpus") != 1.0:
+    usage = launch.resources
+    seconds, own, busy = (usage.get(f"steady_{name}") for name in ("seconds", "cpu_seconds", "own_cpus_busy_seconds"))
+    if not seconds or own is None or busy is None or usage.get("steady_own_cpus") != 1.0:
         return None
-    stolen, waited = known.get("steady_own_cpus_steal_seconds", 0.0), known.get("steady_waited_seconds")
-    others, away, unsure = busy - own + stolen, seconds - own, ticks_seconds(known)
-    is_shown = others - unsure > OWN_SHARE * seconds
-    has_quota = waited is not None and known.get(CPU_QUOTA, math.inf) < 1.0
+    stolen, waited = usage.get("steady_own_cpus_steal_seconds", 0.0), usage.get("steady_waited_seconds")
+    foreign, away, unsure = busy - own + stolen, seconds - own, ticks_seconds(usage)
+    is_shown = foreign - unsure > OWN_SHARE * seconds
+    has_quota = waited is not None and usage.get(CPU_QUOTA, math.inf) < 1.0
     if not 0.0 < away < seconds or not (is_shown or has_quota or (waited is not None and _runs_all_the_time(launch))):
         return None
     if waited is None:
-        contended = taken = _unaccounted(seconds, others, away)
+        contended = taken = _unaccounted(seconds, foreign, away)
     else:
         ready = min(waited + stolen, away)
         # if only the step shows it, it must be within two standard deviations of ticks
-        contended = min(ready, others + (unsure if is_shown else unsure / 2.0)) / seconds
+        contended = min(ready, foreign + (unsure if is_shown else unsure / 2.0)) / seconds
         if has_quota:
             taken, contended = ready / seconds, contended if is_shown else 0.0
         else:
@@ -211,18 +213,22 @@ def _runs_all_the_time(launch: Launch) -> bool:
     Ticks show other processes only if they took more than the error of ticks, which is at least 7 % of interleaved
     time.
     """
-    idle = [1.0 - each.cpu_seconds / each.seconds for each in launch.samples if each.cpu_seconds and each.seconds > 0.0]
+    idle = [
+        1.0 - sample.cpu_seconds / sample.seconds
+        for sample in launch.samples
+        if sample.cpu_seconds and sample.seconds > 0.0
+    ]
     return len(idle) == len(launch.samples) >= FEWEST_SAMPLES and median(idle) <= IDLE_SHARE
 
 
-def _unaccounted(seconds: float, others: float, away: float) -> float:
+def _unaccounted(seconds: float, foreign: float, away: float) -> float:
     """Return the share of other processes if they used all of the time that a launch didn't run; otherwise 0.
 
     If other processes used all of a CPU that a step left idle, the two can't be separated, and the step's waiting is
     included.
     """
     # the kernel counts other processes in ticks, and the launch's own time in nanoseconds: the finer one is used
-    return away / seconds if abs(away - others) <= TICKS_SECONDS + TICKS_SHARE * seconds else 0.0
+    return away / seconds if abs(away - foreign) <= TICKS_SECONDS + TICKS_SHARE * seconds else 0.0
 
 
 def granted(launches: Iterable[Launch]) -> float:
@@ -255,12 +261,12 @@ def gave_number(launch: Launch) -> bool:
     return launch.status is Status.OK and launch.steps > 0 and 0.0 < launch.centre < math.inf
 
 
-def is_to_measure(pilot: Launch, of: Sequence[str] = ()) -> bool:
+def is_to_measure(pilot: Launch, quantities: Sequence[str] = ()) -> bool:
     """Return whether a cell with this pilot is launched in the rounds: it ended ok, and didn't only observe.
 
-    `of` are its group's quantities: if one is a phase, launches add to the pilot's result.
+    `quantities` are its group's quantities: if one is a phase, launches add to the pilot's result.
     """
-    is_told = any(name == PEAK or pilot.phases.get(name) for name in of)
+    is_told = any(name == PEAK or pilot.phases.get(name) for name in quantities)
     return pilot.status is Status.OK and (is_told or not pilot.only_observed)
 
 
@@ -269,4 +275,4 @@ def seconds_per_round(launches: Sequence[Launch]) -> dict[str, float]:
     rounds: dict[str, dict[tuple[int, int], float]] = defaultdict(lambda: defaultdict(float))
     for launch in launches:
         rounds[launch.group][launch.round, launch.attempt] += launch.seconds
-    return {group: sum(each.values()) / len(each) for group, each in rounds.items()}
+    return {group: sum(seconds.values()) / len(seconds) for group, seconds in rounds.items()}

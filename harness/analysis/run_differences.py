@@ -53,16 +53,23 @@ def machines(first: Run, second: Run) -> list[RunDifference]:
     alike. The kernel may differ, because it is updated on one machine too.
     """
     one, other = map(_machine, (first, second))
-    found = [each for each in _each(Aspect.MACHINE, "", one, other) if not _same_memory(each)]
-    return found + (_cards(first, second) if first.plan.limits.gpus and second.plan.limits.gpus else [])
+    differing = [
+        difference for difference in _compare_facts(Aspect.MACHINE, "", one, other) if not _same_memory(difference)
+    ]
+    return differing + (_cards(first, second) if first.plan.limits.gpus and second.plan.limits.gpus else [])
 
 
 def differences(first: Run, second: Run, cells: Iterable[Cell]) -> list[RunDifference]:
     """Return the differences that may have changed the times of `cells` (those with a number in both runs)."""
     environments = dict.fromkeys(cell.environment for cell in cells)
     one, other = (_facts(run, environments) for run in (first, second))
-    found = [each for of, facts in one.items() if of in other for each in _each(*of, facts, other[of])]
-    return _cards(first, second) + found
+    differing = [
+        difference
+        for subject, facts in one.items()
+        if subject in other
+        for difference in _compare_facts(*subject, facts, other[subject])
+    ]
+    return _cards(first, second) + differing
 
 
 def same_software(cell: Cell, first: Run, second: Run) -> bool:
@@ -97,8 +104,8 @@ def _facts(run: Run, environments: Iterable[str]) -> dict[tuple[Aspect, str], Ma
         },
         (Aspect.HARNESS, ""): {"version": run.harness, "commit": run.commit},
         **{
-            (Aspect.SCENARIO, each.name): {"source": run.sources.get(each.name), "axes": list(each.axes)}
-            for each in run.scenarios
+            (Aspect.SCENARIO, scenario.name): {"source": run.sources.get(scenario.name), "axes": list(scenario.axes)}
+            for scenario in run.scenarios
         },
         **{
             (Aspect.ENVIRONMENT, name): {
@@ -124,8 +131,8 @@ def _machine(run: Run) -> dict[str, Any]:
 
 def _cards(first: Run, second: Run) -> list[RunDifference]:
     """Return the differences between the runs' GPUs. Their position doesn't matter."""
-    found = gpu.differing(first.host.get("gpus"), second.host.get("gpus"), but=("index", "pci"))
-    return [RunDifference(Aspect.MACHINE, "", name, one, other) for name, one, other in found]
+    triples = gpu.differing(first.host.get("gpus"), second.host.get("gpus"), but=("index", "pci"))
+    return [RunDifference(Aspect.MACHINE, "", name, one, other) for name, one, other in triples]
 
 
 def _same_memory(difference: RunDifference) -> bool:
@@ -135,11 +142,16 @@ def _same_memory(difference: RunDifference) -> bool:
     return bool(max(sizes) - min(sizes) <= MEMORY * max(sizes))
 
 
-def _each(part: Aspect, subject: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[RunDifference]:
+def _compare_facts(
+    part: Aspect, subject: str, first: Mapping[str, Any], second: Mapping[str, Any]
+) -> list[RunDifference]:
     """Yield the names whose values differ; an empty value counts as missing."""
-    pairs = ((name, _told(first.get(name)), _told(second.get(name))) for name in dict.fromkeys([*first, *second]))
+    pairs = (
+        (name, _none_if_empty(first.get(name)), _none_if_empty(second.get(name)))
+        for name in dict.fromkeys([*first, *second])
+    )
     return [RunDifference(part, subject, name, one, other) for name, one, other in pairs if one != other]
 
 
-def _told(value: Any) -> Any:
+def _none_if_empty(value: Any) -> Any:
     return None if value in ("", [], {}) else value

@@ -103,8 +103,12 @@ class Changes:
     def deciding(self) -> list[Verdict]:
         """The verdicts that a gate uses: on times, without the shift if that isn't caused by the software."""
         is_corrected = self.shift is not None and self.shift.unchanged
-        given = [each.without_shift if is_corrected and each.without_shift else each.change for each in self.cells]
-        return [each.verdict for each in given if each.verdict and each.verdict is not Verdict.DIFFERENT_WORK]
+        candidates = [cell.without_shift if is_corrected and cell.without_shift else cell.change for cell in self.cells]
+        return [
+            judgement.verdict
+            for judgement in candidates
+            if judgement.verdict and judgement.verdict is not Verdict.DIFFERENT_WORK
+        ]
 
     @property
     def broken(self) -> list[Cell]:
@@ -161,9 +165,9 @@ class Pair:
     @cached_property
     def others(self) -> dict[str, Changes]:
         """Return the comparisons of the other quantities in the first run's scenarios, except memory growth."""
-        names = dict.fromkeys(of for scenario in self.first.run.scenarios for of in scenario.quantities)
-        found = {of: compare(self.first, self.second, self.margin, of) for of in names if of != GROWTH}
-        return {of: changes for of, changes in found.items() if changes.cells}
+        names = dict.fromkeys(quantity for scenario in self.first.run.scenarios for quantity in scenario.quantities)
+        by_quantity = {name: compare(self.first, self.second, self.margin, name) for name in names if name != GROWTH}
+        return {quantity: changes for quantity, changes in by_quantity.items() if changes.cells}
 
     @cached_property
     def machines(self) -> list[RunDifference]:
@@ -173,7 +177,7 @@ class Pair:
     @cached_property
     def differences(self) -> list[RunDifference]:
         """Return the other differences, which may have changed the times."""
-        return differences(self.first.run, self.second.run, (each.cell for each in self.changes.cells))
+        return differences(self.first.run, self.second.run, (cell.cell for cell in self.changes.cells))
 
 
 def compare(first: Results, second: Results, margin: float, quantity: str = STEP) -> Changes:
@@ -184,30 +188,30 @@ def compare(first: Results, second: Results, margin: float, quantity: str = STEP
     fewer than four rounds in one, which have a verdict only beyond ×1.5.
     """
     one, other = first.found_of(quantity), second.found_of(quantity)
-    about = {each.name for each in first.run.scenarios if quantity in (STEP, *each.quantities)}
+    about = {scenario.name for scenario in first.run.scenarios if quantity in (STEP, *scenario.quantities)}
     cells = [cell for cell in one.cells if cell.scenario in about and cell in one.series and cell in other.series]
     both = [_both(cell, one, other, same_software(cell, first.run, second.run)) for cell in cells]
-    family = [each for each in both if each.judged]
+    family = [pair for pair in both if pair.judged]
     log_margin = math.log1p(margin)
     lost = beyond([one.control, other.control], log_margin)
     differences = _differences(family)
-    bias = np.array([_possible_error(each.cell, one, other) for each in family])
+    bias = np.array([_possible_error(pair.cell, one, other) for pair in family])
     changed = _judgements(family, differences, log_margin, bias, lost=lost)
     base, unchanged = _base(family)
     moved = _judgements(family, minus_others(differences, base), log_margin, bias, lost=lost) if base.size else {}
     return Changes(
         cells=[
             CellChange(
-                cell=each.cell,
-                first=combine(list(one.series[each.cell].values())),
-                second=combine(list(other.series[each.cell].values())),
-                change=_said(changed.get(each.cell) or _unjudged(each), quantity),
-                without_shift=_said(moved[each.cell], quantity) if each.cell in moved else None,
-                work=each.work,
-                same_software=each.same_software,
-                steps=each.steps,
+                cell=pair.cell,
+                first=combine(list(one.series[pair.cell].values())),
+                second=combine(list(other.series[pair.cell].values())),
+                change=_adapt_verdict(changed.get(pair.cell) or _unjudged(pair), quantity),
+                without_shift=_adapt_verdict(moved[pair.cell], quantity) if pair.cell in moved else None,
+                work=pair.work,
+                same_software=pair.same_software,
+                steps=pair.steps,
             )
-            for each in both
+            for pair in both
         ],
         shift=_shift(differences, base, family, unchanged, log_margin) if base.size else None,
         only_first=_lone(one, other),
@@ -215,7 +219,7 @@ def compare(first: Results, second: Results, margin: float, quantity: str = STEP
     )
 
 
-def _said(judgement: Judgement, quantity: str) -> Judgement:
+def _adapt_verdict(judgement: Judgement, quantity: str) -> Judgement:
     """Return the verdict with the words of the quantity: `less` instead of `faster` if it isn't a time."""
     if is_time(quantity) or not judgement.verdict:
         return judgement
@@ -227,7 +231,7 @@ def _both(cell: Cell, one: Lookup, other: Lookup, same: bool) -> _Both:
     changes, both = cell in one.trends or cell in other.trends, [one.series[cell], other.series[cell]]
     steps = in_common([*launches[0], *launches[1]]) if changes else None
     if steps:
-        both = [series(restricted(each, steps))[cell] for each in launches]
+        both = [series(restricted(side, steps))[cell] for side in launches]
     return _Both(
         cell=cell,
         first=[math.log(centre) for centre in both[0].values()],
@@ -241,13 +245,13 @@ def _both(cell: Cell, one: Lookup, other: Lookup, same: bool) -> _Both:
 
 def _differences(cells: Sequence[_Both]) -> Logs:
     """log(time(second) / time(first)) of each."""
-    return minus(means([each.second for each in cells]), means([each.first for each in cells]))
+    return minus(means([pair.second for pair in cells]), means([pair.first for pair in cells]))
 
 
 def _base(family: Sequence[_Both]) -> tuple[npt.NDArray[np.intp], bool]:
     """Return the cells that define the shift: those with the same software, otherwise all; empty if too few."""
-    steady = np.flatnonzero([each.is_steady for each in family])
-    unchanged = np.flatnonzero([each.is_steady and each.same_software for each in family])
+    steady = np.flatnonzero([pair.is_steady for pair in family])
+    unchanged = np.flatnonzero([pair.is_steady and pair.same_software for pair in family])
     if unchanged.size >= FEWEST_CELLS:
         return unchanged, True
     return steady if steady.size >= FEWEST_CELLS else steady[:0], False
@@ -255,8 +259,11 @@ def _base(family: Sequence[_Both]) -> tuple[npt.NDArray[np.intp], bool]:
 
 def _possible_error(cell: Cell, one: Lookup, other: Lookup) -> float:
     """By how much the log ratio of a cell in two runs may be wrong, as CPU contention was subtracted in either."""
-    known = [each.contentions.get(each.groups.get(cell, "")) for each in (one, other)]
-    losses = [fmean(each.losses[cell].values()) if each and cell in each.losses else 0.0 for each in known]
+    contentions = [lookup.contentions.get(lookup.groups.get(cell, "")) for lookup in (one, other)]
+    losses = [
+        fmean(contention.losses[cell].values()) if contention and cell in contention.losses else 0.0
+        for contention in contentions
+    ]
     # runs share no load, so a difference between what they lost is none of the subtraction's errors
     return possible_error(losses[0], losses[1], ERROR)
 
@@ -264,18 +271,18 @@ def _possible_error(cell: Cell, one: Lookup, other: Lookup) -> float:
 def _judgements(
     family: Sequence[_Both], differences: Logs, margin: float, bias: Floats, *, lost: bool
 ) -> dict[Cell, Judgement]:
-    rounds = [each.rounds for each in family]
+    rounds = [pair.rounds for pair in family]
     judged = judge(differences, margins(np.array(rounds), margin, FEWEST_ROUNDS), bias)
-    said = judgements(differences, judged, rounds, lost, FEWEST_ROUNDS)
-    return {each.cell: judgement for each, judgement in zip(family, said, strict=True)}
+    outcomes = judgements(differences, judged, rounds, lost, FEWEST_ROUNDS)
+    return {pair.cell: judgement for pair, judgement in zip(family, outcomes, strict=True)}
 
 
-def _unjudged(each: _Both) -> Judgement:
+def _unjudged(pair: _Both) -> Judgement:
     """Return its 95 % interval, if both runs have two rounds, and the reason why its times have no verdict."""
-    half = float(half_widths(_differences([each]), ALPHA)[0]) if each.rounds > 1 else None
-    difference = fmean(each.second) - fmean(each.first)
-    why = Withheld.TREND if each.apart else Withheld.FEW_ROUNDS
-    return unjudged(difference, half, each.rounds, 1.0 - ALPHA, different_work=each.work.differs, why=why)
+    half = float(half_widths(_differences([pair]), ALPHA)[0]) if pair.rounds > 1 else None
+    difference = fmean(pair.second) - fmean(pair.first)
+    why = Withheld.TREND if pair.apart else Withheld.FEW_ROUNDS
+    return unjudged(difference, half, pair.rounds, 1.0 - ALPHA, different_work=pair.work.differs, why=why)
 
 
 def _shift(

@@ -30,14 +30,14 @@ class SettingDifference:
     seen: Sequence[SettingSeen]
 
 
-def differences(table: ScenarioTable, found: Lookup) -> list[SettingDifference]:
+def differences(table: ScenarioTable, lookup: Lookup) -> list[SettingDifference]:
     """Return settings that differ between compared cells of a table although nobody asked for it.
 
     A setting for which two cells were asked to differ isn't included.
     """
     places: dict[tuple[str, bool], list[tuple[Any, dict[str, str]]]] = {}
     for cell, other in _compared(table):
-        one, two = (_seen(each, found) for each in (other, cell))
+        one, two = (_seen(side, lookup) for side in (other, cell))
         for name in one:
             if name in two and not alike(one[name], two[name]) and cell.axes.get(name) == other.axes.get(name):
                 seen = places.setdefault((name, cell.environment != other.environment), [])
@@ -47,14 +47,14 @@ def differences(table: ScenarioTable, found: Lookup) -> list[SettingDifference]:
 
 def _compared(table: ScenarioTable) -> Iterable[tuple[Cell, Cell]]:
     values = [value.compared for row in table.rows for value in row.values if value.compared]
-    return dict.fromkeys((each.cell, each.other) for each in values)
+    return dict.fromkeys((compared.cell, compared.other) for compared in values)
 
 
-def _seen(cell: Cell, found: Lookup) -> Mapping[str, Any]:
+def _seen(cell: Cell, lookup: Lookup) -> Mapping[str, Any]:
     """Return the settings that a cell's launches observed; empty if they disagree."""
-    seen = observations(cell, found).get(SETTINGS_SEEN)
-    told = seen.values[0] if seen and not seen.varies else {}
-    return told if isinstance(told, Mapping) else {}
+    seen = observations(cell, lookup).get(SETTINGS_SEEN)
+    settings = seen.values[0] if seen and not seen.varies else {}
+    return settings if isinstance(settings, Mapping) else {}
 
 
 def _place(cell: Cell, other: Cell) -> dict[str, str]:
@@ -65,11 +65,11 @@ def _place(cell: Cell, other: Cell) -> dict[str, str]:
 
 
 def _by_value(seen: Iterable[tuple[Any, dict[str, str]]]) -> list[SettingSeen]:
-    made: list[tuple[Any, list[dict[str, str]]]] = []
+    by_value: list[tuple[Any, list[dict[str, str]]]] = []
     for value, place in seen:
-        places = next((places for known, places in made if alike(known, value)), None)
+        places = next((places for other, places in by_value if alike(other, value)), None)
         if places is None:
-            made.append((value, [place]))
+            by_value.append((value, [place]))
         elif place not in places:
             places.append(place)
-    return [SettingSeen(value, places) for value, places in made]
+    return [SettingSeen(value, places) for value, places in by_value]

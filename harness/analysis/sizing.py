@@ -101,9 +101,9 @@ def _lengthened(planned: Sampling, times: float) -> Sampling:
 
 def _filled(planned: Sampling, wishes: Sequence[PilotEstimate]) -> Sampling:
     by = PilotEstimate(
-        warmup=max((each.warmup for each in wishes), default=WARMUP[0]),
-        measure=max((each.measure for each in wishes), default=MEASURE[0]),
-        turns=max((each.turns for each in wishes), default=USUAL_TURNS),
+        warmup=max((estimate.warmup for estimate in wishes), default=WARMUP[0]),
+        measure=max((estimate.measure for estimate in wishes), default=MEASURE[0]),
+        turns=max((estimate.turns for estimate in wishes), default=USUAL_TURNS),
     )
     return replace(
         planned,
@@ -119,15 +119,15 @@ def wish(pilot: Launch, between: float) -> PilotEstimate:
     first = settled(rates)
     warmup = pilot.phases.get("warm up", 0.0) + sum(sample.seconds for sample in pilot.samples[:first])
     kept = rates[first:]
-    each = statistics.fmean(sample.seconds for sample in pilot.samples[first:])
-    launch = max(pilot.seconds - sum(sample.seconds for sample in pilot.samples), each)
-    count = math.sqrt(launch / each * _within(kept) / between)
+    mean = statistics.fmean(sample.seconds for sample in pilot.samples[first:])
+    launch = max(pilot.seconds - sum(sample.seconds for sample in pilot.samples), mean)
+    count = math.sqrt(launch / mean * _within(kept) / between)
     fewest, most = TURNS
     # a turn is a sample and an untimed call, at least
-    turn = each * (1.0 + 1.0 / (pilot.calls_per_sample or 1))
+    turn = mean * (1.0 + 1.0 / (pilot.calls_per_sample or 1))
     needed = math.sqrt(launch / turn * _apart(kept)) / BELIEVED_IN_TURNS
     return PilotEstimate(
-        _clamped(warmup, WARMUP), _clamped(count * each, MEASURE), min(most, max(fewest, math.ceil(needed)))
+        _clamped(warmup, WARMUP), _clamped(count * mean, MEASURE), min(most, max(fewest, math.ceil(needed)))
     )
 
 
@@ -208,22 +208,23 @@ def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
     if run.plan.claims and run.plan.precision is None:
         return _of_claims(run, launches)
     clock = run.plan.clock
-    found = lookup(run, by_clock(clock, launches))
+    step_index = lookup(run, by_clock(clock, launches))
     times = {
-        group.name: [found.series[cell] for cell in group.cells if cell in found.series] for group in run.plan.groups
+        group.name: [step_index.series[cell] for cell in group.cells if cell in step_index.series]
+        for group in run.plan.groups
     }
-    rounds = {name: max(map(len, each), default=0) for name, each in times.items()}
+    rounds = {name: max(map(len, cell_times), default=0) for name, cell_times in times.items()}
     settled = {name: settling(count) for name, count in rounds.items()}
     of_pairs: dict[str, float] = {}
     for quantity in dict.fromkeys(entry.of for scenario in run.scenarios for entry in scenario.compare):
         if quantity == GROWTH:
             continue
-        known = found if quantity == STEP else lookup(run, launches_of(quantity, launches, clock))
-        for layout in layouts(run, known, quantity):
+        index = step_index if quantity == STEP else lookup(run, launches_of(quantity, launches, clock))
+        for layout in layouts(run, index, quantity):
             pairs = layout.pairs()
-            for (cell, _), half in zip(pairs, open_widths(pairs, known, run.plan.margin, settled), strict=True):
+            for (cell, _), half in zip(pairs, open_widths(pairs, index, run.plan.margin, settled), strict=True):
                 if half is not None:
-                    name = known.groups[cell]
+                    name = index.groups[cell]
                     of_pairs[name] = max(of_pairs.get(name, 0.0), half)
     result = {}
     for name, measured in times.items():
@@ -235,12 +236,12 @@ def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
 
 def pairs(run: Run) -> dict[str, list[tuple[Cell, Cell]]]:
     """By group, the pairs of cells whose steps are compared, in the order of the tables."""
-    found = lookup(run, [])
+    index = lookup(run, [])
     result: dict[str, list[tuple[Cell, Cell]]] = {group.name: [] for group in run.plan.groups}
-    for layout in layouts(run, found):
+    for layout in layouts(run, index):
         for one, other in layout.pairs():
-            if one in found.groups and other in found.groups:
-                result[found.groups[one]].append((one, other))
+            if one in index.groups and other in index.groups:
+                result[index.groups[one]].append((one, other))
     return result
 
 
@@ -252,15 +253,15 @@ def _of_claims(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
     result = {group.name: 0.0 for group in run.plan.groups}
     groups = {cell: group.name for group in run.plan.groups for cell in group.cells}
     clock = run.plan.clock
-    there = {launch.cell.scenario for launch in launches}
-    for scenario in (each for each in run.scenarios if each.name in there):
-        for of in dict.fromkeys(claim.of for claim in scenario.claims):
-            known = launches if of == GROWTH else launches_of(of, launches, clock)
-            found = lookup(run, by_clock(clock, launches) if of == STEP else known)
+    launched = {launch.cell.scenario for launch in launches}
+    for scenario in (candidate for candidate in run.scenarios if candidate.name in launched):
+        for quantity in dict.fromkeys(claim.of for claim in scenario.claims):
+            own_launches = launches if quantity == GROWTH else launches_of(quantity, launches, clock)
+            index = lookup(run, by_clock(clock, launches) if quantity == STEP else own_launches)
             family = [
-                (claim, _places(run.environments, scenario, claim)) for claim in scenario.claims if claim.of == of
+                (claim, _places(run.environments, scenario, claim)) for claim in scenario.claims if claim.of == quantity
             ]
-            halves = _halves({place for _, places in family for place in places}, found, of, groups)
+            halves = _halves({place for _, places in family for place in places}, index, quantity, groups)
             for claim, places in family:
                 if str(claim.issue) not in run.plan.claims:
                     continue
@@ -276,8 +277,8 @@ def _of_claims(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
 
 def _places(environments: Iterable[Environment], scenario: Scenario, claim: Claim) -> set[tuple[Cell, Cell | None]]:
     """Return a claim's cells where it was made, and in the run's other environments instead."""
-    where = ["", *(each.name for each in environments)]
-    return {scenario.claimed(claim, device, each) for device in Device for each in where}
+    where = ["", *(environment.name for environment in environments)]
+    return {scenario.claimed(claim, device, name) for device in Device for name in where}
 
 
 def looks(plan: Plan, scenarios: Iterable[Scenario], environments: Sequence[Environment]) -> dict[str, int]:
@@ -285,7 +286,7 @@ def looks(plan: Plan, scenarios: Iterable[Scenario], environments: Sequence[Envi
     groups = {cell: group.name for group in plan.groups for cell in group.cells}
     result: dict[str, int] = {}
     for scenario in scenarios:
-        for claim in (each for each in scenario.claims if str(each.issue) in plan.claims):
+        for claim in (candidate for candidate in scenario.claims if str(candidate.issue) in plan.claims):
             for worse, _ in _places(environments, scenario, claim):
                 if worse in groups:
                     name = groups[worse]
@@ -294,7 +295,7 @@ def looks(plan: Plan, scenarios: Iterable[Scenario], environments: Sequence[Envi
 
 
 def _halves(
-    places: Collection[tuple[Cell, Cell | None]], found: Lookup, of: str, planned: Collection[Cell]
+    places: Collection[tuple[Cell, Cell | None]], index: Lookup, quantity: str, planned: Collection[Cell]
 ) -> dict[tuple[Cell, Cell | None], tuple[float, int]]:
     """Return half the width of the interval in each place that has a number, and its number of rounds.
 
@@ -307,20 +308,20 @@ def _halves(
     alone: dict[Cell, list[float]] = {}
     pairs = []
     # if the better side was claimed, the worse side is this one
-    for worse, better in (place for place in places if place[0] in found.series and place[0] != place[1]):
-        if better is None and of == GROWTH:
-            alone[worse] = list(growths(found.numbers[worse]).values())
+    for worse, better in (place for place in places if place[0] in index.series and place[0] != place[1]):
+        if better is None and quantity == GROWTH:
+            alone[worse] = list(growths(index.numbers[worse]).values())
         elif better is None:
-            alone[worse] = [math.log(value) for value in found.series[worse].values()]
-        elif better in found.series:
+            alone[worse] = [math.log(value) for value in index.series[worse].values()]
+        elif better in index.series:
             pairs.append((worse, better))
     result: dict[tuple[Cell, Cell | None], tuple[float, int]] = {}
-    for (worse, better), half in zip(pairs, half_widths_of(pairs, found, of_pairs), strict=True):
+    for (worse, better), half in zip(pairs, half_widths_of(pairs, index, of_pairs), strict=True):
         if half is not None:
-            result[worse, better] = half, len(found.series[worse].keys() & found.series[better].keys())
+            result[worse, better] = half, len(index.series[worse].keys() & index.series[better].keys())
     for cell, values in alone.items():
-        known = len(values) > 1
-        half = float(half_widths(means([values]), shown_alpha(max(of_one, len(alone))))[0]) if known else math.inf
+        has_several = len(values) > 1
+        half = float(half_widths(means([values]), shown_alpha(max(of_one, len(alone))))[0]) if has_several else math.inf
         result[cell, None] = half, len(values)
     return result
 

@@ -181,30 +181,30 @@ def minus(one: Logs, other: Logs) -> Logs:
     The error is √(e1² + e2²), with the degrees of freedom of F. E. Satterthwaite, "An approximate distribution of
     estimates of variance components", Biometrics Bulletin 2, 1946.
     """
-    parts, others = one.error**2, other.error**2
-    total = parts + others
-    freedom = total**2 / (parts**2 / one.freedom + others**2 / other.freedom)
+    parts, other_parts = one.error**2, other.error**2
+    total = parts + other_parts
+    freedom = total**2 / (parts**2 / one.freedom + other_parts**2 / other.freedom)
     return Logs(one.mean - other.mean, total, np.ones_like(total), freedom)
 
 
-def medians(of: Logs, sets: Sequence[npt.NDArray[np.intp]]) -> Logs:
+def medians(logs: Logs, sets: Sequence[npt.NDArray[np.intp]]) -> Logs:
     """Return the medians of the means of some sets (indices, at least one each), of shape (sets,).
 
     The error is that of a median of m normal values, √(π/2 · e² / m), in which e² is the median of the squared errors:
     a few wild cells change neither.
     """
     return Logs(
-        mean=np.array([np.median(of.mean[at]) for at in sets]),
-        variance=np.array([np.pi / 2.0 * np.median(of.error[at] ** 2) / at.size for at in sets]),
+        mean=np.array([np.median(logs.mean[at]) for at in sets]),
+        variance=np.array([np.pi / 2.0 * np.median(logs.error[at] ** 2) / at.size for at in sets]),
         rounds=np.ones(len(sets)),
-        freedom=np.array([of.freedom[at].sum() for at in sets]),
+        freedom=np.array([logs.freedom[at].sum() for at in sets]),
     )
 
 
-def minus_others(of: Logs, base: npt.NDArray[np.intp]) -> Logs:
+def minus_others(logs: Logs, base: npt.NDArray[np.intp]) -> Logs:
     """Return each mean minus the median of the others of `base` (at least two indices); the same shape.
 
     The cells' errors are treated as independent. An effect on a whole round changes all cells, so it cancels here but
     remains in the errors: the intervals are rather too wide than too narrow.
     """
-    return minus(of, medians(of, [base[base != index] for index in range(of.mean.size)]))
+    return minus(logs, medians(logs, [base[base != index] for index in range(logs.mean.size)]))

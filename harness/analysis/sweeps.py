@@ -89,34 +89,34 @@ class MeasuredSweep:
         return sorted({point.size for curve in self.curves for point in curve.points})
 
 
-def sweeps(table: ScenarioTable, found: Lookup, margin: float) -> list[MeasuredSweep]:
+def sweeps(table: ScenarioTable, lookup: Lookup, margin: float) -> list[MeasuredSweep]:
     """Return the table's sweeps with numbers for at least two sizes, in the order of axes and rows.
 
     `margin` is on the log scale.
     """
-    made = []
+    measured = []
     for axis in (axis for axis in table.scenario.row_axes if axis in table.scenario.sweeps):
         lines: dict[tuple[str, ...], list[Row]] = defaultdict(list)
         for row in table.rows:
             lines[row.device.value, *(value for name, value in row.axes.items() if name != axis)].append(row)
-        made += [
-            _sweep(table, axis, sorted(rows, key=lambda row: float(row.axes[axis])), found, margin)
+        measured += [
+            _sweep(table, axis, sorted(rows, key=lambda row: float(row.axes[axis])), lookup, margin)
             for rows in lines.values()
         ]
-    return [sweep for sweep in made if len(sweep.sizes) > 1]
+    return [sweep for sweep in measured if len(sweep.sizes) > 1]
 
 
-def _sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], found: Lookup, margin: float) -> MeasuredSweep:
-    withheld = found.is_lost(table.cell(rows[0], table.columns[0].side), margin)
+def _sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], lookup: Lookup, margin: float) -> MeasuredSweep:
+    withheld = lookup.is_lost(table.cell(rows[0], table.columns[0].side), margin)
     by_column = [
         (head, [(float(row.axes[axis]), row.values[index]) for row in rows]) for index, head in enumerate(table.columns)
     ]
     curves = [
         Curve(head.side, points)
         for head, values in by_column
-        if not head.other and (points := [SweepPoint(size, each.estimate) for size, each in values if each.estimate])
+        if not head.other and (points := [SweepPoint(size, value.estimate) for size, value in values if value.estimate])
     ]
-    races = [race for head, values in by_column if head.other and (race := _race(head, values, found))]
+    races = [race for head, values in by_column if head.other and (race := _race(head, values, lookup))]
     return MeasuredSweep(
         scenario=table.scenario,
         axis=axis,
@@ -129,11 +129,11 @@ def _sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], found: Lookup, 
     )
 
 
-def _race(head: ScenarioColumn, values: Sequence[tuple[float, Value]], found: Lookup) -> SweepComparison | None:
+def _race(head: ScenarioColumn, values: Sequence[tuple[float, Value]], lookup: Lookup) -> SweepComparison | None:
     """Return one comparison by size; None if fewer than two sizes have it."""
-    compared = {size: each.compared for size, each in values if each.compared}
-    different = next((each.work.reason for each in compared.values() if each.work.differs), "")
-    sizes, times = _together({size: _times(each, found) for size, each in compared.items()})
+    compared = {size: value.compared for size, value in values if value.compared}
+    different = next((comparison.work.reason for comparison in compared.values() if comparison.work.differs), "")
+    sizes, times = _together({size: _times(comparison, lookup) for size, comparison in compared.items()})
     if len(sizes) < 2:
         return None
     longer, shorter = (along(sizes, times[:, :, side]) for side in (0, 1))
@@ -141,9 +141,9 @@ def _race(head: ScenarioColumn, values: Sequence[tuple[float, Value]], found: Lo
     return SweepComparison(head, sizes, len(times), ahead, different)
 
 
-def _times(compared: Compared, found: Lookup) -> dict[int, tuple[float, float]]:
+def _times(compared: Compared, lookup: Lookup) -> dict[int, tuple[float, float]]:
     """Both times of a comparison by round, the other's first, of every round that both have."""
-    longer, shorter = found.series[compared.other], found.series[compared.cell]
+    longer, shorter = lookup.series[compared.other], lookup.series[compared.cell]
     return {number: (longer[number], shorter[number]) for number in sorted(longer.keys() & shorter.keys())}
 
 

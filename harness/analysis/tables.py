@@ -133,50 +133,50 @@ class Layout:
         )
 
 
-def layouts(run: Run, found: Lookup, quantity: str = STEP) -> list[Layout]:
+def layouts(run: Run, lookup: Lookup, quantity: str = STEP) -> list[Layout]:
     """Return the layouts of the run's tables of a quantity in the run's order.
 
     Every scenario has a table of the step; it has one of another quantity if it compares it.
     """
-    made = []
+    all_layouts = []
     for scenario in run.scenarios:
         if quantity not in (STEP, *scenario.quantities):
             continue
-        cells = found.cells_of(scenario.name)
+        cells = lookup.cells_of(scenario.name)
         keys = dict.fromkeys((cell.device, tuple(cell.axes[axis] for axis in scenario.row_axes)) for cell in cells)
-        made.append(Layout(scenario, cells, columns(run, scenario, cells, quantity), list(keys), quantity))
-    return made
+        all_layouts.append(Layout(scenario, cells, columns(run, scenario, cells, quantity), list(keys), quantity))
+    return all_layouts
 
 
-def tables(run: Run, found: Lookup, quantity: str = STEP) -> list[ScenarioTable]:
+def tables(run: Run, lookup: Lookup, quantity: str = STEP) -> list[ScenarioTable]:
     """Return the run's tables in the run's order. A table without numbers has no rows.
 
-    `found` is of launches whose samples are the quantity; of memory growth, of the launches as they are.
+    `lookup` is of launches whose samples are the quantity; of memory growth, of the launches as they are.
     """
-    return [_table(layout, found, run.plan) for layout in layouts(run, found, quantity)]
+    return [_table(layout, lookup, run.plan) for layout in layouts(run, lookup, quantity)]
 
 
-def measured(table: ScenarioTable, found: Lookup) -> list[MeasuredCell]:
+def measured(table: ScenarioTable, lookup: Lookup) -> list[MeasuredCell]:
     """Return the table's cells that have a number, row by row."""
-    made = []
+    cells = []
     for row, head, value in table.times():
         if value.shape:
             cell = table.cell(row, head.side)
-            launches = found.numbers[cell]
+            launches = lookup.numbers[cell]
             step = spread([centre(launch) for launch in launches])
-            made.append(MeasuredCell(cell, row, head.side, step, value.shape, used(launches)))
-    return made
+            cells.append(MeasuredCell(cell, row, head.side, step, value.shape, used(launches)))
+    return cells
 
 
-def _table(layout: Layout, found: Lookup, plan: Plan) -> ScenarioTable:
+def _table(layout: Layout, lookup: Lookup, plan: Plan) -> ScenarioTable:
     pairs, scenario, heads, quantity = layout.pairs(), layout.scenario, layout.heads, layout.quantity
-    judged = compare_growth(pairs, found) if quantity == GROWTH else compare(pairs, found, plan.margin)
+    judged = compare_growth(pairs, lookup) if quantity == GROWTH else compare(pairs, lookup, plan.margin)
     compared = dict(zip(pairs, judged if is_time(quantity) else map(_of_amounts, judged), strict=True))
 
     def value(key: _Key, head: ScenarioColumn) -> Value:
         cell = layout.cell(key, head.side)
         if head.other is None:
-            return _time(cell, found) if quantity == STEP else _value(cell, found, quantity)
+            return _time(cell, lookup) if quantity == STEP else _value(cell, lookup, quantity)
         both = compared[cell, layout.cell(key, head.other)]
         return Value(both.ratio if both else None, compared=both)
 
@@ -204,19 +204,19 @@ def _of_amounts(compared: Compared | None) -> Compared | None:
     return compared and replace(compared, verdict=compared.verdict and compared.verdict.of_amounts)
 
 
-def _value(cell: Cell, found: Lookup, quantity: str) -> Value:
+def _value(cell: Cell, lookup: Lookup, quantity: str) -> Value:
     """Return a cell's value of a quantity that each launch has once."""
     if quantity == GROWTH:
-        grown = growth_estimate(found.numbers.get(cell, ()))
+        grown = growth_estimate(lookup.numbers.get(cell, ()))
         return Value(grown, None if grown else Status.NOT_AVAILABLE)
-    centres = found.series.get(cell)
-    return Value(combine(list(centres.values()))) if centres else Value(None, found.status(cell))
+    centres = lookup.series.get(cell)
+    return Value(combine(list(centres.values()))) if centres else Value(None, lookup.status(cell))
 
 
-def _time(cell: Cell, found: Lookup) -> Value:
-    centres = found.series.get(cell)
+def _time(cell: Cell, lookup: Lookup) -> Value:
+    centres = lookup.series.get(cell)
     if not centres:
-        return Value(None, found.status(cell))
-    launches = found.numbers[cell]
+        return Value(None, lookup.status(cell))
+    launches = lookup.numbers[cell]
     undone = next(filter(None, map(steps, launches)), "")
-    return Value(combine(list(centres.values())), shape=shape(launches, found.trends.get(cell)), undone=undone)
+    return Value(combine(list(centres.values())), shape=shape(launches, lookup.trends.get(cell)), undone=undone)

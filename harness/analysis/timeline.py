@@ -54,8 +54,8 @@ class Moment:
 def ended(run: Run) -> Endings:
     """Return why the run's groups ended."""
     rounds: dict[StopReason, list[int]] = defaultdict(list)
-    known = [run.stops[group.name] for group in run.plan.groups if group.name in run.stops]
-    for stop in known:
+    recorded = [run.stops[group.name] for group in run.plan.groups if group.name in run.stops]
+    for stop in recorded:
         rounds[stop.reason].append(stop.rounds)
     first = first_look(run.plan)
     stops = [
@@ -68,25 +68,25 @@ def ended(run: Run) -> Endings:
         for reason in StopReason
         if rounds[reason]
     ]
-    return Endings(stops, len(run.plan.groups), len(run.plan.groups) - len(known))
+    return Endings(stops, len(run.plan.groups), len(run.plan.groups) - len(recorded))
 
 
-def samplings_used(run: Run, launches: Sequence[Launch], found: Lookup) -> list[Sampling]:
+def samplings_used(run: Run, launches: Sequence[Launch], lookup: Lookup) -> list[Sampling]:
     """Return the sampling of launches with a number, each distinct one once per group."""
     planned = run.plan.sampling
-    with_numbers = dict.fromkeys(found.groups[cell] for cell in found.series if cell in found.groups)
+    with_numbers = dict.fromkeys(lookup.groups[cell] for cell in lookup.series if cell in lookup.groups)
     return list(samplings(planned, with_numbers, launches).values()) if planned.is_open else [planned]
 
 
-def timeline(table: ScenarioTable, launches: Sequence[Launch], found: Lookup) -> list[Moment]:
+def timeline(table: ScenarioTable, launches: Sequence[Launch], lookup: Lookup) -> list[Moment]:
     """Return the measured and control launches of the table's cells that have a mean, in order of start."""
     means = {cell: value.estimate.value for cell, value in table.cells().items() if value.estimate}
-    known = [
+    own_launches = [
         launch
         for launch in launches
         if launch.cell in means and launch.role in (Role.MEASURE, Role.CONTROL) and gave_number(launch)
     ]
-    counting = {id(launch) for cell in means for launch in found.numbers[cell]}
+    counting = {id(launch) for cell in means for launch in lookup.numbers[cell]}
     return [
         Moment(
             launch=launch,
@@ -97,5 +97,5 @@ def timeline(table: ScenarioTable, launches: Sequence[Launch], found: Lookup) ->
             disturbed=bool(disturbed(launch)),
         )
         # all times are UTC in the same format; launches without a time keep the order in which they ended
-        for place, launch in enumerate(sorted(known, key=lambda launch: launch.started), 1)
+        for place, launch in enumerate(sorted(own_launches, key=lambda launch: launch.started), 1)
     ]

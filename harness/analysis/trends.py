@@ -92,31 +92,33 @@ class Trend:
 
 def trends(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell, Trend]:
     """Return the cells whose step changes by more than `margin` (log scale), from their launches with a number."""
-    known = [launch for launches in numbers.values() for launch in launches if len(launch.samples) >= FEWEST]
-    beside = [_beside(known, of) for of in (_seconds, _cpu_seconds)]
+    usable = [launch for launches in numbers.values() for launch in launches if len(launch.samples) >= FEWEST]
+    beside = [_beside(usable, measure) for measure in (_seconds, _cpu_seconds)]
     groups: dict[str, set[Cell]] = defaultdict(set)
-    for launch in known:
+    for launch in usable:
         groups[launch.group].add(launch.cell)
     return {
-        cell: replace(found, unsure=abs(math.log(found.factor)) < STRONG and len(groups[launches[-1].group]) < SURE)
+        cell: replace(trend, unsure=abs(math.log(trend.factor)) < STRONG and len(groups[launches[-1].group]) < SURE)
         for cell, launches in numbers.items()
-        if (found := _trend(launches, beside, margin))
+        if (trend := _trend(launches, beside, margin))
     }
 
 
 def _trend(launches: Sequence[Launch], beside: Sequence[Mapping[int, Floats]], margin: float) -> Trend | None:
     looked_at = [launch for launch in launches if len(launch.samples) >= FEWEST]
-    time, cpu = (_views(looked_at, of, each) for of, each in zip((_seconds, _cpu_seconds), beside, strict=True))
-    found = changes(time, margin)
-    if time and not found and not any(launch.places for launch in looked_at):
+    time, cpu = (
+        _views(looked_at, measure, relative) for measure, relative in zip((_seconds, _cpu_seconds), beside, strict=True)
+    )
+    is_changing = changes(time, margin)
+    if time and not is_changing and not any(launch.places for launch in looked_at):
         # no clock falls by so much; interleaved cells meet the same load, which may take more
-        found = is_doubled(time[0])
-    if cpu and not found:
+        is_changing = is_doubled(time[0])
+    if cpu and not is_changing:
         # contention isn't in CPU time; but only a trend of the time counts
         mean = fmean(change(time[0]))
-        found = changes(cpu, margin) and abs(mean) > margin and mean * fmean(change(cpu[0])) > 0.0
+        is_changing = changes(cpu, margin) and abs(mean) > margin and mean * fmean(change(cpu[0])) > 0.0
     grown = _growth(looked_at)
-    if not found and not grown:
+    if not is_changing and not grown:
         return None
     stages = _stages(looked_at)
     if grown:
@@ -126,16 +128,16 @@ def _trend(launches: Sequence[Launch], beside: Sequence[Mapping[int, Floats]], m
     return Trend(factor, stages, counted=all(before(launch) is not None for launch in looked_at))
 
 
-def _views(launches: Sequence[Launch], of: _Measure, beside: Mapping[int, Floats]) -> list[list[Floats]]:
+def _views(launches: Sequence[Launch], measure: _Measure, beside: Mapping[int, Floats]) -> list[list[Floats]]:
     """Return the logs of the launches' parts, and those `beside` the group's other cells, if there are any.
 
     An effect of the machine on all cells isn't a trend of one of them. But if one of them changes, the others change
     relative to it: a trend is in both. Empty if a launch has no data.
     """
-    logs = {id(launch): each for launch in launches if (each := _logs(launch, of)) is not None}
+    logs = {id(launch): launch_logs for launch in launches if (launch_logs := _logs(launch, measure)) is not None}
     if not logs or len(logs) < len(launches):
         return []
-    views = [[parts(each) for each in logs.values()], [beside[name] for name in logs if name in beside]]
+    views = [[parts(values) for values in logs.values()], [beside[name] for name in logs if name in beside]]
     return [view for view in views if view]
 
 
@@ -242,17 +244,17 @@ def _cpu_seconds(sample: Sample) -> float | None:
     return sample.cpu_seconds
 
 
-def _logs(launch: Launch, of: _Measure) -> Floats | None:
+def _logs(launch: Launch, measure: _Measure) -> Floats | None:
     """Return the log of the time per step of each sample; None if it wasn't recorded."""
-    told = [of(sample) for sample in launch.samples]
-    if None in told:
+    lengths = [measure(sample) for sample in launch.samples]
+    if None in lengths:
         return None
-    rates = np.array(told, np.float64) / np.array([max(sample.steps, 1) for sample in launch.samples])
+    rates = np.array(lengths, np.float64) / np.array([max(sample.steps, 1) for sample in launch.samples])
     # a timer that saw no time in a sample has no log
     return np.asarray(np.log(np.maximum(rates, 1e-300)))
 
 
-def _beside(launches: Sequence[Launch], of: _Measure) -> dict[int, Floats]:
+def _beside(launches: Sequence[Launch], measure: _Measure) -> dict[int, Floats]:
     """Return by id of each launch with other cells in its round: its parts' logs minus the median of theirs.
 
     Interleaved launches of a block met the same machine sample by sample. For sequential launches, only effects that
@@ -261,27 +263,27 @@ def _beside(launches: Sequence[Launch], of: _Measure) -> dict[int, Floats]:
     """
     blocks: dict[tuple[str, int, int, int], list[tuple[Launch, Floats]]] = defaultdict(list)
     for launch in launches:
-        if (logs := _logs(launch, of)) is not None:
+        if (logs := _logs(launch, measure)) is not None:
             where = launch.block if launch.places else -1
             blocks[launch.group, launch.round, launch.attempt, where].append((launch, logs))
-    found: dict[int, Floats] = {}
+    by_launch: dict[int, Floats] = {}
     for block in blocks.values():
         # launches that lost their last turns are excluded
         if not block[0][0].places or len({logs.size for _, logs in block}) == 1:
             cuts: dict[int, list[Floats]] = {}
             for place, (launch, logs) in enumerate(block):
-                others = [other for other, (beside, _) in enumerate(block) if beside.cell != launch.cell]
-                if others and launch.places:
-                    difference = logs - np.median([block[other][1] for other in others], axis=0)
-                    found[id(launch)] = parts(np.asarray(difference))
-                elif others:
+                their_logs = [other for other, (beside, _) in enumerate(block) if beside.cell != launch.cell]
+                if their_logs and launch.places:
+                    difference = logs - np.median([block[other][1] for other in their_logs], axis=0)
+                    by_launch[id(launch)] = parts(np.asarray(difference))
+                elif their_logs:
                     # as many parts as the longest of the others has
-                    count = min(PARTS, logs.size, max(block[other][1].size for other in others))
+                    count = min(PARTS, logs.size, max(block[other][1].size for other in their_logs))
                     if count not in cuts:
-                        cuts[count] = [parts(each, count) for _, each in block]
-                    long_enough = [cuts[count][other] for other in others if block[other][1].size >= count]
-                    found[id(launch)] = np.asarray(cuts[count][place] - np.median(long_enough, axis=0))
-    return found
+                        cuts[count] = [parts(values, count) for _, values in block]
+                    long_enough = [cuts[count][other] for other in their_logs if block[other][1].size >= count]
+                    by_launch[id(launch)] = np.asarray(cuts[count][place] - np.median(long_enough, axis=0))
+    return by_launch
 
 
 # Where a launch was when it took a sample, and what it took there.
@@ -289,9 +291,9 @@ def _beside(launches: Sequence[Launch], of: _Measure) -> dict[int, Floats]:
 
 def before(launch: Launch) -> float | None:
     """Return the number of steps before a launch's first sample; None if it wasn't recorded."""
-    told = launch.resources.get("warmup_steps")
-    if told is not None:
-        return told
+    count = launch.resources.get("warmup_steps")
+    if count is not None:
+        return count
     called = launch.fingerprint.get(CALLED)
     measured = launch.steps + sum(sample.steps for sample in launch.alone)
     return float(called - measured) if isinstance(called, int) and called >= measured else None
@@ -334,7 +336,7 @@ def in_common(launches: Sequence[Launch]) -> Interval | None:
 
 def restricted(launches: Sequence[Launch], steps: Interval) -> list[Launch]:
     """Return the launches with one sample instead of theirs: the time per step in that range of steps."""
-    made = []
+    replaced = []
     for launch in launches:
         seconds, _ = within(launch, steps)
         count = max(1, round(steps.high - steps.low))
@@ -342,8 +344,8 @@ def restricted(launches: Sequence[Launch], steps: Interval) -> list[Launch]:
         length = max(seconds, RESOLUTION) * count
         # whose samples are CPU time stays so
         is_cpu = all(sample.seconds == sample.cpu_seconds for sample in launch.samples)
-        made.append(replace(launch, samples=[Sample(length, count, length if is_cpu else None)]))
-    return made
+        replaced.append(replace(launch, samples=[Sample(length, count, length if is_cpu else None)]))
+    return replaced
 
 
 def _stages(launches: Sequence[Launch]) -> list[TrendStage]:
@@ -376,12 +378,14 @@ def _growth(launches: Sequence[Launch]) -> tuple[float, float] | None:
 
     Faster samples are normal, because a first call compiles.
     """
-    warm = [each for launch in launches if (each := warm_up_step(launch))]
+    warm = [step for launch in launches if (step := warm_up_step(launch))]
     if not warm or len(warm) < len(launches):
         return None
-    grown = [math.log(launch.centre / each) for launch, each in zip(launches, warm, strict=True)]
+    grown = [math.log(launch.centre / warm_up) for launch, warm_up in zip(launches, warm, strict=True)]
     if fmean(grown) < GROWN or not _is_beyond(grown, GROWN):
         return None
     middle = fmean(launch.resources["warmup_steps"] / 2.0 for launch in launches)
     # contention is known for the samples only
-    return middle, exp(fmean(math.log(each * (1.0 - taken(of))) for of, each in zip(launches, warm, strict=True)))
+    return middle, exp(
+        fmean(math.log(warm_up * (1.0 - taken(launch))) for launch, warm_up in zip(launches, warm, strict=True))
+    )

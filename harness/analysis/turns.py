@@ -87,7 +87,7 @@ def turns(launches: Sequence[Launch], alone: Sequence[NonInterleavedRatio]) -> T
     )
 
 
-def alone(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Estimate | None]:
+def alone(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[Estimate | None]:
     """Return for each pair (cell, other) its sequential ratio relative to its interleaved ratio; None if unknown.
 
     Each launch has d = log(seconds per step alone / interleaved), and each round the mean d of the cell's launches
@@ -95,22 +95,22 @@ def alone(pairs: Sequence[tuple[Cell, Cell]], found: Lookup) -> list[Estimate | 
     0.05/m for m pairs with data. The variance is moderated with the residual of the group's d, as for the comparison.
     """
     cells = dict.fromkeys(cell for pair in pairs for cell in pair)
-    shifts = {cell: _shifts(found.numbers.get(cell, ())) for cell in cells}
+    shifts = {cell: _shifts(lookup.numbers.get(cell, ())) for cell in cells}
     rounds = [sorted(shifts[cell].keys() & shifts[other].keys()) for cell, other in pairs]
     can_tell = [index for index, both in enumerate(rounds) if len(both) > 1]
     family = [(*pairs[index], rounds[index]) for index in can_tell]
-    told: list[Estimate | None] = [None] * len(pairs)
+    ratios: list[Estimate | None] = [None] * len(pairs)
     if not family:
-        return told
+        return ratios
     logs = means([[fmean(shifts[a][r]) - fmean(shifts[b][r]) for r in both] for a, b, both in family])
     weights = [fmean(1.0 / len(shifts[a][r]) + 1.0 / len(shifts[b][r]) for r in both) for a, b, both in family]
-    groups = {group: _residual(group, found) for group in {found.groups.get(a, "") for a, *_ in family}}
-    residuals = [groups[found.groups.get(a, "")] for a, *_ in family]
-    logs = moderate(logs, np.array(weights), residuals, [found.machine(a) for a, *_ in family])
+    groups = {group: _residual(group, lookup) for group in {lookup.groups.get(a, "") for a, *_ in family}}
+    residuals = [groups[lookup.groups.get(a, "")] for a, *_ in family]
+    logs = moderate(logs, np.array(weights), residuals, [lookup.machine(a) for a, *_ in family])
     halves = half_widths(logs, shown_alpha(len(family)))
     for index, mean, half in zip(can_tell, logs.mean.tolist(), halves.tolist(), strict=True):
-        told[index] = Estimate.from_log(mean, len(rounds[index]), half)
-    return told
+        ratios[index] = Estimate.from_log(mean, len(rounds[index]), half)
+    return ratios
 
 
 def is_bias(shift: Estimate | None) -> bool:
@@ -120,39 +120,39 @@ def is_bias(shift: Estimate | None) -> bool:
 
 def _shifts(launches: Iterable[Launch]) -> dict[int, list[float]]:
     """Return log(seconds per step alone / interleaved) of each launch with both, by round."""
-    found: dict[int, list[float]] = defaultdict(list)
+    by_round: dict[int, list[float]] = defaultdict(list)
     for launch in launches:
         shift = _shift(launch)
         if shift is not None:
-            found[launch.round].append(shift)
-    return found
+            by_round[launch.round].append(shift)
+    return by_round
 
 
 def _shift(launch: Launch) -> float | None:
     """Return log(seconds per step alone / interleaved), of CPU time if there was contention and CPU time is known."""
     steps = sum(sample.steps for sample in launch.alone)
     lengths = [sample.seconds for sample in launch.alone]
-    there = centre(launch)
+    interleaved = centre(launch)
     if taken(launch):
         # contention is known for all samples together, not for the sequential ones
         own = [sample.cpu_seconds or 0.0 for sample in launch.samples]
         own_alone = [sample.cpu_seconds or 0.0 for sample in launch.alone]
         if all(own) and all(own_alone):
-            lengths, there = own_alone, math.fsum(own) / launch.steps
+            lengths, interleaved = own_alone, math.fsum(own) / launch.steps
     seconds = math.fsum(lengths)
-    return math.log(seconds / steps / there) if steps and seconds > 0.0 else None
+    return math.log(seconds / steps / interleaved) if steps and seconds > 0.0 else None
 
 
-def _residual(group: str, found: Lookup) -> Residual | None:
+def _residual(group: str, lookup: Lookup) -> Residual | None:
     """Return the residual variance of the shifts of a group's launches."""
-    cells = [cell for cell, of in found.groups.items() if of == group]
-    made = [
+    cells = [cell for cell, name in lookup.groups.items() if name == group]
+    points = [
         (cell, number, shift)
         for cell in cells
-        for number, each in _shifts(found.numbers.get(cell, ())).items()
-        for shift in each
+        for number, shifts in _shifts(lookup.numbers.get(cell, ())).items()
+        for shift in shifts
     ]
-    return residual(*map(list, zip(*made, strict=True))) if made else None
+    return residual(*map(list, zip(*points, strict=True))) if points else None
 
 
 def _together(took: Iterable[Launch]) -> dict[tuple[str, int, int], list[Launch]]:
@@ -170,5 +170,5 @@ def _waiting(took: Iterable[Launch]) -> Waiting | None:
         for launch in took
         if (seconds := launch.resources.get("between_seconds")) and "between_cpu_seconds" in launch.resources
     ]
-    share, cell = max(shares, key=lambda each: each[0], default=(0.0, None))
+    share, cell = max(shares, key=lambda pair: pair[0], default=(0.0, None))
     return Waiting(cell, share, share > BUSY) if cell else None

@@ -122,7 +122,7 @@ def judge(logs: Logs, margin: float | Floats, bias: float | Floats = 0.0, shares
     shown = np.broadcast_to(shares * shown_alpha(logs.mean.size), logs.mean.shape)
     half = half_widths(logs, alpha) + bias
     ends = zip((logs.mean - half).tolist(), (logs.mean + half).tolist(), margins.tolist(), strict=True)
-    return Judged(half_widths(logs, shown) + bias, 1.0 - shown, alpha, [_verdict(*each) for each in ends])
+    return Judged(half_widths(logs, shown) + bias, 1.0 - shown, alpha, [_verdict(*bounds) for bounds in ends])
 
 
 def too_few(rounds: int, needed: int = FEWEST_ROUNDS) -> str:
@@ -150,7 +150,7 @@ def judgements(
     `lost`, of all or of each: a control beyond the margin withholds the verdict, because it shows a difference between
     identical cells.
     """
-    made = []
+    outcomes = []
     for mean, half, level, verdict, count, is_lost in zip(
         logs.mean.tolist(),
         judged.half.tolist(),
@@ -163,8 +163,8 @@ def judgements(
         few = count < fewest and verdict not in (Verdict.FASTER, Verdict.SLOWER)
         withheld = Withheld.FEW_ROUNDS if few else Withheld.CONTROL if is_lost else None
         ratio = Estimate.from_log(mean, count, half)
-        made.append(Judgement(ratio, level, None if withheld else verdict, withheld))
-    return made
+        outcomes.append(Judgement(ratio, level, None if withheld else verdict, withheld))
+    return outcomes
 
 
 def unjudged(

@@ -84,8 +84,8 @@ def steps(launch: Launch) -> str:
         return ""
     if counted is not None and _is_mixed(launch.cell) and 0 <= called - counted <= LEFT_OUT * called:
         return ""
-    told = "none that could be read" if counted is None else counted
-    return f"took {called} steps, and the framework counted {told}"
+    count = "none that could be read" if counted is None else counted
+    return f"took {called} steps, and the framework counted {count}"
 
 
 def _values(launch: Launch) -> dict[str, Any]:

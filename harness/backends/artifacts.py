@@ -67,7 +67,7 @@ class Artifacts:
     def add(self, name: str, content: bytes) -> None:
         """Keep one file under a unique name that isn't a folder of another one."""
         safe = safe_name(name) or "unnamed"
-        while safe in self.files or safe in self._folders or any(each in self.files for each in _parents(safe)):
+        while safe in self.files or safe in self._folders or any(parent in self.files for parent in _parents(safe)):
             safe = _another(safe, self.files)
         self.files[safe] = content
         self._folders.update(_parents(safe))
@@ -90,37 +90,37 @@ def from_folder(folder: int) -> Artifacts:
     `folder` is a descriptor that was opened before the script started, so that a replaced path has no effect. It
     follows no links, enters no other file system, and opens only regular files.
     """
-    found = Artifacts()
-    _walk(found, folder, "", os.fstat(folder).st_dev)
-    return found
+    artifacts = Artifacts()
+    _walk(artifacts, folder, "", os.fstat(folder).st_dev)
+    return artifacts
 
 
-def _walk(found: Artifacts, folder: int, path: str, device: int) -> bool:
+def _walk(artifacts: Artifacts, folder: int, path: str, device: int) -> bool:
     """Add the files below an open folder; False where a limit was reached."""
     with os.scandir(folder) as entries:
         names = sorted(entry.name for entry in islice(entries, ENTRIES_LIMIT + 1))
-    for each in names:
-        name = f"{path}{each}"
+    for entry_name in names:
+        name = f"{path}{entry_name}"
         try:
-            entry = os.stat(each, dir_fd=folder, follow_symlinks=False)
-            if found.full(name, entry.st_size if stat.S_ISREG(entry.st_mode) else 0):
+            entry = os.stat(entry_name, dir_fd=folder, follow_symlinks=False)
+            if artifacts.full(name, entry.st_size if stat.S_ISREG(entry.st_mode) else 0):
                 return False
             if entry.st_dev != device:
-                found.refuse(name, "on another file system")
+                artifacts.refuse(name, "on another file system")
             elif stat.S_ISDIR(entry.st_mode):
                 if name.count("/") + 1 >= DEPTH_LIMIT:
-                    found.refuse(name, f"deeper than {DEPTH_LIMIT} folders")
+                    artifacts.refuse(name, f"deeper than {DEPTH_LIMIT} folders")
                     continue
-                with _opened(each, folder, os.O_DIRECTORY) as inner:
-                    if os.fstat(inner).st_dev == device and not _walk(found, inner, f"{name}/", device):
+                with _opened(entry_name, folder, os.O_DIRECTORY) as inner:
+                    if os.fstat(inner).st_dev == device and not _walk(artifacts, inner, f"{name}/", device):
                         return False
             elif stat.S_ISREG(entry.st_mode):
-                with _opened(each, folder) as file:
-                    _read(found, file, name, device)
+                with _opened(entry_name, folder) as file:
+                    _read(artifacts, file, name, device)
             else:
-                found.refuse(name, "no regular file")
+                artifacts.refuse(name, "no regular file")
         except OSError as error:
-            found.refuse(name, error.strerror or "cannot be read")
+            artifacts.refuse(name, error.strerror or "cannot be read")
     return True
 
 
@@ -134,25 +134,25 @@ def _opened(name: str, folder: int, flags: int = 0) -> Iterator[int]:
         os.close(handle)
 
 
-def _read(found: Artifacts, file: int, name: str, device: int) -> None:
+def _read(artifacts: Artifacts, file: int, name: str, device: int) -> None:
     """Add an open file, unless it isn't the file that was checked, or grows while it is read."""
     entry = os.fstat(file)
     if not stat.S_ISREG(entry.st_mode) or entry.st_dev != device:
-        found.refuse(name, "no regular file")
+        artifacts.refuse(name, "no regular file")
         return
-    chunks, left = [], found.left
+    chunks, left = [], artifacts.left
     while left >= 0 and (chunk := os.read(file, min(_CHUNK, left + 1))):
         chunks.append(chunk)
         left -= len(chunk)
     if left < 0:
-        found.refuse(name, "it grew while it was read")
+        artifacts.refuse(name, "it grew while it was read")
     else:
-        found.add(name, b"".join(chunks))
+        artifacts.add(name, b"".join(chunks))
 
 
 def from_archive(chunks: Iterable[bytes]) -> Artifacts:
     """Return the files in a tar archive of one folder, read as a stream up to the limits."""
-    found = Artifacts()
+    artifacts = Artifacts()
     try:
         with tarfile.open(fileobj=cast("IO[bytes]", _Chunks(chunks)), mode="r|") as tar:
             for member in tar:
@@ -160,21 +160,21 @@ def from_archive(chunks: Iterable[bytes]) -> Artifacts:
                 if member.isdir() and not name:
                     continue
                 name = name or member.name
-                if found.full(name, member.size):
+                if artifacts.full(name, member.size):
                     break
                 if member.isdir():
                     continue
                 if name.count("/") >= DEPTH_LIMIT:
-                    found.refuse(name, f"deeper than {DEPTH_LIMIT} folders")
+                    artifacts.refuse(name, f"deeper than {DEPTH_LIMIT} folders")
                     continue
                 content = tar.extractfile(member) if member.isreg() else None
                 if content is None:
-                    found.refuse(name, "no regular file")
+                    artifacts.refuse(name, "no regular file")
                 else:
-                    found.add(name, content.read())
+                    artifacts.add(name, content.read())
     except tarfile.TarError as error:
-        found.refuse("the archive", str(error))
-    return found
+        artifacts.refuse("the archive", str(error))
+    return artifacts
 
 
 class _Chunks:

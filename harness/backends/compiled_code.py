@@ -35,8 +35,8 @@ def name_cache(made_from: str, files: Mapping[str, bytes], cards: Sequence[Gpu])
             own.update(f"{name}\0{len(data)}\0".encode())
             own.update(data)
     slugs = [re.sub(r"[^a-z0-9]+", "-", card.name.lower()).strip("-") for card in cards]
-    of = ["harness-ptx", made_from.rpartition(":")[2][:12], own.hexdigest()[:12]]
-    return "-".join([*of, *dict.fromkeys(slugs or ["gpu"])])[:200]
+    parts = ["harness-ptx", made_from.rpartition(":")[2][:12], own.hexdigest()[:12]]
+    return "-".join([*parts, *dict.fromkeys(slugs or ["gpu"])])[:200]
 
 
 def with_first_start(

@@ -263,7 +263,7 @@ def _deeper(value: object, levels: int) -> bool:
     if not isinstance(value, dict | list):
         return False
     inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_deeper(each, levels - 1) for each in inner)
+    return levels == 0 or any(_deeper(element, levels - 1) for element in inner)
 
 
 def _seen(value: Any) -> Any:
@@ -314,15 +314,15 @@ def _text(event: Event, key: str) -> str:
     return value
 
 
-def _name(event: Event, kind: str, known: Collection[str]) -> str:
-    return _new(_text(event, "name"), kind, known)
+def _name(event: Event, kind: str, names: Collection[str]) -> str:
+    return _new(_text(event, "name"), kind, names)
 
 
-def _new(name: str, kind: str, known: Collection[str]) -> str:
+def _new(name: str, kind: str, names: Collection[str]) -> str:
     """Return the name of an event. Raises ValueError if the name is too long, or its kind has too many names."""
     if len(name) > NAME_LIMIT:
         raise ValueError(f"a name is longer than {NAME_LIMIT} characters in a line")
-    if name not in known and len(known) >= NAMED_LIMITS[kind]:
+    if name not in names and len(names) >= NAMED_LIMITS[kind]:
         raise ValueError(f"there are more than {NAMED_LIMITS[kind]:,} {kind}")
     return name
 
@@ -336,23 +336,23 @@ def _object(event: Event, key: str) -> dict[str, Any]:
 
 def _objects(event: Event, key: str) -> list[Event]:
     value = event.get(key)
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+    if not isinstance(value, list) or not all(isinstance(element, dict) for element in value):
         raise ValueError(f"{key} is not a list of objects in a line")
     return value
 
 
-def _gpu(told: Event) -> UsedGpu:
-    capability = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})", _text(told, "capability"))
+def _gpu(event: Event) -> UsedGpu:
+    capability = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})", _text(event, "capability"))
     if not capability:
         raise ValueError("capability must be a compute capability such as 8.0 in a line")
-    pci = pci_address(_if_there(_text, told, "pci") or "")
-    return UsedGpu(one_line(_text(told, "name"), GPU_NAME), (int(capability[1]), int(capability[2])), pci)
+    pci = pci_address(_if_there(_text, event, "pci") or "")
+    return UsedGpu(one_line(_text(event, "name"), GPU_NAME), (int(capability[1]), int(capability[2])), pci)
 
 
 def _samples(event: Event) -> list[Sample]:
     samples = [
-        Sample(_number(each, "seconds"), _count(each, "steps"), _if_there(_amount, each, "cpu_seconds"))
-        for each in _objects(event, "samples")
+        Sample(_number(entry, "seconds"), _count(entry, "steps"), _if_there(_amount, entry, "cpu_seconds"))
+        for entry in _objects(event, "samples")
     ]
     if any(sample.seconds <= 0 for sample in samples):
         raise ValueError("a sample's seconds are not positive in a line")
@@ -373,7 +373,7 @@ def _is_point(value: object) -> bool:
     return (
         isinstance(value, list)
         and len(value) == 2
-        and all(isinstance(each, int) and not isinstance(each, bool) for each in value)
+        and all(isinstance(number, int) and not isinstance(number, bool) for number in value)
         and value[0] in COUNT
         and value[1] in BYTES
     )

@@ -68,7 +68,7 @@ class UntrustedError(UsageError):
         )
 
 
-def known(name: str) -> str:
+def check_backend(name: str) -> str:
     """Return the valid value of `--backend`. Raises UsageError for other values."""
     return name if name == AUTO else _entry(name).name
 

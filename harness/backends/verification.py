@@ -55,7 +55,7 @@ class Verification:
         kinds = {
             "missing": [f"{name} {version}" for name, version in self.missing.items()],
             "not in the lock": [f"{name} {version}" for name, version in self.extra.items()],
-            "changed": [f"{name} {has} instead of {wanted}" for name, (wanted, has) in self.changed.items()],
+            "changed": [f"{name} {has} instead of {locked}" for name, (locked, has) in self.changed.items()],
         }
         differences = [f"{kind}: {', '.join(packages)}" for kind, packages in kinds.items() if packages]
         return [*(differences or [f"all {self.packages} packages are as locked"]), *self.more]
@@ -66,9 +66,9 @@ def verified(pins: Mapping[str, str], printed: str) -> Verification:
     from packaging.utils import canonicalize_version
 
     try:
-        told = parse_json(printed)
-        installed = {normalise(name): str(version) for name, version in told["packages"].items()}
-        system = {str(name): str(version) for name, version in told["system"].items()}
+        listing = parse_json(printed)
+        installed = {normalise(name): str(version) for name, version in listing["packages"].items()}
+        system = {str(name): str(version) for name, version in listing["system"].items()}
     except (ValueError, AttributeError, TypeError, KeyError):
         raise CannotRunHereError(f"An environment listed its packages as {printed[:200]!r}.") from None
     return Verification(

@@ -39,12 +39,12 @@ def selected(path: Path, locks: Iterable[Path]) -> Iterator[Path]:
     from packaging.utils import canonicalize_version
 
     locked = [pin for lock in locks for pin in pins(lock.read_text(encoding="utf-8")).items()]
-    wanted = {(name, canonicalize_version(version)) for name, version in locked}
+    pinned = {(name, canonicalize_version(version)) for name, version in locked}
     # in the same file system if possible, so that files are linked instead of copied
     place = path.parent if os.access(path.parent, os.W_OK) else None
     with TemporaryDirectory(dir=place, prefix=".harness-wheels-") as few:
         for file in path.iterdir():
-            if file.is_file() and _package(file.name) in wanted | {None}:
+            if file.is_file() and _package(file.name) in pinned | {None}:
                 try:
                     (Path(few) / file.name).hardlink_to(file)
                 except OSError:  # another file system, or one without links

@@ -168,7 +168,7 @@ def outcome(
     could use at most; None without a CPU quota.
     """
     status, error = _judge(events, ending)
-    if status is Status.OK and (others := _others(events.gpus, cards)):
+    if status is Status.OK and (others := _describe_wrong_gpus(events.gpus, cards)):
         status, error = Status.OTHER_GPU, others
     return Outcome(
         status=status,
@@ -209,13 +209,13 @@ def _judge(events: Events, ending: Ending) -> tuple[Status, str]:
     return events.status, events.reason
 
 
-def _others(used: Sequence[UsedGpu], cards: Sequence[Gpu]) -> str:
+def _describe_wrong_gpus(used: Sequence[UsedGpu], cards: Sequence[Gpu]) -> str:
     """Return the GPUs that the work used by mistake; empty if there are none, or if this is unknown."""
     others = [gpu for gpu in used if not any(map(gpu.may_be, cards))]
     if not cards or not others:
         return ""
-    ran, asked = map(described, others), (f"GPU {card.index}: {described(card)}" for card in cards)
-    return f"it ran on {' and '.join(ran)}, and was to run on {' or '.join(asked)}"
+    ran, targets = map(described, others), (f"GPU {card.index}: {described(card)}" for card in cards)
+    return f"it ran on {' and '.join(ran)}, and was to run on {' or '.join(targets)}"
 
 
 def _broken(events: Events, ending: Ending) -> str:
@@ -230,17 +230,17 @@ def _broken(events: Events, ending: Ending) -> str:
     return ""
 
 
-def _before(events: Events, asked: float | None) -> dict[str, float]:
+def _before(events: Events, requested_at: float | None) -> dict[str, float]:
     """Return the phases before the worker's first line, if its clock and the engine's agree."""
-    said, started = events.hello.get("time"), events.hello.get("started")
+    worker_time, started = events.hello.get("time"), events.hello.get("started")
     if started is None:
         return {}
     phases = {}
     # a difference below 0 is of two clocks, or of a clock that was set: no time at all
-    if asked is not None and started >= asked:
-        phases["container start"] = started - asked
-    if said is not None and said >= started:
-        phases["interpreter start"] = said - started
+    if requested_at is not None and started >= requested_at:
+        phases["container start"] = started - requested_at
+    if worker_time is not None and worker_time >= started:
+        phases["interpreter start"] = worker_time - started
     return phases
 
 

@@ -68,8 +68,11 @@ def releases(known: Mapping[str, Environment], *ends: str) -> list[Candidate]:
     # an end replaces another environment of its release
     chosen |= {known[name].tensorflow: known[name] for name in reversed(ends)}
     bounds = sorted(_version(known[name]) for name in ends)
-    inside = [each for each in chosen.values() if bounds[0] <= _version(each) <= bounds[-1]]
-    return [Candidate(each.asked or each.name, each.released, each.tensorflow) for each in sorted(inside, key=_version)]
+    inside = [release for release in chosen.values() if bounds[0] <= _version(release) <= bounds[-1]]
+    return [
+        Candidate(release.asked or release.name, release.released, release.tensorflow)
+        for release in sorted(inside, key=_version)
+    ]
 
 
 def _version(environment: Environment) -> "Version":
@@ -121,11 +124,11 @@ def between(
     first, last = (moving(text, package, pins[text], held) for text in (good, bad))
     if package not in TENSORFLOW:
         return versions(replace(first, base=last.base), last, python)
-    found, notice = versions(first, last, python)
+    candidates, notice = versions(first, last, python)
     # an end that is a release of the catalog stays one: it has an image
     ends = {first.version: good, last.version: bad}
     named = {version: text for version, text in ends.items() if "==" not in text}
-    return [replace(each, text=named.get(each.version, each.text)) for each in found], notice
+    return [replace(candidate, text=named.get(candidate.version, candidate.text)) for candidate in candidates], notice
 
 
 def versions(first: Moving, last: Moving, python: str) -> tuple[list[Candidate], str]:
@@ -144,19 +147,19 @@ def versions(first: Moving, last: Moving, python: str) -> tuple[list[Candidate],
         )
     low, high = sorted(map(Version, (first.version, last.version)))
     listed, notice = _listed(first.package)
-    inside = {Version(each.version): each for each in listed if low <= Version(each.version) <= high}
+    inside = {Version(row.version): row for row in listed if low <= Version(row.version) <= high}
     for end in (low, high):
         inside.setdefault(end, index.Listed(str(end), None, "", ()))
     candidates = []
-    for version, each in sorted(inside.items(), key=lambda item: item[0]):
+    for version, entry in sorted(inside.items(), key=lambda item: item[0]):
         reason = ""
         if version not in (low, high):
-            if each.yanked:
-                reason = f"it was yanked: {each.yanked}"
-            elif not each.fits(python):
+            if entry.yanked:
+                reason = f"it was yanked: {entry.yanked}"
+            elif not entry.fits(python):
                 reason = f"no wheel for Python {python}"
-        date = each.uploaded.date().isoformat() if each.uploaded else ""
-        candidates.append(Candidate(last.text(each.version), date, each.version, reason))
+        date = entry.uploaded.date().isoformat() if entry.uploaded else ""
+        candidates.append(Candidate(last.text(entry.version), date, entry.version, reason))
     return candidates, notice
 
 
@@ -179,7 +182,7 @@ def commits(repository: Path, environment: str, package: str, good: str, bad: st
     is_fix = base == ends[1]
     last = ends[0] if is_fix else ends[1]
     listed = git.run_git(root, "rev-list", "--first-parent", "--reverse", f"{base}..{last}")
-    found = []
+    candidates = []
     for commit in [base, *git.output(listed).split()]:
         shown = git.output(git.run_git(root, "show", "--no-patch", "--format=%cs%n%p%n%s", commit))
         date, parents, title = [*shown.split("\n", 2), "", ""][:3]
@@ -187,18 +190,20 @@ def commits(repository: Path, environment: str, package: str, good: str, bad: st
         if " " in parents:
             first = parents.split()[0]
             merged = int(git.output(git.run_git(root, "rev-list", "--count", "--no-merges", f"{first}..{commit}")))
-        found.append(Candidate(f"{environment}+{package}@{commit[:12]}", date, commit[:12], title=title, merged=merged))
-    return found, is_fix
+        candidates.append(
+            Candidate(f"{environment}+{package}@{commit[:12]}", date, commit[:12], title=title, merged=merged)
+        )
+    return candidates, is_fix
 
 
 def _listed(package: str) -> tuple[Sequence[index.Listed], str]:
     """Return the versions that the index lists, or, if it doesn't answer, those that it listed earlier."""
     cache = cache_dir() / "versions" / f"{package}.json"
     try:
-        found = index.listed(package)
+        entries = index.listed(package)
     except CannotRunHereError as error:
         with suppress(OSError, ValueError, TypeError, LookupError):
-            return [_read(each) for each in parse_json(read_text(cache))], (
+            return [_read(row) for row in parse_json(read_text(cache))], (
                 f"The package index doesn't answer. The search uses the versions of {package} that were listed earlier."
             )
         raise CannotRunHereError(
@@ -206,11 +211,13 @@ def _listed(package: str) -> tuple[Sequence[index.Listed], str]:
             f"The list of versions of {package} isn't saved on this machine. Search releases instead.",
         ) from None
     with suppress(OSError):
-        rows = [{**asdict(each), "uploaded": each.uploaded.isoformat() if each.uploaded else None} for each in found]
+        rows = [
+            {**asdict(entry), "uploaded": entry.uploaded.isoformat() if entry.uploaded else None} for entry in entries
+        ]
         write_atomically(cache, json.dumps(rows))
-    return found, ""
+    return entries, ""
 
 
 def _read(row: Mapping[str, object]) -> index.Listed:
-    found = index.Listed(**row)  # type: ignore[arg-type]
-    return replace(found, uploaded=datetime.fromisoformat(str(row["uploaded"])) if row["uploaded"] else None)
+    entry = index.Listed(**row)  # type: ignore[arg-type]
+    return replace(entry, uploaded=datetime.fromisoformat(str(row["uploaded"])) if row["uploaded"] else None)

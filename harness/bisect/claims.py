@@ -31,7 +31,9 @@ def complete(request: BisectRequest) -> BisectRequest:
         return request
     project, issue = Project.find(), parse(request.issue)
     environments = load_environments(project)
-    pairs = [(each, claim) for each in find_scenarios(project).scenarios.values() for claim in each.claims]
+    pairs = [
+        (candidate, claim) for candidate in find_scenarios(project).scenarios.values() for claim in candidate.claims
+    ]
     of_issue = [(scenario, claim) for scenario, claim in pairs if claim.issue == issue]
     if not of_issue:
         raise unknown(issue, [claim.issue for _, claim in pairs])
@@ -49,7 +51,7 @@ def complete(request: BisectRequest) -> BisectRequest:
             name = f"tf{'.'.join(claim.fixed.split('.')[:2])}"
             good = name if claim.fixed and name in environments else ""
         elif not request.bad:
-            through = [each.name for each in environments.values() if not each.gpu_image][-1]
+            through = [environment.name for environment in environments.values() if not environment.gpu_image][-1]
     return replace(
         request,
         issue=issue.short,
@@ -64,11 +66,11 @@ def complete(request: BisectRequest) -> BisectRequest:
 
 def with_exact_ends(request: BisectRequest) -> BisectRequest:
     """Return the request with the versions of ends that are release lines. Raises the errors of a line."""
-    known = load_environments(Project.find())
+    environments = load_environments(Project.find())
 
     def exact(text: str) -> str:
         line = None if parse_source(text) else parse_line(text)
-        return line.resolve(known)[0] if line else text
+        return line.resolve(environments)[0] if line else text
 
     return replace(request, good=exact(request.good), bad=exact(request.bad))
 

@@ -106,10 +106,10 @@ class ProbeRun:
 
     def values(self, text: str) -> Mapping[int, float]:
         """Return the quantity's value in each round of an environment, in the quantity's unit."""
-        cell, found = self._cell(text), self.results.found
+        cell, index = self._cell(text), self.results.found
         if cell is None:
             return {}
-        return growths(found.numbers.get(cell, ())) if self.of == GROWTH else found.series.get(cell, {})
+        return growths(index.numbers.get(cell, ())) if self.of == GROWTH else index.series.get(cell, {})
 
     def differences(self, text: str, fixed: str) -> list[float]:
         """Return the log of value(text) / value(fixed), of growth the difference, for each round that has both."""
@@ -123,12 +123,12 @@ class ProbeRun:
         """Return why an environment has no value; empty if it has one."""
         if self.values(text):
             return ""
-        cell, found = self._cell(text), self.results.found
+        cell, index = self._cell(text), self.results.found
         if cell is None:
             return "it was not measured"
-        if cell in found.unavailable:
-            return found.unavailable[cell].reason.rstrip(".")
-        launch = found.culprit(cell)
+        if cell in index.unavailable:
+            return index.unavailable[cell].reason.rstrip(".")
+        launch = index.culprit(cell)
         return (launch.error or launch.status.value).rstrip(".") if launch else f"{self.of} was not recorded"
 
     def compare(self, text: str, fixed: str) -> LookResult | None:
@@ -137,14 +137,14 @@ class ProbeRun:
         The interval of a ratio has the level 1 - `LOOK_ALPHA`. If the A/A control is biased, the interval is widened by
         the bias.
         """
-        cell, other, found = self._cell(text), self._cell(fixed), self.results.found
+        cell, other, index = self._cell(text), self._cell(fixed), self.results.found
         if cell is None or other is None or not self.differences(text, fixed):
             return None
         margin = self.results.run.plan.margin
         if self.of == GROWTH:
-            return self._compare_growth(text, fixed, found.pythons(cell.environment, other.environment))
-        (compared,) = compare([(cell, other)], found, margin)
-        (estimate,) = ratios([(cell, other)], found, LOOK_ALPHA)
+            return self._compare_growth(text, fixed, index.pythons(cell.environment, other.environment))
+        (compared,) = compare([(cell, other)], index, margin)
+        (estimate,) = ratios([(cell, other)], index, LOOK_ALPHA)
         if compared is None:
             return None
         ratio = estimate or compared.ratio
@@ -165,8 +165,10 @@ class ProbeRun:
 
     def after(self, earlier: "ProbeRun") -> "ProbeRun":
         """Return the rounds of both runs as one run, the earlier rounds first."""
-        done = max((launch.round for launch in earlier.launches), default=0)
-        later = [replace(launch, round=launch.round + done) if launch.round else launch for launch in self.launches]
+        last_round = max((launch.round for launch in earlier.launches), default=0)
+        later = [
+            replace(launch, round=launch.round + last_round) if launch.round else launch for launch in self.launches
+        ]
         return replace(self, results=Results(self.results.run, [*earlier.launches, *later]))
 
     def build(self, text: str) -> str:

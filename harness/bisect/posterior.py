@@ -116,8 +116,8 @@ class Posterior:
         """Return the number of rounds for the next probe, see `CLEAR` and `MOST_ROUNDS`."""
         if self.step == 0.0:
             return MOST_ROUNDS
-        wanted = (CLEAR * self.spread / abs(self.step)) ** 2
-        return max(1, min(MOST_ROUNDS, math.ceil(wanted)))
+        needed = (CLEAR * self.spread / abs(self.step)) ** 2
+        return max(1, min(MOST_ROUNDS, math.ceil(needed)))
 
 
 def posterior(
@@ -135,14 +135,16 @@ def posterior(
     pairs = list(pairwise(candidates))
     index = {number: at for at, number in enumerate(candidates)}
     values: dict[tuple[int, int, bool], list[float]] = defaultdict(list)
-    for each in rounds:
-        if each.probe in index and each.fixed in index:
-            values[index[each.fixed], index[each.probe], each.is_scan].append(each.value)
+    for entry in rounds:
+        if entry.probe in index and entry.fixed in index:
+            values[index[entry.fixed], index[entry.probe], entry.is_scan].append(entry.value)
     # rounds of the same two candidates have one row of W, for their mean; `within` is the rest of their variance
     fixed, probes, scanned = np.array(list(values), np.int64).reshape(-1, 3).T
-    counts = np.array([len(each) for each in values.values()], np.float64)
-    means = np.array([math.fsum(each) / len(each) for each in values.values()])
-    within = math.fsum((value - mean) ** 2 for mean, each in zip(means, values.values(), strict=True) for value in each)
+    counts = np.array([len(group) for group in values.values()], np.float64)
+    means = np.array([math.fsum(group) / len(group) for group in values.values()])
+    within = math.fsum(
+        (value - mean) ** 2 for mean, group in zip(means, values.values(), strict=True) for value in group
+    )
     after = np.arange(1, len(candidates))[:, None]
     # shape: (pairs, means)
     x = (probes >= after).astype(np.float64) - (fixed >= after)

@@ -65,23 +65,23 @@ def _quantity(request: BisectRequest) -> str:
 
 def _answer(request: BisectRequest, search: Search) -> list[str]:
     subject = f"{request.issue}: " if request.issue else ""
-    known = search.posterior
-    if search.ends is None or known is None:
+    belief = search.posterior
+    if search.ends is None or belief is None:
         return [f"{subject}the search ended before both ends were verified."]
     if not search.ends.is_step:
         return [f"{subject}the ends {search.ends.relation}: {search.ends.clause}."]
     if search.is_reversed:
         return [f"{subject}the ends are swapped: {search.ends.clause}."]
-    first, last = (search.candidates[at] for at in known.likeliest)
+    first, last = (search.candidates[at] for at in belief.likeliest)
     dates = f" ({first.date} to {last.date})" if first.date and last.date else ""
     change = f"{subject}the {_quantity(request)} {'fell' if search.is_fix else 'rose'}"
     place = f"between {first.text} and {last.text}{dates}"
     if search.ended in (SearchEnd.CONFIRMED, SearchEnd.FOUND) and search.pair:
-        return _found(change, place, known.share, search, search.pair.clause)
-    low, high = map(search.text, known.likely_range)
+        return _found(change, place, belief.share, search, search.pair.clause)
+    low, high = map(search.text, belief.likely_range)
     likeliest = "not confirmed"
-    if known.likely_range != known.likeliest:
-        likeliest = f"{first.text} to {last.text} has {100.0 * known.share:.0f} %"
+    if belief.likely_range != belief.likeliest:
+        likeliest = f"{first.text} to {last.text} has {100.0 * belief.share:.0f} %"
     reason = "The budget ended the search." if search.ended is SearchEnd.BUDGET else "The search was interrupted."
     return [f"{subject}narrowed to {low} .. {high}, which has {level(LEVEL)} of the posterior; {likeliest}. {reason}"]
 
@@ -124,7 +124,7 @@ def find_commits(search: Search, package: str, commits: Mapping[str, str]) -> tu
     repository, tag = _REPOSITORIES.get(package or "tensorflow", ("", ""))
     ends = [f"{tag}{first.version}", f"{tag}{last.version}"]
     if package in TENSORFLOW or not package:
-        builds = [commits.get(each.text, "") for each in (first, last)]
+        builds = [commits.get(candidate.text, "") for candidate in (first, last)]
         if any(builds):
             reported = f"GIT_VERSION: {builds[0] or 'unknown'} and {builds[1] or 'unknown'}"
         hashes = [match[1] for build in builds if (match := _HASH.search(build))]
@@ -149,7 +149,7 @@ def _changes(search: Search) -> Iterator[str]:
 
 
 def _cost(search: Search, probe: Probe) -> str:
-    paired = counted(sum(not each.is_scan for each in search.rounds), "paired round")
+    paired = counted(sum(not entry.is_scan for entry in search.rounds), "paired round")
     runs, launches = counted(len(probe.runs), "run"), counted(probe.launched, "launch")
     return f"Spent: {paired} in {runs}, {launches}, {duration(probe.spent)} of launches."
 
@@ -193,8 +193,8 @@ def _merged(request: BisectRequest, commit: Candidate) -> Iterator[Block]:
 
 def _table(search: Search) -> Iterator[Block]:
     """Yield the table of the candidates that were measured, skipped, or may have the step."""
-    known = search.posterior
-    pairs = zip(known.pairs, known.shares.tolist(), strict=True) if known else ()
+    belief = search.posterior
+    pairs = zip(belief.pairs, belief.shares.tolist(), strict=True) if belief else ()
     shares = {last: part for (_, last), part in pairs}
     origin = search.scanned.get(search.low)
 

@@ -91,14 +91,16 @@ def _package(request: BisectRequest) -> str:
 
 
 def _release_search(request: BisectRequest) -> Search:
-    known = load_environments(Project.find())
-    names = [each.name for each in known.values() if not each.asked and not each.gpu_image]
+    environments = load_environments(Project.find())
+    names = [
+        environment.name for environment in environments.values() if not environment.asked and not environment.gpu_image
+    ]
     first, last = (names[-1], names[0]) if request.fix else (names[0], names[-1])
-    known, ends = with_asked(known, [request.good or first, request.bad or last])
-    resolve(ends, list(known), "environment")
-    candidates = releases(known, *ends, *([request.through] if request.through else []))
-    texts = [each.text for each in candidates]
-    good, bad = (texts.index(known[name].asked or name) for name in ends)
+    environments, ends = with_asked(environments, [request.good or first, request.bad or last])
+    resolve(ends, list(environments), "environment")
+    candidates = releases(environments, *ends, *([request.through] if request.through else []))
+    texts = [candidate.text for candidate in candidates]
+    good, bad = (texts.index(environments[name].asked or name) for name in ends)
     if good == bad:
         raise UsageError(f"Both ends are {texts[good]}.", "Pass two environments with --good and --bad.")
     return Search(candidates, min(good, bad), max(good, bad), is_fix=bad < good, is_ratio=request.of != GROWTH)
@@ -109,12 +111,12 @@ def _package_search(request: BisectRequest, package: str, probe: Probe) -> Searc
     pins = {text: probe.pins(text) for text in (good, bad)}
     key = ("kept", "candidates")
     if stored := probe.log.next(key):
-        candidates = [Candidate(**each) for each in stored["value"]]
+        candidates = [Candidate(**row) for row in stored["value"]]
     else:
         candidates, notice = between(good, bad, package, pins, probe.python(bad))
         if notice:
             probe.say(notice)
-        probe.log.append(key, value=[asdict(each) for each in candidates])
+        probe.log.append(key, value=[asdict(candidate) for candidate in candidates])
     probe.say(f"{package}: {len(candidates)} versions from {candidates[0].version} to {candidates[-1].version}.")
     is_fix = candidates[0].version == moving(bad, package, pins[bad]).version
     return Search(candidates, 0, len(candidates) - 1, is_fix=is_fix, is_ratio=request.of != GROWTH)
@@ -123,25 +125,25 @@ def _package_search(request: BisectRequest, package: str, probe: Probe) -> Searc
 def _commit_search(request: BisectRequest, probe: Probe) -> Search:
     key = ("kept", "commits")
     if stored := probe.log.next(key):
-        candidates, is_fix = [Candidate(**each) for each in stored["value"]], stored["is_fix"]
+        candidates, is_fix = [Candidate(**row) for row in stored["value"]], stored["is_fix"]
     else:
-        known = [each.name for each in load_environments(Project.find()).values() if not each.gpu_image]
-        environment, folder = request.environment or known[-1], Path(request.repository).expanduser()
+        names = [entry.name for entry in load_environments(Project.find()).values() if not entry.gpu_image]
+        environment, folder = request.environment or names[-1], Path(request.repository).expanduser()
         if not folder.is_dir():
             raise UsageError(f"There is no folder {request.repository}.", "--repository names a clone on this machine.")
         candidates, is_fix = commits(folder, environment, request.package, request.good, request.bad)
-        probe.log.append(key, value=[asdict(each) for each in candidates], is_fix=is_fix)
+        probe.log.append(key, value=[asdict(candidate) for candidate in candidates], is_fix=is_fix)
     probe.say(f"{request.package}: {len(candidates)} commits from {candidates[0].version} to {candidates[-1].version}.")
     return Search(candidates, 0, len(candidates) - 1, is_fix=is_fix, is_ratio=request.of != GROWTH)
 
 
 def _move_ends(search: Search, request: BisectRequest) -> None:
     """Move each end that the request doesn't name to the outermost release with a result."""
-    known = sorted(search.scanned)
-    if len(known) < 2:
+    numbers = sorted(search.scanned)
+    if len(numbers) < 2:
         raise CannotRunHereError("Fewer than two releases have a result, so there is nothing to search between.")
     named = {request.good, request.bad}
     if search.text(search.low) not in named:
-        search.low = max(known[0], search.low)
+        search.low = max(numbers[0], search.low)
     if search.text(search.high) not in named:
-        search.high = min(known[-1], search.high)
+        search.high = min(numbers[-1], search.high)

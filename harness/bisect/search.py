@@ -83,23 +83,23 @@ class Search:
     @property
     def posterior(self) -> Posterior | None:
         """Return the posterior of the step; None before both ends were measured."""
-        known = [at for at in range(self.low, self.high + 1) if at not in self.unknown]
+        numbers = [at for at in range(self.low, self.high + 1) if at not in self.unknown]
         # a difference has no natural scale: use its size
         unit = 1.0 if self.is_ratio or not self.ends else max(abs(self.ends.value), 1e-9)
         try:
-            return posterior(known, self.rounds, spread=SPREAD * unit, unit=unit)
+            return posterior(numbers, self.rounds, spread=SPREAD * unit, unit=unit)
         except ValueError:
             return None
 
     @property
     def found(self) -> tuple[int, int] | None:
         """Return the pair that is most likely to have the step; None without a posterior."""
-        known = self.posterior
-        return known.likeliest if known else None
+        belief = self.posterior
+        return belief.likeliest if belief else None
 
     def measured(self, at: int) -> tuple[float, int] | None:
         """Return the mean difference of a candidate from the lower end, and its number of rounds."""
-        values = [each.value for each in self.rounds if (each.fixed, each.probe) == (self.low, at)]
+        values = [entry.value for entry in self.rounds if (entry.fixed, entry.probe) == (self.low, at)]
         return (sum(values) / len(values), len(values)) if values else None
 
     @property
@@ -115,8 +115,8 @@ class Search:
     def format_changes(self, changes: Sequence[FoundChange]) -> str:
         """Format changes of a scan: `×17.2 from tf2.15 to tf2.16; ×0.1 from tf2.17 to tf2.18`."""
         return "; ".join(
-            f"{self.format_value(each.step)} from {self.text(each.pair[0])} to {self.text(each.pair[1])}"
-            for each in changes
+            f"{self.format_value(change.step)} from {self.text(change.pair[0])} to {self.text(change.pair[1])}"
+            for change in changes
         )
 
 
@@ -162,17 +162,17 @@ class Looks:
 
 def scan(search: Search, probe: Probe) -> None:
     """Measure one round of every candidate, and find the changes between them."""
-    texts = [each.text for each in search.candidates]
+    texts = [candidate.text for candidate in search.candidates]
     probe.say(f"Scan: one round of {len(texts)} releases.")
     run = probe.measure("scan", texts, 1)
     for at, text in enumerate(texts):
         if reason := run.why_not(text):
             _skip(search, at, reason, probe)
-    known = [at for at in range(len(texts)) if at not in search.unknown]
-    if not known:
+    numbers = [at for at in range(len(texts)) if at not in search.unknown]
+    if not numbers:
         raise CannotRunHereError("No release has a result.", "For the reasons, see the report.md of the run.")
-    for at in known:
-        if values := run.differences(texts[at], texts[known[0]]):
+    for at in numbers:
+        if values := run.differences(texts[at], texts[numbers[0]]):
             search.scanned[at] = values[0]
     steps = {(a, b): search.scanned[b] - search.scanned[a] for a, b in pairwise(search.scanned)}
     search.changes = [
@@ -195,18 +195,18 @@ def narrow(search: Search, budget: float, probe: Probe) -> None:
     _use_scan(search)
     looks = {(search.low, search.high): ends}
     while search.ended is None:
-        known = search.posterior
-        if known is None:
+        belief = search.posterior
+        if belief is None:
             raise CannotRunHereError("The ends have no rounds in common.", "For the reasons, see the runs' reports.")
-        pair = known.likeliest
+        pair = belief.likeliest
         look = looks.setdefault(pair, Looks("pair", (search.text(pair[0]), search.text(pair[1]))))
         search.pair = look.result
-        if known.share >= LIKELY and look.more:
+        if belief.share >= LIKELY and look.more:
             _look(search, pair, look, budget, probe)
-        elif known.is_found:
+        elif belief.is_found:
             search.ended = SearchEnd.CONFIRMED if _agrees(search.pair, search.ends) else SearchEnd.FOUND
         else:
-            _probe(search, known, budget, probe)
+            _probe(search, belief, budget, probe)
 
 
 def _look(search: Search, pair: tuple[int, int], looks: Looks, budget: float, probe: Probe) -> None:
@@ -217,17 +217,17 @@ def _look(search: Search, pair: tuple[int, int], looks: Looks, budget: float, pr
     _add_rounds(search, pair, looks.look(probe), probe)
 
 
-def _probe(search: Search, known: Posterior, budget: float, probe: Probe) -> None:
+def _probe(search: Search, belief: Posterior, budget: float, probe: Probe) -> None:
     """Measure the candidate that is worth most, unless it can't be built."""
-    (at,), rounds = known.next_probes(), known.rounds()
+    (at,), rounds = belief.next_probes(), belief.rounds()
     if _is_over(search, budget, probe.estimated(2, rounds), probe) or not _is_built(search, at, probe):
         return
-    left = sum(share > 0.01 for share in known.shares)
+    left = sum(share > 0.01 for share in belief.shares)
     probe.say(f"Probe: {search.text(at)}, {counted(rounds, 'round')}. The step is at one of {left} places.")
-    for value in (0.0, known.step) if probe.is_parallel else ():
+    for value in (0.0, belief.step) if probe.is_parallel else ():
         guess = replace(search, rounds=[*search.rounds, Round(search.low, at, value)]).posterior
         if guess and not guess.is_found:
-            probe.build_ahead([search.text(each) for each in guess.next_probes()])
+            probe.build_ahead([search.text(number) for number in guess.next_probes()])
     texts = [search.text(search.low), search.text(at)]
     _add_rounds(search, (search.low, at), probe.measure("probe", texts, rounds), probe)
 

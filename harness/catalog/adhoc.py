@@ -67,35 +67,37 @@ def with_asked(
 
 
 def _of_line(
-    line: ReleaseLine, known: Mapping[str, Environment], impossible: dict[str, HarnessError] | None
+    line: ReleaseLine, environments: Mapping[str, Environment], impossible: dict[str, HarnessError] | None
 ) -> Environment:
     """Return the environment of a line. One that can't be made has the facts of its base, and is in `impossible`."""
-    text, yanked = line.resolve(known)
-    environment = known.get(text)
+    text, yanked = line.resolve(environments)
+    environment = environments.get(text)
     try:
         if yanked:
             raise UsageError(f"{yanked}.", f"Name another day: -e {line.name}@YYYY-MM-DD")
-        environment = environment or make(text, known)
+        environment = environment or make(text, environments)
     except UsageError as error:
         if impossible is None:
             raise
-        environment = _placeholder(text, known, error)
+        environment = _placeholder(text, environments, error)
         impossible[environment.name] = error
     return replace(environment, line=line.name)
 
 
-def _placeholder(text: str, known: Mapping[str, Environment], error: UsageError) -> Environment:
+def _placeholder(text: str, environments: Mapping[str, Environment], error: UsageError) -> Environment:
     """Return an environment that can't be made, with its name and the facts of its base. Raises the error without one.
 
     Raises the UsageError of a text that isn't valid.
     """
     move = parse_move(text) if is_move(text) else None
-    asked = parse(move.base if move else text) if move is None or is_asked(move.base) else None
-    base = neighbour_of(asked.version, list(known.values())) if asked else known.get(move.base if move else "")
+    spec = parse(move.base if move else text) if move is None or is_asked(move.base) else None
+    base = (
+        neighbour_of(spec.version, list(environments.values())) if spec else environments.get(move.base if move else "")
+    )
     if base is None:
         raise error
-    version = asked.version if asked else base.tensorflow
-    name = move.name if move else str(asked and asked.name)
+    version = spec.version if spec else base.tensorflow
+    name = move.name if move else str(spec and spec.name)
     return replace(base, name=name, tensorflow=version, asked=text, base=base.name if move else "", line="")
 
 
@@ -107,10 +109,10 @@ def make(text: str, known: Mapping[str, Environment]) -> Environment:
         if before is not None and before.asked == str(move) and _fits(before, move, base):
             return before
         return keep(_moved(move, base))
-    asked = parse(text)
-    if (before := _kept_for(asked)) is not None:
+    spec = parse(text)
+    if (before := _kept_for(spec)) is not None:
         return before
-    return keep(_new(asked, list(known.values())))
+    return keep(_new(spec, list(known.values())))
 
 
 def keep(environment: Environment) -> Environment:
@@ -130,20 +132,20 @@ def base_of(environment: Environment, known: Mapping[str, Environment]) -> Envir
     return _based(parse_move(environment.asked), known)[1]
 
 
-def _based(move: LockOverride, known: Mapping[str, Environment]) -> tuple[LockOverride, Environment]:
+def _based(move: LockOverride, environments: Mapping[str, Environment]) -> tuple[LockOverride, Environment]:
     """Return the move with its original base, and the base. Moves in an environment of moves are joined."""
-    base = known.get(move.base) or (make(move.base, known) if is_asked(move.base) else kept(move.base))
+    base = environments.get(move.base) or (make(move.base, environments) if is_asked(move.base) else kept(move.base))
     if base is None:
-        near = nearest(move.base, known)
+        near = nearest(move.base, environments)
         hint = f" Did you mean {near}?" if near else ""
         raise UsageError(
             f"Unknown environment {move.base!r} in {move.base}+{'+'.join(move.packages)}.{hint}",
-            there_are(move.base, list(known), "harness images list"),
+            there_are(move.base, list(environments), "harness images list"),
         )
     if base.gpu_image:
         raise UsageError(f"Packages of {base.name} can't be replaced: they come from an image, not from a lock file.")
     if base.base:
-        return _based(parse_move("+".join([base.asked, *move.packages])), known)
+        return _based(parse_move("+".join([base.asked, *move.packages])), environments)
     return replace(move, base=base.asked or base.name), base
 
 
@@ -158,15 +160,15 @@ def kept(name: str) -> Environment | None:
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
         return None
     try:
-        found = Environment(**parse_json(read_text(file(name))))
+        environment = Environment(**parse_json(read_text(file(name))))
     except (OSError, ValueError, TypeError):
         return None
-    return found if all(isinstance(value, str) for value in asdict(found).values()) else None
+    return environment if all(isinstance(value, str) for value in asdict(environment).values()) else None
 
 
-def _kept_for(asked: Asked) -> Environment | None:
-    environment = kept(asked.name)
-    return environment if environment is not None and environment.asked == str(asked) else None
+def _kept_for(spec: Asked) -> Environment | None:
+    environment = kept(spec.name)
+    return environment if environment is not None and environment.asked == str(spec) else None
 
 
 def folder() -> Path:
@@ -179,20 +181,20 @@ def file(name: str) -> Path:
     return folder() / f"{name}.json"
 
 
-def _new(asked: Asked, known: Sequence[Environment]) -> Environment:
-    neighbour = neighbour_of(asked.version, known)
-    package, python = _tensorflow(asked, neighbour.python, known)
-    as_of = _as_of([package, *(_pinned(name, version, python) for name, version in asked.pins.items())])
+def _new(spec: Asked, environments: Sequence[Environment]) -> Environment:
+    neighbour = neighbour_of(spec.version, environments)
+    package, python = _tensorflow(spec, neighbour.python, environments)
+    as_of = _as_of([package, *(_pinned(name, version, python) for name, version in spec.pins.items())])
     environment = Environment(
-        name=asked.name,
-        tensorflow=asked.version,
+        name=spec.name,
+        tensorflow=spec.version,
         python=python,
         as_of=as_of.isoformat().replace("+00:00", "Z"),
-        keras=asked.pins.get("keras", ""),
+        keras=spec.pins.get("keras", ""),
         released=_day(package).date().isoformat(),
-        asked=str(asked),
+        asked=str(spec),
     )
-    if asked.package.endswith("-cpu") or _minor(asked.version) < _minor(neighbour.tensorflow):
+    if spec.package.endswith("-cpu") or _minor(spec.version) < _minor(neighbour.tensorflow):
         return environment
     # NVIDIA's packages are at least as recent as the neighbour's
     instant = neighbour.cuda_as_of or neighbour.as_of
@@ -203,7 +205,7 @@ def _new(asked: Asked, known: Sequence[Environment]) -> Environment:
         gpu_code=neighbour.gpu_code,
         ptx_alone=neighbour.ptx_alone,
         # the GPU code of a requested cuDNN isn't known
-        cudnn_code="" if any(name.startswith("nvidia-cudnn-") for name in asked.pins) else neighbour.cudnn_code,
+        cudnn_code="" if any(name.startswith("nvidia-cudnn-") for name in spec.pins) else neighbour.cudnn_code,
         cuda_image=neighbour.cuda_image,
         cuda_as_of=instant if datetime.fromisoformat(instant) > as_of and not neighbour.cuda_image else "",
     )
@@ -211,31 +213,31 @@ def _new(asked: Asked, known: Sequence[Environment]) -> Environment:
 
 def _moved(move: LockOverride, base: Environment) -> Environment:
     """Return the base with other packages, as of the later date of both. Raises UsageError for unavailable packages."""
-    found = {name: _wanted(text, base) for name, text in move.by_name.items()}
+    packages = {name: _find_package(text, base) for name, text in move.by_name.items()}
     pins = move.pins
-    releases = [name for name in found if name in TENSORFLOW]
+    releases = [name for name in packages if name in TENSORFLOW]
     if any(name not in pins for name in releases):
         raise UsageError(f"{move}: TensorFlow needs an exact version here.", "For example: tensorflow==2.7.1")
-    instants = [_as_of([found[name] for name in pins])] if pins else []
+    instants = [_as_of([packages[name] for name in pins])] if pins else []
     as_of = max([datetime.fromisoformat(base.as_of), *instants])
     cuda = base.cuda_as_of
     environment = replace(
         base,
         name=move.name,
         as_of=as_of.isoformat().replace("+00:00", "Z"),
-        keras=next((pins.get(name, "") for name in KERAS if name in found), base.keras),
-        cudnn_code="" if any(name.startswith("nvidia-cudnn-") for name in found) else base.cudnn_code,
+        keras=next((pins.get(name, "") for name in KERAS if name in packages), base.keras),
+        cudnn_code="" if any(name.startswith("nvidia-cudnn-") for name in packages) else base.cudnn_code,
         cuda_as_of=cuda if cuda and datetime.fromisoformat(cuda) > as_of else "",
         asked=str(move),
         base=base.name,
     )
     if not releases:
         return environment
-    release = found[releases[0]]
+    release = packages[releases[0]]
     return replace(environment, tensorflow=str(release.version), released=_day(release).date().isoformat())
 
 
-def _wanted(text: str, base: Environment) -> Package:
+def _find_package(text: str, base: Environment) -> Package:
     """Return the package of a requirement for the base's Python: a wheel, or the source if there are no wheels."""
     requirement = Requirement(text)
     version = exact(requirement)
@@ -247,8 +249,10 @@ def _wanted(text: str, base: Environment) -> Package:
     if version and (reason := index.yanked(text, base.python)) is not None:
         raise _unknown(requirement.name, version, [base.python], f"was yanked from the package index ({reason})")
     if not package.wheels:
-        others = [each for each in PYTHONS if each != base.python]
-        has = [each for each, other in zip(others, _find_each(text, others), strict=True) if other and other.wheels]
+        pythons = [python for python in PYTHONS if python != base.python]
+        has = [
+            python for python, other in zip(pythons, _find_each(text, pythons), strict=True) if other and other.wheels
+        ]
         if has:
             no_wheel = f"has wheels for Python {', '.join(has)}, but not for {base.python} (the Python of {base.name})"
             raise _unknown(requirement.name, str(package.version), [base.python], no_wheel)
@@ -289,19 +293,20 @@ def neighbour_of(version: str, known: Sequence[Environment]) -> Environment:
     return max(below, key=minor) if below else min(listed, key=minor)
 
 
-def _tensorflow(asked: Asked, python: str, known: Sequence[Environment]) -> tuple[Package, str]:
+def _tensorflow(spec: Asked, python: str, environments: Sequence[Environment]) -> tuple[Package, str]:
     """Return the package and its Python: `python`, or otherwise the nearest one with a wheel."""
-    wanted = f"{asked.package}=={asked.version}"
-    if (package := index.find(wanted, python)) is not None and package.wheels:
+    requirement = f"{spec.package}=={spec.version}"
+    if (package := index.find(requirement, python)) is not None and package.wheels:
         return package, python
-    catalogue = {environment.python for environment in known}
-    others = sorted(
-        {*PYTHONS, *catalogue} - {python}, key=lambda each: (abs(_number(each) - _number(python)), _number(each))
+    catalogue = {environment.python for environment in environments}
+    pythons = sorted(
+        {*PYTHONS, *catalogue} - {python},
+        key=lambda version: (abs(_number(version) - _number(python)), _number(version)),
     )
-    for other, candidate in zip(others, _find_each(wanted, others), strict=True):
+    for other, candidate in zip(pythons, _find_each(requirement, pythons), strict=True):
         if candidate is not None and candidate.wheels:
             return candidate, other
-    raise _unknown(asked.package, asked.version, sorted(catalogue, key=_number))
+    raise _unknown(spec.package, spec.version, sorted(catalogue, key=_number))
 
 
 def _pinned(name: str, version: str, python: str) -> Package:
@@ -315,11 +320,11 @@ def _unknown(name: str, version: str, pythons: Sequence[str], why: str = "") -> 
     """Return the error for a version that doesn't exist or can't be used, with the nearest usable versions."""
 
     def versions(bound: str, *, lowest: bool = False) -> list[Version]:
-        found = _find_each(f"{name}{bound}{version}", pythons, lowest=lowest)
-        return sorted(package.version for package in found if package and package.wheels and package.version)
+        packages = _find_each(f"{name}{bound}{version}", pythons, lowest=lowest)
+        return sorted(package.version for package in packages if package and package.wheels and package.version)
 
     near = [*versions("<")[-1:], *versions(">", lowest=True)[:1]]
-    advice = f"The nearest: {' and '.join(f'{name}=={each}' for each in near)}." if near else ""
+    advice = f"The nearest: {' and '.join(f'{name}=={candidate}' for candidate in near)}." if near else ""
     if why:
         return UsageError(f"{name} {version} {why}.", advice)
     hint = "" if near else f" The package index lists no other version of {name} for it. Check the name."

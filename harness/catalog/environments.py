@@ -118,8 +118,8 @@ def _are_objects(values: Any) -> bool:
 def _environment(entry: Any, where: str) -> Environment:
     if not isinstance(entry, Mapping) or not all(isinstance(value, str) for value in entry.values()):
         raise UsageError(f"{where}: not an object of strings.")
-    wanted = _REQUIRED + (_OF_GPU if any(entry.get(key) for key in _OF_GPU) else ())
-    missing = [key for key in wanted if not entry.get(key)]
+    required = _REQUIRED + (_OF_GPU if any(entry.get(key) for key in _OF_GPU) else ())
+    missing = [key for key in required if not entry.get(key)]
     unknown = sorted(set(entry) - _FIELDS)
     if missing or unknown:
         problems = [f"lacks `{key}`" for key in missing] + [f"has the unknown key `{key}`" for key in unknown]

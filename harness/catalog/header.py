@@ -44,8 +44,8 @@ def parse(text: str, path: Path) -> Scenario:
     if (count := prod(map(len, values.values()))) > COMBINATIONS:
         findings.add((*_ROOT, "axes"), f"`axes` have {count:,} combinations.", f"Write at most {COMBINATIONS:,}.")
         findings.check()  # other checks would take long
-    sweeps = {axis for axis, given in {**own, **environ}.items() if isinstance(given, dict)}
-    phases = None if "script" in table else [found[2] for found in _PHASE.finditer(text)]
+    sweeps = {axis for axis, entry in {**own, **environ}.items() if isinstance(entry, dict)}
+    phases = None if "script" in table else [match[2] for match in _PHASE.finditer(text)]
     context = models.HeaderContext(values, sweeps, phases)
     script = models.validate(models.ScriptTable, document.values, findings, context=context)
     arguments = {axis: values[axis] for axis in own}
@@ -54,7 +54,7 @@ def parse(text: str, path: Path) -> Scenario:
     findings.check()
     assert script is not None
     header = script.tool.harness
-    read, claims = {**header.axes, **header.env}, [_claim(each) for each in header.claim]
+    read, claims = {**header.axes, **header.env}, [_claim(claim) for claim in header.claim]
     return Scenario(
         name=path.stem,
         path=path,
@@ -67,10 +67,10 @@ def parse(text: str, path: Path) -> Scenario:
         default=header.default,
         environ=list(environ),
         exclude=header.exclude,
-        needs=[Need(**dict(each)) for each in header.needs],
-        compare=[_comparison(each) for each in header.compare] or ([] if claims else [RELEASES]),
-        sweeps={axis: Sweep(each.unit) for axis, each in read.items() if isinstance(each, models.SweepTable)},
-        expect=[Expectation(**dict(each)) for each in header.expect],
+        needs=[Need(**dict(need)) for need in header.needs],
+        compare=[_comparison(comparison) for comparison in header.compare] or ([] if claims else [RELEASES]),
+        sweeps={axis: Sweep(entry.unit) for axis, entry in read.items() if isinstance(entry, models.SweepTable)},
+        expect=[Expectation(**dict(expectation)) for expectation in header.expect],
         data_handling=header.profile.data,
         settings=[axis for axis in values if axis not in own and axis not in environ],
         uses_keras=signature.uses_keras(text),
@@ -108,7 +108,7 @@ def _read(text: str, path: Path) -> tuple[TomlDocument, dict[str, Any]]:
 
 def _axes(table: dict[str, Any]) -> dict[str, list[str]]:
     """Return the axes with their values. Settings are axes if the header gives a default, compares or claims them."""
-    own = {axis: _values(given) for kind in ("axes", "env") for axis, given in _table(table, kind).items()}
+    own = {axis: _values(entry) for kind in ("axes", "env") for axis, entry in _table(table, kind).items()}
     default = _table(table, "default")
     sides = [_table(entry, side) for entry in _entries(table, "claim") for side in ("worse", "better", "when")]
     used = [entry.get("along") for entry in _entries(table, "compare")] + [axis for side in sides for axis in side]
@@ -119,29 +119,29 @@ def _axes(table: dict[str, Any]) -> dict[str, list[str]]:
     }
 
 
-def _values(given: object) -> list[str]:
+def _values(entry: object) -> list[str]:
     """Return the values of an axis; none if they are invalid."""
-    numbers = given.get("sweep") if isinstance(given, dict) else None
+    numbers = entry.get("sweep") if isinstance(entry, dict) else None
     if isinstance(numbers, list) and len(numbers) > 1 and all(map(is_number, numbers)):
-        given = [number_text(number) for number in numbers]
-    is_right = isinstance(given, list) and all(isinstance(value, str) for value in given)
-    return cast(list[str], given) if is_right else []
+        entry = [number_text(number) for number in numbers]
+    is_right = isinstance(entry, list) and all(isinstance(value, str) for value in entry)
+    return cast(list[str], entry) if is_right else []
 
 
 def _table(table: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return a table in a table; an empty one if it is missing or invalid."""
-    found = table.get(name)
-    return found if isinstance(found, dict) else {}
+    inner = table.get(name)
+    return inner if isinstance(inner, dict) else {}
 
 
 def _entries(table: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the tables in a list of tables."""
-    found = table.get(name)
-    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+    tables = table.get(name)
+    return [entry for entry in tables if isinstance(entry, dict)] if isinstance(tables, list) else []
 
 
 def _comparison(table: "ComparisonTable") -> Comparison:
-    pick = [Pick(each.requires, each.axes) for each in table.pick]
+    pick = [Pick(entry.requires, entry.axes) for entry in table.pick]
     return Comparison(**dict(table) | {"name": table.name or table.along, "pick": pick})
 
 

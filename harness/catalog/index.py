@@ -56,21 +56,21 @@ def find(requirement: str, python: str, *, lowest: bool = False) -> Package | No
     Raises CannotRunHereError with uv's message if the index doesn't answer.
     """
     with tempfile.TemporaryDirectory() as folder:
-        asked = Path(folder) / "asked.txt"
-        asked.write_text(f"{requirement}\n", encoding="utf-8")
-        _, found = _look_up(asked, python, f"--resolution={'lowest' if lowest else 'highest'}")
-    return next((package for package in found if files(package)), None)
+        file = Path(folder) / "asked.txt"
+        file.write_text(f"{requirement}\n", encoding="utf-8")
+        _, packages = _look_up(file, python, f"--resolution={'lowest' if lowest else 'highest'}")
+    return next((package for package in packages if files(package)), None)
 
 
 def yanked(requirement: str, python: str) -> str | None:
     """Return why the version of an exact requirement was yanked (PEP 592), or None if it wasn't."""
     with tempfile.TemporaryDirectory() as folder:
-        asked = Path(folder) / "asked.txt"
-        asked.write_text(f"{requirement}\n", encoding="utf-8")
+        file = Path(folder) / "asked.txt"
+        file.write_text(f"{requirement}\n", encoding="utf-8")
         options = [f"--python={sys.executable}", f"--python-version={python}", "--no-deps"]
         # uv takes it, with a warning, which --quiet would keep back
-        told = run_uv(["pip", "compile", str(asked), f"--python-platform={PLATFORM}", *options]).stderr
-    match = re.search(r"is yanked(?: \(reason: \"(.*)\"\))?", told)
+        stderr = run_uv(["pip", "compile", str(file), f"--python-platform={PLATFORM}", *options]).stderr
+    match = re.search(r"is yanked(?: \(reason: \"(.*)\"\))?", stderr)
     return (match[1] or "no reason is given") if match else None
 
 
@@ -79,10 +79,10 @@ def locked(requirements: Path, python: str) -> Sequence[Package]:
 
     Raises CannotRunHereError with uv's message if the index doesn't answer, or if a package is missing.
     """
-    words, found = _look_up(requirements, python)
+    words, packages = _look_up(requirements, python)
     if words:
         raise CannotRunHereError(f"The package index does not have all of {requirements}:\n{words}")
-    return found
+    return packages
 
 
 def compiled(requirements: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -94,11 +94,11 @@ def _look_up(requirements: Path, python: str, *options: str) -> tuple[str, Seque
     """Return uv's message if nothing matches, and the packages that match."""
     # any interpreter does, as nothing is built; a search for one can take longer than the question
     interpreter = [f"--python={sys.executable}", f"--python-version={python}"]
-    done = compiled(requirements, *interpreter, "--format=pylock.toml", "--no-deps", *options)
-    if done.returncode == 0:
-        return "", _packages(done.stdout)
-    words = last_words(done.stderr, 12)
-    if done.returncode != NO_SOLUTION or "network was disabled" in words:
+    process = compiled(requirements, *interpreter, "--format=pylock.toml", "--no-deps", *options)
+    if process.returncode == 0:
+        return "", _packages(process.stdout)
+    words = last_words(process.stderr, 12)
+    if process.returncode != NO_SOLUTION or "network was disabled" in words:
         raise CannotRunHereError(
             f"The package index does not answer:\n{words}",
             "Without the index, you can use the catalogue's environments, and those that were created here.",
@@ -138,26 +138,26 @@ def listed(package: str) -> list[Listed]:
     The index's address is the one that uv writes to a lock. Raises CannotRunHereError if it doesn't answer.
     """
     name = canonicalize_name(package)
-    found: dict[Version, list[dict[str, Any]]] = {}
+    by_version: dict[Version, list[dict[str, Any]]] = {}
     for address in _addresses():
-        for each in _project(f"{address.rstrip('/')}/{name}/"):
+        for file in _project(f"{address.rstrip('/')}/{name}/"):
             try:
-                _, version, *_ = parse_wheel_filename(each["filename"])
+                _, version, *_ = parse_wheel_filename(file["filename"])
             except (InvalidWheelFilename, KeyError):  # a source package, or a name of an older time
                 continue
-            found.setdefault(version, []).append(each)
-    return [_listed(str(version), found[version]) for version in sorted(found)]
+            by_version.setdefault(version, []).append(file)
+    return [_listed(str(version), by_version[version]) for version in sorted(by_version)]
 
 
 def _listed(version: str, files: Sequence[Mapping[str, Any]]) -> Listed:
-    times = [datetime.fromisoformat(text) for each in files if (text := each.get("upload-time"))]
-    withdrawn = [each.get("yanked") for each in files]
-    why = next((each for each in withdrawn if isinstance(each, str)), "") or "no reason is given"
+    times = [datetime.fromisoformat(text) for file in files if (text := file.get("upload-time"))]
+    withdrawn = [file.get("yanked") for file in files]
+    why = next((reason for reason in withdrawn if isinstance(reason, str)), "") or "no reason is given"
     return Listed(
         version=version,
         uploaded=min(times, default=None),
         yanked=why if all(withdrawn) else "",
-        files=[each["filename"] for each in files],
+        files=[file["filename"] for file in files],
     )
 
 
@@ -179,18 +179,18 @@ def _number(interpreter: str) -> int:
 
 def _addresses() -> list[str]:
     """Return the addresses of the indexes that uv uses, as it writes them to a lock."""
-    done = run_uv(["pip", "compile", os.devnull, "--emit-index-url", "--quiet", f"--python={sys.executable}"])
-    found = re.findall(r"(?m)^--(?:extra-)?index-url (\S+)", done.stdout)
-    if not found:
-        raise CannotRunHereError(f"uv does not report its package index:\n{last_words(done.stderr)}")
-    return found
+    process = run_uv(["pip", "compile", os.devnull, "--emit-index-url", "--quiet", f"--python={sys.executable}"])
+    addresses = re.findall(r"(?m)^--(?:extra-)?index-url (\S+)", process.stdout)
+    if not addresses:
+        raise CannotRunHereError(f"uv does not report its package index:\n{last_words(process.stderr)}")
+    return addresses
 
 
 def _project(address: str) -> list[dict[str, Any]]:
     """Return the files of a package, or an empty list if the index doesn't have it."""
-    asked = urllib.request.Request(address, headers={"Accept": "application/vnd.pypi.simple.v1+json"})
+    request = urllib.request.Request(address, headers={"Accept": "application/vnd.pypi.simple.v1+json"})
     try:
-        with urllib.request.urlopen(asked, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return list(parse_json(answer.read())["files"])
     except urllib.error.HTTPError as error:
         if error.code == HTTPStatus.NOT_FOUND:

@@ -51,8 +51,10 @@ class ReleaseLine:
             if match[1] != "latest":
                 return f"{match[1]}=={moving(match[1])}"
             version = moving("tensorflow")
-            catalog = (each for each in known.values() if not each.asked and not each.gpu_image)
-            named = next((each.name for each in catalog if each.tensorflow == version), "")
+            catalog = (
+                environment for environment in known.values() if not environment.asked and not environment.gpu_image
+            )
+            named = next((environment.name for environment in catalog if environment.tensorflow == version), "")
             return ("" if text[match.end() :].startswith(",") else named) or f"tensorflow=={version}"
 
         text = "latest+keras-nightly" if self.name == "keras-nightly" else self.name
@@ -62,19 +64,19 @@ class ReleaseLine:
 
     def _newest(self, package: str, wheels: Sequence[Listed]) -> Listed:
         """Return the newest version of the day for 64-bit x86 Linux. Of releases, only stable ones count."""
-        stable = [each for each in wheels if not Version(each.version).is_prerelease and not each.yanked]
-        usable = [each for each in stable or wheels if any(map(each.fits, PYTHONS))]
+        stable = [release for release in wheels if not Version(release.version).is_prerelease and not release.yanked]
+        usable = [release for release in stable or wheels if any(map(release.fits, PYTHONS))]
         if not usable:
             raise UsageError(f"The package index has no wheel of {package} for Linux on x86-64.")
         if self.day is None:
             return usable[-1]
-        dated = [(each.uploaded.astimezone(UTC).date(), each) for each in usable if each.uploaded]
+        dated = [(release.uploaded.astimezone(UTC).date(), release) for release in usable if release.uploaded]
         if not dated:
             raise CannotRunHereError(
                 f"The package index has no upload times of {package}, so its wheels of {self.day} are not known.",
                 "Use an index with upload times (PEP 700), or leave out the day.",
             )
-        wheel = next((each for uploaded, each in reversed(dated) if uploaded <= self.day), None)
+        wheel = next((release for uploaded, release in reversed(dated) if uploaded <= self.day), None)
         if wheel is None:
             start = min(uploaded for uploaded, _ in dated)
             raise UsageError(

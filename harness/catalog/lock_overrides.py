@@ -30,28 +30,31 @@ def resolve(name: str, text: str, asked: Sequence[str], moved: Sequence[str], op
     """
     had = pins(text)
     if not unmet(moved, had):
-        has = joined([f"{each} {had[each]}" for each in map(_name, moved) if each in had])
+        has = joined([f"{package} {had[package]}" for package in map(_name, moved) if package in had])
         raise UsageError(
             f"{name} has {has or joined(moved)} already, so nothing would change.", f"Use -e {name} instead."
         )
-    gone = {each for package in map(_name, moved) for each in (package, *rivals(package))}
-    wanted = [*(text for text in asked if _name(text) not in gone), *moved]
+    gone = {rival for package in map(_name, moved) for rival in (package, *rivals(package))}
+    requirements = [*(text for text in asked if _name(text) not in gone), *moved]
     held = {package: version for package, version in had.items() if package not in gone}
     # the installed release depends on the replaced package
     away = sorted(gone & set(KERAS) - set(map(_name, moved)))
-    done = _compiled(wanted, options, held=held, away=away)
-    if done.returncode == index.NO_SOLUTION:
+    process = _compiled(requirements, options, held=held, away=away)
+    if process.returncode == index.NO_SOLUTION:
         alone = _compiled(moved, options, away=away)
         needed = held.keys() & pins(alone.stdout).keys()
         if needed:
             others = {package: version for package, version in held.items() if package not in needed}
-            again = _compiled(wanted, options, held=others, away=away, preferred=text)
-            done = done if again.returncode == index.NO_SOLUTION else again
-    if done.returncode:
-        raise _refused(name, had, moved, done)
+            again = _compiled(requirements, options, held=others, away=away, preferred=text)
+            process = process if again.returncode == index.NO_SOLUTION else again
+    if process.returncode:
+        raise _refused(name, had, moved, process)
     own = blocks(text)
-    new = blocks(done.stdout)
-    return "".join(own[each] if had.get(each) == version else new[each] for each, version in pins(done.stdout).items())
+    new = blocks(process.stdout)
+    return "".join(
+        own[package] if had.get(package) == version else new[package]
+        for package, version in pins(process.stdout).items()
+    )
 
 
 def _name(requirement: str) -> str:
@@ -59,7 +62,7 @@ def _name(requirement: str) -> str:
 
 
 def _compiled(
-    asked: Collection[str],
+    requirements: Collection[str],
     options: Sequence[str],
     *,
     held: Mapping[str, str] | None = None,
@@ -69,7 +72,7 @@ def _compiled(
     """Run uv with fixed versions (`held`), without some packages (`away`), and with a preferred lock."""
     with tempfile.TemporaryDirectory() as folder:
         texts = {
-            "asked": asked,
+            "asked": requirements,
             "held": [f"{name}=={version}" for name, version in (held or {}).items()],
             "away": [f"{name} ; python_version < '0'" for name in away],
             "preferred": [preferred],
@@ -80,10 +83,10 @@ def _compiled(
         # uv prefers the versions of the file that it then writes
         output = [f"--output-file={files['preferred']}"] if preferred else []
         bounds = [f"--constraints={files['held']}", f"--overrides={files['away']}"]
-        done = index.compiled(files["asked"], *options, *_OPTIONS, *bounds, *output)
+        process = index.compiled(files["asked"], *options, *_OPTIONS, *bounds, *output)
         if preferred:
-            done.stdout = files["preferred"].read_text(encoding="utf-8")
-        return done
+            process.stdout = files["preferred"].read_text(encoding="utf-8")
+        return process
 
 
 def blocks(text: str) -> dict[str, str]:
@@ -93,17 +96,17 @@ def blocks(text: str) -> dict[str, str]:
 
 
 def _refused(
-    name: str, had: Mapping[str, str], moved: Sequence[str], done: subprocess.CompletedProcess[str]
+    name: str, had: Mapping[str, str], moved: Sequence[str], process: subprocess.CompletedProcess[str]
 ) -> UsageError | CannotRunHereError:
-    words, typed = last_words(done.stderr, 20), "+".join(moved)
-    if done.returncode != index.NO_SOLUTION:
+    words, typed = last_words(process.stderr, 20), "+".join(moved)
+    if process.returncode != index.NO_SOLUTION:
         return CannotRunHereError(f"{joined(moved)} cannot be resolved in {name}:\n{words}")
     ways = [f"Override the conflicting package too: -e {shlex.quote(f'{name}+{typed}+PACKAGE==VERSION')}."]
-    release = next((each for each in TENSORFLOW if each in had), "")
-    if release and not any(_name(each) in TENSORFLOW for each in moved):
+    release = next((package for package in TENSORFLOW if package in had), "")
+    if release and not any(_name(requirement) in TENSORFLOW for requirement in moved):
         anew = ",".join([f"{'tensorflow' if release == 'tensorflow-cpu' else release}=={had[release]}", *moved])
         ways.append(f"Or resolve all packages again, as of the date of these: -e {shlex.quote(anew)}.")
-    if any("==" not in each for each in moved):
+    if any("==" not in requirement for requirement in moved):
         ways.append(f"Or specify an exact version: a range includes only versions from before the date of {name}.")
     return UsageError(
         f"{joined(moved)} can't be installed in {name} with its other packages unchanged:\n{words}", "\n".join(ways)

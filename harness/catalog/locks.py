@@ -65,11 +65,11 @@ def load_lock(project: Project, environment: Environment, device: Device) -> Req
             f"The {device.value} lock file of {environment.name} is missing: {path} can't be read.",
             f"Create it: harness images lock {shlex.quote(environment.asked or environment.name)}",
         ) from None
-    found = _checked(data, path, environment)
+    pinned = _checked(data, path, environment)
     if environment.gpu_image:
         # the lock doesn't have the TensorFlow of its image
-        found = {"tensorflow": environment.tensorflow, **found}
-    lock = Lock(path=path, sha256=hashlib.sha256(data).hexdigest(), pins=found)
+        pinned = {"tensorflow": environment.tensorflow, **pinned}
+    lock = Lock(path=path, sha256=hashlib.sha256(data).hexdigest(), pins=pinned)
     base = _base(project, environment, device) if environment.wheel else None
     return Requirement(environment=environment, device=device, lock=lock, base=base)
 
@@ -80,20 +80,20 @@ def _base(project: Project, environment: Environment, device: Device) -> Require
 
 def _checked(data: bytes, path: Path, environment: Environment) -> dict[str, str]:
     """Return the pins of a lock. Raises UsageError for a line that isn't an exact version or a hash."""
-    found: dict[str, str] = {}
+    pinned: dict[str, str] = {}
     for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
         part = line.strip().removesuffix("\\").rstrip()
-        if not part or part.startswith("#") or (_HASH.fullmatch(part) and found):
+        if not part or part.startswith("#") or (_HASH.fullmatch(part) and pinned):
             continue
         pin = pins(part) if _PIN.fullmatch(part) else {}
-        if not pin or pin.keys() & found.keys():
+        if not pin or pin.keys() & pinned.keys():
             wrong = "there twice" if pin else "neither an exact version nor a hash"
             raise UsageError(
                 f"{path}:{number}: {line.strip()[:80]!r} is {wrong}.",
                 f"Make the lock again: harness images lock {shlex.quote(environment.asked or environment.name)}",
             )
-        found |= pin
-    return found
+        pinned |= pin
+    return pinned
 
 
 def write_lock(project: Project, environment: Environment, device: Device) -> bool:
@@ -123,27 +123,27 @@ def inputs(environment: Environment, device: Device) -> list[str]:
     An ad-hoc environment also has its other requirements. For a nightly, the index is queried for a CPU package. Raises
     CannotRunHereError if the index doesn't answer.
     """
-    asked = parse(environment.asked) if environment.asked else None
+    spec = parse(environment.asked) if environment.asked else None
     keras = [f"keras=={environment.keras}"] if environment.keras else []
     if environment.gpu_image:
         # the image has TensorFlow and its dependencies, which must not change
         return [*keras, "keras-applications", "keras-preprocessing"]
-    release = _asked(asked, environment, device) if asked else _tensorflow(environment, device)
-    return [*release, *(asked.others if asked else keras), "setuptools", "wheel"]
+    release = _select_packages(spec, environment, device) if spec else _tensorflow(environment, device)
+    return [*release, *(spec.others if spec else keras), "setuptools", "wheel"]
 
 
-def _asked(asked: Asked, environment: Environment, device: Device) -> list[str]:
+def _select_packages(spec: Asked, environment: Environment, device: Device) -> list[str]:
     """Return the packages of a requested release: the requested package, or the usual ones for the device."""
-    exact = f"{asked.package}=={asked.version}"
-    if asked.package == "tf-nightly":
+    exact = f"{spec.package}=={spec.version}"
+    if spec.package == "tf-nightly":
         if device is Device.GPU:
-            return [f"tf-nightly[and-cuda]=={asked.version}"]
-        small = f"tf-nightly-cpu=={asked.version}"
+            return [f"tf-nightly[and-cuda]=={spec.version}"]
+        small = f"tf-nightly-cpu=={spec.version}"
         return [small if index.find(small, environment.python) else exact]
-    if asked.package in (*NIGHTLIES, "tensorflow-cpu"):
+    if spec.package in (*NIGHTLIES, "tensorflow-cpu"):
         return [exact]
     release = _tensorflow(environment, device)
-    if asked.package == "tensorflow-gpu" and device is Device.GPU:
+    if spec.package == "tensorflow-gpu" and device is Device.GPU:
         return [exact, *release[1:]]
     return release
 
@@ -170,16 +170,16 @@ def resolve(environment: Environment, device: Device) -> str:
     """
     python = find_python(environment.python)
     with tempfile.TemporaryDirectory() as folder:
-        asked = Path(folder) / "asked.txt"
-        asked.write_text("\n".join(inputs(environment, device)) + "\n", encoding="utf-8")
+        file = Path(folder) / "asked.txt"
+        file.write_text("\n".join(inputs(environment, device)) + "\n", encoding="utf-8")
         options = ["--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate"]
         options += ["--no-deps"] if environment.gpu_image else []
-        done = index.compiled(asked, f"--python={python}", *_instants(environment), *options)
-    if done.returncode:
-        typed = environment.asked and done.returncode == index.NO_SOLUTION
+        process = index.compiled(file, f"--python={python}", *_instants(environment), *options)
+    if process.returncode:
+        typed = environment.asked and process.returncode == index.NO_SOLUTION
         error = UsageError if typed else CannotRunHereError
-        raise error(f"{environment.asked or environment.name} does not resolve:\n{last_words(done.stderr, 20)}")
-    return _heading(environment, device) + done.stdout
+        raise error(f"{environment.asked or environment.name} does not resolve:\n{last_words(process.stderr, 20)}")
+    return _heading(environment, device) + process.stdout
 
 
 def resolve_moved(project: Project, environment: Environment, device: Device) -> str:
@@ -187,16 +187,16 @@ def resolve_moved(project: Project, environment: Environment, device: Device) ->
 
     Raises the errors of `resolve` and `moves.resolve`.
     """
-    found = _base(project, environment, device)
-    base, lock = found.environment, found.lock
+    requirement = _base(project, environment, device)
+    base, lock = requirement.environment, requirement.lock
     if environment.wheel:
-        lines = sources.lock_lines(environment, found)
+        lines = sources.lock_lines(environment, requirement)
         return f"{_heading(environment, device)}# {_made_of(base.name, lock.sha256)}: {environment.source}.\n{lines}"
     text = lock.path.read_text(encoding="utf-8")
     options = [f"--python={find_python(environment.python)}", *_instants(environment)]
     lines = lock_overrides.resolve(base.name, text, inputs(base, device), _to_move(environment, device), options)
-    told = joined(differences(pins(lines), lock.pins))
-    return f"{_heading(environment, device)}# {_made_of(base.name, lock.sha256)}: {told}.\n{lines}"
+    changes = joined(differences(pins(lines), lock.pins))
+    return f"{_heading(environment, device)}# {_made_of(base.name, lock.sha256)}: {changes}.\n{lines}"
 
 
 def moved(project: Project, requirement: Requirement) -> str:
@@ -232,7 +232,7 @@ def _to_move(environment: Environment, device: Device) -> list[str]:
     move = parse_move(environment.asked)
     pins = move.pins
     return [
-        _asked(Asked(name, pins[name], []), environment, device)[0] if name in TENSORFLOW else text
+        _select_packages(Asked(name, pins[name], []), environment, device)[0] if name in TENSORFLOW else text
         for name, text in move.by_name.items()
     ]
 

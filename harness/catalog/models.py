@@ -66,8 +66,8 @@ def validate(model: type[Model], values: Any, findings: Findings, key: Key = (),
     try:
         return model.model_validate(values, context=context)
     except ValidationError as error:
-        for each in error.errors(include_url=False):
-            _add(each, model, findings, key)
+        for details in error.errors(include_url=False):
+            _add(details, model, findings, key)
         return None
 
 
@@ -82,8 +82,8 @@ def _add(error: ErrorDetails, model: type["TomlTable"], findings: Findings, key:
     value = "" if isinstance(value, dict | list) else value
     shown = repr(value) if isinstance(value, str) else str(value).lower()
     shown = f" {shown if len(shown) <= _SHOWN else f'{shown[:_SHOWN]}…'}" if value != "" else ""
-    told = error["msg"].replace("Input should be", "expected").replace(" after validation", "")
-    told = re.sub("a valid dictionary.*", "a table", f"{told[0].lower()}{told[1:]}")
+    problem = error["msg"].replace("Input should be", "expected").replace(" after validation", "")
+    problem = re.sub("a valid dictionary.*", "a table", f"{problem[0].lower()}{problem[1:]}")
     example = " or ".join((field and field.examples) or ())
     if not example and is_table:
         example = "[[PATH]]" if kind == "list_type" or isinstance(key[-1], int) else "[PATH]"
@@ -91,11 +91,11 @@ def _add(error: ErrorDetails, model: type["TomlTable"], findings: Findings, key:
         example = f'NAME = "{value}"' if kind == "string_type" and key[-1] == names[-1] else 'NAME = ["one", "other"]'
     example = example.replace("NAME", names[-1]).replace("PATH", ".".join(names))
     advice = context.get("advice") or (f"Example: {example}" if example else "")
-    text = f"Invalid {name}{shown}: {told}."
+    text = f"Invalid {name}{shown}: {problem}."
     if kind == "extra_forbidden":
         text, advice = f"{name} is not a known key.", choices(names[-1], table.model_fields, "keys")
     elif kind == "missing" or error["input"] == "":
-        text = f"Missing {name}." if kind == "missing" else f"Missing {name}: {told}."
+        text = f"Missing {name}." if kind == "missing" else f"Missing {name}: {problem}."
     findings.add(key, text, advice, value=context.get("value", str(value)))
 
 
@@ -113,40 +113,40 @@ def _tables(annotation: Any) -> Iterator[type["TomlTable"]]:
     """Return the models in a type."""
     if isinstance(annotation, type) and issubclass(annotation, TomlTable):
         yield annotation
-    for each in get_args(annotation):
-        yield from _tables(each)
+    for argument in get_args(annotation):
+        yield from _tables(argument)
 
 
-def _invalid(told: str, advice: str = "", value: str = "") -> PydanticCustomError:
+def _invalid(problem: str, advice: str = "", value: str = "") -> PydanticCustomError:
     """Return an error. If there is a `value`, the error is on the line of the value."""
     return PydanticCustomError(
-        "invalid", "{told}", {"told": told, "advice": advice, **({"value": value} if value else {})}
+        "invalid", "{told}", {"told": problem, "advice": advice, **({"value": value} if value else {})}
     )
 
 
-def _error(place: Key, value: Any, told: str, advice: str = "") -> InitErrorDetails:
+def _error(place: Key, value: Any, problem: str, advice: str = "") -> InitErrorDetails:
     """Return an error at `place` in the value that is validated."""
-    return InitErrorDetails(type=_invalid(told, advice), loc=place, input=value)
+    return InitErrorDetails(type=_invalid(problem, advice), loc=place, input=value)
 
 
 def _check(errors: Iterable[InitErrorDetails]) -> None:
     """Raise ValidationError if there are errors."""
-    if found := list(errors):
-        raise ValidationError.from_exception_data("table", found)
+    if line_errors := list(errors):
+        raise ValidationError.from_exception_data("table", line_errors)
 
 
-def _that(read: Callable[[Any], Any], told: str, advice: str = "", *, converts: bool = False) -> AfterValidator:
+def _that(read: Callable[[Any], Any], problem: str, advice: str = "", *, converts: bool = False) -> AfterValidator:
     """Return a validator that refuses a value if `read` raises ValueError or UsageError, or returns None or False."""
 
     def check(value: Any) -> Any:
         try:
             result = read(value)
         except UsageError as error:
-            raise _invalid(told, f"{error.message} {error.advice}") from None
+            raise _invalid(problem, f"{error.message} {error.advice}") from None
         except ValueError:
             result = None
         if result is None or result is False:
-            raise _invalid(told, advice)
+            raise _invalid(problem, advice)
         return result if converts else value
 
     return AfterValidator(check)
@@ -162,8 +162,8 @@ def _distinct(values: list[str]) -> list[str]:
 def _increasing(numbers: list[float]) -> list[float]:
     for before, after in pairwise(numbers):
         if before >= after:
-            told = f"expected increasing numbers, each once, not {number_text(after)} after {number_text(before)}"
-            raise _invalid(told, "Sort the numbers.", number_text(after))
+            problem = f"expected increasing numbers, each once, not {number_text(after)} after {number_text(before)}"
+            raise _invalid(problem, "Sort the numbers.", number_text(after))
     return numbers
 
 
@@ -179,12 +179,12 @@ def _point(values: dict[str, Any], info: Info) -> dict[str, str]:
     """Return the value of each axis in a table. Values of sweeps can be numbers."""
     context, point, errors = info.context, {}, []
     for axis, value in values.items():
-        known = context.axes.get(axis)
+        axis_values = context.axes.get(axis)
         point[axis] = number_text(value) if axis in context.sweeps and is_number(value) else value
-        if known is None:
+        if axis_values is None:
             errors.append(_error((axis,), {}, "this is not an axis", choices(axis, context.axes, "axes")))
-        elif known and point[axis] not in known:
-            advice = choices(str(value)[:_SHOWN], known, "values")
+        elif axis_values and point[axis] not in axis_values:
+            advice = choices(str(value)[:_SHOWN], axis_values, "values")
             errors.append(_error((axis,), value, f"expected a value of the axis {axis}", advice))
     _check(errors)
     return point
@@ -216,7 +216,7 @@ VariableName = Annotated[str, _that(_UPPER.fullmatch, f"expected upper-case {_NA
 AxisText = Annotated[str, Field(max_length=_VALUE_LENGTH)]
 AxisTexts = Annotated[list[AxisText], Field(min_length=1), AfterValidator(_distinct)]
 #: A name or a glob. The number of a sweep becomes the text that cells have.
-Pattern = Annotated[str, BeforeValidator(lambda given: number_text(given) if is_number(given) else given)]
+Pattern = Annotated[str, BeforeValidator(lambda value: number_text(value) if is_number(value) else value)]
 Patterns = Annotated[list[Pattern], Field(min_length=1)]
 Positive = Annotated[int, _that(lambda number: number > 0, "expected a number above 0")]
 
@@ -238,7 +238,7 @@ class SweepTable(TomlTable):
 
 Axis = Annotated[
     Annotated[SweepTable, Tag("[sweep]")] | Annotated[AxisTexts, Tag("[texts]")],
-    Discriminator(lambda given: "[sweep]" if isinstance(given, dict) else "[texts]"),
+    Discriminator(lambda value: "[sweep]" if isinstance(value, dict) else "[texts]"),
 ]
 _AXES: Any = Field({}, examples=['NAME = ["one", "other"]', "NAME = { sweep = [1, 32] }"])
 
@@ -307,9 +307,9 @@ class ComparisonTable(TomlTable):
                 advice = "Remove it: each environment is compared with the baseline of the run."
                 errors.append(_error((name,), value, f'expected nothing with along = "{ENVIRONMENT}"', advice))
             # without `against`, `plus` is compared with each other value
-            known = axes.get(along) if along != ENVIRONMENT and (value or name == "plus") else None
-            if known and value not in known:
-                errors.append(_error((name,), value, f"expected a value of {along}", choices(value, known, "values")))
+            values = axes.get(along) if along != ENVIRONMENT and (value or name == "plus") else None
+            if values and value not in values:
+                errors.append(_error((name,), value, f"expected a value of {along}", choices(value, values, "values")))
         _check(errors)
         return self
 
@@ -350,11 +350,11 @@ class ClaimTable(TomlTable):
     @model_validator(mode="after")
     def check_range(self) -> Self:
         """Check that the claim has one range, of its quantity."""
-        given = [key for key in _RANGES if getattr(self, key)]
+        ranges = [key for key in _RANGES if getattr(self, key)]
         advice = f"Write one of {', '.join(example for _, example in _RANGES.values())}."
-        if len(given) != 1:
-            _check([_error((*given[-1:],), {}, f"expected one range, not {len(given)}", advice)])
-        key, (low, high) = given[0], getattr(self, given[0])
+        if len(ranges) != 1:
+            _check([_error((*ranges[-1:],), {}, f"expected one range, not {len(ranges)}", advice)])
+        key, (low, high) = ranges[0], getattr(self, ranges[0])
         limit, example = _RANGES[key]
         self.of = of = self.of or (GROWTH if key == "bytes" else STEP)
         errors = []
@@ -362,8 +362,8 @@ class ClaimTable(TomlTable):
             errors.append(_error(("of",), of, f"expected a quantity with `{key}`", advice))
         if not limit < low < high:
             turned = ". If the other side takes longer, swap `worse` and `better`." if key == "ratio" else ""
-            told = f"expected two numbers above {limit}, the lowest first"
-            errors.append(_error((key,), [], told, f"Example: {example}{turned}"))
+            problem = f"expected two numbers above {limit}, the lowest first"
+            errors.append(_error((key,), [], problem, f"Example: {example}{turned}"))
         _check(errors)
         return self
 

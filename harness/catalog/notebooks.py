@@ -35,19 +35,19 @@ def script(text: str, path: Path) -> tuple[str, list[str]]:
     outside of a notebook, and the replacement.
     """
     cells = _cells(text, path)
-    parts, told, problems = [], [], []
+    parts, sentences, problems = [], [], []
     for number, source in enumerate(cells, 1):
         if source is None:
             continue
         lines, left, wrong = _plain(source)
         parts.append(f"# cell {number}\n" + "\n".join(lines).rstrip() + "\n")
-        told += [
-            f"cell {number}: `{each}` is left out: it shows or sets something in the notebook's page." for each in left
+        sentences += [
+            f"cell {number}: `{line}` is left out: it shows or sets something in the notebook's page." for line in left
         ]
         problems += [Problem(path, 0, f"cell {number}: {what}", fix) for what, fix in [*wrong, *_of_page(lines)]]
     if problems:
         raise FileError(problems)
-    return "".join(parts), told
+    return "".join(parts), sentences
 
 
 def _cells(text: str, path: Path) -> list[str | None]:
@@ -145,7 +145,7 @@ def _of_page(lines: list[str]) -> list[tuple[str, str]]:
             else []
         )
     ]
-    page = [name for name in imported if any(f"{name}.".startswith(f"{known}.") for known in _PAGE)]
+    page = [name for name in imported if any(f"{name}.".startswith(f"{prefix}.") for prefix in _PAGE)]
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     return [
         *((f"`{name}` works in a notebook only.", "Remove what uses it.") for name in page),

@@ -61,12 +61,12 @@ def read(folder: Path) -> Manifest:
     """Read the manifest of a pack. Raises UsageError if the folder isn't a pack, or is corrupt."""
     path = folder / FILE
     try:
-        found = parse_json(file_bytes(Path(FILE), within=folder))
-        if found.get("schema") != SCHEMA:
-            raise UsageError(f"{path} has schema {found.get('schema')}; this harness reads {SCHEMA}.")
-        manifest = Manifest(**found)
+        document = parse_json(file_bytes(Path(FILE), within=folder))
+        if document.get("schema") != SCHEMA:
+            raise UsageError(f"{path} has schema {document.get('schema')}; this harness reads {SCHEMA}.")
+        manifest = Manifest(**document)
         texts = [manifest.harness, *manifest.files.values()]
-        texts += [each[key] for each in manifest.images.values() for key in ("reference", "id")]
+        texts += [image[key] for image in manifest.images.values() for key in ("reference", "id")]
         if not all(isinstance(text, str) for text in texts):
             raise TypeError("a hash or a reference is not text")
         return manifest
@@ -88,7 +88,7 @@ def write(folder: Path, manifest: Manifest) -> None:
 
 def check(folder: Path, manifest: Manifest) -> None:
     """Compare every file with the manifest. Raises UsageError with the missing and changed files."""
-    faults = {name: _fault_within(folder, name, wanted) for name, wanted in sorted(manifest.files.items())}
+    faults = {name: _fault_within(folder, name, digest) for name, digest in sorted(manifest.files.items())}
     problems = [f"{name} {fault}" for name, fault in faults.items() if fault]
     if problems:
         first = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
@@ -137,7 +137,7 @@ def use(folder: Path, images: Callable[[], ImageStore], say: Callable[[str], obj
         for name, image in manifest.images.items():
             engine.load(folder / name, image["reference"])
             say(f"loaded {image['reference']}")
-    for name in sorted(each for each in manifest.files if each.startswith("locks/")):  # other files aren't checked
+    for name in sorted(file for file in manifest.files if file.startswith("locks/")):  # other files aren't checked
         adhoc.folder().mkdir(parents=True, exist_ok=True)
         shutil.copy(folder / name, adhoc.folder())
     return (folder / "wheels").resolve()
@@ -193,20 +193,20 @@ def download(files: Iterable[File], folder: Path, progress: Callable[[str], obje
     `progress` gets a line for each fetched file. Raises CannotRunHereError if a file is unavailable, or has another
     hash than in the lock.
     """
-    wanted = {file.filename: file for file in files}
-    hashes = {name: file.hashes["sha256"] for name, file in wanted.items()}
+    by_name = {file.filename: file for file in files}
+    hashes = {name: file.hashes["sha256"] for name, file in by_name.items()}
     folder.mkdir(parents=True, exist_ok=True)
-    missing = [name for name in wanted if _fault(folder / name, hashes[name])]
+    missing = [name for name in by_name if _fault(folder / name, hashes[name])]
     stop = threading.Event()
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
         fetching = {
-            pool.submit(_fetch, index.address(wanted[name]), folder / name, hashes[name], stop): name
+            pool.submit(_fetch, index.address(by_name[name]), folder / name, hashes[name], stop): name
             for name in missing
         }
         try:
-            for count, done in enumerate(as_completed(fetching), 1):
-                size = done.result()
-                progress(f"{count} of {len(missing)}: {fetching[done]} ({size / 1e6:.1f} MB)")
+            for count, future in enumerate(as_completed(fetching), 1):
+                size = future.result()
+                progress(f"{count} of {len(missing)}: {fetching[future]} ({size / 1e6:.1f} MB)")
         except BaseException:
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
@@ -220,31 +220,31 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
-def _fault(path: Path, wanted: str) -> str:
+def _fault(path: Path, digest: str) -> str:
     """Return the problem of a file that must have this SHA-256 hash, or an empty text."""
     if not path.is_file():
         return "is missing"
-    return "" if sha256(path) == wanted else "was changed"
+    return "" if sha256(path) == digest else "was changed"
 
 
-def _fault_within(folder: Path, name: str, wanted: str) -> str:
+def _fault_within(folder: Path, name: str, digest: str) -> str:
     """Return the problem of a file of an untrusted pack, or an empty text. Links and outside files are refused."""
     try:
         with os.fdopen(opened(Path(name), within=folder), "rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+            actual = hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
         return "is missing"
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-    return "" if found == wanted else "was changed"
+    return "" if actual == digest else "was changed"
 
 
-def _fetch(url: str, path: Path, wanted: str, stop: threading.Event) -> int:
+def _fetch(url: str, path: Path, digest: str, stop: threading.Event) -> int:
     """Download a file, and return its size in bytes. After an error, no part of the file remains."""
     try:
         with replacing(path) as part:
             _copy(url, part, stop)
-            if sha256(part) != wanted:
+            if sha256(part) != digest:
                 raise CannotRunHereError(f"{url} is not the file that the lock names: its hash differs.")
             return part.stat().st_size
     except OSError as error:

@@ -45,7 +45,11 @@ class Asked:
     @property
     def pins(self) -> dict[str, str]:
         """The other packages with one requested version, and this version."""
-        return {each.name: version for each in map(Requirement, self.others) if (version := exact(each))}
+        return {
+            requirement.name: version
+            for requirement in map(Requirement, self.others)
+            if (version := exact(requirement))
+        }
 
     @property
     def name(self) -> str:
@@ -75,7 +79,11 @@ class LockOverride:
     @property
     def pins(self) -> dict[str, str]:
         """The packages with one requested version, and this version."""
-        return {each.name: version for each in map(Requirement, self.packages) if (version := exact(each))}
+        return {
+            requirement.name: version
+            for requirement in map(Requirement, self.packages)
+            if (version := exact(requirement))
+        }
 
     @property
     def name(self) -> str:
@@ -115,12 +123,12 @@ def parse_move(text: str) -> LockOverride:
         near = nearest(text.rpartition("+")[2], KERAS[1:])
         hint = f" Did you mean {text.rpartition('+')[0]}+{near}?" if near else ""
         raise _wrong(text, "the replaced package needs a version", f"{_MOVE}{hint}")
-    found = [_requirement(part, text, _MOVE) for part in parts]
-    names = [canonicalize_name(each.name) for each in found]
+    requirements = [_requirement(part, text, _MOVE) for part in parts]
+    names = [canonicalize_name(requirement.name) for requirement in requirements]
     twice = next((name for name in names if names.count(name) > 1), "")
     if twice:
         raise _wrong(text, f"{twice} is listed twice", _MOVE)
-    return LockOverride(str(parse(base)) if is_asked(base) else base, sorted(map(_normal, found)))
+    return LockOverride(str(parse(base)) if is_asked(base) else base, sorted(map(_normal, requirements)))
 
 
 def parse(text: str) -> Asked:
@@ -132,17 +140,17 @@ def parse(text: str) -> Asked:
     version = exact(first)
     if first.extras or not version:
         raise _wrong(text, f"{first} is not an exact version")
-    return Asked(package, version, sorted(map(_normal, others), key=lambda each: not each.startswith("keras==")))
+    return Asked(package, version, sorted(map(_normal, others), key=lambda spec: not spec.startswith("keras==")))
 
 
 def _requirement(part: str, text: str, example: str = _EXAMPLE) -> Requirement:
     try:
-        found = Requirement(part)
+        requirement = Requirement(part)
     except InvalidRequirement:
         raise _wrong(text, f"{part!r} is not a valid requirement", example) from None
-    if found.url or found.marker:
+    if requirement.url or requirement.marker:
         raise _wrong(text, f"{part!r} is not a package with versions", example)
-    return found
+    return requirement
 
 
 def exact(requirement: Requirement) -> str:

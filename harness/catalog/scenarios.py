@@ -115,8 +115,8 @@ def read_suites(project: Project) -> tuple[dict[str, Suite], Findings]:
 
     document = suite_tables(project)
     tables = {
-        name: models.validate(models.SuiteTable, given, document.findings, (name,))
-        for name, given in document.values.items()
+        name: models.validate(models.SuiteTable, table, document.findings, (name,))
+        for name, table in document.values.items()
     }
     return {name: _suite(name, table) for name, table in tables.items() if table}, document.findings
 
@@ -133,5 +133,5 @@ def _suite(name: str, table: "SuiteTable") -> Suite:
         chosen = dict(part.__pydantic_extra__)
         environments = chosen.pop(ENVIRONMENT, [])
         parts.append(SuitePart(part.scenario, chosen, environments))
-    given = {key: value for key, value in table if key != "select"}
-    return Suite(**given | {"name": name, "title": table.title or name, "parts": parts})
+    fields = {key: value for key, value in table if key != "select"}
+    return Suite(**fields | {"name": name, "title": table.title or name, "parts": parts})

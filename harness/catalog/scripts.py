@@ -59,7 +59,7 @@ class Script:
         called: dict[str, list[str]] = {}
         for pattern in self.grep:
             called[pattern] = labels(pattern)
-        names = [name for each in called.values() for name in each]
+        names = [name for group_names in called.values() for name in group_names]
         for name in names:
             if names.count(name) > 1:
                 raise UsageError(f"Two groups of --grep are called {name!r}.", "Name them: (?P<name>…)")
@@ -223,13 +223,13 @@ def _scenario(script: Script, name: str, *, has_steps: bool, files: Sequence[str
         *(line for entry in _compared(script, has_steps=has_steps) for line in ("#", *entry)),
         "# ///",
     ]
-    asked: Mapping[str, object] = {
+    keywords: Mapping[str, object] = {
         "arguments": list(script.arguments),
         "grep": [[pattern, [PRINTED + name for name in names]] for pattern, names in script.numbers.items()],
         "functions": list(script.functions),
         "stdin": stdin,
     }
-    options = "".join(f", {key}={value!r}" for key, value in asked.items() if value)
+    options = "".join(f", {key}={value!r}" for key, value in keywords.items() if value)
     return "\n".join(
         [
             *header,
@@ -259,8 +259,8 @@ def _compared(script: Script, *, has_steps: bool) -> list[list[str]]:
     about |= {PRINTED + name: PRINTED + name for names in script.numbers.values() for name in names}
     lines = ["# [[tool.harness.compare]]", "# name  = {}", '# along = "environment"', "# of    = {}"]
     return [
-        [line.format(_toml(given)) for line, given in zip(lines, ("", name, "", of), strict=True)]
-        for name, of in about.items()
+        [line.format(_toml(value)) for line, value in zip(lines, ("", name, "", quantity), strict=True)]
+        for name, quantity in about.items()
     ]
 
 
@@ -274,10 +274,10 @@ def literal(text: str) -> str:
 
     No line of the literal can start or end a header.
     """
-    made = re.sub(r"'{3,}|'+\Z", lambda match: "\\'" * len(match[0]), text.replace("\\", "\\\\"))
-    made = re.sub(r"[^\n\t -~]", lambda match: _escaped(match[0]), made)
-    made = re.sub(r"(?m)^# ///", r"\\x23 ///", made)
-    return f"'''\\\n{made}'''"
+    body = re.sub(r"'{3,}|'+\Z", lambda match: "\\'" * len(match[0]), text.replace("\\", "\\\\"))
+    body = re.sub(r"[^\n\t -~]", lambda match: _escaped(match[0]), body)
+    body = re.sub(r"(?m)^# ///", r"\\x23 ///", body)
+    return f"'''\\\n{body}'''"
 
 
 def _escaped(char: str) -> str:
@@ -291,10 +291,10 @@ def imports(text: str) -> list[str]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return []
-    found = []
+    modules = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [alias.name.partition(".")[0] for alias in node.names]
+            modules += [alias.name.partition(".")[0] for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            found.append(node.module.partition(".")[0])
-    return list(dict.fromkeys(found))
+            modules.append(node.module.partition(".")[0])
+    return list(dict.fromkeys(modules))

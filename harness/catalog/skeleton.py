@@ -36,7 +36,7 @@ def scenario(name: str, text: str, title: str) -> str:
     tree = ast.parse(text)
     parts = _parts(text, tree)
     dependencies = json.dumps(
-        [_PACKAGES.get(each, each) for each in imports(text) if each not in sys.stdlib_module_names]
+        [_PACKAGES.get(module, module) for module in imports(text) if module not in sys.stdlib_module_names]
     )
     lines = [
         "# /// script",
@@ -116,7 +116,7 @@ def _comments(text: str) -> Iterable[tuple[int, str]]:
 
 def _starts(statement: ast.stmt) -> list[int]:
     """Return the 0-based lines in which a statement and its decorators start."""
-    return [each.lineno - 1 for each in [statement, *getattr(statement, "decorator_list", ())]]
+    return [node.lineno - 1 for node in [statement, *getattr(statement, "decorator_list", ())]]
 
 
 def _is_leading(statement: ast.stmt) -> bool:
@@ -137,10 +137,10 @@ def _step(parts: _Parts) -> list[str]:
         # all in one: names stay in one function, as they were in one module
         return ["    def step():", *(_indented(parts.step, 8) or ["        pass"]), "", "    bench.once(step)"]
     above, inner, below = (ast.parse("\n".join(lines)).body for lines in (parts.above, parts.step, parts.below))
-    known = set(_bound(above))
-    shared = sorted(set(_bound(inner)) & {*known, *_bound(below), *_read(below)})
+    bound = set(_bound(above))
+    shared = sorted(set(_bound(inner)) & {*bound, *_bound(below), *_read(below)})
     return [
-        *(f"    {name} = None" for name in shared if name not in known),
+        *(f"    {name} = None" for name in shared if name not in bound),
         "    def step():",
         *([f"        nonlocal {', '.join(shared)}"] if shared else []),
         *_indented(parts.step, 8),
@@ -163,18 +163,18 @@ def _indented(lines: Sequence[str], by: int) -> list[str]:
     """
     text = "\n".join(lines)
     kept = set(_within_texts(text))
-    made = []
+    indented = []
     for number, line in enumerate(lines):
         if number in kept or not line.strip():
-            made.append(line)
+            indented.append(line)
             continue
         plain = re.sub(r"^(\s*)global ", r"\1nonlocal ", line)
-        made.append(" " * by + re.sub(r"^if __name__ == .*:$", "if True:  # it was started as a program", plain))
-    while made and not made[0].strip():
-        made.pop(0)
-    while made and not made[-1].strip():
-        made.pop()
-    return made
+        indented.append(" " * by + re.sub(r"^if __name__ == .*:$", "if True:  # it was started as a program", plain))
+    while indented and not indented[0].strip():
+        indented.pop(0)
+    while indented and not indented[-1].strip():
+        indented.pop()
+    return indented
 
 
 def _within_texts(text: str) -> Iterable[int]:

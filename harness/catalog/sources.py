@@ -94,17 +94,17 @@ class Source:
         return self._id(12)
 
     def _id(self, digits: int) -> str:
-        found = self.snapshot
-        return found.commit[:digits] + (f"-dirty-{found.difference[:8]}" if found.difference else "")
+        snapshot = self.snapshot
+        return snapshot.commit[:digits] + (f"-dirty-{snapshot.difference[:8]}" if snapshot.difference else "")
 
     @property
     def description(self) -> str:
         """Return `commit 3f2a91c of 2026-08-21, with 2 changed files (diff 1a2b3c4d)`."""
-        found = self.snapshot
-        day = datetime.fromtimestamp(found.instant, UTC).date().isoformat()
-        of = f" ({found.address})" if found.address else ""
-        changes = f", with {counted(found.changed, 'changed file')} (diff {found.difference[:8]})"
-        return f"commit {found.commit[:12]} of {day}{of}{changes if found.changed else ''}"
+        snapshot = self.snapshot
+        day = datetime.fromtimestamp(snapshot.instant, UTC).date().isoformat()
+        address = f" ({snapshot.address})" if snapshot.address else ""
+        changes = f", with {counted(snapshot.changed, 'changed file')} (diff {snapshot.difference[:8]})"
+        return f"commit {snapshot.commit[:12]} of {day}{address}{changes if snapshot.changed else ''}"
 
 
 @contextmanager
@@ -239,13 +239,18 @@ def lock_lines(environment: Environment, base: Locked) -> str:
     digest, _, file = environment.wheel.partition("/")
     name, version, *_ = parse_wheel_filename(file)
     gone = environment.replaced
-    own = {each: lines for each, lines in blocks(base.lock.path.read_text("utf-8")).items() if each not in gone}
+    own = {
+        package: lines for package, lines in blocks(base.lock.path.read_text("utf-8")).items() if package not in gone
+    }
     own[name] = f"{name}=={version} \\\n    --hash=sha256:{digest}\n"
-    lines = "".join(own[each] for each in sorted(own))
+    lines = "".join(own[package] for package in sorted(own))
     missing = unmet(_needs(path, environment), pins(lines))
     if missing:
-        names = [canonicalize_name(Requirement(each).name) for each in missing]
-        has = [f"{each} {base.lock.pins[each]}" if each in base.lock.pins else f"no {each}" for each in names]
+        names = [canonicalize_name(Requirement(text).name) for text in missing]
+        has = [
+            f"{package} {base.lock.pins[package]}" if package in base.lock.pins else f"no {package}"
+            for package in names
+        ]
         raise UsageError(
             f"{environment.source} needs {joined(missing)}, and {base.environment.name} has {joined(has)}.",
             f"Change the base too: -e {base.environment.name}+{names[0]}==VERSION+{name}@PLACE",
@@ -257,17 +262,21 @@ def _needs(path: Path, environment: Environment) -> list[str]:
     """Return the requirements of a wheel that apply to the environment's Python."""
     try:
         with zipfile.ZipFile(path) as archive:
-            name = next(each for each in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", each))
+            name = next(member for member in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", member))
             with archive.open(name) as file:
                 metadata = BytesParser().parsebytes(file.read(_METADATA_BYTES))
-        named = [Requirement(str(each)) for each in metadata.get_all("Requires-Dist") or ()]
+        named = [Requirement(str(text)) for text in metadata.get_all("Requires-Dist") or ()]
     except OSError:
         raise CannotRunHereError(
             f"The wheel of {environment.name} is no longer in the cache: {path}.", "Name its source again."
         ) from None
     except (zipfile.BadZipFile, StopIteration, InvalidRequirement) as error:
         raise UsageError(f"{path.name} is not a valid wheel: {error or 'it has no METADATA'}.") from None
-    return [f"{each.name}{each.specifier}" for each in named if _applies(each.marker, environment.python)]
+    return [
+        f"{requirement.name}{requirement.specifier}"
+        for requirement in named
+        if _applies(requirement.marker, environment.python)
+    ]
 
 
 def _applies(marker: Marker | None, python: str) -> bool:
@@ -314,24 +323,24 @@ def build_lock(folder: Path, python: str, instant: datetime) -> str:
     listed = system.get("requires")
     named = listed if isinstance(listed, list) else []
     requires: dict[str, str] = {}
-    for each in named if named or "build-backend" in system else ["setuptools"]:
+    for entry in named if named or "build-backend" in system else ["setuptools"]:
         try:
-            requirement = Requirement(str(each))
+            requirement = Requirement(str(entry))
         except InvalidRequirement:
             requirement = None
         if requirement is None or requirement.url:
-            raise UsageError(f"The build of the source needs {str(each)!r}, which is not a package with versions.")
+            raise UsageError(f"The build of the source needs {str(entry)!r}, which is not a package with versions.")
         requires[str(requirement)] = canonicalize_name(requirement.name)
     if "setuptools" in requires.values() and "wheel" not in requires.values():
         requires["wheel"] = "wheel"  # which older setuptools do not have
     if not requires:
         return ""
-    asked = folder.parent / "build-requires.txt"
-    asked.write_text("\n".join(requires) + "\n", encoding="utf-8")
+    file = folder.parent / "build-requires.txt"
+    file.write_text("\n".join(requires) + "\n", encoding="utf-8")
     date = instant.isoformat().replace("+00:00", "Z")
     options = ["--only-binary=:all:", f"--exclude-newer={date}", f"--python-version={python}"]
-    done = index.compiled(asked, *options, "--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate")
-    if done.returncode:
-        words = last_words(done.stderr, 12)
+    process = index.compiled(file, *options, "--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate")
+    if process.returncode:
+        words = last_words(process.stderr, 12)
         raise CannotRunHereError(f"The packages for the build ({joined(list(requires))}) are not available:\n{words}")
-    return done.stdout
+    return process.stdout

@@ -86,10 +86,10 @@ class Findings:
 
         Of a key that is not there, the line of what it would be in.
         """
-        known = key
-        while known and known not in self._statements:
-            known = known[:-1]
-        begin, end = self._statements.get(known, (0, 1))
+        prefix = key
+        while prefix and prefix not in self._statements:
+            prefix = prefix[:-1]
+        begin, end = self._statements.get(prefix, (0, 1))
         # a statement of one line is found; in a longer one, the key and then the value narrow it down
         for word in (next((part for part in reversed(key) if isinstance(part, str)), ""), value):
             pattern = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
@@ -101,7 +101,7 @@ class Findings:
     @cached_property
     def _statements(self) -> dict[Key, tuple[int, int]]:
         """Return the range of lines of each key's statement, counted from 0."""
-        found: dict[Key, tuple[int, int]] = {}
+        ranges: dict[Key, tuple[int, int]] = {}
         last: dict[Key, int] = {}  # of each list of tables, the number of the entry that is written
         table: Key = ()
         for begin, end in _ranges(self._lines):
@@ -113,16 +113,16 @@ class Findings:
                 is_list = statement.lstrip().startswith("[[")
                 for number, part in enumerate(parts, 1):
                     table = (*table, part)
-                    found.setdefault(table, (begin, end))
+                    ranges.setdefault(table, (begin, end))
                     if is_list and number == len(parts):
                         last[table] = last.get(table, -1) + 1
                     if table in last:
                         table = (*table, last[table])
-                        found.setdefault(table, (begin, end))
+                        ranges.setdefault(table, (begin, end))
             else:
                 for key in keys:
-                    found.setdefault((*table, *key), (begin, end))
-        return found
+                    ranges.setdefault((*table, *key), (begin, end))
+        return ranges
 
 
 def _ranges(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -142,7 +142,7 @@ def _values(value: Any) -> Iterator[tuple[Key, Any]]:
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, entry in inner:
         yield (name,), entry
-        yield from (((name, *key), each) for key, each in _values(entry))
+        yield from (((name, *key), element) for key, element in _values(entry))
 
 
 def _keys(value: Any) -> Iterator[Key]:
@@ -190,15 +190,15 @@ def read(toml: str, path: Path, first: int = 1, root: Key = ()) -> TomlDocument:
 
 def _too_deep(values: dict[str, Any]) -> str:
     """Return a sentence about nesting or a key that is beyond the limits; an empty one if none is."""
-    found: list[tuple[Any, int]] = [(values, 1)]
-    while found:
-        value, depth = found.pop()
+    pending: list[tuple[Any, int]] = [(values, 1)]
+    while pending:
+        value, depth = pending.pop()
         if depth > DEPTH_LIMIT + 1:
             return f"This is nested deeper than {DEPTH_LIMIT} levels."
         if isinstance(value, dict) and any(len(key) > KEY_LIMIT for key in value):
             return f"A key has more than {KEY_LIMIT} characters."
         inner = value.values() if isinstance(value, dict) else value
-        found += [(each, depth + 1) for each in inner if isinstance(each, dict | list)]
+        pending += [(child, depth + 1) for child in inner if isinstance(child, dict | list)]
     return ""
 
 

@@ -30,8 +30,8 @@ def side_by_side(name: str, before: Mapping[str, bytes], after: Mapping[str, byt
     texts = {side: _text(files[f"{name}.py"]) for side, files in sides.items()}
     parsed = {side: header.parse(text, Path(side, f"{name}.py")) for side, text in texts.items()}
     documents = {side: toml.read_header(text, Path(side, f"{name}.py")).values for side, text in texts.items()}
-    made = f"{name}_{SIDE}_by_{SIDE}"
-    files = {f"{side}/{file}": data for side, of in sides.items() for file, data in of.items()}
+    stem = f"{name}_{SIDE}_by_{SIDE}"
+    files = {f"{side}/{file}": data for side, contents in sides.items() for file, data in contents.items()}
     text = _scenario(name, parsed, _header(name, parsed, documents, list(files)))
     digest = hashlib.sha256(text.encode())
     for file, data in sorted(files.items()):
@@ -41,10 +41,10 @@ def side_by_side(name: str, before: Mapping[str, bytes], after: Mapping[str, byt
     try:
         for file, data in files.items():
             write_atomically(folder / file, data)
-        write_atomically(folder / f"{made}.py", text.encode())
+        write_atomically(folder / f"{stem}.py", text.encode())
     except OSError as error:
         raise CannotRunHereError(f"{folder} cannot be written: {error.strerror}.") from None
-    return folder / f"{made}.py"
+    return folder / f"{stem}.py"
 
 
 def _text(data: bytes) -> str:
@@ -62,15 +62,17 @@ def _header(
     if SIDE in after.axes:
         raise UsageError(f"{name} already has an axis {SIDE!r}.", "To compare versions, rename this axis.")
     # only one header may name a setting as an axis: use the values of both
-    values = {axis: found for table in axes.values() for axis, found in table.items()}
-    of = dict.fromkeys([STEP, *(each.of for each in after.compare if each.of in _compared(before))])
+    values = {axis: axis_values for table in axes.values() for axis, axis_values in table.items()}
+    quantities = dict.fromkeys(
+        [STEP, *(comparison.of for comparison in after.compare if comparison.of in _compared(before))]
+    )
     base, head = BEFORE_AND_AFTER
     own: dict[str, Any] = {
         **{key: new[key] for key in _KEPT if key in new},
         "axes": {**axes["axes"], SIDE: list(BEFORE_AND_AFTER)},
         "env": axes["env"],
         "default": {axis: value for axis, value in new.get("default", {}).items() if _has(values, {axis: value})},
-        "exclude": [each for each in new.get("exclude", []) if _has(values, each)],
+        "exclude": [point for point in new.get("exclude", []) if _has(values, point)],
         "needs": [
             {**need, "when": {**need.get("when", {}), SIDE: side}}
             for side, tables in ((base, old), (head, new))
@@ -78,7 +80,8 @@ def _header(
             if _has(values, need.get("when", {}))
         ],
         "compare": [
-            {"name": f"{head} against {base}", "along": SIDE, "plus": head, "against": base, "of": each} for each in of
+            {"name": f"{head} against {base}", "along": SIDE, "plus": head, "against": base, "of": quantity}
+            for quantity in quantities
         ],
         "files": list(files),
     }
@@ -90,7 +93,7 @@ def _header(
 
 
 def _compared(scenario: Scenario) -> set[str]:
-    return {each.of for each in scenario.compare}
+    return {comparison.of for comparison in scenario.compare}
 
 
 def _axes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,11 +105,11 @@ def _axes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str
             "They can't be compared in one run. Measure each version in a separate run.",
         )
     shared: dict[str, Any] = {}
-    for axis, given in new.items():
-        if given == old[axis]:
-            shared[axis] = given
+    for axis, axis_values in new.items():
+        if axis_values == old[axis]:
+            shared[axis] = axis_values
             continue
-        listed = [value for value in given if value in old[axis]] if isinstance(given, list) else []
+        listed = [value for value in axis_values if value in old[axis]] if isinstance(axis_values, list) else []
         if not listed:
             raise UsageError(
                 f"The two versions of {name} share no value of the axis {axis}.",
@@ -118,9 +121,11 @@ def _axes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str
 
 def _has(values: Mapping[str, Any], named: Mapping[str, Any]) -> bool:
     """Return whether each axis's value, or one of several, is among the values. A setting's value always is."""
-    for axis, wanted in named.items():
-        given = values.get(axis)
-        if isinstance(given, list) and not set(wanted if isinstance(wanted, list) else [wanted]) <= set(given):
+    for axis, selected in named.items():
+        axis_values = values.get(axis)
+        if isinstance(axis_values, list) and not set(selected if isinstance(selected, list) else [selected]) <= set(
+            axis_values
+        ):
             return False
     return True
 
@@ -128,8 +133,8 @@ def _has(values: Mapping[str, Any], named: Mapping[str, Any]) -> bool:
 def _scenario(name: str, parsed: Mapping[str, Scenario], document: Mapping[str, Any]) -> str:
     after = parsed[BEFORE_AND_AFTER[1]]
     axes = [axis for axis in after.axes if axis not in (*after.environ, *after.settings)]
-    given = "".join(f", {axis}={axis}" for axis in axes)
-    uses_keras = any(each.uses_keras for each in parsed.values())
+    arguments = "".join(f", {axis}={axis}" for axis in axes)
+    uses_keras = any(scenario.uses_keras for scenario in parsed.values())
     lines = [
         "# /// script",
         *(f"# {key} = {_toml(value)}" for key, value in document.items() if key != "tool"),
@@ -148,7 +153,7 @@ def _scenario(name: str, parsed: Mapping[str, Scenario], document: Mapping[str, 
         # harness looks for the name of Keras in a scenario's file
         *(["keras = None", ""] if uses_keras else []),
         # phases that a comparison is about are known by their lines
-        *(f"# bench.phase({_json(each['of'])})" for each in document["tool"]["harness"]["compare"]),
+        *(f"# bench.phase({_json(comparison['of'])})" for comparison in document["tool"]["harness"]["compare"]),
         "",
         f"def scenario({', '.join(['bench', *axes, SIDE])}):",
         f"    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), {SIDE})",
@@ -157,7 +162,7 @@ def _scenario(name: str, parsed: Mapping[str, Scenario], document: Mapping[str, 
         "    module = importlib.util.module_from_spec(spec)",
         f"    sys.modules[{name!r}] = module",
         "    spec.loader.exec_module(module)",
-        f"    module.scenario(bench{given})",
+        f"    module.scenario(bench{arguments})",
         "",
         "",
         'if __name__ == "__main__":',
@@ -171,11 +176,11 @@ def _toml(value: Any) -> str:
     """Return a value as TOML on one line."""
     match value:
         case dict():
-            return "{ " + ", ".join(f"{_toml(str(key))} = {_toml(each)}" for key, each in value.items()) + " }"
+            return "{ " + ", ".join(f"{_toml(str(key))} = {_toml(entry)}" for key, entry in value.items()) + " }"
         case list():
             return "[" + ", ".join(map(_toml, value)) + "]"
         case str():
-            return re.sub(r"[\x7f-\x9f\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", _json(value))
+            return re.sub(r"[\x7f-\x9f\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", _json(value))
         case bool() | int() | float():
             return json.dumps(value)
     raise TypeError(f"a header can't store a {type(value).__name__}")

@@ -76,9 +76,9 @@ app = typer.Typer(
 )
 
 
-def _show_version(asked: bool) -> None:
+def _show_version(requested: bool) -> None:
     """Print the versions and the machine facts with which an issue starts. It connects to nothing."""
-    if not asked:
+    if not requested:
         return
     from harness.machine import host  # noqa: PLC0415 - no command needs it
 

@@ -75,7 +75,11 @@ class CommandGroup(_Explained, TyperGroup):
                 ctx.exit()
             args = [*args[1:], "--help"]
             typed = args[0]
-        if ctx.parent is None and typed == "repro" and any(each.endswith((".py", ".ipynb")) for each in args[1:]):
+        if (
+            ctx.parent is None
+            and typed == "repro"
+            and any(argument.endswith((".py", ".ipynb")) for argument in args[1:])
+        ):
             return super().resolve_command(ctx, ["run", *args[1:]])
         if self.get_command(ctx, typed) is not None or typed.startswith("-"):
             return super().resolve_command(ctx, args)
@@ -107,23 +111,23 @@ class Command(_Explained, TyperCommand):
 
         params: list[Any] = self.get_params(ctx)
         records = [(param, record) for param in params if (record := param.get_help_record(ctx))]
-        known = {flag: each.option for each in options(Request).values() for flag in each.flags}
+        by_flag = {flag: field.option for field in options(Request).values() for flag in field.flags}
         listed: dict[str, list[tuple[str, str]]] = {heading: [] for heading in ("Arguments", *OptionPanel, "Options")}
-        for param, (name, told) in records:
+        for param, (name, text) in records:
             if param.param_type_name == "argument":
-                listed["Arguments"].append((_TYPE.sub("", name), told))
+                listed["Arguments"].append((_TYPE.sub("", name), text))
                 continue
-            option = known.get(param.opts[-1])
+            option = by_flag.get(param.opts[-1])
             panel = param.rich_help_panel or (option.panel if option else "")
             value = (option.metavar if option else "") or param.name.upper()
-            listed[panel if panel and len(records) > _MANY else "Options"].append((_TYPE.sub(f" {value}", name), told))
+            listed[panel if panel and len(records) > _MANY else "Options"].append((_TYPE.sub(f" {value}", name), text))
         return {heading: rows for heading, rows in listed.items() if rows}
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, with options by name. Raises UsageError for unexpected arguments."""
         rest: list[str] = super().parse_args(ctx, args)
         if ctx.args and not ctx.resilient_parsing:
-            flags = {flag for each in self.params for flag in each.opts}
+            flags = {flag for param in self.params for flag in param.opts}
             raise UsageError(
                 f"Unexpected argument: {ctx.args[0]!r}.",
                 _option(ctx.args[0]) if {"-e", "-s"} <= flags else f"To list the options: {ctx.command_path} --help",

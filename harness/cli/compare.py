@@ -53,8 +53,8 @@ def compare(
         raise UsageError(
             f"{first} is one run, but a comparison needs two.", "Pass the folder of another run, or omit both."
         )
-    for each in (first, second):
-        say_torn(each)
+    for path in (first, second):
+        say_torn(path)
     pair = session.compare(first, second, margin=request.margin, any_host=request.any_host)
     if json:
         typer.echo(escape.dumps(changes.document(pair)), nl=False)

@@ -102,7 +102,7 @@ def axes(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     values = session.names.axes(typed, context.params.get("suite") or "")
     axis, equals, begun = incomplete.partition("=")
     if not equals:
-        return [(f"{each}=", ", ".join(values[each])) for each in values]
+        return [(f"{name}=", ", ".join(values[name])) for name in values]
     return [(f"{axis}={value}", "") for value, _ in _further(begun, dict.fromkeys(values.get(axis, ()), ""))]
 
 
@@ -113,17 +113,20 @@ def history_formats() -> list[str]:
     return list(FORMATS)
 
 
-def _further(incomplete: str, known: Mapping[str, str]) -> list[tuple[str, str]]:
+def _further(incomplete: str, help_texts: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return completions of the last name in `one,other` with their help, without names that the word has already."""
     before, comma, _ = incomplete.rpartition(",")
-    return [(before + comma + name, about) for name, about in known.items() if name not in before.split(",")]
+    return [(before + comma + name, about) for name, about in help_texts.items() if name not in before.split(",")]
 
 
 def runs(context: typer.Context, incomplete: str) -> list[str]:
     """Return the folders of runs in `--results`, newest first; if the word is another path, those below it."""
     below = _below(incomplete if "/" in incomplete else f"{context.params.get('results') or 'results'}/")
-    found = [path.rstrip("/") for path in below if Path(path, "run.json").is_file()]
-    return [*sorted(found, reverse=True), *(path for path in below if path.endswith("/") and path[:-1] not in found)]
+    folders = [path.rstrip("/") for path in below if Path(path, "run.json").is_file()]
+    return [
+        *sorted(folders, reverse=True),
+        *(path for path in below if path.endswith("/") and path[:-1] not in folders),
+    ]
 
 
 def _below(begun: str) -> list[str]:

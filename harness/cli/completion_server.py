@@ -33,12 +33,12 @@ def _words(line: str) -> list[str]:
     """Split a command line into words. An open quote or backslash at its end is accepted."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=False)
     lexer.whitespace_split, lexer.commenters = True, ""
-    found: list[str] = []
+    words: list[str] = []
     try:
-        found.extend(lexer)
+        words.extend(lexer)
     except ValueError:
-        found.append(lexer.token)
-    return found
+        words.append(lexer.token)
+    return words
 
 
 def _completed(app: typer.Typer, words: Sequence[str], begun: str) -> Iterator[tuple[str, str]]:
@@ -55,18 +55,18 @@ def _completed(app: typer.Typer, words: Sequence[str], begun: str) -> Iterator[t
         before, begun, left = option + equals, value, [*left, option]
     else:
         before = ""
-    for item in _asked(command, context, left, begun).shell_complete(context, begun):
+    for item in _find_completed(command, context, left, begun).shell_complete(context, begun):
         yield before + item.value, item.help or ""
 
 
-def _asked(command: Any, context: Any, words: Sequence[str], begun: str) -> Any:
+def _find_completed(command: Any, context: Any, words: Sequence[str], begun: str) -> Any:
     """Return what completes the word: the option before it, the argument that it is, or the command."""
     if begun.startswith("-") and "--" not in words:
         return command
-    for each in command.params:
-        if each.param_type_name == "option" and not each.is_flag and words and words[-1] in each.opts:
-            return each
-    for each in command.params:
-        if each.param_type_name == "argument" and (each.nargs == -1 or not context.params.get(each.name)):
-            return each
+    for param in command.params:
+        if param.param_type_name == "option" and not param.is_flag and words and words[-1] in param.opts:
+            return param
+    for param in command.params:
+        if param.param_type_name == "argument" and (param.nargs == -1 or not context.params.get(param.name)):
+            return param
     return command

@@ -39,29 +39,31 @@ class Suspicion:
     @classmethod
     def of(cls, history: History, found: Sequence[Series]) -> "Suspicion":
         """Of these series."""
-        suspected = [each for each in findings(found, history.decisions()) if each.state is State.SUSPECTED]
-        series = {each.key: each for each in found}
+        suspected = [entry for entry in findings(found, history.decisions()) if entry.state is State.SUSPECTED]
+        series = {time_series.key: time_series for time_series in found}
         sides = {}
-        for each in suspected:
-            points = series[each.key].points
-            at = next(place for place, point in enumerate(points) if point.run == each.since)
+        for finding in suspected:
+            points = series[finding.key].points
+            at = next(place for place, point in enumerate(points) if point.run == finding.since)
             # if a nightly run gave no number, changes in it count
             earlier = [point for point in points[:at] if point.log_ratio is not None]
             later = [point for point in points[at:] if point.log_ratio is not None]
-            far = NEAR if parse_line(each.key.environment) else 0
+            far = NEAR if parse_line(finding.key.environment) else 0
             before, after = earlier[-1 - far :][0], later[: 1 + far][-1]
             of_runs = [history.summary(point.run) for point in (before, after)]
             if of_runs[0] and of_runs[1]:
-                sides[_place(each)] = of_runs[0], of_runs[1]
+                sides[_place(finding)] = of_runs[0], of_runs[1]
         return cls(suspected, sides)
 
     def refuse(self) -> None:
         """Raise UsageError that lists what can be confirmed, if anything can."""
         if self.suspected:
-            each_told = (f"{escaped(each.key.cell)} since {each.since}: {each.ratio:.3f}×" for each in self.suspected)
-            told = "\n".join(f"  {line}" for line in each_told)
+            each_told = (
+                f"{escaped(finding.key.cell)} since {finding.since}: {finding.ratio:.3f}×" for finding in self.suspected
+            )
+            listing = "\n".join(f"  {line}" for line in each_told)
             raise UsageError(
-                f"{counted(len(self.suspected), 'change')} can be measured again:\n{told}",
+                f"{counted(len(self.suspected), 'change')} can be measured again:\n{listing}",
                 "Select some with -s, -e and -a, or all with --all-suspected.",
             )
 
@@ -82,8 +84,8 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
                     "Confirm it there.",
                 )
             before, after = asked.sides[_place(some[0])]
-            of = confirming.question(some, before, after, usual, scripts)
-            planned = session.plan(of.request)
+            question = confirming.question(some, before, after, usual, scripts)
+            planned = session.plan(question.request)
             say(f"Measuring both sides of {counted(len(some), 'change')} since {since}: {cell}")
             with interruptible(heard.interrupted):
                 ended = session.run(planned, heard, command=["harness", *sys.argv[1:]], wait=wait)
@@ -93,24 +95,26 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
             continue
         if ended.interrupted:
             return Exit.INTERRUPTED
-        decided = confirming.decisions(of, ended.results, usual.margin)
-        worst = max((each for _, each in decided if each and each.confirmed), key=lambda each: each.ratio, default=None)
+        decided = confirming.decisions(question, ended.results, usual.margin)
+        worst = max(
+            (entry for _, entry in decided if entry and entry.confirmed), key=lambda entry: entry.ratio, default=None
+        )
         is_stopped = False
         if worst and worst.ratio > 1.0:
             located: dict[str, Any] = {}
             try:
-                located |= _located(worst, of, usual, heard, wait=wait)
-                located |= _profiled(replace(worst, **located), of, usual, heard, wait=wait)
+                located |= _located(worst, question, usual, heard, wait=wait)
+                located |= _profiled(replace(worst, **located), question, usual, heard, wait=wait)
             except KeyboardInterrupt:  # the decision is kept
                 is_stopped = True
             decided = [
-                (finding, replace(each, **located) if each and each.confirmed and each.ratio > 1.0 else each)
-                for finding, each in decided
+                (finding, replace(entry, **located) if entry and entry.confirmed and entry.ratio > 1.0 else entry)
+                for finding, entry in decided
             ]
         for finding, decision in decided:
             if decision is None:
                 code = Exit.CELLS_FAILED
-                failed = any(each.status is not Status.OK for each in ended.results.launches)
+                failed = any(launch.status is not Status.OK for launch in ended.results.launches)
                 why = "launches failed, and its report says why" if failed else "pass more --rounds"
                 tell(
                     f"Still suspected: {escaped(finding.key.cell)}. {ended.folder} doesn't give a clear verdict: {why}."
@@ -118,7 +122,7 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
                 continue
             with History.open(told=say) as history:
                 history.decide(decision)
-            tell(_told(finding, decision, ended.folder))
+            tell(_describe_decision(finding, decision, ended.folder))
             if decision.confirmed and decision.ratio > 1.0 and code is Exit.OK:
                 code = Exit.SLOWER
         if is_stopped:
@@ -127,22 +131,27 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
 
 
 def _located(
-    decision: Decision, of: confirming.ConfirmationRun, usual: ConfirmRequest, heard: ProgressPrinter, *, wait: bool
+    decision: Decision,
+    question: confirming.ConfirmationRun,
+    usual: ConfirmRequest,
+    heard: ProgressPrinter,
+    *,
+    wait: bool,
 ) -> dict[str, Any]:
     """Search the wheels between the versions of a decision. Returns the fields of the decision that a search finds."""
-    if not usual.search or not decision.versions or of.is_file:
+    if not usual.search or not decision.versions or question.is_file:
         return {}
-    if of.request.gpu:
+    if question.request.gpu:
         say("The wheels between both sides are not searched: a search runs on the CPU only.")
         return {}
     request = BisectRequest(
-        scenario=of.request.scenarios[0],
+        scenario=question.request.scenarios[0],
         axes=dict(decision.key.axes),
         good=decision.versions[0],
         bad=decision.versions[1],
         budget=usual.search,
         backend=usual.backend,
-        cpus=of.request.cpus,
+        cpus=question.request.cpus,
         margin=usual.margin,
         results=usual.results,
         command=["harness", *sys.argv[1:]],
@@ -156,29 +165,34 @@ def _located(
         say(f"The wheels between both sides were not narrowed. {error}")
         return {}
     search = result.search
-    known, commits = search.posterior, result.commits or decision.commits
-    if known is None or search.ends is None:
+    belief, commits = search.posterior, result.commits or decision.commits
+    if belief is None or search.ends is None:
         return {}
     return {
-        "pair": [search.text(at) for at in known.likeliest],
-        "probability": round(known.share, 4),
+        "pair": [search.text(at) for at in belief.likeliest],
+        "probability": round(belief.share, 4),
         "commits": list(commits),
     }
 
 
 def _profiled(
-    decision: Decision, of: confirming.ConfirmationRun, usual: ConfirmRequest, heard: ProgressPrinter, *, wait: bool
+    decision: Decision,
+    question: confirming.ConfirmationRun,
+    usual: ConfirmRequest,
+    heard: ProgressPrinter,
+    *,
+    wait: bool,
 ) -> dict[str, Any]:
     """Profile the versions around the change. Returns the fields of the decision that the profiles give."""
-    if not usual.search or not decision.versions or of.is_file:
+    if not usual.search or not decision.versions or question.is_file:
         return {}
     request = ProfileRequest(
-        scenarios=of.request.scenarios,
+        scenarios=question.request.scenarios,
         axes={axis: [value] for axis, value in decision.key.axes},
         environments=list(decision.sides),
         backend=usual.backend,
-        cpus=of.request.cpus,
-        gpu=of.request.gpu,
+        cpus=question.request.cpus,
+        gpu=question.request.gpu,
         results=usual.results,
     )
     try:
@@ -198,11 +212,11 @@ def _place(finding: SeriesFinding) -> str:
     return f"{finding.key} {finding.since}"
 
 
-def _told(finding: SeriesFinding, decision: Decision, folder: Path) -> str:
-    said = "Confirmed" if decision.confirmed else "Refuted"
+def _describe_decision(finding: SeriesFinding, decision: Decision, folder: Path) -> str:
+    verdict = "Confirmed" if decision.confirmed else "Refuted"
     interval = f"{decision.ratio:.3f}× ({decision.low:.3f} to {decision.high:.3f})"
     since = f"suspected {finding.ratio:.3f}× since {finding.since}"
     sides = " and ".join(map(escaped, decision.sides))
-    known = f", {100.0 * decision.probability:.0f} %" if decision.probability is not None else ""
-    between = f" The change is between {sides}{known}." if sides and decision.confirmed else ""
-    return f"{said}: {escaped(finding.key.cell)} takes {interval} side by side; {since}.{between} See {folder}"
+    share = f", {100.0 * decision.probability:.0f} %" if decision.probability is not None else ""
+    between = f" The change is between {sides}{share}." if sides and decision.confirmed else ""
+    return f"{verdict}: {escaped(finding.key.cell)} takes {interval} side by side; {since}.{between} See {folder}"

@@ -125,15 +125,15 @@ def format_step(seconds: float, clock: Clock) -> str:
 
 def describe_estimate(estimate: RunEstimate, plan: Plan) -> str:
     """Return what a run says of how long it takes, in one or two sentences."""
-    told = f"A round takes about {format.duration(estimate.round_seconds)} on this machine"
+    sentence = f"A round takes about {format.duration(estimate.round_seconds)} on this machine"
     rounds, seconds = counted(estimate.rounds, "round"), format.duration(estimate.seconds)
     if estimate.needed is None or plan.budget_seconds is None:
-        return f"{told}." if plan.ends_early else f"{told}: {rounds} in about {seconds}."
+        return f"{sentence}." if plan.ends_early else f"{sentence}: {rounds} in about {seconds}."
     fewest, budget = min(plan.rounds, FEWEST_ROUNDS), format.duration(plan.budget_seconds)
     some = f" {counted(len(estimate.left_out), 'cell')} of {len(plan.cells)} are left out." if estimate.left_out else ""
     enough = f"{math.ceil(estimate.needed * HEADROOM / 30.0) / 2.0:g}m"
     return (
-        f"{told}. The budget of {budget} does not hold the {counted(fewest, 'round')} that all verdicts need: "
+        f"{sentence}. The budget of {budget} does not hold the {counted(fewest, 'round')} that all verdicts need: "
         f"they take about {format.duration(estimate.needed)} (--budget {enough}).{some}"
     )
 
@@ -144,8 +144,8 @@ class Count(WalkListener):
     def __init__(self, run: Run, clock: Callable[[], float] = time.monotonic) -> None:
         self._plan = plan = run.plan
         self._clock, self._measured = clock, plan.clock
-        known = names.apart(plan.cells, run.scenarios)
-        self._names = {cell: " ".join(words) for cell, words in known.items()}
+        by_cell = names.apart(plan.cells, run.scenarios)
+        self._names = {cell: " ".join(words) for cell, words in by_cell.items()}
         self.done = 0
         self._most = plan.all_launches  # with those that have ended
         self._skipped = 0
@@ -225,8 +225,8 @@ class Count(WalkListener):
         if self._expected is not None:
             ahead = min(ahead, self._expected - self.done)
         elif self._plan.budget_seconds is not None:
-            _, each = self._means()
-            held = (self._plan.budget_seconds - self._spent) / each if each else 0.0
+            _, mean = self._means()
+            held = (self._plan.budget_seconds - self._spent) / mean if mean else 0.0
             ahead = min(ahead, max(math.ceil(held), self._least - self.done - self._skipped))
         return max(ahead, self._open)
 
@@ -240,15 +240,15 @@ class Count(WalkListener):
 
     def left(self) -> str:
         """Return the time left by now, from the launches so far; empty before the first has ended."""
-        pilot, each = self._means()
-        if not each:
+        pilot, mean = self._means()
+        if not mean:
             return ""
         ahead = self._ahead()
         to_pilot = min(ahead, max(0, self._pilots - self.done - self._skipped))
-        rest = (ahead - to_pilot) * each + to_pilot * pilot
+        rest = (ahead - to_pilot) * mean + to_pilot * pilot
         running = self._clock() - self._begun if self._open else 0.0
         # an overdue launch has no time left, and takes none from later ones
-        rest -= min(running, self._open * (pilot if to_pilot else each))
+        rest -= min(running, self._open * (pilot if to_pilot else mean))
         at_most = self._expected is None and (self._plan.ends_early or self._plan.budget_seconds)
         minutes, seconds = divmod(round(max(0.0, rest)), 60)
         return f"{'at most ' if at_most else ''}{f'{minutes} min {seconds:02d} s' if minutes else f'{seconds} s'} left"
@@ -287,7 +287,11 @@ class _Cell:
 
     def ratio(self, base: "_Cell") -> str:
         """Return the ratio to another cell in the rounds that both have; empty without common rounds."""
-        both = [self.seconds[each] / base.seconds[each] for each in self.seconds if each in base.seconds]
+        both = [
+            self.seconds[round_number] / base.seconds[round_number]
+            for round_number in self.seconds
+            if round_number in base.seconds
+        ]
         return f"{format.number(statistics.geometric_mean(both))}×" if both else ""
 
 
@@ -314,8 +318,8 @@ class LiveLaunches(Count):
     def begin(self, cell: Cell, number: int) -> None:
         """A launch begins."""
         super().begin(cell, number)
-        of = f" of {self._rounds}" if self._rounds >= number else ""
-        self._stage = f"round {number}{of}" if number else self._first.value
+        total = f" of {self._rounds}" if self._rounds >= number else ""
+        self._stage = f"round {number}{total}" if number else self._first.value
         self._now = self.name(cell)
 
     def turn(self, number: int, turns: int) -> None:
@@ -366,10 +370,10 @@ class LiveLaunches(Count):
         """
         # another thread draws while launches end
         latest = list(self._cells.items())
-        shown = sorted(latest[-room:] if room > 0 else (), key=lambda each: self._places.get(each[0], 0))
+        shown = sorted(latest[-room:] if room > 0 else (), key=lambda entry: self._places.get(entry[0], 0))
         if not shown:
             return []
-        rows = [(self.name(cell), *self._values(cell, of)) for cell, of in shown]
+        rows = [(self.name(cell), *self._values(cell, state)) for cell, state in shown]
         some = f" ({len(rows)} of {len(self._plan.cells)})" if len(rows) < len(latest) else ""
         table = [(f"cell{some}", "last", "mean", "ratio", "rounds"), *rows]
         _, *widths = (max(map(len, column)) for column in zip(*table, strict=True))
@@ -380,19 +384,19 @@ class LiveLaunches(Count):
             lines.append(Text(set_cell_size(shorten(row[0], first), first) + numbers, style, no_wrap=True))
         return lines
 
-    def _values(self, cell: Cell, of: _Cell) -> tuple[str, str, str, str]:
+    def _values(self, cell: Cell, state: _Cell) -> tuple[str, str, str, str]:
         """Return a cell's last time, its mean, the ratio and the number of rounds."""
         base = self._bases.get(cell, cell)
-        if not of.seconds:
-            return of.last or "ok", "", "", "pilot"
-        ratio = "baseline" if base == cell else of.ratio(self._cells.get(base, _Cell()))
-        return of.last, format_step(of.mean, self._measured), ratio, str(len(of.seconds))
+        if not state.seconds:
+            return state.last or "ok", "", "", "pilot"
+        ratio = "baseline" if base == cell else state.ratio(self._cells.get(base, _Cell()))
+        return state.last, format_step(state.mean, self._measured), ratio, str(len(state.seconds))
 
     def _progress(self, width: int) -> Text:
         """Return the progress bar, the number of finished launches, the time left and the time so far."""
         total, left = self.total, self.left()
         spent = f"{format.duration(self._clock() - self._started)} so far"
-        words = "".join(f"  {each}" for each in (f"{self.done}/{total}", left, spent) if each)
+        words = "".join(f"  {part}" for part in (f"{self.done}/{total}", left, spent) if part)
         bar = max(6, min(24, width - len(words)))
         filled = round(bar * self.done / total) if total else 0
         return Text.assemble(("━" * filled, "green"), ("─" * (bar - filled), "dim"), words, no_wrap=True)
@@ -416,7 +420,7 @@ class _Live(Live):
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         """Clear the further lines first."""
         width = max(1, self.console.width)
-        more = sum(max(0, math.ceil(each / width) - 1) for each in self._drawn.widths)
+        more = sum(max(0, math.ceil(line_width / width) - 1) for line_width in self._drawn.widths)
         up = [Control((ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1))] * more
         return [*up, *super().process_renderables(renderables)]
 

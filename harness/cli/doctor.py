@@ -88,10 +88,10 @@ def _print_environments(rows: Sequence[dict[str, str]], console: "Console") -> N
     from rich.text import Text
 
     alike: dict[tuple[str, str], list[str]] = {}
-    for each in rows:
-        why = each["reason"][:1].upper() + each["reason"][1:]
-        alike.setdefault((each["way"], ". ".join(filter(None, (why, each["advice"])))), []).append(each["name"])
-    table = _row(30, max(len(each["way"]) for each in rows))
+    for row in rows:
+        why = row["reason"][:1].upper() + row["reason"][1:]
+        alike.setdefault((row["way"], ". ".join(filter(None, (why, row["advice"])))), []).append(row["name"])
+    table = _row(30, max(len(entry["way"]) for entry in rows))
     for (way, why), names in alike.items():
         table.add_row(Text(", ".join(names)), Text(way), Text(why))
     console.print(table)

@@ -39,11 +39,12 @@ def _document(planned: "session.Planned", outlook: "session.DurationEstimate") -
         "margin": plan.margin,
         "gpus": list(plan.limits.gpus),
         "stand_ins": [
-            {"environment": each.environment, "for": each.role, "reason": each.reason} for each in plan.stand_ins
+            {"environment": fallback.environment, "for": fallback.role, "reason": fallback.reason}
+            for fallback in plan.stand_ins
         ],
         "compiled": dict(plan.compiled),
         "moved": planned.moved,
-        "lines": {each.line: each.exact for each in planned.environments if each.line},
+        "lines": {environment.line: environment.exact for environment in planned.environments if environment.line},
         "refused": list(planned.refused),
         "outlook": asdict(outlook),
         "cells": [{"group": group.name, "cell": str(cell)} for group in plan.groups for cell in group.cells],
@@ -55,8 +56,10 @@ def _document(planned: "session.Planned", outlook: "session.DurationEstimate") -
 
 def shard_told(shard: Shard, groups: int) -> str:
     """Describe in a sentence which part of the plan a shard has."""
-    told = f"Shard {shard} of the plan {shard.plan}: {groups or 'none'} of its {groups + len(shard.elsewhere)} groups."
-    return told if groups else f"{told} There is nothing to measure, and `harness merge` doesn't need it."
+    sentence = (
+        f"Shard {shard} of the plan {shard.plan}: {groups or 'none'} of its {groups + len(shard.elsewhere)} groups."
+    )
+    return sentence if groups else f"{sentence} There is nothing to measure, and `harness merge` doesn't need it."
 
 
 def _lines(planned: "session.Planned", outlook: "session.DurationEstimate") -> Iterator[str]:
@@ -111,12 +114,14 @@ def _time(planned: "session.Planned", outlook: "session.DurationEstimate") -> st
         guess = f"assuming {outlook.start:g} s until a launch measures"
         guess += f", because {planned.request.results} doesn't contain an earlier run of {which}"
         took = f"{took}, and {guess}" if took else guess
-    of = "claims" if plan.claims else "comparisons"
-    first = f"All {of} have the rounds that a verdict needs after about {_about(outlook.verdicts)}. "
-    told = first if outlook.verdicts and outlook.verdicts <= outlook.seconds else ""
+    subject = "claims" if plan.claims else "comparisons"
+    first = f"All {subject} have the rounds that a verdict needs after about {_about(outlook.verdicts)}. "
+    note = first if outlook.verdicts and outlook.verdicts <= outlook.seconds else ""
     if outlook.verdicts > outlook.seconds:
-        told = f"The budget ends before all {of} have the rounds that a verdict needs: {_about(outlook.verdicts)}. "
-    return f"{told}It takes {at_most}about {_about(outlook.seconds)}: {took}."
+        note = (
+            f"The budget ends before all {subject} have the rounds that a verdict needs: {_about(outlook.verdicts)}. "
+        )
+    return f"{note}It takes {at_most}about {_about(outlook.seconds)}: {took}."
 
 
 def _about(seconds: float) -> str:

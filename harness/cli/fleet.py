@@ -46,16 +46,16 @@ def check(request: Request) -> None:
 
     planned = session.plan(request)
     say_refused(planned.refused)
-    wanted = None if request.slots in ("", AUTO) else int(request.slots)
+    slots = None if request.slots in ("", AUTO) else int(request.slots)
     with interruptible():
-        found = checking.check(planned, lambda count: slot_plans.slots_of(planned, count), wanted, ProgressPrinter())
-    asked = found.tried[0].slots if found.tried else found.safe
-    for slot in slot_plans.slots_of(planned, found.safe):
+        outcome = checking.check(planned, lambda count: slot_plans.slots_of(planned, count), slots, ProgressPrinter())
+    requested = outcome.tried[0].slots if outcome.tried else outcome.safe
+    for slot in slot_plans.slots_of(planned, outcome.safe):
         typer.echo(f"{slot}")
-    if found.safe >= asked:
-        typer.echo(f"{found.safe} of {asked} slots are safe: harness matrix --slots {found.safe}")
+    if outcome.safe >= requested:
+        typer.echo(f"{outcome.safe} of {requested} slots are safe: harness matrix --slots {outcome.safe}")
         return
-    typer.echo(f"{asked} slots are beyond the margin of {found.margin * 100:g} %; {found.safe} safe.")
+    typer.echo(f"{requested} slots are beyond the margin of {outcome.margin * 100:g} %; {outcome.safe} safe.")
     raise typer.Exit(Exit.CANNOT_RUN_HERE)
 
 
@@ -67,5 +67,5 @@ def name(
 
     Reports and the history show the name, starting with the next run.
     """
-    made = name_machine(name)
-    typer.echo(f"{made.id} is named {made.name}." if made.name else f"{made.id} is now unnamed.")
+    machine = name_machine(name)
+    typer.echo(f"{machine.id} is named {machine.name}." if machine.name else f"{machine.id} is now unnamed.")

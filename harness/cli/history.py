@@ -74,25 +74,27 @@ def list_runs(json: Annotated[bool, typer.Option("--json", help="Print them as J
         runs, notes, decisions = history.runs(), history.notes(), history.decisions()
         where = history.name
     if json:
-        told: dict[str, list[Any]] = {"runs": runs, "notes": notes, "decisions": decisions}
-        typer.echo(codec.dumps({name: [asdict(each) for each in of] for name, of in told.items()}, indent=2))
+        document: dict[str, list[Any]] = {"runs": runs, "notes": notes, "decisions": decisions}
+        typer.echo(
+            codec.dumps({name: [asdict(record) for record in records] for name, records in document.items()}, indent=2)
+        )
         return
     if not runs:
         say(f"The history {where} is empty. To add the runs in results/: harness history add --all")
     rows = [
-        (each.run, _minute(each.started), ", ".join(of.shown for of in each.machines), each.suite or "-")
-        for each in runs
+        (run.run, _minute(run.started), ", ".join(machine.shown for machine in run.machines), run.suite or "-")
+        for run in runs
     ]
-    points = [counted(each.points, "point") for each in runs]
+    points = [counted(run.points, "point") for run in runs]
     for line in columns([(*row, count) for row, count in zip(rows, points, strict=True)] if rows else []):
         tell(escaped(line))
     for note in notes:
         tell(escaped(f"{note.when}: {note.text}"))
-    for each in decisions:
-        said = "confirmed" if each.confirmed else "refuted"
-        size = f"{each.ratio:.3f}× ({each.low:.3f} to {each.high:.3f}) side by side"
-        between = f", between {' and '.join(each.sides)}" if each.sides and each.confirmed else ""
-        line = f"{_minute(each.when)}: {each.key.cell}, since {each.since}: {said}, {size}{between} ({each.run})"
+    for entry in decisions:
+        verdict = "confirmed" if entry.confirmed else "refuted"
+        size = f"{entry.ratio:.3f}× ({entry.low:.3f} to {entry.high:.3f}) side by side"
+        between = f", between {' and '.join(entry.sides)}" if entry.sides and entry.confirmed else ""
+        line = f"{_minute(entry.when)}: {entry.key.cell}, since {entry.since}: {verdict}, {size}{between} ({entry.run})"
         tell(escaped(line))
 
 
@@ -110,14 +112,14 @@ def show(
     from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
 
     with History.open(told=say) as history:
-        found = _found(history, request)
+        selection = _find_series(history, request)
     if json:
-        typer.echo(codec.dumps([_document(each) for each in found], indent=2))
+        typer.echo(codec.dumps([_document(entry) for entry in selection], indent=2))
     elif points:
-        for each in found:
-            tell("\n".join([_head(each), *(f"  {line}" for line in columns([*_rows(each)]))]))
+        for series in selection:
+            tell("\n".join([_head(series), *(f"  {line}" for line in columns([*_rows(series)]))]))
     else:
-        rows = [(_head(each), counted(len(each.points), "run"), *_rows(each)[-1]) for each in found]
+        rows = [(_head(entry), counted(len(entry.points), "run"), *_rows(entry)[-1]) for entry in selection]
         tell("\n".join(columns(rows)))
 
 
@@ -175,23 +177,27 @@ def report(
     from harness.history.index import History  # noqa: PLC0415
     from harness.history.states import judged  # noqa: PLC0415
 
-    asked = format or ("md" if since or (output and output.suffix == ".md") else "html")
-    if asked not in ("html", "md"):
-        raise UsageError(f"Unknown format: {asked!r}.", "Use html or md.")
-    if since and asked == "html":
+    kind = format or ("md" if since or (output and output.suffix == ".md") else "html")
+    if kind not in ("html", "md"):
+        raise UsageError(f"Unknown format: {kind!r}.", "Use html or md.")
+    if since and kind == "html":
         raise UsageError("--since selects changes for Markdown only.", "Add --format md.")
     with History.open(told=say) as history:
         runs, notes, decisions = history.runs(), history.notes(), history.decisions()
-        found = _found(history, request)
+        selection = _find_series(history, request)
     searched = ChangeCache.of_user()
-    now = [judged(each, decisions, known=searched) for each in found]
-    if asked == "html":
+    now = [judged(series, decisions, known=searched) for series in selection]
+    if kind == "html":
         text = page.render(now, runs, notes, MARGIN, cache=cache_dir())
         output = output or Path("history.html")
     else:
         last = changes.since(runs, since or "", _earlier(output))
-        known = changes.decided(decisions, last) if last else []
-        before = [judged(each, known, known=searched) for each in changes.until(found, last)] if last else []
+        earlier_decisions = changes.decided(decisions, last) if last else []
+        before = (
+            [judged(series, earlier_decisions, known=searched) for series in changes.until(selection, last)]
+            if last
+            else []
+        )
         text = changes.render(before, now, last, runs, notes)
     searched.save()
     if output:
@@ -239,13 +245,13 @@ def alarm(
     now = _now(today)
     with History.open(told=say) as history:
         series, decisions, runs = history.series(), history.decisions(), history.runs()
-        found = alerts.alarms(
+        alarms = alerts.alarms(
             series, decisions, summary=history.summary, rules=file.rules if file else (), today=now.date()
         )
     if file:
         machines = [machine.name for night in file.nights for machine in night.machines]
-        found = [*overdue(machines, runs, read_failures(failures) if failures else {}, now), *found]
-    steps = alerts.steps(found, existing, closes_recovered=file is not None)
+        alarms = [*overdue(machines, runs, read_failures(failures) if failures else {}, now), *alarms]
+    steps = alerts.steps(alarms, existing, closes_recovered=file is not None)
     if as_json:
         typer.echo(codec.dumps([step.document for step in steps], indent=2))
         return
@@ -281,7 +287,7 @@ def digest(
     rules = read_nightly_file(nightly).rules if nightly else ()
     with History.open(told=say) as history:
         runs, decisions = history.runs(), history.decisions()
-        found = _found(history, SeriesRequest())
+        found = _find_series(history, SeriesRequest())
     searched = ChangeCache.of_user()
     text = page.render([judged(each, decisions, known=searched) for each in found], runs, rules, _now(today), days)
     searched.save()
@@ -306,14 +312,14 @@ def confirm(
     from harness.cli import confirm  # noqa: PLC0415 - what measures; help does not need it
     from harness.history.index import History  # noqa: PLC0415
 
-    files = [Path(each) for each in request.scenarios if each.endswith(".py")]
-    stems = [Path(each).stem if each.endswith(".py") else each for each in request.scenarios]
+    files = [Path(scenario) for scenario in request.scenarios if scenario.endswith(".py")]
+    stems = [Path(scenario).stem if scenario.endswith(".py") else scenario for scenario in request.scenarios]
     with History.open(told=say) as history:
-        found = _found(history, replace(request, scenarios=stems))
-        asked = confirm.Suspicion.of(history, found)
+        selection = _find_series(history, replace(request, scenarios=stems))
+        suspicion = confirm.Suspicion.of(history, selection)
     if not (all_suspected or request.scenarios or request.environments or request.axes):
-        asked.refuse()
-    raise typer.Exit(confirm.confirm(asked, request, files, wait=wait))
+        suspicion.refuse()
+    raise typer.Exit(confirm.confirm(suspicion, request, files, wait=wait))
 
 
 @app.command()
@@ -332,19 +338,19 @@ def rebuild(
     paths = _folders(results) if results.is_dir() or not source else []
     paths += exported.summaries(source) if source else []
     left_out: list[Path] = []
-    made = list(_read(paths, left_out))
-    there = {each.run for each in made}
+    summaries = list(_read(paths, left_out))
+    run_ids = {summary.run for summary in summaries}
     try:
         with History.open(writing=True, told=say) as history:
-            made += [each for each in history.summaries() if each.run not in there]
+            summaries += [summary for summary in history.summaries() if summary.run not in run_ids]
     except UsageError as error:
         say(f"The old index can't be read, so nothing is copied from it. {error.message}")
     with History.open(fresh=True, told=say) as history:
-        added = history.add_all(made)
+        added = history.add_all(summaries)
         if source:
             exported.take_words(history, source)
         typer.echo(f"{history.name} has {counted(len(added), 'run')}.")
-    kept = len(set(added) - there)
+    kept = len(set(added) - run_ids)
     if kept:
         say(
             f"{counted(kept, 'run')} of them {'has' if kept == 1 else 'have'} no folder here. The earlier data is kept."
@@ -386,24 +392,24 @@ def export(
         if git is not None:
             typer.echo(f"{counted(exported.to_folder(history, git), 'run')} written to {git}.")
             return
-        found = _found(history, request)
-    text = exported.render(str(format), found)
+        selection = _find_series(history, request)
+    text = exported.render(str(format), selection)
     if output:
         save(output, text.encode())
     else:
         typer.echo(text, nl=False)
 
 
-def _found(history: "History", request: SeriesRequest) -> list["Series"]:
+def _find_series(history: "History", request: SeriesRequest) -> list["Series"]:
     """Return the chosen series. Raises NothingSelectedError for none."""
-    found = history.series(request.scenarios, request.environments, request.axes)
-    if found:
-        return found
-    known = [each.key for each in history.series()]
-    if not known:
+    selection = history.series(request.scenarios, request.environments, request.axes)
+    if selection:
+        return selection
+    keys = [series.key for series in history.series()]
+    if not keys:
         raise NothingSelectedError(f"The history {history.name} is empty.", "Add runs with: harness history add --all")
-    have = [[*dict.fromkeys(key.scenario for key in known)], [*dict.fromkeys(key.environment for key in known)]]
-    have = [[*each[:_NAMED], *(["…"] if len(each) > _NAMED else [])] for each in have]
+    have = [[*dict.fromkeys(key.scenario for key in keys)], [*dict.fromkeys(key.environment for key in keys)]]
+    have = [[*names[:_NAMED], *(["…"] if len(names) > _NAMED else [])] for names in have]
     raise NothingSelectedError(
         f"No series in the history {history.name} matches.",
         f"Its scenarios: {', '.join(have[0])}. Its environments: {', '.join(have[1])}. For all: harness history show",
@@ -413,12 +419,12 @@ def _found(history: "History", request: SeriesRequest) -> list["Series"]:
 def _folders(results: Path) -> list[Path]:
     """Return the runs' folders below one. Raises UsageError if there is no such folder."""
     try:
-        found = sorted(path for path in results.iterdir() if (path / "run.json").exists())
+        folders = sorted(path for path in results.iterdir() if (path / "run.json").exists())
     except OSError as error:
         raise UsageError(f"{results} cannot be read: {error.strerror}.", _ANOTHER) from None
-    if not found:
+    if not folders:
         raise UsageError(f"{results} doesn't contain any runs.", _ANOTHER)
-    return found
+    return folders
 
 
 def _read(paths: Iterable[Path], left_out: list[Path]) -> Iterator["Summary"]:
@@ -449,9 +455,9 @@ def _added(paths: Sequence[Path]) -> list[Path]:
             f"The machine {name} had another id in each of its last {_RENEWALS} runs, so each run starts new time "
             "series. To continue one, set HARNESS_MACHINE_ID, or id in nightly.toml."
         )
-    known = read - added
-    there = f", {known} {'was' if known == 1 else 'were'} already there" if known else ""
-    typer.echo(f"{counted(added, 'run')} added to {where}{there}.")
+    old_count = read - added
+    remark = f", {old_count} {'was' if old_count == 1 else 'were'} already there" if old_count else ""
+    typer.echo(f"{counted(added, 'run')} added to {where}{remark}.")
     return left_out
 
 
@@ -502,8 +508,8 @@ def _row(point: "SeriesPoint", *, is_line: bool) -> tuple[str, ...]:
         ratio = format.ratio(Estimate(math.exp(point.log_ratio), point.rounds, ends))
     version = escaped(point.origin.version) if is_line else ""
     if point.seconds is None:
-        told = f"{point.status}: {point.reason}" if point.reason else point.status
-        return _minute(point.started), ratio, escaped(told), version
+        text = f"{point.status}: {point.reason}" if point.reason else point.status
+        return _minute(point.started), ratio, escaped(text), version
     unit = format.unit([point.seconds], Clock.WALL)
     return _minute(point.started), ratio, f"{format.number(point.seconds * unit.factor)} {unit.symbol}", version
 
@@ -525,4 +531,4 @@ def _minute(started: str) -> str:
 def _document(series: "Series") -> dict[str, Any]:
     """Return a time series for another program: its key, and each point with its circumstances."""
     key = {**asdict(series.key), "axes": dict(series.key.axes), "against": dict(series.key.against)}
-    return {**key, "points": [{**each._asdict(), "origin": each.origin._asdict()} for each in series.points]}
+    return {**key, "points": [{**point._asdict(), "origin": point.origin._asdict()} for point in series.points]}

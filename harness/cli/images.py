@@ -65,8 +65,8 @@ def lock(
     """Write lock files: package versions at each release's date."""
     for requirement, is_changed, moved in session.images.lock(names, device):
         what = f" ({moved})" if moved else ""
-        done = "written" if is_changed else "unchanged"
-        typer.echo(f"{requirement.environment.name} {requirement.device.value}: {done}{what}")
+        state = "written" if is_changed else "unchanged"
+        typer.echo(f"{requirement.environment.name} {requirement.device.value}: {state}{what}")
 
 
 @app.command()
@@ -88,12 +88,15 @@ def build(
     if push:
         backend.check_push()
     with interruptible(), display.preparing() as progress:
-        made = backend.prepare(requirements, progress, jobs=count)
+        preparation = backend.prepare(requirements, progress, jobs=count)
         if push:
-            backend.images.push([each for each in requirements if each.environment.name in made.images], progress)
-    for name in (each.environment.name for each in requirements):
-        typer.echo(f"{name}: {made.images.get(name) or made.unavailable[name]}")
-    if made.unavailable:
+            backend.images.push(
+                [requirement for requirement in requirements if requirement.environment.name in preparation.images],
+                progress,
+            )
+    for name in (requirement.environment.name for requirement in requirements):
+        typer.echo(f"{name}: {preparation.images.get(name) or preparation.unavailable[name]}")
+    if preparation.unavailable:
         raise typer.Exit(Exit.CANNOT_RUN_HERE)
 
 
@@ -116,13 +119,13 @@ def verify(
     backend = registry.image_backend(project.root)
     are_right = True
     for requirement in requirements:
-        found = backend.verify(requirement)
-        are_right = are_right and found.is_right
-        for line in found.lines():
+        verification = backend.verify(requirement)
+        are_right = are_right and verification.is_right
+        for line in verification.lines():
             typer.echo(f"{requirement.environment.name}: {line}")
         if sbom:
             path = sbom / f"{requirement.environment.name}-{device.value}.cdx.json"
-            _write(path, backend.bill(requirement, found))
+            _write(path, backend.bill(requirement, verification))
             typer.echo(f"{requirement.environment.name}: {path}")
     if not are_right:
         raise typer.Exit(Exit.CELLS_FAILED)

@@ -84,8 +84,8 @@ def matrix(
     if base and package and not resume:
         request = session.sources.sides(request, package, base, head)
     elif base and not resume:
-        request, told = session.versions.request(request, base, head)
-        for sentence in told:
+        request, sentences = session.versions.request(request, base, head)
+        for sentence in sentences:
             say(sentence)
     if dry_run and not resume:
         raise typer.Exit(show_plan(request, json=json))

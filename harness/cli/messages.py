@@ -116,8 +116,8 @@ def say_problems(problems: Iterable[Problem]) -> None:
     A path is shown from here where it is below.
     """
     here = Path.cwd()
-    for each in problems:
-        shown = replace(each, path=each.path.relative_to(here)) if each.path.is_relative_to(here) else each
+    for problem in problems:
+        shown = replace(problem, path=problem.path.relative_to(here)) if problem.path.is_relative_to(here) else problem
         say(escaped(str(shown), keep="\t"))
 
 
@@ -160,10 +160,10 @@ def interruptible(words: Callable[[int], str] = lambda count: "Stopping…" if c
         if now - last < ECHO_SECONDS:
             return
         count, last = count + 1, now
-        told = words(count)
-        if told:
+        message = words(count)
+        if message:
             # print may be what is interrupted, and cannot be begun a second time
-            os.write(2, f"\n{fitted(told, sys.stderr)}\n".encode())
+            os.write(2, f"\n{fitted(message, sys.stderr)}\n".encode())
         raise KeyboardInterrupt
 
     before = {number: signal.getsignal(number) for number in SIGNALS}

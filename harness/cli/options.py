@@ -66,26 +66,26 @@ def of(kind: type[Asked], *, without: Collection[str] = ()) -> Callable[[Callabl
     Fields `without` an option, and options that aren't passed, have the field's default. The command's own options come
     after these; its docstring is its help.
     """
-    fields = [each for each in options(kind).values() if each.name not in without]
+    fields = [field for field in options(kind).values() if field.name not in without]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
         def expanded(**typed: Any) -> None:
-            asked = {}
-            for each in fields:
-                value, read = typed.pop(each.name), each.option.read
-                if _is_whole(each) and not read:
-                    read = functools.partial(read_whole, least=each.option.least or 0)
-                if each.name in _TYPES and value is not None:
+            values = {}
+            for field in fields:
+                value, read = typed.pop(field.name), field.option.read
+                if _is_whole(field) and not read:
+                    read = functools.partial(read_whole, least=field.option.least or 0)
+                if field.name in _TYPES and value is not None:
                     value = str(value)  # the type is the command line's alone
                 if value not in (None, False):
-                    asked[each.name] = read(value, each.flags[-1]) if read else value
-            command(kind(**asked), **typed)
+                    values[field.name] = read(value, field.flags[-1]) if read else value
+            command(kind(**values), **typed)
 
         _, *own = inspect.signature(command, eval_str=True).parameters.values()
-        parameters = [*map(_parameter, fields), *(each.replace(kind=each.KEYWORD_ONLY) for each in own)]
+        parameters = [*map(_parameter, fields), *(parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in own)]
         expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        expanded.__annotations__ = {each.name: each.annotation for each in parameters}
+        expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return expanded
 
     return decorate
@@ -105,40 +105,40 @@ def typed(context: typer.Context) -> list[str]:
     return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
 
 
-def _parameter(of: FieldOption) -> inspect.Parameter:
+def _parameter(field: FieldOption) -> inspect.Parameter:
     """Return the command's parameter: None if the option is left out, False of a switch."""
-    is_switch = of.type is bool
+    is_switch = field.type is bool
     return inspect.Parameter(
-        of.name,
+        field.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=False if is_switch else None,
-        annotation=Annotated[bool if is_switch else _text(of) | None, _option(of)],
+        annotation=Annotated[bool if is_switch else _text(field) | None, _option(field)],
     )
 
 
-def _option(of: FieldOption) -> Any:
-    option = of.option
-    told = f"{option.help}  [default: {option.shown}]" if option.shown else option.help
+def _option(field: FieldOption) -> Any:
+    option = field.option
+    text = f"{option.help}  [default: {option.shown}]" if option.shown else option.help
     return typer.Option(
-        *of.flags,
-        help=told,
+        *field.flags,
+        help=text,
         show_default=False,
-        metavar=option.metavar or ("N" if _is_whole(of) else None),
+        metavar=option.metavar or ("N" if _is_whole(field) else None),
         rich_help_panel=option.panel,
-        autocompletion=_COMPLETED.get(of.name),
+        autocompletion=_COMPLETED.get(field.name),
     )
 
 
-def _is_whole(of: FieldOption) -> bool:
-    return of.type is int or int in get_args(of.type)
+def _is_whole(field: FieldOption) -> bool:
+    return field.type is int or int in get_args(field.type)
 
 
-def _text(of: FieldOption) -> Any:
+def _text(field: FieldOption) -> Any:
     """Return the value that typer makes of the text, before it is read."""
-    if get_origin(of.type) in (Sequence, Mapping):
+    if get_origin(field.type) in (Sequence, Mapping):
         return list[str]
-    if of.option.read or _is_whole(of):
+    if field.option.read or _is_whole(field):
         return str
     # of a value or None, the value
-    kinds = [kind for kind in get_args(of.type) if kind is not type(None)] or [of.type]
-    return _TYPES.get(of.name, kinds[0])
+    kinds = [kind for kind in get_args(field.type) if kind is not type(None)] or [field.type]
+    return _TYPES.get(field.name, kinds[0])

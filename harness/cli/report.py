@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harness.session import Written
 
 
-def _known(format: str | None) -> str | None:
+def _check_format(format: str | None) -> str | None:
     """Return the value of --format. Raises UsageError for an unknown format."""
     if format and format not in names():
         raise UsageError(f"Unknown format: {format!r}.", f"Use one of {', '.join(names())}.")
@@ -40,7 +40,7 @@ def report(
         typer.Option(
             "--format",
             metavar=f"[{'|'.join(names())}]",
-            callback=_known,
+            callback=_check_format,
             autocompletion=names,
             help="Print the report in this format; without it, write report.md, details.md, report.html and charts/.",
         ),
@@ -89,9 +89,9 @@ def show(
     from harness.report.sections import run_info, summary  # noqa: PLC0415
 
     if tables:
-        shown = [each for each in written.sections if not only or each.anchor in only]
+        shown = [section for section in written.sections if not only or section.anchor in only]
         # the last output stays on the screen
-        terminal.show(sorted(shown, key=lambda each: each.anchor == "answer"))
+        terminal.show(sorted(shown, key=lambda section: section.anchor == "answer"))
         sys.stdout.flush()
     early = run_info.describe_early_end(results.run, results.launches)
     if early and end:
@@ -101,7 +101,7 @@ def show(
         # on its own line, to be copied
         say(f"{early} To continue it:\n    {command}" if command else early)
     first, *others = [path for path in written.files if path.parent.name != "charts"]
-    beside = f" (and {', '.join(each.name for each in others)})" if others else ""
+    beside = f" (and {', '.join(path.name for path in others)})" if others else ""
     say(f"{'Profile' if first.stem == 'profile' else 'Report'}: {first}{beside}")
 
 

@@ -83,27 +83,27 @@ def repro(
 
     library = issue_index.library()
     listed = issues == ["list"]
-    found = library.chosen([] if listed else issues or [], family, every=every or (listed and not family))
+    selection = library.chosen([] if listed else issues or [], family, every=every or (listed and not family))
     if listed:
-        _list(library, found, json=json)
+        _list(library, selection, json=json)
         return
     night = "" if every or no_nightly else upstream.nightly(request, say)
-    made = upstream.request(request, found, night)
+    repro_request = upstream.request(request, selection, night)
     if dry_run:
-        raise typer.Exit(show_plan(made, json=json))
+        raise typer.Exit(show_plan(repro_request, json=json))
     from harness.cli import running  # noqa: PLC0415 - as in `matrix`
 
-    raise typer.Exit(running.repro(made, wait=wait, json=json, fail_on=fail_on))
+    raise typer.Exit(running.repro(repro_request, wait=wait, json=json, fail_on=fail_on))
 
 
-def _list(library: "Library", found: "list[KnownIssue]", *, json: bool) -> None:
+def _list(library: "Library", issues: "list[KnownIssue]", *, json: bool) -> None:
     if json:
-        typer.echo(library.document(found), nl=False)
+        typer.echo(library.document(issues), nl=False)
         return
     rows = [("issue", "family", "takes", "environments", "claimed")]
-    for each in found:
-        about = f"{max(1, round(each.seconds(library.newest) / 60.0))} min"
-        told = "; ".join(claim.reported for _, claim in each.claims)
-        rows.append((each.issue.short, ", ".join(each.families), about, ", ".join(each.environments), told))
+    for entry in issues:
+        about = f"{max(1, round(entry.seconds(library.newest) / 60.0))} min"
+        claims = "; ".join(claim.reported for _, claim in entry.claims)
+        rows.append((entry.issue.short, ", ".join(entry.families), about, ", ".join(entry.environments), claims))
     for line in columns(rows):
         typer.echo(line)

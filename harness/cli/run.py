@@ -87,7 +87,7 @@ def run(
 
     It compares the time, the memory, the output and the exit status.
     """
-    made, told = session.scripts.request(
+    script_request, sentences = session.scripts.request(
         script,
         request,
         arguments=arguments or (),
@@ -96,10 +96,10 @@ def run(
         files=with_ or (),
         stdin=stdin,
     )
-    for sentence in told:
+    for sentence in sentences:
         say(sentence)
     if dry_run:
-        raise typer.Exit(show_plan(made, json=json))
+        raise typer.Exit(show_plan(script_request, json=json))
     from harness.cli import running  # noqa: PLC0415 - as in `matrix`
 
-    raise typer.Exit(running.run(made, wait=wait, json=json, fail_on=fail_on))
+    raise typer.Exit(running.run(script_request, wait=wait, json=json, fail_on=fail_on))

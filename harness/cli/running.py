@@ -127,22 +127,22 @@ def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Coll
         return exit_code(ended, fail_on)
     if ended.broken_off:
         say(f"harness: {ended.broken_off}")
-    told = "Broken off" if ended.broken_off else "Interrupted"
+    state = "Broken off" if ended.broken_off else "Interrupted"
     if ended.results.run.plan.profile_calls:
-        say(f"{told}. The report has the finished profiles; the others need a new run.")
+        say(f"{state}. The report has the finished profiles; the others need a new run.")
     else:
-        say(f"{told}. To continue: {_again(ended.folder)}")
+        say(f"{state}. To continue: {_again(ended.folder)}")
     return ended.broken_off.exit if ended.broken_off else Exit.INTERRUPTED
 
 
 def _say_raised(ended: session.Ended) -> None:
     """Print where scenarios raised errors, and the commands that show all of each."""
     raised = session.raised(ended.results)
-    for each in raised[:RAISED]:
-        say_problems([Problem(each.path, each.line, f"in {each.function}: {each.error}")])
+    for failure in raised[:RAISED]:
+        say_problems([Problem(failure.path, failure.line, f"in {failure.function}: {failure.error}")])
         # a line break in a value would start another line
-        if each.command.isprintable():
-            say(f"To write a script that runs it without harness:\n    {each.command}")
+        if failure.command.isprintable():
+            say(f"To write a script that runs it without harness:\n    {failure.command}")
     if raised[RAISED:]:
         say(f"{counted(len(raised) - RAISED, 'more error')}: in details.md.")
 
@@ -195,11 +195,11 @@ class ProgressPrinter(session.Listener):
             finished = "Stopping: ending the running launches and reporting the finished ones."
             return f"{finished} Ctrl-C again abandons the report."
         folder = shlex.quote(self._run.folder)
-        told = f"Stopping without a report. The launches are saved: harness report {folder}"
+        message = f"Stopping without a report. The launches are saved: harness report {folder}"
         if self._was_launching:
             clean, again = f"harness clean {self._run.id}", _again(Path(self._run.folder))
-            told += f"\nTo remove remains of a launch: {clean}\nTo continue: {again}"
-        return told
+            message += f"\nTo remove remains of a launch: {clean}\nTo continue: {again}"
+        return message
 
 
 def _again(folder: Path) -> str:

@@ -24,21 +24,21 @@ app = typer.Typer(help="List, show, check and create scenarios.", no_args_is_hel
 @app.command(name="list")
 def list_scenarios(json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False) -> None:
     """List the scenarios and suites."""
-    found, suites = session.scenarios.listed()
+    listing, suites = session.scenarios.listed()
     if json:
         scenarios = [
-            {"name": each.name, "title": each.title, "tags": list(each.tags), "path": str(each.path)}
-            for each in found.scenarios.values()
+            {"name": entry.name, "title": entry.title, "tags": list(entry.tags), "path": str(entry.path)}
+            for entry in listing.scenarios.values()
         ]
-        named = [{"name": each.name, "title": each.title} for each in suites.values()]
+        named = [{"name": entry.name, "title": entry.title} for entry in suites.values()]
         typer.echo(codec.dumps({"scenarios": scenarios, "suites": named}, indent=2))
-        say_broken(found.broken)
+        say_broken(listing.broken)
         return
-    for scenario in found.scenarios.values():
+    for scenario in listing.scenarios.values():
         typer.echo(escaped(f"{scenario.name}: {scenario.title}"))
     for suite in suites.values():
         typer.echo(escaped(f"--suite {suite.name}: {suite.title}"))
-    say_broken(found.broken)
+    say_broken(listing.broken)
 
 
 @app.command()
@@ -50,17 +50,17 @@ def show(
 
     It also shows the comparisons and expectations.
     """
-    found = session.scenarios.named(name)
-    described = [session.scenarios.describe(scenario) for scenario in found.scenarios.values()]
+    listing = session.scenarios.named(name)
+    described = [session.scenarios.describe(scenario) for scenario in listing.scenarios.values()]
     if json:
         typer.echo(codec.dumps(described, indent=2))
     else:
-        told = [
-            "\n".join(map(escaped, _lines(*each))) for each in zip(found.scenarios.values(), described, strict=True)
+        texts = [
+            "\n".join(map(escaped, _lines(*pair))) for pair in zip(listing.scenarios.values(), described, strict=True)
         ]
-        typer.echo("\n\n".join(told), nl=bool(told))
-    say_broken(found.broken)
-    if found.broken:
+        typer.echo("\n\n".join(texts), nl=bool(texts))
+    say_broken(listing.broken)
+    if listing.broken:
         raise typer.Exit(Exit.USAGE)
 
 
@@ -103,13 +103,15 @@ def new(
     ] = None,
 ) -> None:
     """Create a new scenario that can run at once."""
-    made = session.scenarios.new(name, title, directory, script)
-    name = made.path.stem
-    shown = str(made.path.relative_to(Path.cwd()) if made.path.is_relative_to(Path.cwd()) else made.path)
+    new_file = session.scenarios.new(name, title, directory, script)
+    name = new_file.path.stem
+    shown = str(new_file.path.relative_to(Path.cwd()) if new_file.path.is_relative_to(Path.cwd()) else new_file.path)
     typer.echo(f"{shown} is written.")
-    typer.echo(f"check it:     harness scenarios check {name if made.is_found else shown}")
-    typer.echo(f"by hand:      {f'PYTHONPATH={made.kit} ' if made.kit else ''}python {shown} (needs TensorFlow)")
-    typer.echo(f"in releases:  harness matrix -s {name if made.is_found else shown} -e tf1.14,tf2.21")
+    typer.echo(f"check it:     harness scenarios check {name if new_file.is_found else shown}")
+    typer.echo(
+        f"by hand:      {f'PYTHONPATH={new_file.kit} ' if new_file.kit else ''}python {shown} (needs TensorFlow)"
+    )
+    typer.echo(f"in releases:  harness matrix -s {name if new_file.is_found else shown} -e tf1.14,tf2.21")
 
 
 def _lines(scenario: "Scenario", described: Mapping[str, Any]) -> Iterator[str]:
@@ -150,8 +152,8 @@ def _values(scenario: "Scenario", axis: str) -> str:
         "a setting" if axis in scenario.settings else "",
         f"{scenario.default[axis] or 'unset'} unless selected" if axis in scenario.default else "",
     ]
-    told = "; ".join(filter(None, notes))
-    return f"{listed} ({told})" if told else listed
+    note = "; ".join(filter(None, notes))
+    return f"{listed} ({note})" if note else listed
 
 
 def _settings(scenario: "Scenario") -> list[tuple[str, str]]:
@@ -165,13 +167,13 @@ def _point(axes: "Axes") -> str:
 
 
 def _comparison(comparison: "Comparison") -> str:
-    told = f"{comparison.name}: along {comparison.along}"
+    text = f"{comparison.name}: along {comparison.along}"
     if comparison.plus:
-        told += f", positive when {comparison.plus} is faster than {comparison.against or 'another'}"
+        text += f", positive when {comparison.plus} is faster than {comparison.against or 'another'}"
     picks = [
         f"{_point(pick.axes)} where {' and '.join(pick.requires) or 'nothing else fits'}" for pick in comparison.pick
     ]
-    return f"{told}, with {', '.join(picks)}" if picks else told
+    return f"{text}, with {', '.join(picks)}" if picks else text
 
 
 def _claim(claim: "Claim") -> Iterator[str]:
@@ -202,8 +204,8 @@ def _table(environments: Sequence[Mapping[str, Any]], whole: int) -> Iterator[st
 
 
 def _section(title: str, entries: Iterable[str]) -> Iterator[str]:
-    told = list(entries)
-    if told:
+    lines = list(entries)
+    if lines:
         yield ""
         yield title
-        yield from (f"  {entry}" for entry in told)
+        yield from (f"  {entry}" for entry in lines)

@@ -101,10 +101,12 @@ def check(
     prepare(planned, listener)
     with ProcessPoolExecutor(most, get_context("spawn")) as pool:
         while most > 1:
-            found = _measured(_work(planned), slots(most), most, listener, pool)
-            tried.append(found)
-            listener.say(f"{most} slots at once take {found} times as long as one alone: {_told(found, margin)}.")
-            if found.is_safe(margin):
+            ratio = _measured(_work(planned), slots(most), most, listener, pool)
+            tried.append(ratio)
+            listener.say(
+                f"{most} slots at once take {ratio} times as long as one alone: {_describe_safety(ratio, margin)}."
+            )
+            if ratio.is_safe(margin):
                 break
             most -= max(1, most // 4)
     checked = Checked(
@@ -119,10 +121,10 @@ def check(
     return checked
 
 
-def _told(found: Interference, margin: float) -> str:
-    if found.is_safe(margin):
+def _describe_safety(ratio: Interference, margin: float) -> str:
+    if ratio.is_safe(margin):
         return "safe"
-    if found.is_harmful(margin):
+    if ratio.is_harmful(margin):
         return "not safe"
     return "not shown to be safe. Try again on a machine with less interference (see harness doctor)"
 
@@ -135,18 +137,18 @@ def allowed(kind: str, wanted: int | None) -> int:
     if wanted == 1:
         return 1
     advice = f"harness fleet check{' --gpu' if kind == 'gpu' else ''}{f' --slots {wanted}' if wanted else ''}"
-    found = remembered(kind)
-    if found is None or found.cpus != len(os.sched_getaffinity(0)):
+    entry = remembered(kind)
+    if entry is None or entry.cpus != len(os.sched_getaffinity(0)):
         raise CannotRunHereError(
             "The interference between slots of this machine has not been measured.", f"Measure it: {advice}"
         )
-    if wanted is None or wanted <= found.safe:
-        return wanted or found.safe
-    worst = next((each for each in reversed(found.tried) if each.slots >= wanted), None)
-    told = f": {worst.slots} at once took {worst} times as long as one alone" if worst else ""
+    if wanted is None or wanted <= entry.safe:
+        return wanted or entry.safe
+    worst = next((ratio for ratio in reversed(entry.tried) if ratio.slots >= wanted), None)
+    detail = f": {worst.slots} at once took {worst} times as long as one alone" if worst else ""
     raise CannotRunHereError(
-        f"{counted(found.safe, 'slot', 'is')} safe on this machine, and {wanted} were requested{told} ({found.work}, "
-        f"margin {found.margin * 100:g} %, {found.when}).",
+        f"{counted(entry.safe, 'slot', 'is')} safe on this machine, and {wanted} were requested{detail} ({entry.work}, "
+        f"margin {entry.margin * 100:g} %, {entry.when}).",
         f"Use --slots auto, or measure again: {advice}",
     )
 
@@ -199,20 +201,20 @@ def _measured(
 ) -> Interference:
     """Measure one slot alone and all at once, alternately: alone first in one pair of blocks, and last in the next."""
     alone, busy = list[float](), list[float]()
-    found = None
+    ratio = None
     for block in range(MOST_BLOCKS):
         at = block % count
         for is_busy in (False, True) if block % 2 else (True, False):
-            done = _launched(pool, planned, slots, range(count) if is_busy else [at])
-            (busy if is_busy else alone).append(_centre(done[at]))
+            launches = _launched(pool, planned, slots, range(count) if is_busy else [at])
+            (busy if is_busy else alone).append(_centre(launches[at]))
         listener.say(f"{counted(count, 'slot')}, {block + 1} of {BLOCKS} to {MOST_BLOCKS}: {busy[-1] / alone[-1]:.3f}×")
         # as often alone first as last
         if block + 1 >= BLOCKS and block % 2:
-            found = Interference(count, *interference(alone, busy))
-            if found.is_known(planned.plan.margin):
+            ratio = Interference(count, *interference(alone, busy))
+            if ratio.is_known(planned.plan.margin):
                 break
-    assert found
-    return found
+    assert ratio
+    return ratio
 
 
 def _work(planned: Planned) -> Planned:
@@ -228,8 +230,8 @@ def _work(planned: Planned) -> Planned:
 def _centre(launches: Sequence[Launch]) -> float:
     numbers = [launch for launch in launches if rounds.gave_number(launch) and launch.role is not Role.PILOT]
     if not numbers:
-        told = launches[0].error or launches[0].status.value if launches else "no launch was made"
-        raise CannotRunHereError(f"The cell has no result: {told}.", "Choose another cell with -s, -a and -e.")
+        reason = launches[0].error or launches[0].status.value if launches else "no launch was made"
+        raise CannotRunHereError(f"The cell has no result: {reason}.", "Choose another cell with -s, -a and -e.")
     return statistics.exp(fmean(math.log(rounds.centre(launch)) for launch in numbers))
 
 
@@ -243,7 +245,7 @@ def _launched(
         going = {at: pool.submit(_launches, planned, slots, at) for at in places}
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    return {at: each.result() for at, each in going.items()}
+    return {at: future.result() for at, future in going.items()}
 
 
 def _launches(planned: Planned, slots: Sequence[Slot], at: int) -> Sequence[Launch]:

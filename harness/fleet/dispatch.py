@@ -164,7 +164,7 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
             f"--slots and --spread are for this machine, but --on {request.on} measures on others.", "Omit them."
         )
     slots = _slots(request, planned)
-    asked = replace(
+    shard_request = replace(
         request,
         seed=planned.plan.seed,
         balance=request.balance or EVENLY,
@@ -173,21 +173,21 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
         spread=False,
         results=Request().results,
     )
-    given = None
+    parcel = None
     if on:
-        given, asked = packed(asked)
-    with _places(on, slots, given, listener.say) as places:
+        parcel, shard_request = packed(shard_request)
+    with _places(on, slots, parcel, listener.say) as places:
         if not on:
             _make_ready(planned, listener, wait=wait)
-        of = sum(each.slots for each in places) * (1 if planned.plan.budget_seconds else PER_PLACE)
-        of = max(1, min(of, len(planned.plan.groups)))
-        told = FleetRequest([*asked.command()[1:], "--wait"], of, on, slots, command)
+        shards = sum(place.slots for place in places) * (1 if planned.plan.budget_seconds else PER_PLACE)
+        shards = max(1, min(shards, len(planned.plan.groups)))
+        fleet_request = FleetRequest([*shard_request.command()[1:], "--wait"], shards, on, slots, command)
         folder = RunFolder.create(request.results, new_id(datetime.now(UTC)))
-        if given:
-            told = replace(told, parcel=given.name, packages=given.packages)
-            write_atomically(folder.path / PARCEL, given.archive)
-        write_atomically(folder.path / ASKED, sign(json.dumps(asdict(told), indent=2).encode() + b"\n"))
-        return _Fleet(folder, told, listener.say, refused=planned.refused).run(places)
+        if parcel:
+            fleet_request = replace(fleet_request, parcel=parcel.name, packages=parcel.packages)
+            write_atomically(folder.path / PARCEL, parcel.archive)
+        write_atomically(folder.path / ASKED, sign(json.dumps(asdict(fleet_request), indent=2).encode() + b"\n"))
+        return _Fleet(folder, fleet_request, listener.say, refused=planned.refused).run(places)
 
 
 def resume(
@@ -202,40 +202,46 @@ def resume(
         document = read(Path(ASKED), within=path, most=MOST)
         if not is_from_here(document):
             raise UsageError(f"{path} wasn't started by this user on this machine.", "Start a new run.")
-        known = parse_json(document)
-        asked = FleetRequest(**{each.name: known[each.name] for each in fields(FleetRequest)})
-        given = Parcel(read(Path(PARCEL), within=path, most=MOST), asked.packages) if asked.on else None
+        values = parse_json(document)
+        fleet_request = FleetRequest(**{attribute.name: values[attribute.name] for attribute in fields(FleetRequest)})
+        parcel = (
+            Parcel(read(Path(PARCEL), within=path, most=MOST), fleet_request.packages) if fleet_request.on else None
+        )
     except OSError as error:
         raise UsageError(f"{error.filename} cannot be read: {error.strerror}.", "Start a new run.") from None
     except (ValueError, KeyError, TypeError):
         raise DamagedError(path / ASKED, "the request is missing") from None
     longer = [*(["--rounds", str(rounds)] if rounds else []), *(["--budget", f"{budget:g}s"] if budget else [])]
-    if given and (longer or given.name != asked.parcel):
-        why = f"{PARCEL} has changed since" if given.name != asked.parcel else "it doesn't accept --rounds and --budget"
+    if parcel and (longer or parcel.name != fleet_request.parcel):
+        why = (
+            f"{PARCEL} has changed since"
+            if parcel.name != fleet_request.parcel
+            else "it doesn't accept --rounds and --budget"
+        )
         raise UsageError(f"{path} was measured on other machines, and {why}.", "Start a new run.")
-    count = int(slots) if slots.isdecimal() and not asked.on else asked.slots
-    with _places(asked.on, count, given, listener.say) as places:
-        if not asked.on:
+    count = int(slots) if slots.isdecimal() and not fleet_request.on else fleet_request.slots
+    with _places(fleet_request.on, count, parcel, listener.say) as places:
+        if not fleet_request.on:
             # if the command was killed a moment ago, its shards are still stopping
             is_stopping = any(is_held(lock) for lock in (path / SHARDS).glob("*/*/.lock"))
             _wait_for_machine(listener, wait=wait or is_stopping)
-        return _Fleet(RunFolder(path), asked, listener.say, longer).run(places)
+        return _Fleet(RunFolder(path), fleet_request, listener.say, longer).run(places)
 
 
 @contextmanager
 def _places(
-    on: str, slots: int, given: Parcel | None, say: Callable[[str], object]
+    on: str, slots: int, parcel: Parcel | None, say: Callable[[str], object]
 ) -> Iterator[Sequence[ShardExecutor]]:
     """Return the places where shards are measured: other machines, or slots of this one."""
-    if given is None:
+    if parcel is None:
         yield [LocalExecutor(f"slot {number}", say) for number in range(1, slots + 1)]
     elif on.startswith("ssh://"):
-        yield [ssh.SshExecutor(host, given, partial(_say_of, say, host.shown)) for host in ssh.hosts(on)]
+        yield [ssh.SshExecutor(host, parcel, partial(_say_of, say, host.shown)) for host in ssh.hosts(on)]
     else:
         from harness.fleet import ray  # noqa: PLC0415 - the other ways need none of it
 
         address = on.removeprefix("ray://") if on in ("ray://auto", "ray://local") else on
-        with ray.RayExecutor(address, given, say, slots) as cluster:
+        with ray.RayExecutor(address, parcel, say, slots) as cluster:
             yield [cluster]
 
 
@@ -267,8 +273,8 @@ def _slots(request: LaunchRequest, planned: Planned) -> int:
     cards = slot_cards(planned)
     if request.spread and len(cards) < 2:
         raise UsageError("--spread is for several GPUs.", "Pass them, such as --gpus 0,1.")
-    wanted = None if request.slots in ("", AUTO) else int(request.slots)
-    allowed = check.allowed(kind(planned), wanted or (len(cards) if request.spread else None))
+    count = None if request.slots in ("", AUTO) else int(request.slots)
+    allowed = check.allowed(kind(planned), count or (len(cards) if request.spread else None))
     return len(slots_of(planned, allowed))
 
 
@@ -300,7 +306,7 @@ class _Fleet:
                     raise KeyboardInterrupt
                 raise CannotRunHereError("\n".join(["No shard has a run.", *failed]))
             self._empty()
-            merged = merge([runs[each] for each in sorted(runs)], Path(), self.folder, self.asked.command)
+            merged = merge([runs[number] for number in sorted(runs)], Path(), self.folder, self.asked.command)
         ended = replace(merged.ended, interrupted=interrupted, refused=self.refused)
         return FleetResult(replace(merged, ended=ended), failed)
 
@@ -310,9 +316,9 @@ class _Fleet:
         with ThreadPoolExecutor(len(lanes)) as pool:
             try:
                 # repeat, because a shard may return after other places found nothing left
-                while queue and (left := [each for each in lanes if id(each) not in self.gone]):
-                    for each in [pool.submit(self._serve, place, queue) for place in left]:
-                        each.result()
+                while queue and (left := [lane for lane in lanes if id(lane) not in self.gone]):
+                    for future in [pool.submit(self._serve, place, queue) for place in left]:
+                        future.result()
             except BaseException as error:
                 self.is_stopped = True
                 for place in places:
@@ -329,18 +335,18 @@ class _Fleet:
             except IndexError:
                 return
             try:
-                code, told = place.measure(*self._words(number, place))
+                code, message = place.measure(*self._words(number, place))
             except CannotRunHereError as error:
-                code, told = Exit.CANNOT_RUN_HERE, str(error)
+                code, message = Exit.CANNOT_RUN_HERE, str(error)
             if code in (Exit.CANNOT_RUN_HERE, Exit.USAGE):  # so it would be with every shard
                 queue.appendleft(number)
-                self.gone[id(place)] = f"Measuring stopped on {place.name}: {told}"
+                self.gone[id(place)] = f"Measuring stopped on {place.name}: {message}"
                 return
             if code in _DONE or self.is_stopped:
                 continue
             is_first = number not in self.failures
             self.failures[number] = (
-                f"Shard {number}/{self.asked.of} ended with exit code {code} on {place.name}: {told}"
+                f"Shard {number}/{self.asked.of} ended with exit code {code} on {place.name}: {message}"
             )
             if is_first:
                 self.say(f"{self.failures[number]} It is measured again.")
@@ -357,14 +363,14 @@ class _Fleet:
 
     def _runs(self) -> dict[int, Path]:
         """Return the folder of the newest run of each shard."""
-        found = [path.parent for path in (self.folder.path / SHARDS).glob("*/*/run.json")]
-        return {_place(path)[0]: path for path in sorted(found, key=_place)}
+        folders = [path.parent for path in (self.folder.path / SHARDS).glob("*/*/run.json")]
+        return {_place(path)[0]: path for path in sorted(folders, key=_place)}
 
     def _failed(self, queue: Sequence[int], *, interrupted: bool) -> list[str]:
         """Sentences on shards that failed so often that they are left, and how to measure each by itself."""
         if interrupted:
             return []
-        left = [number for number, told in self.failures.items() if not _is_over(self._runs().get(number))]
+        left = [number for number, reason in self.failures.items() if not _is_over(self._runs().get(number))]
         again = f"To measure only what is missing: harness matrix --resume {quote(str(self.folder.path))}"
         return [*(self.failures[number] for number in left), *([again] if left or queue else [])]
 
@@ -385,6 +391,6 @@ def _is_over(run: Path | None) -> bool:
     """Return whether all groups of a shard's run have ended."""
     if run is None:
         return False
-    found: Any = RunFolder(run).read_run()
-    stops = [found.stops.get(group.name) for group in found.plan.groups]
+    record: Any = RunFolder(run).read_run()
+    stops = [record.stops.get(group.name) for group in record.plan.groups]
     return all(stop and stop.reason is not StopReason.INTERRUPTED for stop in stops)

@@ -75,17 +75,17 @@ def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None,
     UsageError for runs of different plans, with the difference; for a merged run; for rounds of a group that a machine
     measured twice; and if nothing is left.
     """
-    found, left_out = [], []
+    runs, left_out = [], []
     for path in dict.fromkeys(folders):
         try:
-            found.append(_read(path))
+            runs.append(_read(path))
         except UsageError as error:
             left_out.append(f"Left out: {error.message}")
-    if not found:
+    if not runs:
         raise UsageError("\n".join(["No run can be merged.", *left_out]), "Pass folders of runs that have ended.")
-    parts = _labelled(found)
-    for each in parts:
-        _refuse_other(parts[0], each)
+    parts = _labelled(runs)
+    for other in parts:
+        _refuse_other(parts[0], other)
     _refuse_twice(parts)
     missing = _missing(parts)
     now = datetime.now(UTC)
@@ -95,13 +95,13 @@ def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None,
     merged = replace(merged, folder=str(folder.path), command=command or merged.command)
     groups = _groups(parts)
     both = [(part, launch) for part in parts for launch in part.launches]
-    launches = [_taken(folder, part, launch, groups) for part, launch in sorted(both, key=lambda each: each[1].started)]
+    launches = [_taken(folder, part, launch, groups) for part, launch in sorted(both, key=lambda pair: pair[1].started)]
     for launch in launches:
         folder.append(launch)
     # last, because a half merged run isn't a run, and a history would prefer it to its parts
     folder.write_run(merged)
-    made = results_of(merged, launches)
-    ended = Ended(folder.path, made, report(folder, made), interrupted=False, refused={})
+    merged_results = results_of(merged, launches)
+    ended = Ended(folder.path, merged_results, report(folder, merged_results), interrupted=False, refused={})
     return Merged(ended, left_out, _unfinished(parts), missing)
 
 
@@ -122,17 +122,17 @@ def _read(path: Path) -> _MergedPart:
     return _MergedPart(path, run, launches)
 
 
-def _labelled(found: Sequence[_MergedPart]) -> list[_MergedPart]:
+def _labelled(parts: Sequence[_MergedPart]) -> list[_MergedPart]:
     """Return the runs, each with its machine's name, and its id if another machine has the same name."""
-    machines = {part.machine: part.run.machine for part in found if part.run.machine}
+    machines = {part.machine: part.run.machine for part in parts if part.run.machine}
     if len(machines) == 1:
-        return list(found)
+        return list(parts)
     shown = [machine.shown for machine in machines.values()]
     labels = {
         identity: machine.shown if shown.count(machine.shown) == 1 else f"{machine.shown} ({identity})"
         for identity, machine in machines.items()
     }
-    return [replace(part, label=labels[part.machine]) for part in found]
+    return [replace(part, label=labels[part.machine]) for part in parts]
 
 
 def _refuse_other(first: _MergedPart, other: _MergedPart) -> None:
@@ -141,28 +141,28 @@ def _refuse_other(first: _MergedPart, other: _MergedPart) -> None:
     if len(digests) == 2 and digests[0] == digests[1]:
         return
     one, two = (_aspects(part.run) for part in (first, other))
-    told = [f"{name} ({_difference(one[name], two[name])})" for name in one if one[name] != two[name]]
+    differences = [f"{name} ({_difference(one[name], two[name])})" for name in one if one[name] != two[name]]
     counts = {part.run.plan.shard.of for part in (first, other) if part.run.plan.shard}
     if len(counts) > 1:
-        told.append(f"the number of shards ({joined([str(each) for each in sorted(counts)])})")
-    if not told and _names(first.run) != _names(other.run):
+        differences.append(f"the number of shards ({joined([str(count) for count in sorted(counts)])})")
+    if not differences and _names(first.run) != _names(other.run):
         apart = sorted(_names(first.run) ^ _names(other.run))
-        told.append(f"the groups ({joined(apart[:3])}{f' and {len(apart) - 3} more' if len(apart) > 3 else ''})")
-    if not told and len(digests) == 2:
-        told.append("the cells of a group")
-    if told:
+        differences.append(f"the groups ({joined(apart[:3])}{f' and {len(apart) - 3} more' if len(apart) > 3 else ''})")
+    if not differences and len(digests) == 2:
+        differences.append("the cells of a group")
+    if differences:
         raise UsageError(
-            f"{first.path} and {other.path} are of different plans: {escaped(joined(told))}.",
+            f"{first.path} and {other.path} are of different plans: {escaped(joined(differences))}.",
             "Merge runs of one plan: on each machine, use the same command and --seed, and change only --shard.",
         )
 
 
 def _aspects(run: Run) -> dict[str, Any]:
-    found = shards.aspects(
+    aspects = shards.aspects(
         run.plan, harness=run.harness, reference=run.reference, sources=run.sources, packages=run.pins
     )
     # as they come from JSON: a tuple is a list
-    return dict(json.loads(json.dumps(found)))
+    return dict(json.loads(json.dumps(aspects)))
 
 
 def _difference(one: Any, other: Any) -> str:
@@ -171,8 +171,8 @@ def _difference(one: Any, other: Any) -> str:
         names = [name for name in dict.fromkeys([*one, *other]) if one.get(name) != other.get(name)]
         inner = [f"{name}: {_difference(one.get(name), other.get(name))}" for name in names[:3]]
         return "; ".join([*inner, *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
-    told = [text if len(text) <= 20 else f"{text[:12]}…" for text in map(_text, (one, other))]
-    return f"{told[0]} and {told[1]}"
+    texts = [text if len(text) <= 20 else f"{text[:12]}…" for text in map(_text, (one, other))]
+    return f"{texts[0]} and {texts[1]}"
 
 
 def _text(value: Any) -> str:
@@ -181,9 +181,11 @@ def _text(value: Any) -> str:
 
 def _names(run: Run) -> set[str]:
     """Return the groups of the whole plan, including those of which the run's machine could measure nothing."""
-    known = {scenario.name: scenario for scenario in run.scenarios}
+    scenarios = {scenario.name: scenario for scenario in run.scenarios}
     absent = {
-        name_of(each.cell, known[each.cell.scenario]) for each in run.plan.unavailable if each.cell.scenario in known
+        name_of(entry.cell, scenarios[entry.cell.scenario])
+        for entry in run.plan.unavailable
+        if entry.cell.scenario in scenarios
     }
     elsewhere = run.plan.shard.elsewhere if run.plan.shard else {}
     return {group.name for group in run.plan.groups} | absent | set(elsewhere)
@@ -204,25 +206,27 @@ def _refuse_twice(parts: Sequence[_MergedPart]) -> None:
 
 def _missing(parts: Sequence[_MergedPart]) -> dict[str, list[str]]:
     """Return the groups that no run has, by the shard that should have measured them."""
-    there = {group.name for part in parts for group in part.run.plan.groups}
-    found: dict[str, list[str]] = {}
+    measured = {group.name for part in parts for group in part.run.plan.groups}
+    missing: dict[str, list[str]] = {}
     sharded = [part.run.plan.shard for part in parts if part.run.plan.shard]
-    places = {group: (number, each.of) for each in sharded for group, number in each.elsewhere.items()}
-    for group, (number, of) in sorted(places.items(), key=lambda each: (each[1], each[0])):
-        if group not in there:
-            found.setdefault(str(Shard(number, of)), []).append(group)
-    return found
+    places = {group: (number, shard.of) for shard in sharded for group, number in shard.elsewhere.items()}
+    for group, (number, count) in sorted(places.items(), key=lambda entry: (entry[1], entry[0])):
+        if group not in measured:
+            missing.setdefault(str(Shard(number, count)), []).append(group)
+    return missing
 
 
 def _unfinished(parts: Sequence[_MergedPart]) -> list[str]:
     """Sentences on runs of which some group was interrupted, or never ended."""
-    told = []
+    sentences = []
     for part in parts:
         stops = [part.run.stops.get(group.name) for group in part.run.plan.groups]
         left = sum(stop is None or stop.reason is StopReason.INTERRUPTED for stop in stops)
         if left:
-            told.append(f"{part.path} was interrupted: {counted(left, 'group')} of this run may have fewer rounds.")
-    return told
+            sentences.append(
+                f"{part.path} was interrupted: {counted(left, 'group')} of this run may have fewer rounds."
+            )
+    return sentences
 
 
 # What is merged.
@@ -232,25 +236,29 @@ def _merged(parts: Sequence[_MergedPart]) -> Run:
     first, groups = min(parts, key=lambda part: part.run.started).run, _groups(parts)
     scenarios = [_with_machines(scenario, parts) for scenario in first.scenarios]
     plans = [part.run.plan for part in parts]
-    known = {scenario.name: scenario for scenario in scenarios}
+    by_name = {scenario.name: scenario for scenario in scenarios}
     together: dict[str, Group] = {}
     for part in parts:
         for group in part.run.plan.groups:
-            made = groups[part.machine, group.name]
-            joint = together.setdefault(made.name, made)
-            cells = list(dict.fromkeys([*joint.cells, *made.cells]))
-            together[made.name] = replace(joint, cells=cells, piloted=joint.piloted or made.piloted)
+            labelled = groups[part.machine, group.name]
+            joint = together.setdefault(labelled.name, labelled)
+            cells = list(dict.fromkeys([*joint.cells, *labelled.cells]))
+            together[labelled.name] = replace(joint, cells=cells, piloted=joint.piloted or labelled.piloted)
     unavailable = {
-        (cell := _on(each.cell, part)): Unavailable(cell, each.reason, each.advice)
+        (cell := _on(entry.cell, part)): Unavailable(cell, entry.reason, entry.advice)
         for part in parts
-        for each in part.run.plan.unavailable
+        for entry in part.run.plan.unavailable
     }
     plan = replace(
         first.plan,
-        groups=sorted(together.values(), key=lambda group: _place(group, known)),
+        groups=sorted(together.values(), key=lambda group: _place(group, by_name)),
         unavailable=list(unavailable.values()),
         shard=None,
-        stand_ins=list({each.role: each for each in (each for plan in plans for each in plan.stand_ins)}.values()),
+        stand_ins=list(
+            {
+                fallback.role: fallback for fallback in (fallback for plan in plans for fallback in plan.stand_ins)
+            }.values()
+        ),
         compiled={name: way for plan in plans for name, way in plan.compiled.items()},
     )
     machines = _machines(parts)
@@ -280,23 +288,23 @@ def _with_machines(scenario: Scenario, parts: Sequence[_MergedPart]) -> Scenario
 
 def _groups(parts: Sequence[_MergedPart]) -> dict[tuple[str, str], Group]:
     """Return the groups of the merged run, by machine and original name."""
-    found = {}
+    groups = {}
     for part in parts:
-        known = {scenario.name: _with_machines(scenario, parts) for scenario in part.run.scenarios}
+        by_name = {scenario.name: _with_machines(scenario, parts) for scenario in part.run.scenarios}
         for group in part.run.plan.groups:
-            made = group
+            labelled = group
             if part.label:
                 cells = [_on(cell, part) for cell in group.cells]
-                made = replace(
+                labelled = replace(
                     group,
-                    name=name_of(cells[0], known[group.scenario]),
+                    name=name_of(cells[0], by_name[group.scenario]),
                     axes={MACHINE: part.label, **group.axes},
                     cells=cells,
                     control=_on(group.control, part) if group.control else None,
                     machine=part.machine,
                 )
-            found[part.machine, group.name] = made
-    return found
+            groups[part.machine, group.name] = labelled
+    return groups
 
 
 def _place(group: Group, scenarios: Mapping[str, Scenario]) -> tuple[int, str, list[int], str]:
@@ -307,15 +315,15 @@ def _place(group: Group, scenarios: Mapping[str, Scenario]) -> tuple[int, str, l
 
 
 def _machines(parts: Sequence[_MergedPart]) -> list[MachineFacts]:
-    found: dict[str, MachineFacts] = {}
+    machines: dict[str, MachineFacts] = {}
     for part in parts:
         run = part.run
         if part.label and run.machine:
-            own = [each for each in parts if each.machine == part.machine]
+            own = [other for other in parts if other.machine == part.machine]
             facts = MachineFacts(run.machine, part.label, _host(own), run.backend, run.plan.limits)
-            known = found.setdefault(part.machine, facts)
-            found[part.machine] = replace(known, runs=[*known.runs, run.id])
-    return list(found.values())
+            machine_facts = machines.setdefault(part.machine, facts)
+            machines[part.machine] = replace(machine_facts, runs=[*machine_facts.runs, run.id])
+    return list(machines.values())
 
 
 def _host(parts: Sequence[_MergedPart]) -> Mapping[str, Any]:
@@ -327,14 +335,14 @@ def _host(parts: Sequence[_MergedPart]) -> Mapping[str, Any]:
 
 def _stops(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], Group]) -> dict[str, Stop]:
     """Return how each group ended. If several runs have its rounds, the last run decides, with the sum of rounds."""
-    found: dict[str, Stop] = {}
+    stops: dict[str, Stop] = {}
     for part in parts:
         for name, stop in part.run.stops.items():
             if (part.machine, name) in groups:
                 merged = groups[part.machine, name].name
-                before = found.get(merged)
-                found[merged] = replace(stop, rounds=stop.rounds + (before.rounds if before else 0))
-    return found
+                before = stops.get(merged)
+                stops[merged] = replace(stop, rounds=stop.rounds + (before.rounds if before else 0))
+    return stops
 
 
 def _looks(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], Group]) -> list[dict[str, int]]:

@@ -103,8 +103,8 @@ def packed(request: Request) -> tuple[Parcel, Request]:
         for text in request.scenarios:
             path = Path(text)
             if text.endswith(".py"):
-                for each in [path, *(path.parent / file for file in load_scenario(path).files)]:
-                    add(each, f"typed/{each.name}")
+                for source in [path, *(path.parent / file for file in load_scenario(path).files)]:
+                    add(source, f"typed/{source.name}")
             typed.append(f"typed/{path.name}" if text.endswith(".py") else text)
         if request.balance not in (None, EVENLY):
             for name in ("run.json", "launches.jsonl"):
@@ -115,11 +115,11 @@ def packed(request: Request) -> tuple[Parcel, Request]:
         info.size = len(listed)
         archive.addfile(info, io.BytesIO(listed))
     balance = request.balance if request.balance in (None, EVENLY) else Path("balance")
-    there = replace(request, scenarios=typed, balance=balance)
+    remote_request = replace(request, scenarios=typed, balance=balance)
     # without the time that gzip would put into it
     import gzip  # noqa: PLC0415 - nothing else needs it
 
-    return Parcel(gzip.compress(buffer.getvalue(), 6, mtime=0), packages), there
+    return Parcel(gzip.compress(buffer.getvalue(), 6, mtime=0), packages), remote_request
 
 
 def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
@@ -136,12 +136,12 @@ def _packages() -> list[str]:
 
     from packaging.requirements import Requirement
 
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     left = [Requirement(text) for text in metadata.requires(DISTRIBUTION) or ()]
     while left:
-        each = left.pop()
-        if each.name in found or (each.marker and not each.marker.evaluate({"extra": ""})):
+        requirement = left.pop()
+        if requirement.name in versions or (requirement.marker and not requirement.marker.evaluate({"extra": ""})):
             continue
-        found[each.name] = metadata.version(each.name)
-        left += [Requirement(text) for text in metadata.requires(each.name) or ()]
-    return sorted({f"{name}=={version}" for name, version in found.items()})
+        versions[requirement.name] = metadata.version(requirement.name)
+        left += [Requirement(text) for text in metadata.requires(requirement.name) or ()]
+    return sorted({f"{name}=={version}" for name, version in versions.items()})

@@ -69,9 +69,9 @@ def measure(archive: bytes, name: str, words: Sequence[str], bell: Any) -> tuple
 
     ray: Any = module
     node = ray.get_runtime_context().get_node_id()
-    offered = next(each["Resources"].get(RESOURCE, 1) for each in ray.nodes() if each["NodeID"] == node)
+    offered = next(entry["Resources"].get(RESOURCE, 1) for entry in ray.nodes() if entry["NodeID"] == node)
     runs = Path(tempfile.mkdtemp(dir=_unpacked(archive, name) / "runs"))
-    there = runs.parents[1]
+    folder = runs.parents[1]
     if offered > 1:
         words = [*words, "--slots", "auto"]
     shell = ShellCommand(lambda line: print(line, file=sys.stderr, flush=True))
@@ -86,28 +86,28 @@ def measure(archive: bytes, name: str, words: Sequence[str], bell: Any) -> tuple
         [*words, "--results", str(runs)],
         shlex.quote(sys.executable),
         environ=parcel.ENVIRON,
-        folder=shlex.quote(str(there)),
+        folder=shlex.quote(str(folder)),
     )
-    code, told = shell.run(["sh", "-c", command])
+    code, message = shell.run(["sh", "-c", command])
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
         tar.add(runs, ".")
     shutil.rmtree(runs, ignore_errors=True)
-    return node, code, told, buffer.getvalue()
+    return node, code, message, buffer.getvalue()
 
 
 def _unpacked(archive: bytes, name: str) -> Path:
     """Return the unpacked folder of a parcel on this node. Several tasks may request it at the same time."""
-    there = data_dir() / "fleet" / name
-    if not there.exists():
-        make_folder(there.parent)
-        part = Path(tempfile.mkdtemp(dir=there.parent))
+    folder = data_dir() / "fleet" / name
+    if not folder.exists():
+        make_folder(folder.parent)
+        part = Path(tempfile.mkdtemp(dir=folder.parent))
         parcel.unpack(io.BytesIO(archive), part / "all")
         (part / "all" / "runs").mkdir()
         with contextlib.suppress(OSError):  # another task was first
-            (part / "all").rename(there)
+            (part / "all").rename(folder)
         shutil.rmtree(part)
-    return there
+    return folder
 
 
 class RayExecutor:
@@ -148,8 +148,8 @@ class RayExecutor:
         try:
             ray.init(self._address, logging_level=logging.ERROR, **(new if self._address == "local" else {}))
         except (OSError, RuntimeError, ValueError, TimeoutError) as error:
-            told = next(iter(str(error).splitlines()), type(error).__name__)
-            raise CannotRunHereError(f"The Ray cluster {self._address} does not answer: {told}", SILENT) from None
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            raise CannotRunHereError(f"The Ray cluster {self._address} does not answer: {reason}", SILENT) from None
         finally:
             signal.signal(signal.SIGTERM, before)  # Ray has its own, which ends the process
         self.slots = int(ray.cluster_resources().get(RESOURCE, 0))
@@ -171,21 +171,21 @@ class RayExecutor:
         shard, and this one goes to another node. Raises CannotRunHereError where there is none left.
         """
         while True:
-            others = {"label_selector": {_NODE: f"!in({','.join(self._refused)})"}} if self._refused else {}
-            task = self._task.options(num_cpus=0, resources={RESOURCE: 1}, max_retries=RETRIES, **others)
+            selector = {"label_selector": {_NODE: f"!in({','.join(self._refused)})"}} if self._refused else {}
+            task = self._task.options(num_cpus=0, resources={RESOURCE: 1}, max_retries=RETRIES, **selector)
             try:
-                node, code, told, run = self._ray.get(
+                node, code, message, run = self._ray.get(
                     task.remote(self._archive, self._given.name, list(words), self._bell)
                 )
             except self._ray.exceptions.RayError as error:
                 return Exit.DEFECT, _first_line(error)
             if code not in (Exit.CANNOT_RUN_HERE, Exit.USAGE):
                 parcel.unpack(io.BytesIO(run), into)
-                return code, told
+                return code, message
             if node not in self._refused:
-                self._refused[node] = told
-                self._say(f"Measuring stopped on the node {node[:8]}: {told}")
-            if all(each in self._refused for each in self._nodes()):
+                self._refused[node] = message
+                self._say(f"Measuring stopped on the node {node[:8]}: {message}")
+            if all(other in self._refused for other in self._nodes()):
                 raise self._nowhere()
 
     def stop(self) -> None:
@@ -194,7 +194,7 @@ class RayExecutor:
 
     def _nodes(self) -> list[str]:
         """Return the nodes that offer slots."""
-        return [each["NodeID"] for each in self._ray.nodes() if each["Alive"] and each["Resources"].get(RESOURCE)]
+        return [node["NodeID"] for node in self._ray.nodes() if node["Alive"] and node["Resources"].get(RESOURCE)]
 
     def _nowhere(self) -> CannotRunHereError:
         if self._refused:
@@ -213,8 +213,8 @@ class RayExecutor:
         try:
             socket.create_connection((host.strip("[]"), int(port)), ANSWER).close()
         except (OSError, OverflowError) as error:
-            told = getattr(error, "strerror", None) or str(error)
-            raise CannotRunHereError(f"The Ray cluster {address} does not answer: {told}.", SILENT) from None
+            reason = getattr(error, "strerror", None) or str(error)
+            raise CannotRunHereError(f"The Ray cluster {address} does not answer: {reason}.", SILENT) from None
 
 
 def _first_line(error: Exception) -> str:

@@ -15,10 +15,10 @@ def script(words: Sequence[str], python: str, *, environ: Mapping[str, str], fol
 
     It ends as with Ctrl-C, and keeps finished launches, however the process on the other end died.
     """
-    given = " ".join(f"{name}={value}" for name, value in environ.items())
+    assignments = " ".join(f"{name}={value}" for name, value in environ.items())
     return (
         f"cd {folder} || exit 1\nexec 3<&0\n"
-        f"{given} {python} -m harness {shlex.join(words)} </dev/null >/dev/null 3<&- & pid=$!\n"
+        f"{assignments} {python} -m harness {shlex.join(words)} </dev/null >/dev/null 3<&- & pid=$!\n"
         "(cat <&3; kill -TERM $pid) >/dev/null 2>&1 & wait $pid"
     )
 

@@ -96,28 +96,28 @@ class SshExecutor:
 
     def _call(self, command: str, data: bytes = b"") -> bytes:
         """Return what a script prints there. Raises CannotRunHereError if it fails."""
-        done = subprocess.run(self._host.ssh(command), input=data, capture_output=True, check=False)
-        if done.returncode:
-            told = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
-            raise CannotRunHereError(" ".join(told[-4:]))
-        return done.stdout
+        process = subprocess.run(self._host.ssh(command), input=data, capture_output=True, check=False)
+        if process.returncode:
+            lines = process.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {process.returncode}"]
+            raise CannotRunHereError(" ".join(lines[-4:]))
+        return process.stdout
 
     def _prepare(self) -> None:
         """Copy what the host lacks, and install it."""
         folder = self._folder
-        known = self._call(f"test -e {folder}/ready && echo ready; command -v uv >/dev/null && echo uv; true").split()
-        if b"ready" in known:
+        present = self._call(f"test -e {folder}/ready && echo ready; command -v uv >/dev/null && echo uv; true").split()
+        if b"ready" in present:
             return
         self._say("copying the harness and its project.")
         self._call(f"mkdir -p {folder} && tar -xzf - -C {folder}", self._given.archive)
-        if b"uv" not in known:
+        if b"uv" not in present:
             self._call(f"cat > {folder}/uv && chmod +x {folder}/uv", uv.find_uv().read_bytes())
-        given = [f"export {name}={shlex.quote(os.environ[name])}" for name in _VARIABLES if name in os.environ]
+        exports = [f"export {name}={shlex.quote(os.environ[name])}" for name in _VARIABLES if name in os.environ]
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         lines = [
             "set -e",
             f"cd {folder}",
-            *given,
+            *exports,
             "uv=$(command -v uv || echo ./uv)",
             f'"$uv" venv -q --allow-existing --python {version} env',
             '"$uv" pip install -q --no-deps --python env/bin/python -r packages.txt',

@@ -142,34 +142,37 @@ def alarms(
     """
     # only a decision confirms a change, and the search for changes takes milliseconds per series
     decided = {each.key for each in decisions if each.confirmed}
-    known = {each.key: each for each in history if each.key in decided}
+    by_key = {series.key: series for series in history if series.key in decided}
     causes: dict[str, list[SeriesFinding]] = {}
-    for each in findings(known.values(), decisions, known=searched):
-        machine = known[each.key].points[-1].origin.machine
-        is_ruled_out = any(rule.applies(each.key, each.started, machine, today) for rule in rules)
-        if each.state is State.CONFIRMED and each.ratio > 1.0 and not is_ruled_out:
-            causes.setdefault(each.cause, []).append(each)
-    return [_alarm(cause, found, known, decisions, summary) for cause, found in causes.items()]
+    for finding in findings(by_key.values(), decisions, known=searched):
+        machine = by_key[finding.key].points[-1].origin.machine
+        is_ruled_out = any(rule.applies(finding.key, finding.started, machine, today) for rule in rules)
+        if finding.state is State.CONFIRMED and finding.ratio > 1.0 and not is_ruled_out:
+            causes.setdefault(finding.cause, []).append(finding)
+    return [_alarm(cause, members, by_key, decisions, summary) for cause, members in causes.items()]
 
 
 def _alarm(
     cause: str,
-    found: list[SeriesFinding],
-    known: Mapping[Key, Series],
+    members: list[SeriesFinding],
+    by_key: Mapping[Key, Series],
     decisions: Sequence[Decision],
     summary: Callable[[str], Summary | None],
 ) -> Alarm:
-    worst, *others = sorted(found, key=lambda each: -each.ratio)
-    since = min(each.started for each in found)
-    machine = known[worst.key].points[-1].origin.machine or worst.key.machine
-    changed = [markdown(each) for each in dict.fromkeys(text for each in found for text in each.suspects)]
-    said = [
-        max((each for each in decisions if each.confirmed and _is_of(each, finding)), key=lambda each: each.when)
-        for finding in found
-        if any(each.confirmed and _is_of(each, finding) for each in decisions)
+    worst, *rest = sorted(members, key=lambda finding: -finding.ratio)
+    since = min(finding.started for finding in members)
+    machine = by_key[worst.key].points[-1].origin.machine or worst.key.machine
+    changed = [markdown(suspect) for suspect in dict.fromkeys(text for finding in members for text in finding.suspects)]
+    decided = [
+        max(
+            (decision for decision in decisions if decision.confirmed and _is_of(decision, finding)),
+            key=lambda decision: decision.when,
+        )
+        for finding in members
+        if any(decision.confirmed and _is_of(decision, finding) for decision in decisions)
     ]
-    last = max(said, key=lambda each: each.when, default=None)
-    more = f" and {len(others)} more" if others else ""
+    last = max(decided, key=lambda decision: decision.when, default=None)
+    more = f" and {len(rest)} more" if rest else ""
     title = f"Slower since {since[:10]}: {worst.key.scenario} in {worst.key.environment}{more}, on {machine}"
     lines = [
         f"On the machine {markdown(machine)}, since the run {markdown(worst.since)} of {since[:10]}. "
@@ -178,8 +181,9 @@ def _alarm(
         "| series | against | takes |",
         "| --- | --- | --- |",
         *(
-            f"| {markdown(each.key.cell)} | {markdown(each.key.versus)} | {_times(each.ratio, each.low, each.high)} |"
-            for each in (worst, *others)
+            f"| {markdown(finding.key.cell)} | {markdown(finding.key.versus)} "
+            f"| {_times(finding.ratio, finding.low, finding.high)} |"
+            for finding in (worst, *rest)
         ),
         "",
         "Each value is the time after the change divided by the time before it, relative to the baseline of the run.",
@@ -196,11 +200,11 @@ def _alarm(
     if last and last.sides:
         lines += [*_between(last), *_functions(last)]
         lines += ["", "To repeat the comparison:", "", fenced(shlex.join(_command(last)), "sh")]
-    asked = ["harness", "history", "show", "--points", "-s", worst.key.scenario, "-e", worst.key.environment]
-    lines += ["", "Nightly runs:", "", fenced(shlex.join(asked), "sh"), "", _RULES]
+    command = ["harness", "history", "show", "--points", "-s", worst.key.scenario, "-e", worst.key.environment]
+    lines += ["", "Nightly runs:", "", fenced(shlex.join(command), "sh"), "", _RULES]
     return Alarm(
         cause=cause,
-        series=[_short(repr(each.key))[:8] for each in found],
+        series=[_short(repr(finding.key))[:8] for finding in members],
         since=since,
         confirmed=last.when if last else "",
         title=plain(title, TITLE_CHARACTERS),
@@ -214,9 +218,13 @@ def _alarm(
     )
 
 
-def _machine_facts(machine: str, of: Summary | None) -> str:
+def _machine_facts(machine: str, summary: Summary | None) -> str:
     """Describe the machine of a run: its processor, its system, and its GPUs with their driver."""
-    measurer = next((each for each in of.machines if each.machine.id == machine), None) if of else None
+    measurer = (
+        next((candidate for candidate in summary.machines if candidate.machine.id == machine), None)
+        if summary
+        else None
+    )
     if measurer is None:
         return ""
     cpu = f"{measurer.cpu}, {counted(measurer.cores, 'core')}" if measurer.cpu else counted(measurer.cores, "core")
@@ -226,13 +234,13 @@ def _machine_facts(machine: str, of: Summary | None) -> str:
 def _between(decision: Decision) -> list[str]:
     """Return the versions around the change, and the commits between them, as lines of Markdown."""
     before, after = map(markdown, decision.sides)
-    told = f"The change is after {before}, and at the latest in {after}."
+    sentence = f"The change is after {before}, and at the latest in {after}."
     if decision.pair and decision.probability is not None:
         likely = "The" if decision.probability >= LEVEL else "Most likely, the"
         share = f"probability {100.0 * decision.probability:.0f} %"
-        told = f"{likely} first slower version is {after}, after {before} ({share})."
+        sentence = f"{likely} first slower version is {after}, after {before} ({share})."
     commits = [text if text.startswith("https://") else markdown(text) for text in decision.commits]
-    return ["", told, *(["", *(f"- {text}" for text in commits)] if commits else [])]
+    return ["", sentence, *(["", *(f"- {text}" for text in commits)] if commits else [])]
 
 
 def _functions(decision: Decision) -> list[str]:
@@ -316,7 +324,7 @@ class IssueStep:
             "sides": list(self.alarm.sides),
             "probability": self.alarm.probability,
             "commits": list(self.alarm.commits),
-            "functions": [list(each) for each in self.alarm.functions],
+            "functions": [list(function) for function in self.alarm.functions],
             "machine": self.alarm.machine,
             "command": self.alarm.command,
             "comment": self.comment,
@@ -334,19 +342,21 @@ def steps(
 
     With `closes_recovered`, the issue of a machine without an alert is closed.
     """
-    found = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
-    made: list[IssueStep] = []
+    ordered = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
+    planned: list[IssueStep] = []
     for alarm in alarms:
-        mine = next((issue for issue in found if issue.is_of(alarm)), None)
-        taken = next((at for at, step in enumerate(made) if mine and step.issue == mine), None)
+        mine = next((issue for issue in ordered if issue.is_of(alarm)), None)
+        taken = next((at for at, step in enumerate(planned) if mine and step.issue == mine), None)
         if taken is not None:
-            made[taken] = _step(_together(made[taken].alarm, alarm), mine, 0)
+            planned[taken] = _step(_together(planned[taken].alarm, alarm), mine, 0)
         else:
-            made.append(_step(alarm, mine, sum(step.kind is Kind.OPEN for step in made)))
+            planned.append(_step(alarm, mine, sum(step.kind is Kind.OPEN for step in planned)))
     if closes_recovered:
-        held = {step.issue.number for step in made if step.issue}
-        made += [_closing(issue) for issue in found if issue.overdue and not issue.closed and issue.number not in held]
-    return made
+        held = {step.issue.number for step in planned if step.issue}
+        planned += [
+            _closing(issue) for issue in ordered if issue.overdue and not issue.closed and issue.number not in held
+        ]
+    return planned
 
 
 def _closing(issue: TrackedIssue) -> IssueStep:
@@ -408,8 +418,8 @@ def _bounded(text: str, most: int) -> str:
     """Return the text with at most the given number of characters, cut between two lines."""
     if len(text) <= most:
         return text
-    told = "\n\n… The rest exceeds the size limit of an issue. To see all: `harness history report`."
-    return text[: most - len(told)].rsplit("\n", 1)[0] + told
+    ending = "\n\n… The rest exceeds the size limit of an issue. To see all: `harness history report`."
+    return text[: most - len(ending)].rsplit("\n", 1)[0] + ending
 
 
 def read_issues(path: Path) -> list[TrackedIssue]:
@@ -418,7 +428,7 @@ def read_issues(path: Path) -> list[TrackedIssue]:
         documents = parse_json(read_text(path))
         if not isinstance(documents, list):
             raise TypeError
-        return [_issue(each) for each in documents]
+        return [_issue(document) for document in documents]
     except OSError as error:
         raise UsageError(f"Can't read {path}: {error.strerror}.") from None
     except (KeyError, TypeError, ValueError):

@@ -69,7 +69,7 @@ class ChangeCache:
         if path:
             with suppress(OSError, ValueError, TypeError, AttributeError):
                 kept = parse_json(read(path))
-                self._found = {name: CachedChanges(*map(_changes, each)) for name, each in kept.items()}
+                self._found = {name: CachedChanges(*map(_changes, pair)) for name, pair in kept.items()}
 
     @classmethod
     def of_user(cls) -> "ChangeCache":
@@ -80,20 +80,20 @@ class ChangeCache:
         """Return the result of `search`, which runs only for new series."""
         numbers = np.array([values, errors], np.float64).tobytes()
         name = hashlib.sha256(_searched() + repr(astuple(options)).encode() + numbers).hexdigest()[:32]
-        found = self._asked.get(name) or self._found.get(name)
-        if found is None:
-            found = search(values, errors, options)
+        cached = self._asked.get(name) or self._found.get(name)
+        if cached is None:
+            cached = search(values, errors, options)
             self._new = True
-        self._asked[name] = found
-        return found
+        self._asked[name] = cached
+        return cached
 
     def save(self) -> None:
         """Save new results. Results that can't be saved are searched again."""
         if self._path and self._new:
             # the most recently used ones are last in it
-            older = {name: each for name, each in self._found.items() if name not in self._asked}
+            older = {name: cached for name, cached in self._found.items() if name not in self._asked}
             last = list({**older, **self._asked}.items())[-MOST:]
-            kept = {name: [[*map(astuple, each.sure)], [*map(astuple, each.maybe)]] for name, each in last}
+            kept = {name: [[*map(astuple, cached.sure)], [*map(astuple, cached.maybe)]] for name, cached in last}
             with suppress(OSError):
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(self._path, json.dumps(kept, separators=(",", ":")).encode())
@@ -107,4 +107,4 @@ def _changes(kept: Any) -> list[ChangePoint]:
 @cache
 def _searched() -> bytes:
     """Return a hash of the code of the search."""
-    return hashlib.sha256(b"".join(Path(each).read_bytes() for each in (detection.__file__, __file__))).digest()
+    return hashlib.sha256(b"".join(Path(file).read_bytes() for file in (detection.__file__, __file__))).digest()

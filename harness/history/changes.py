@@ -29,21 +29,24 @@ LIMIT = 60_000
 def until(series: Sequence[Series], last: HistoryEntry) -> list[Series]:
     """Return the series as they were after the run `last`."""
     cut = (
-        replace(each, points=[point for point in each.points if (point.started, point.run) <= (last.started, last.run)])
-        for each in series
+        replace(
+            one_series,
+            points=[point for point in one_series.points if (point.started, point.run) <= (last.started, last.run)],
+        )
+        for one_series in series
     )
-    return [each for each in cut if each.points]
+    return [one_series for one_series in cut if one_series.points]
 
 
 def decided(decisions: Sequence[Decision], last: HistoryEntry) -> list[Decision]:
     """Return the results of confirmations at the start of the run `last`."""
-    return [each for each in decisions if told.moment(each.when) <= told.moment(last.started)]
+    return [decision for decision in decisions if told.moment(decision.when) <= told.moment(last.started)]
 
 
 def reported(text: str) -> str:
     """Return the run that a Markdown report covers last; empty for any other text."""
-    found = _MARK.search(text)
-    return found[1] if found else ""
+    match = _MARK.search(text)
+    return match[1] if match else ""
 
 
 def since(entries: Sequence[HistoryEntry], asked: str = "", earlier: str = "") -> HistoryEntry | None:
@@ -52,11 +55,11 @@ def since(entries: Sequence[HistoryEntry], asked: str = "", earlier: str = "") -
     By default it is the last run of the `earlier` report, otherwise the second last run. Raises UsageError for a text
     that is neither a run nor a date.
     """
-    known = {entry.run: entry for entry in entries}
+    by_id = {entry.run: entry for entry in entries}
     if not asked:
-        return known.get(reported(earlier)) or (entries[-2] if len(entries) > 1 else None)
-    if asked in known:
-        return known[asked]
+        return by_id.get(reported(earlier)) or (entries[-2] if len(entries) > 1 else None)
+    if asked in by_id:
+        return by_id[asked]
     try:
         when = told.moment(asked)
     except ValueError:
@@ -95,48 +98,52 @@ def sections(
     notes: Sequence[Note],
 ) -> list[Section]:
     """Return its sections: new and updated findings, current ones, and edits and notes since then."""
-    names = told.names([each.series.key for each in [*after, *before]], entries)
-    was = {(each.key, each.since): each for of in before for each in of.findings}
-    found = [finding for of in told.causes(after) for finding in of]
+    names = told.names([judged.series.key for judged in [*after, *before]], entries)
+    was = {(finding.key, finding.since): finding for judged in before for finding in judged.findings}
+    current = [finding for members in told.causes(after) for finding in members]
     changed = [
-        each for each in found if (each.key, each.since) not in was or was[each.key, each.since].state is not each.state
+        finding
+        for finding in current
+        if (finding.key, finding.since) not in was or was[finding.key, finding.since].state is not finding.state
     ]
-    same = [each for each in found if each not in changed]
-    now = {(each.key, each.since) for each in found}
-    gone = [each for place, each in was.items() if place not in now]
+    same = [finding for finding in current if finding not in changed]
+    now = {(finding.key, finding.since) for finding in current}
+    gone = [finding for place, finding in was.items() if place not in now]
     later = [entry for entry in entries if since is None or (entry.started, entry.run) > (since.started, since.run)]
-    ratios = {each.series.key: _newest(each) for each in after}
+    ratios = {judged.series.key: _newest(judged) for judged in after}
 
-    def table(of: Sequence[SeriesFinding], caption: str) -> Block:
+    def table(members: Sequence[SeriesFinding], caption: str) -> Block:
         columns: list[Column[SeriesFinding]] = [
-            Column("series", lambda each: names.texts[each.key]),
+            Column("series", lambda finding: names.texts[finding.key]),
             Column("time", told.size, is_number=True),
             Column(
                 "side by side",
-                lambda each: told.size(each.decision) if each.decision else "",
+                lambda finding: told.size(finding.decision) if finding.decision else "",
                 is_number=True,
                 is_optional=True,
             ),
-            Column("ratio now", lambda each: ratios[each.key], is_number=True),
-            Column("since", lambda each: told.day(each.started)),
-            Column("state", lambda each: each.state.value),
+            Column("ratio now", lambda finding: ratios[finding.key], is_number=True),
+            Column("since", lambda finding: told.day(finding.started)),
+            Column("state", lambda finding: finding.state.value),
             Column(
                 "was",
-                lambda each: (
-                    was[each.key, each.since].state.value if each in changed and (each.key, each.since) in was else ""
+                lambda finding: (
+                    was[finding.key, finding.since].state.value
+                    if finding in changed and (finding.key, finding.since) in was
+                    else ""
                 ),
                 is_optional=True,
             ),
         ]
-        return tabulate(caption, columns, of, noun="finding")
+        return tabulate(caption, columns, members, noun="finding")
 
-    made = [
+    all_sections = [
         Section(_title(since), "changes", list(_head(after, later))),
         Section("What changed", "changed", list(_changed(changed, gone, names, table))),
         Section("What stands", "standing", [table(same, "Found before")] if same else []),
         Section("Segment boundaries and notes", "breaks", list(_breaks(after, later, notes))),
     ]
-    return [section for section in made if section.blocks]
+    return [section for section in all_sections if section.blocks]
 
 
 def _title(since: HistoryEntry | None) -> str:
@@ -161,37 +168,37 @@ def _changed(
 ) -> Iterator[Block]:
     """Return the current findings by cause, and the findings that are gone."""
     by_cause: dict[str, list[SeriesFinding]] = {}
-    for each in changed:
-        by_cause.setdefault(each.cause, []).append(each)
-    for of in by_cause.values():
-        yield Text([Bold(f"{told.title(of)}."), f" {told.reasons(of)} {told.meaning(of[0].state)}"])
-        yield table(of, "Series")
+    for finding in changed:
+        by_cause.setdefault(finding.cause, []).append(finding)
+    for members in by_cause.values():
+        yield Text([Bold(f"{told.title(members)}."), f" {told.reasons(members)} {told.meaning(members[0].state)}"])
+        yield table(members, "Series")
     if gone:
-        told_of = [f"{names.texts[each.key]} ({told.size(each)}, {each.state.value})" for each in gone]
+        told_of = [f"{names.texts[lost.key]} ({told.size(lost)}, {lost.state.value})" for lost in gone]
         yield Text(f"Found no longer: {listed(told_of)}.")
     if not changed and not gone:
         yield Text("No series changed its state.")
 
 
-def _newest(of: JudgedSeries) -> str:
+def _newest(judged: JudgedSeries) -> str:
     """Return the newest ratio of a series; empty without one."""
-    logs = [point.log_ratio for point in of.series.points if point.log_ratio is not None]
+    logs = [point.log_ratio for point in judged.series.points if point.log_ratio is not None]
     return format.factor(exp(logs[-1])) if logs else ""
 
 
 def _breaks(after: Sequence[JudgedSeries], later: Sequence[HistoryEntry], notes: Sequence[Note]) -> Iterator[Block]:
     """Return the segment boundaries before the runs since then, and the notes of that time."""
     runs = {entry.run: entry for entry in later}
-    found = Counter(
-        (run, each.is_cut, each.words)
-        for of in after
-        for each in of.breaks
-        if (run := of.series.points[each.index].run) in runs
+    boundaries = Counter(
+        (run, boundary.is_cut, boundary.words)
+        for judged in after
+        for boundary in judged.breaks
+        if (run := judged.series.points[boundary.index].run) in runs
     )
     items = [
         f"Before the run of {told.day(runs[run].started)}: {words} ({count:,} series"
         f"{'; nothing is compared across it' if is_cut else ''})"
-        for (run, is_cut, words), count in sorted(found.items(), key=lambda item: (-item[1], item[0]))
+        for (run, is_cut, words), count in sorted(boundaries.items(), key=lambda item: (-item[1], item[0]))
     ]
     if len(items) > BREAKS:
         items[BREAKS:] = [f"and {len(items) - BREAKS:,} more"]

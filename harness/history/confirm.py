@@ -74,32 +74,36 @@ def verdict(log: float, low: float, high: float, ratio: float, margin: float) ->
     return True if low > 0.0 and log > least / 2.0 else None
 
 
-def together(found: Sequence[SeriesFinding]) -> list[list[SeriesFinding]]:
+def together(members: Sequence[SeriesFinding]) -> list[list[SeriesFinding]]:
     """Return the findings that one run can decide: those of one cause, one scenario and one baseline."""
-    made: dict[tuple[str, ...], list[SeriesFinding]] = {}
-    for each in found:
-        key = each.key
-        made.setdefault((each.cause, key.scenario, key.device, key.environment, key.reference, key.way), []).append(
-            each
-        )
-    return list(made.values())
+    groups: dict[tuple[str, ...], list[SeriesFinding]] = {}
+    for finding in members:
+        key = finding.key
+        groups.setdefault(
+            (finding.cause, key.scenario, key.device, key.environment, key.reference, key.way), []
+        ).append(finding)
+    return list(groups.values())
 
 
 def question(
-    found: Sequence[SeriesFinding], before: Summary, after: Summary, usual: ConfirmRequest, scripts: Sequence[Path] = ()
+    members: Sequence[SeriesFinding],
+    before: Summary,
+    after: Summary,
+    usual: ConfirmRequest,
+    scripts: Sequence[Path] = (),
 ) -> ConfirmationRun:
     """Return the run that decides the findings of `together`; `before` and `after` are the runs on both sides.
 
     `usual` says how, and in which folder the runs are; `scripts` are files of scenarios from outside the project.
     Raises UsageError where both sides cannot be made again, or are the same.
     """
-    key = found[0].key
-    axes = {axis: sorted({dict(each.key.axes)[axis] for each in found}) for axis, _ in key.axes}
+    key = members[0].key
+    axes = {axis: sorted({dict(finding.key.axes)[axis] for finding in members}) for axis, _ in key.axes}
     paths = {path.stem: path for path in [*scenario_files(Project.find()), *scripts]}
-    one, other = (each.software[key.environment] for each in (before, after))
-    hashes = [each.scenarios[key.scenario].hash for each in (before, after)]
+    one, other = (summary.software[key.environment] for summary in (before, after))
+    hashes = [summary.scenarios[key.scenario].hash for summary in (before, after)]
     if one.pins == other.pins and hashes[0] == hashes[1]:
-        raise _alike(found[0], one, other)
+        raise _alike(members[0], one, other)
     request = Request(
         axes=axes,
         gpu=key.device == Device.GPU.value,
@@ -123,15 +127,19 @@ def question(
     if hashes[0] == hashes[1]:
         where = str(path) if path in scripts else key.scenario
         return ConfirmationRun(
-            found, replace(request, scenarios=[where], environments=list(sides)), sides, is_file=False, versions=moving
+            members,
+            replace(request, scenarios=[where], environments=list(sides)),
+            sides,
+            is_file=False,
+            versions=moving,
         )
-    files = [_files(key.scenario, path, each, usual.results) for each in (before, after)]
-    made = versions.side_by_side(key.scenario, *files)
+    files = [_files(key.scenario, path, summary, usual.results) for summary in (before, after)]
+    script = versions.side_by_side(key.scenario, *files)
     reference = after.software[key.reference].version if parse_line(key.reference) else key.reference
     environments = list(dict.fromkeys([*sides, reference]))
     return ConfirmationRun(
-        found,
-        replace(request, scenarios=[str(made)], environments=environments),
+        members,
+        replace(request, scenarios=[str(script)], environments=environments),
         sides,
         is_file=True,
         versions=moving,
@@ -165,49 +173,51 @@ def _alike(finding: SeriesFinding, one: SeriesSoftware, other: SeriesSoftware) -
     )
 
 
-def decisions(of: ConfirmationRun, results: Results, margin: float) -> list[tuple[SeriesFinding, Decision | None]]:
+def decisions(
+    confirmation: ConfirmationRun, results: Results, margin: float
+) -> list[tuple[SeriesFinding, Decision | None]]:
     """Return the run's decision on each finding; None if it has too few rounds, or they don't settle it."""
-    made = []
-    for finding in of.findings:
-        logs = _changes(of, finding, results)
-        told = None
+    pairs = []
+    for finding in confirmation.findings:
+        logs = _changes(confirmation, finding, results)
+        decision = None
         if len(logs) > 1:
             mean = math.fsum(logs) / len(logs)
             half = float(half_widths(means([logs]), ALPHA)[0])
-            said = verdict(mean, mean - half, mean + half, finding.ratio, margin)
-            if said is not None:
+            is_confirmed = verdict(mean, mean - half, mean + half, finding.ratio, margin)
+            if is_confirmed is not None:
                 run, ends = results.run, (math.exp(mean), math.exp(mean - half), math.exp(mean + half))
-                told = Decision(
-                    *(finding.key, finding.since, list(finding.suspects), said, run.id, run.started, *ends),
-                    versions=list(of.versions),
-                    commits=_builds(of.sides, results) if of.versions else [],
+                decision = Decision(
+                    *(finding.key, finding.since, list(finding.suspects), is_confirmed, run.id, run.started, *ends),
+                    versions=list(confirmation.versions),
+                    commits=_builds(confirmation.sides, results) if confirmation.versions else [],
                 )
-        made.append((finding, told))
-    return made
+        pairs.append((finding, decision))
+    return pairs
 
 
-def _changes(of: ConfirmationRun, finding: SeriesFinding, results: Results) -> list[float]:
+def _changes(confirmation: ConfirmationRun, finding: SeriesFinding, results: Results) -> list[float]:
     """Return the log of time(after) / time(before) of each round; relative to the baseline if the file changed."""
-    found, key = results.found, finding.key
+    lookup, key = results.found, finding.key
 
     def seconds(environment: str, axes: Mapping[str, str]) -> Mapping[int, float]:
         name = environment_name(environment)
-        for cell in found.cells:
+        for cell in lookup.cells:
             if cell.environment == name and all(cell.axes.get(axis) == value for axis, value in axes.items()):
-                return found.series.get(cell, {})
+                return lookup.series.get(cell, {})
         return {}
 
     base, head = BEFORE_AND_AFTER
     axes = dict(key.axes)
-    old, new = of.sides
-    before, after = ({**axes, SIDE: base}, {**axes, SIDE: head}) if of.is_file else (axes, axes)
+    old, new = confirmation.sides
+    before, after = ({**axes, SIDE: base}, {**axes, SIDE: head}) if confirmation.is_file else (axes, axes)
     terms = [(seconds(new, after), 1.0), (seconds(old, before), -1.0)]
     # the reference's cell may have other values of axes, and is then not in this run
-    if of.is_file and key.reference != key.environment:
-        reference = of.reference or key.reference
+    if confirmation.is_file and key.reference != key.environment:
+        reference = confirmation.reference or key.reference
         terms += [(seconds(reference, after), -1.0), (seconds(reference, before), 1.0)]
-    rounds = sorted(set.intersection(*(set(each) for each, _ in terms)))
-    return [math.fsum(sign * math.log(each[number]) for each, sign in terms) for number in rounds]
+    rounds = sorted(set.intersection(*(set(centres) for centres, _ in terms)))
+    return [math.fsum(sign * math.log(centres[number]) for centres, sign in terms) for number in rounds]
 
 
 def changed_functions(folder: Path, results: Results, sides: Sequence[str]) -> list[tuple[str, float, float]]:
@@ -217,22 +227,31 @@ def changed_functions(folder: Path, results: Results, sides: Sequence[str]) -> l
     """
     stored = RunFolder.open(folder)
     profiles = {
-        each.cell.environment: stored.read_profiles(each) for each in results.launches if each.status is Status.OK
+        launch.cell.environment: stored.read_profiles(launch)
+        for launch in results.launches
+        if launch.status is Status.OK
     }
     before, after = (profiles.get(environment_name(side), {}) for side in sides)
     part = next((part for part in reversed(Part) if part in before and part in after), None)
     if part is None:
         return []
     changes = moves(after[part], before[part], _PROFILED, own=True)
-    changes.sort(key=lambda each: -abs(each.seconds - each.other_seconds))
-    return [(each.name, each.other_seconds, each.seconds) for each in changes[:_FUNCTIONS]]
+    changes.sort(key=lambda change: -abs(change.seconds - change.other_seconds))
+    return [(change.name, change.other_seconds, change.seconds) for change in changes[:_FUNCTIONS]]
 
 
 def _builds(sides: Sequence[str], results: Results) -> list[str]:
     """Return what the TensorFlow of both sides reports about its commit; empty if it is the same, or not known."""
     names = [environment_name(side) for side in sides]
     builds = [
-        next((str(build) for each in results.launches if each.cell.environment == name and (build := _build(each))), "")
+        next(
+            (
+                str(build)
+                for launch in results.launches
+                if launch.cell.environment == name and (build := _build(launch))
+            ),
+            "",
+        )
         for name in names
     ]
     return [f"GIT_VERSION: {builds[0]} and {builds[1]}"] if all(builds) and builds[0] != builds[1] else []
@@ -244,39 +263,40 @@ def _build(launch: Launch) -> object:
 
 def _environment(name: str, device: str, software: SeriesSoftware) -> str:
     """Return the value of -e for the environment with these packages: its name, and the packages that differ today."""
-    project, wanted = Project.find(), software.pins
+    project, pins = Project.find(), software.pins
     # an environment with a wheel of a source is found by its name
     text = name if "@" in software.version else software.version or name
-    known, (own,) = adhoc.with_asked(load_environments(project), [text])
-    environment = known.get(own)
+    catalog, (own,) = adhoc.with_asked(load_environments(project), [text])
+    environment = catalog.get(own)
     if environment is None:
         raise UsageError(
             f"{name} isn't in the catalogue any more, so its earlier packages can't be installed.",
             "Restore its line in docker-bake.hcl. To annotate the date instead: harness history note",
         )
     has = load_lock(project, environment, Device(device)).lock.pins
-    moved = [f"{package}=={version}" for package, version in sorted(wanted.items()) if has.get(package) != version]
+    moved = [f"{package}=={version}" for package, version in sorted(pins.items()) if has.get(package) != version]
     return "+".join([environment.exact, *moved]) if moved else text
 
 
-def _files(name: str, path: Path | None, of: Summary, results: Path) -> Mapping[str, bytes]:
+def _files(name: str, path: Path | None, summary: Summary, results: Path) -> Mapping[str, bytes]:
     """Return the files of a scenario as in a run: from the working tree, from git or from the run's folder.
 
     Raises UsageError where none of these has the hash that the run had.
     """
-    wanted = of.scenarios[name].hash
-    found: list[Mapping[str, bytes]] = []
+    digest = summary.scenarios[name].hash
+    candidates: list[Mapping[str, bytes]] = []
     if path:
-        for ref in ("", of.commit.removesuffix("+")):
+        for ref in ("", summary.commit.removesuffix("+")):
             with suppress(HarnessError):
-                found.append(files_at(path, ref))
+                candidates.append(files_at(path, ref))
     with suppress(HarnessError):
-        text = RunFolder.open(results / of.run).read_run().scripts.get(name)
-        found += [{f"{name}.py": text.encode()}] if text else []
-    for files in found:
-        if wanted and fingerprint(dict(files)).startswith(wanted):
+        text = RunFolder.open(results / summary.run).read_run().scripts.get(name)
+        candidates += [{f"{name}.py": text.encode()}] if text else []
+    for files in candidates:
+        if digest and fingerprint(dict(files)).startswith(digest):
             return files
     raise UsageError(
-        f"The file of {name}, as {of.run} had it, is not here, in git ({of.commit or 'no commit'}) or in that run.",
+        f"The file of {name}, as {summary.run} had it, is not here, in git "
+        f"({summary.commit or 'no commit'}) or in that run.",
         "Fetch the whole history (git fetch --unshallow), or name the folder of the run with --results.",
     )

@@ -90,7 +90,7 @@ def connect(place: str, *, writing: bool, fresh: bool, told: Callable[[str], obj
 class _DuckDB:
     """A file of DuckDB's; notes and decisions lie beside it, in files that are only appended to."""
 
-    def __init__(self, path: Path, told: Callable[[str], object], *, writing: bool, fresh: bool) -> None:
+    def __init__(self, path: Path, report: Callable[[str], object], *, writing: bool, fresh: bool) -> None:
         try:
             import duckdb
         except ImportError:
@@ -106,12 +106,12 @@ class _DuckDB:
         self.may_create = writing or fresh or not path.exists()
         try:
             is_empty = self.may_create and not (writing or fresh)
-            self._connection = duckdb.connect(":memory:") if is_empty else self._opened(told)
+            self._connection = duckdb.connect(":memory:") if is_empty else self._opened(report)
         except DamagedError:
             if not fresh:
                 raise
             path.replace(path.with_name(f"{path.name}.damaged"))
-            self._connection = self._opened(told)
+            self._connection = self._opened(report)
         if self.may_create:
             self._connection.execute("BEGIN")
         # a process that ends within the block, in another thread or in a generator, never comes to close it, and DuckDB
@@ -126,10 +126,10 @@ class _DuckDB:
         self._connection.close()
         del self._connection
 
-    def _opened(self, told: Callable[[str], object]) -> Any:
+    def _opened(self, report: Callable[[str], object]) -> Any:
         import duckdb
 
-        found: list[Any] = []
+        connections: list[Any] = []
 
         def holder() -> str:
             """Open the file; return empty text on success, otherwise the process that has it open."""
@@ -139,15 +139,15 @@ class _DuckDB:
                     # DuckDB writes page by page: a full disk, or `kill -9`, leaves a file that it can't open
                     with creating(self._path) as part:
                         duckdb.connect(str(part)).close()
-                found.append(duckdb.connect(str(self._path), read_only=not self.may_create))
+                connections.append(duckdb.connect(str(self._path), read_only=not self.may_create))
             except duckdb.IOException as error:
                 held = re.search(r"lock is held in (\S+) \(PID (\d+)", str(error))
                 if "set lock on file" in str(error):
                     return f"process {held[2]} ({Path(held[1]).name})" if held else "another process"
                 if "valid DuckDB database" in str(error):
                     raise _damaged(self._path, "it isn't a DuckDB database") from None
-                told = f"The history {self._path} cannot be opened: {_first(error)}"
-                raise CannotRunHereError(told, _advice(error) or _ANOTHER) from None
+                problem = f"The history {self._path} cannot be opened: {_first(error)}"
+                raise CannotRunHereError(problem, _advice(error) or _ANOTHER) from None
             except OSError as error:
                 raise CannotRunHereError(
                     f"The history {self._path} cannot be written: {error.strerror}.", _ANOTHER
@@ -156,13 +156,13 @@ class _DuckDB:
                 raise _damaged(self._path, f"DuckDB says {_first(error)}") from None
             return ""
 
-        _wait(self.name, holder, told)
-        return found[0]
+        _wait(self.name, holder, report)
+        return connections[0]
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
         with self._telling():
-            found: list[Row] = self._connection.execute(statement.replace("%s", "?"), list(values)).fetchall()
-        return found
+            rows: list[Row] = self._connection.execute(statement.replace("%s", "?"), list(values)).fetchall()
+        return rows
 
     def do(self, statement: str, values: Sequence[object] = ()) -> None:
         with self._telling():
@@ -175,8 +175,8 @@ class _DuckDB:
         try:
             yield
         except duckdb.Error as error:
-            told = f"The history {self.name} cannot be used: DuckDB says {_first(error)}"
-            raise CannotRunHereError(told, _advice(error)) from None
+            problem = f"The history {self.name} cannot be used: DuckDB says {_first(error)}"
+            raise CannotRunHereError(problem, _advice(error)) from None
 
     def _beside(self, kind: str) -> Path:
         return self._path.with_name(f"{self._path.stem}.{kind}.jsonl")
@@ -223,7 +223,7 @@ class _Postgres:
 
     may_create = True
 
-    def __init__(self, dsn: str, told: Callable[[str], object], *, writing: bool) -> None:
+    def __init__(self, dsn: str, report: Callable[[str], object], *, writing: bool) -> None:
         try:
             import psycopg
         except ImportError:
@@ -260,7 +260,7 @@ class _Postgres:
         try:
             tables = self.rows("SELECT to_regclass('version'), to_regclass('kept')")
             if writing or tables != [("version", "kept")]:
-                _wait(self.name, self._holder, told)
+                _wait(self.name, self._holder, report)
                 self.do(
                     "CREATE TABLE IF NOT EXISTS kept (number BIGSERIAL PRIMARY KEY, kind TEXT NOT NULL, "
                     "document TEXT NOT NULL, UNIQUE (kind, document))"
@@ -271,22 +271,24 @@ class _Postgres:
 
     def _without_secrets(self, error: Exception) -> str:
         """Return what libpq or the server says, without the parts of the DSN that are not printed."""
-        said = _first(error)
+        text = _first(error)
         for secret in self._secrets:
-            said = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", said)
-        return said
+            text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text)
+        return text
 
     def _holder(self) -> str:
         """Become the only writer; return empty text on success, otherwise the current writer."""
         if self.rows("SELECT pg_try_advisory_lock(%s)", (_LOCK,)) == [(True,)]:
             return ""
-        found = self.rows(
+        holders = self.rows(
             "SELECT a.pid, coalesce(host(a.client_addr), 'its own machine') FROM pg_locks l "
             "JOIN pg_stat_activity a USING (pid) WHERE l.locktype = 'advisory' AND l.granted AND l.objid = %s "
             "AND a.datname = current_database()",
             (_LOCK,),
         )
-        return f"the server's process {found[0][0]}, for a client on {found[0][1]}" if found else "another process"
+        return (
+            f"the server's process {holders[0][0]}, for a client on {holders[0][1]}" if holders else "another process"
+        )
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
         with self._telling():
@@ -303,8 +305,8 @@ class _Postgres:
         try:
             yield
         except psycopg.Error as error:
-            said = self._without_secrets(error)
-            raise CannotRunHereError(f"The history in PostgreSQL ({self.name}) says: {said}") from None
+            text = self._without_secrets(error)
+            raise CannotRunHereError(f"The history in PostgreSQL ({self.name}) says: {text}") from None
 
     def append(self, kind: str, document: object) -> None:
         self.do(
@@ -313,8 +315,8 @@ class _Postgres:
         )
 
     def kept(self, kind: str) -> list[Any]:
-        found = self.rows("SELECT document FROM kept WHERE kind = %s ORDER BY number", (kind,))
-        return [json.loads(document) for (document,) in found]
+        documents = self.rows("SELECT document FROM kept WHERE kind = %s ORDER BY number", (kind,))
+        return [json.loads(document) for (document,) in documents]
 
     def keep(self) -> None:
         with self._telling():
@@ -328,7 +330,7 @@ class _Postgres:
             self._connection.close()
 
 
-def _wait(name: str, holder: Callable[[], str], told: Callable[[str], object]) -> None:
+def _wait(name: str, holder: Callable[[], str], report: Callable[[str], object]) -> None:
     """Until nobody holds the history. Raises CannotRunHereError after PATIENCE seconds, with who does."""
     until, waiting = time.monotonic() + PATIENCE, False
     while who := holder():
@@ -338,7 +340,7 @@ def _wait(name: str, holder: Callable[[], str], told: Callable[[str], object]) -
                 "Wait for it to end, then run the command again.",
             )
         if not waiting:
-            told(f"The history {name} is held by {who}. Waiting for it, at most {PATIENCE:.0f} s.")
+            report(f"The history {name} is held by {who}. Waiting for it, at most {PATIENCE:.0f} s.")
         waiting = True
         time.sleep(_POLL)
 

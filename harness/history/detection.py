@@ -116,18 +116,20 @@ class Segments:
 
 def segmented(values: Sequence[float], errors: Sequence[float], *, fewest: int, least: float) -> Segments:
     """Return the best levels of a series. Arguments and errors are those of `change_points`."""
-    y, given = np.asarray(values, np.float64), np.asarray(errors, np.float64)
-    if y.shape != given.shape or not (np.isfinite(y).all() and np.isfinite(given).all() and (given >= 0.0).all()):
+    y, standard_errors = np.asarray(values, np.float64), np.asarray(errors, np.float64)
+    if y.shape != standard_errors.shape or not (
+        np.isfinite(y).all() and np.isfinite(standard_errors).all() and (standard_errors >= 0.0).all()
+    ):
         raise ValueError("change_points takes as many standard errors (0 or more) as values, all of them finite.")
     fewest = max(2, fewest)
     # levels are means of values: if values are this close, so are levels
     if y.size < 2 * fewest or float(np.ptp(y)) <= least:
-        return Segments(y, given, (), y.size)
+        return Segments(y, standard_errors, (), y.size)
     # a change or a spike moves one difference or two: their median does not mind
-    spread = _spreads(given, (_MAD * _median(np.abs(np.diff(y)))) ** 2 / 2.0)
+    spread = _spreads(standard_errors, (_MAD * _median(np.abs(np.diff(y)))) ** 2 / 2.0)
     tried = [_places(y, spread, fewest)]
     for _ in range(2):
-        spread = _spreads(given, _residual(y, spread, tried[-1]))
+        spread = _spreads(standard_errors, _residual(y, spread, tried[-1]))
         tried.append(_places(y, spread, fewest))
     shortest = min(b - a for places in tried for a, b in _between(places, y.size))
     return Segments(y, spread, tried[-1], shortest)
@@ -177,10 +179,10 @@ def _places(y: Floats, spread: Floats, fewest: int) -> list[int]:
         ends[t] = at = lost.argmin()
         least[t] = lost[at]
         anew[t] = least[t] + _PENALTY
-    found, t = [], y.size
+    places, t = [], y.size
     while t := int((anew[: t - fewest + 1] - sums[: t - fewest + 1, ends[t]]).argmin()):
-        found.append(t)
-    return found[::-1]
+        places.append(t)
+    return places[::-1]
 
 
 def _levels(y: Floats, spread: Floats) -> Floats:
@@ -221,30 +223,30 @@ def _losses(y: Floats, spread: Floats, levels: Floats) -> Floats:
     return lost
 
 
-def holding(of: Segments, *, p: float, least: float, is_independent: bool = False) -> list[ChangePoint]:
+def holding(segments: Segments, *, p: float, least: float, is_independent: bool = False) -> list[ChangePoint]:
     """Return the changes that hold, after removing the weakest ones that don't, one by one.
 
     The errors of levels are inflated for the correlation of neighbouring points, unless these are independent.
     """
-    places = list(of.places)
-    known: dict[tuple[int, int, int], _Step] = {}  # taking one away moves its neighbours alone
+    places = list(segments.places)
+    by_edges: dict[tuple[int, int, int], _Step] = {}  # taking one away moves its neighbours alone
     while places:
-        ends = _between(places, of.y.size)
+        ends = _between(places, segments.y.size)
         for (a, at), (_, b) in pairwise(ends):
-            if (a, at, b) not in known:
-                known[a, at, b] = _step(of.y[a:b], of.spread[a:b], at - a)
-        steps = [known[a, at, b] for (a, at), (_, b) in pairwise(ends)]
+            if (a, at, b) not in by_edges:
+                by_edges[a, at, b] = _step(segments.y[a:b], segments.spread[a:b], at - a)
+        steps = [by_edges[a, at, b] for (a, at), (_, b) in pairwise(ends)]
         # levels that follow a slow swing hide it: each level less shows more of the correlation
-        inflation = 1.0 if is_independent else _inflation(_correlation(of, places, steps))
-        freedom = max(1, of.y.size - len(places) - 1)
-        found = [
-            _change(each, at, b - a, freedom, inflation)
-            for each, ((a, at), (_, b)) in zip(steps, pairwise(ends), strict=True)
+        inflation = 1.0 if is_independent else _inflation(_correlation(segments, places, steps))
+        freedom = max(1, segments.y.size - len(places) - 1)
+        changes = [
+            _change(step, at, b - a, freedom, inflation)
+            for step, ((a, at), (_, b)) in zip(steps, pairwise(ends), strict=True)
         ]
-        failed = [each for each in found if not (each.p < p and abs(each.after - each.before) > least)]
+        failed = [change for change in changes if not (change.p < p and abs(change.after - change.before) > least)]
         if not failed:
-            return found
-        places.remove(max(failed, key=lambda each: (each.p, -abs(each.after - each.before))).index)
+            return changes
+        places.remove(max(failed, key=lambda change: (change.p, -abs(change.after - change.before))).index)
     return []
 
 
@@ -274,7 +276,7 @@ def detectable_change(
     return exp(max(least, needed) + float(student_quantile(freedom, POWER)) * error)
 
 
-def _correlation(of: Segments, places: Sequence[int], steps: Sequence["_Step"]) -> float:
+def _correlation(segments: Segments, places: Sequence[int], steps: Sequence["_Step"]) -> float:
     """Return the lag-1 correlation of the points around their levels, from 0 to `_LIMIT`, without spikes.
 
     `steps` are the steps between these levels, one at each place.
@@ -284,8 +286,8 @@ def _correlation(of: Segments, places: Sequence[int], steps: Sequence["_Step"]) 
     Pope, "Bias in the estimation of autocorrelations", both in Biometrika 41, 1954. The correction uses the estimate
     itself for phi, so that it stays bounded with few points. A negative correlation counts as 0: errors never shrink.
     """
-    levels = [steps[0].before, *(each.after for each in steps)]
-    residuals = (of.y - np.repeat(levels, np.diff([0, *places, of.y.size]))) / of.spread
+    levels = [steps[0].before, *(step.after for step in steps)]
+    residuals = (segments.y - np.repeat(levels, np.diff([0, *places, segments.y.size]))) / segments.spread
     return _lag_correlation(residuals, places, len(levels))
 
 
@@ -336,14 +338,14 @@ def _step(y: Floats, spread: Floats, cut: int) -> _Step:
     return _Step(before, after, math.sqrt(one + other), is_slope)
 
 
-def _change(of: _Step, at: int, nights: int, freedom: int, inflation: float) -> ChangePoint:
+def _change(fitted: _Step, at: int, nights: int, freedom: int, inflation: float) -> ChangePoint:
     """Return the change at point `at`, from the points before and after it, with its error inflated by a factor."""
-    step, error = of.after - of.before, of.error * inflation
+    step, error = fitted.after - fitted.before, fitted.error * inflation
     # the most of many places, of which neighbours share nearly all: as good as 2 ln n of them are apart
     p = min(1.0, 2.0 * float(student_cdf(freedom, -abs(step) / error)) * 2.0 * math.log(nights))
     half = student(freedom) * error
     return ChangePoint(
-        at, of.before, of.after, exp(step), exp(step - half), exp(step + half), 1.0 if of.is_slope else p
+        at, fitted.before, fitted.after, exp(step), exp(step - half), exp(step + half), 1.0 if fitted.is_slope else p
     )
 
 

@@ -28,9 +28,9 @@ def to_folder(history: History, folder: Path) -> int:
     Returns how many runs were written. Raises CannotRunHereError.
     """
     try:
-        written = sum(summary.write(each, folder) for each in history.summaries())
+        written = sum(summary.write(stored, folder) for stored in history.summaries())
         for name, kept in (("notes", history.notes()), ("decisions", history.decisions())):
-            lines = "".join(json.dumps(asdict(each)) + "\n" for each in kept)
+            lines = "".join(json.dumps(asdict(entry)) + "\n" for entry in kept)
             if lines:
                 write_atomically(folder / f"{name}.jsonl", lines)
     except OSError as error:
@@ -42,13 +42,13 @@ def to_folder(history: History, folder: Path) -> int:
 
 def summaries(folder: Path) -> list[Path]:
     """Return the runs' files that `to_folder` wrote. Raises UsageError for a folder that has none."""
-    found = sorted(folder.glob("[0-9][0-9][0-9][0-9]-[0-9][0-9]/*.json"))
-    if not found:
+    paths = sorted(folder.glob("[0-9][0-9][0-9][0-9]-[0-9][0-9]/*.json"))
+    if not paths:
         raise UsageError(
             f"{folder} doesn't contain summaries of runs.",
             "To write summaries: harness history export --git DIR. To read folders of runs, pass --results.",
         )
-    return found
+    return paths
 
 
 def take_words(history: History, folder: Path) -> None:
@@ -82,9 +82,10 @@ def _otava(series: Sequence[Series]) -> str:
 
     otava accepts no gaps: https://github.com/apache/otava/blob/master/docs/CSV.md
     """
-    compared = [each for each in series if any(point.log_ratio is not None for point in each.points)]
+    compared = [one_series for one_series in series if any(point.log_ratio is not None for point in one_series.points)]
     columns = [
-        {point.run: f"{_ratio(point):.6g}" for point in each.points if point.log_ratio is not None} for each in compared
+        {point.run: f"{_ratio(point):.6g}" for point in one_series.points if point.log_ratio is not None}
+        for one_series in compared
     ]
     first = compared[0].points if compared else []
     whole = [point for point in first if all(point.run in column for column in columns)]
@@ -94,8 +95,8 @@ def _otava(series: Sequence[Series]) -> str:
         )
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    several = len({each.key.machine for each in compared}) > 1
-    writer.writerow(["time", "run", "commit", *(_name(each, several) for each in compared)])
+    several = len({one_series.key.machine for one_series in compared}) > 1
+    writer.writerow(["time", "run", "commit", *(_name(one_series, several) for one_series in compared)])
     for point in whole:
         ratios = [column[point.run] for column in columns]
         writer.writerow([point.started, point.run, escaped(point.origin.commit), *ratios])
@@ -104,30 +105,30 @@ def _otava(series: Sequence[Series]) -> str:
 
 def _benchmark_action(series: Sequence[Series]) -> str:
     """github-action-benchmark's `customSmallerIsBetter`, of the newest run: see report/formats/benchmark_action.py."""
-    several = len({each.key.machine for each in series}) > 1
+    several = len({one_series.key.machine for one_series in series}) > 1
     return dumps(
         [
             {
                 # the action puts names between backticks into a table, where neither can be escaped
-                "name": _name(each, several).translate({ord("|"): "¦", ord("`"): "'"}),
+                "name": _name(one_series, several).translate({ord("|"): "¦", ord("`"): "'"}),
                 "unit": "× the reference's time",
                 "value": _ratio(point),
                 **({"range": " to ".join(f"{math.exp(end):.4g}" for end in ends)} if (ends := _ends(point)) else {}),
                 "extra": f"run: {point.run}\nrounds: {point.rounds}",
             }
-            for each, point in _newest(series)
+            for one_series, point in _newest(series)
         ]
     )
 
 
 def _bencher(series: Sequence[Series]) -> str:
     """Bencher's metric format, of the newest run: https://bencher.dev/docs/reference/bencher-metric-format/."""
-    several = len({each.key.machine for each in series}) > 1
-    made = {}
-    for each, point in _newest(series):
+    several = len({one_series.key.machine for one_series in series}) > 1
+    metrics = {}
+    for newest_series, point in _newest(series):
         ends = zip(("lower_value", "upper_value"), map(math.exp, _ends(point)), strict=False)
-        made[_name(each, several)] = {"ratio": {"value": _ratio(point), **dict(ends)}}
-    return dumps(made)
+        metrics[_name(newest_series, several)] = {"ratio": {"value": _ratio(point), **dict(ends)}}
+    return dumps(metrics)
 
 
 def _openmetrics(series: Sequence[Series]) -> str:
@@ -140,21 +141,21 @@ def _openmetrics(series: Sequence[Series]) -> str:
         ("harness_step_seconds", "seconds", "The time of a step.", lambda point: point.seconds),
     ]
     lines = []
-    for name, unit, about, of in families:
+    for name, unit, about, value_of in families:
         lines += [f"# TYPE {name} gauge", *([f"# UNIT {name} {unit}"] if unit else []), f"# HELP {name} {about}"]
-        for each in series:
-            labels = _labels(each)
+        for one_series in series:
+            labels = _labels(one_series)
             lines += [
                 f"{name}{labels} {value!r} {datetime.fromisoformat(point.started).timestamp():.0f}"
-                for point in each.points
-                if (value := of(point)) is not None
+                for point in one_series.points
+                if (value := value_of(point)) is not None
             ]
     return "\n".join([*lines, "# EOF", ""])
 
 
 def _labels(series: Series) -> str:
     key = series.key
-    told: dict[str, str] = {
+    labels: dict[str, str] = {
         "machine": key.machine,
         "scenario": key.scenario,
         "device": key.device,
@@ -166,7 +167,7 @@ def _labels(series: Series) -> str:
     # without control characters, which a terminal acts upon; of those OpenMetrics escapes line feeds alone
     shown = {
         name: re.sub(r'([\\"])', r"\\\1", escaped(value, keep="\n")).replace("\n", r"\n")
-        for name, value in told.items()
+        for name, value in labels.items()
         if value
     }
     return "{" + ",".join(f'{name}="{value}"' for name, value in shown.items()) + "}"
@@ -175,19 +176,19 @@ def _labels(series: Series) -> str:
 def _newest(series: Sequence[Series]) -> list[tuple[Series, SeriesPoint]]:
     """Return the points of each machine's newest run that have a ratio, with their series."""
     latest: dict[str, tuple[str, str]] = {}
-    for each in series:
-        last = each.points[-1]
-        latest[each.key.machine] = max(latest.get(each.key.machine, ("", "")), (last.started, last.run))
-    found = [
-        (each, point)
-        for each in series
-        if (point := each.points[-1]).run == latest[each.key.machine][1] and point.log_ratio is not None
+    for one_series in series:
+        last = one_series.points[-1]
+        latest[one_series.key.machine] = max(latest.get(one_series.key.machine, ("", "")), (last.started, last.run))
+    newest = [
+        (member, point)
+        for member in series
+        if (point := member.points[-1]).run == latest[member.key.machine][1] and point.log_ratio is not None
     ]
-    if not found:
+    if not newest:
         raise NothingSelectedError(
             "The newest run doesn't have a ratio in these series.", "For the series: harness history show"
         )
-    return found
+    return newest
 
 
 def _name(series: Series, with_machine: bool) -> str:

@@ -108,13 +108,13 @@ class History:
         corrupt one.
         """
         database = connect(place(where), writing=writing, fresh=fresh, told=told)
-        done = False
+        is_done = False
         try:
             _prepare(database, fresh=fresh)
             yield cls(database)
-            done = True
+            is_done = True
         finally:
-            database.close(done=done)
+            database.close(done=is_done)
 
     @property
     def name(self) -> str:
@@ -130,26 +130,27 @@ class History:
 
         The parts of a merged run are added with it, and a merged run exists if its parts do: nothing counts twice.
         """
-        found = self._database.rows("SELECT run, merged FROM runs")
-        there = {run for run, _ in found}
-        there |= {part for _, merged in found if merged != "[]" for part in json.loads(merged)}
+        rows = self._database.rows("SELECT run, merged FROM runs")
+        present = {run for run, _ in rows}
+        present |= {part for _, merged in rows if merged != "[]" for part in json.loads(merged)}
         new: dict[str, Summary] = {}
         # merged runs first
-        for each in sorted(summaries, key=lambda each: not each.merged):
-            if each.run not in there and not there.intersection(each.merged):
-                new[each.run] = each
-                there.update([each.run, *each.merged])
+        for candidate in sorted(summaries, key=lambda added: not added.merged):
+            if candidate.run not in present and not present.intersection(candidate.merged):
+                new[candidate.run] = candidate
+                present.update([candidate.run, *candidate.merged])
         if not new:
             return []
         runs = [
-            (*_run_row(each), len(each.points), json.dumps(list(each.merged)), _facts(each)) for each in new.values()
+            (*_run_row(added), len(added.points), json.dumps(list(added.merged)), _facts(added))
+            for added in new.values()
         ]
         texts = ("text", "text", "text", "text", "text", "integer", "text", "text")
         self._insert("runs (run, started, harness, commit_, kit, points, merged, summary)", texts, runs)
         keys: dict[int, Row] = {}
         points: list[Row] = []
         for summary in new.values():
-            drivers = {each.machine.id: (each.machine.name, each.driver) for each in summary.machines}
+            drivers = {measurer.machine.id: (measurer.machine.name, measurer.driver) for measurer in summary.machines}
             for nth, point in enumerate(summary.points):
                 row = _key_row(point, summary.way)
                 number = _number(row)
@@ -171,13 +172,15 @@ class History:
 
     def runs(self) -> list[HistoryEntry]:
         """Return the runs, in the order in which they began."""
-        found = self._database.rows("SELECT summary, points FROM runs ORDER BY started, run")
-        made = []
-        for text, points in found:
-            of = _summary(text)
-            machines = [each.machine for each in of.machines]
-            made.append(HistoryEntry(of.run, instant(of.started), machines, of.suite, of.reference, points))
-        return made
+        rows = self._database.rows("SELECT summary, points FROM runs ORDER BY started, run")
+        entries = []
+        for text, points in rows:
+            summary = _summary(text)
+            machines = [measurer.machine for measurer in summary.machines]
+            entries.append(
+                HistoryEntry(summary.run, instant(summary.started), machines, summary.suite, summary.reference, points)
+            )
+        return entries
 
     def summaries(self) -> Iterator[Summary]:
         """Yield every run's summary as it was added, in the order in which they began."""
@@ -220,8 +223,8 @@ class History:
 
     def summary(self, run: str) -> Summary | None:
         """Return the stored summary of a run without its points; None if the run isn't in the history."""
-        found = self._database.rows("SELECT summary FROM runs WHERE run = %s", (run,))
-        return _summary(found[0][0]) if found else None
+        rows = self._database.rows("SELECT summary FROM runs WHERE run = %s", (run,))
+        return _summary(rows[0][0]) if rows else None
 
     def series(
         self,
@@ -243,25 +246,28 @@ class History:
         texts = {number: row for number, *row in self._database.rows(_TEXTS.format(where=where), values)}
         origins: dict[Row, dict[int, Origin]] = {}
         runs = {
-            number: (run, started, tuple(made), origins.setdefault(tuple(made), {}))
-            for number, run, started, *made in self._database.rows(_RUNS)
+            number: (run, started, tuple(facts), origins.setdefault(tuple(facts), {}))
+            for number, run, started, *facts in self._database.rows(_RUNS)
         }
         points: dict[int, list[SeriesPoint]] = {number: [] for number in chosen}
         with uncollected():
             for number, at, text, *own in self._database.rows(_POINTS.format(where=where), values * 2):
-                run, started, made, known = runs[at]
-                status, *told, reason = texts[text]
-                origin = known.get(text)
+                run, started, run_facts, by_text = runs[at]
+                status, *text_facts, reason = texts[text]
+                origin = by_text.get(text)
                 if origin is None:
-                    (machine, driver, file, lock, image, reference_lock, *versions), (kit, harness, commit) = told, made
+                    (machine, driver, file, lock, image, reference_lock, *versions), (kit, harness, commit) = (
+                        text_facts,
+                        run_facts,
+                    )
                     origin = Origin(driver, kit, file, lock, image, reference_lock, machine, harness, commit, *versions)
-                    known[text] = origin
+                    by_text[text] = origin
                 points[number].append(SeriesPoint._make((run, started, *own, status, origin, reason)))
         return [Series(key, points[number]) for number, key in sorted(chosen.items(), key=lambda item: item[1])]
 
     def notes(self) -> list[Note]:
         """Return the notes, in the order of their moments."""
-        kept = (note_of(each, "A note of the history") for each in self._database.kept("notes"))
+        kept = (note_of(document, "A note of the history") for document in self._database.kept("notes"))
         return sorted(kept, key=lambda note: note.when)
 
     def note(self, when: str, text: str) -> None:
@@ -270,7 +276,7 @@ class History:
 
     def decisions(self) -> list[Decision]:
         """Return the results of confirmations, in order."""
-        return [decision_of(each, "A decision of the history") for each in self._database.kept("decisions")]
+        return [decision_of(document, "A decision of the history") for document in self._database.kept("decisions")]
 
     def decide(self, decision: Decision) -> None:
         """Keep what a confirmation said."""
@@ -305,15 +311,15 @@ def _prepare(database: Database, *, fresh: bool) -> None:
 
 def note_of(document: object, where: object) -> Note:
     """Return a note from its JSON. Raises DamagedError, which names `where`."""
-    return _made(Note, document, where)
+    return _parse(Note, document, where)
 
 
 def decision_of(document: object, where: object) -> Decision:
     """Return a decision from its JSON. Raises DamagedError, which names `where`."""
-    return _made(Decision, document, where)
+    return _parse(Decision, document, where)
 
 
-def _made(kind: type[Kept], document: object, where: object) -> Kept:
+def _parse(kind: type[Kept], document: object, where: object) -> Kept:
     from pydantic import ValidationError
 
     try:
@@ -368,20 +374,20 @@ def _read(pairs: str) -> Pairs:
     return tuple((axis, value) for axis, value in json.loads(pairs))
 
 
-def _values(point: CellPoint, of: Summary, machine: str, driver: str) -> Row:
+def _values(point: CellPoint, summary: Summary, machine: str, driver: str) -> Row:
     """Return a point as the columns of `points` after its place."""
     numbers = (point.ratio, point.low, point.high, point.rounds)
     seconds = (point.seconds, point.seconds_low, point.seconds_high, point.status.value)
-    made, scenario = of.software.get(point.environment), of.scenarios.get(point.scenario)
-    reference = of.software.get(point.reference)
-    texts = (scenario.hash if scenario else "", *((made.lock, made.image) if made else ("", "")))
+    software, scenario = summary.software.get(point.environment), summary.scenarios.get(point.scenario)
+    reference = summary.software.get(point.reference)
+    texts = (scenario.hash if scenario else "", *((software.lock, software.image) if software else ("", "")))
     of_reference = (reference.lock, reference.version) if reference else ("", "")
-    versions = made.version if made else "", of_reference[1]
+    versions = software.version if software else "", of_reference[1]
     return (*numbers, *seconds, machine, driver, *texts, of_reference[0], *versions, point.reason)
 
 
 def _is_asked(key: Key, scenario: Sequence[str], environment: Sequence[str], axes: Mapping[str, Sequence[str]]) -> bool:
     values = dict(key.axes)
-    asked = [(key.scenario, scenario), (key.environment, environment)]
-    asked += [(values.get(axis, ""), globs) for axis, globs in axes.items()]
-    return all(not globs or any(fnmatchcase(value, glob) for glob in globs) for value, globs in asked)
+    filters = [(key.scenario, scenario), (key.environment, environment)]
+    filters += [(values.get(axis, ""), globs) for axis, globs in axes.items()]
+    return all(not globs or any(fnmatchcase(value, glob) for glob in globs) for value, globs in filters)

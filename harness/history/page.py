@@ -117,17 +117,17 @@ def render(
 
     kept, length = bounded(series)
     causes = told.causes(series)
-    names = told.names([each.series.key for each in series], entries)
+    names = told.names([judged.series.key for judged in series], entries)
     first, vega, last = assets.script(assets.FIRST), assets.vega(cache), assets.script(SCRIPTS)
     jinja = environment(_text)
     filters: Mapping[str, Callable[..., Any]] = {"trusted": Markup, "lines": lambda text: Markup(escape.entities(text))}
     jinja.filters.update(filters)
-    shown = {each.series.key for each in kept}
+    shown = {judged.series.key for judged in kept}
     return jinja.get_template("history.html.j2").render(
         title=title(entries),
         head=f"harness {__version__}, {counted(len(entries), 'run')}",
         answer=told.answer(series),
-        causes=[_item(each, names, shown) for each in causes[:CAUSES]],
+        causes=[_item(cause, names, shown) for cause in causes[:CAUSES]],
         notes=list(_left_out(series, kept, length, len(causes))),
         margin=format.share(margin),
         words=json.dumps(WORDS),
@@ -159,7 +159,7 @@ def anchor(key: Key) -> str:
 def bounded(series: Sequence[JudgedSeries]) -> tuple[list[JudgedSeries], int]:
     """Return the series that fit into a page, in order, and the number of points of each: the newest ones."""
     kept = sorted(series, key=told.rank)[:SERIES]
-    lengths = sorted(len(each.series.points) for each in kept)
+    lengths = sorted(len(judged.series.points) for judged in kept)
     room = POINTS
     for place, length in enumerate(lengths):
         share = room // (len(lengths) - place)
@@ -178,14 +178,14 @@ def _left_out(series: Sequence[JudgedSeries], kept: Sequence[JudgedSeries], leng
             f"The page shows {len(kept):,} of {len(series):,} series, including all series with a change. To write a "
             "page of other series: harness history report -s SCENARIO"
         )
-    shorter = sum(len(each.series.points) > length for each in kept)
+    shorter = sum(len(judged.series.points) > length for judged in kept)
     if shorter:
         yield f"For {shorter:,} series, the page shows the newest {length:,} runs. Change detection used all runs."
 
 
-def _item(of: Sequence[SeriesFinding], names: Names, shown: set[Key]) -> Item:
+def _item(members: Sequence[SeriesFinding], names: Names, shown: set[Key]) -> Item:
     """Return the findings of one cause."""
-    first = of[0]
+    first = members[0]
 
     def link(finding: SeriesFinding) -> SeriesLink:
         other = f", {finding.state.value}" if finding.state is not first.state else ""
@@ -193,14 +193,14 @@ def _item(of: Sequence[SeriesFinding], names: Names, shown: set[Key]) -> Item:
         again = f"; in one run {told.size(finding.decision)}" if finding.decision else ""
         return SeriesLink(place, names.texts[finding.key], f": {told.size(finding)}{other}{again}")
 
-    links = [link(finding) for finding in of[:NAMED]]
-    if len(of) > NAMED:
-        links.append(SeriesLink("", f"and {len(of) - NAMED:,} more", ""))
+    links = [link(finding) for finding in members[:NAMED]]
+    if len(members) > NAMED:
+        links.append(SeriesLink("", f"and {len(members) - NAMED:,} more", ""))
     return Item(
-        title=told.title(of),
+        title=told.title(members),
         moved=told.moved(first),
         is_quiet=first.state not in told.ORDER[:2],
-        lines=[f"{told.reasons(of)} {told.meaning(first.state)}"],
+        lines=[f"{told.reasons(members)} {told.meaning(first.state)}"],
         links=links,
     )
 
@@ -209,7 +209,7 @@ def _data(
     series: Sequence[JudgedSeries], names: Names, notes: Sequence[Note], margin: float, length: int
 ) -> Mapping[str, Any]:
     """Return the data of the page's scripts."""
-    runs = {point.run: point.started for each in series for point in each.series.points[-length:]}
+    runs = {point.run: point.started for judged in series for point in judged.series.points[-length:]}
     ordered = sorted(runs, key=lambda run: (told.moment(runs[run]), run))
     places = {run: place for place, run in enumerate(ordered)}
     return {
@@ -220,17 +220,17 @@ def _data(
         "notes": [
             (_seconds(note.when), plain(note.text)) for note in sorted(notes, key=lambda note: _seconds(note.when))
         ],
-        "series": [_series(each, names, places, length)._asdict() for each in series],
+        "series": [_series(judged, names, places, length)._asdict() for judged in series],
     }
 
 
-def _series(of: JudgedSeries, names: Names, places: Mapping[str, int], length: int) -> SeriesData:
-    key, every, finding = of.series.key, of.series.points, told.newest(of)
+def _series(judged: JudgedSeries, names: Names, places: Mapping[str, int], length: int) -> SeriesData:
+    key, every, finding = judged.series.key, judged.series.points, told.newest(judged)
     left = max(0, len(every) - length)
     points = every[left:]
     ends = [(point.log_ratio or 0.0, point.low, point.high) for point in points]
-    breaks = [each for each in of.breaks if each.index > left]
-    changes = [each for each in of.changes if each.index > left]
+    breaks = [boundary for boundary in judged.breaks if boundary.index > left]
+    changes = [change for change in judged.changes if change.index > left]
     return SeriesData(
         anchor=anchor(key),
         name=plain(names.texts[key]),
@@ -240,28 +240,36 @@ def _series(of: JudgedSeries, names: Names, places: Mapping[str, int], length: i
         down=[0 if low is None else max(0, _log(value - low)) for value, low, _ in ends],
         up=[0 if high is None else max(0, _log(high - value)) for value, _, high in ends],
         seconds=[None if point.seconds is None else float(f"{point.seconds:.4g}") for point in points],
-        breaks=[(index - left, kind, plain(words)) for index, kind, words in _point_facts(of, breaks, left)],
-        changes=[(each.index - left, _log(each.before), _log(each.after), told.size(each)) for each in changes],
+        breaks=[(index - left, kind, plain(words)) for index, kind, words in _point_facts(judged, breaks, left)],
+        changes=[
+            (change.index - left, _log(change.before), _log(change.after), told.size(change)) for change in changes
+        ],
         levels=[
             (start - left, end - left, _log(level))
-            for start, end, level in _levels(every, left, [each.index for each in breaks if each.is_cut], changes)
+            for start, end, level in _levels(
+                every, left, [boundary.index for boundary in breaks if boundary.is_cut], changes
+            )
         ],
         state=str(told.ORDER.index(finding.state) if finding else len(told.ORDER)),
         since=places.get(finding.since) if finding else None,
         size=_log(math.log(finding.ratio)) if finding else None,
-        told=plain(told.standing(of), escape.PARAGRAPH_CHARACTERS),
+        told=plain(told.standing(judged), escape.PARAGRAPH_CHARACTERS),
         left=left,
     )
 
 
-def _point_facts(of: JudgedSeries, breaks: Sequence[SegmentBoundary], left: int) -> list[tuple[int, str, str]]:
+def _point_facts(judged: JudgedSeries, breaks: Sequence[SegmentBoundary], left: int) -> list[tuple[int, str, str]]:
     """Return the facts that the page shows at the points from `left` on: breaks, versions, and missing results.
 
     A release line has another version at each point, which isn't shown as a break.
     """
-    facts = [(each.index, "cut" if each.is_cut else "mark", each.words) for each in breaks if not each.is_version]
-    points = list(enumerate(of.series.points))[left:]
-    if parse_line(of.series.key.environment):
+    facts = [
+        (boundary.index, "cut" if boundary.is_cut else "mark", boundary.words)
+        for boundary in breaks
+        if not boundary.is_version
+    ]
+    points = list(enumerate(judged.series.points))[left:]
+    if parse_line(judged.series.key.environment):
         facts += [(index, "version", point.origin.version) for index, point in points if point.origin.version]
     facts += [(index, "reason", point.reason) for index, point in points if point.reason]
     return sorted(facts, key=lambda fact: fact[0])
@@ -271,7 +279,7 @@ def _levels(
     points: Sequence[SeriesPoint], first: int, cuts: Sequence[int], changes: Sequence[ChangePoint]
 ) -> Iterator[tuple[int, int, float]]:
     """Yield start, end and log-ratio of each level of the points from `first` on; a cut or a change ends a level."""
-    inner = {each.index: each for each in changes if each.index not in cuts}
+    inner = {change.index: change for change in changes if change.index not in cuts}
     for start, end in pairwise(sorted({first, *cuts, *inner, len(points)})):
         logs = [point.log_ratio for point in points[start:end] if point.log_ratio is not None]
         if logs and start in inner:

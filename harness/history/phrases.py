@@ -19,16 +19,16 @@ LARGE = 3.0
 ORDER = (State.CONFIRMED, State.SUSPECTED, State.WATCH, State.REFUTED)
 
 
-def newest(of: JudgedSeries) -> SeriesFinding | None:
+def newest(judged: JudgedSeries) -> SeriesFinding | None:
     """Return the state of a series: its last finding."""
-    return of.findings[-1] if of.findings else None
+    return judged.findings[-1] if judged.findings else None
 
 
-def rank(of: JudgedSeries) -> tuple[int, float, Key]:
+def rank(judged: JudgedSeries) -> tuple[int, float, Key]:
     """Return the sort key of a series: state, then largest change first, then name."""
-    found = newest(of)
-    state = ORDER.index(found.state) if found else len(ORDER)
-    return state, -abs(math.log(found.ratio)) if found else 0.0, of.series.key
+    finding = newest(judged)
+    state = ORDER.index(finding.state) if finding else len(ORDER)
+    return state, -abs(math.log(finding.ratio)) if finding else 0.0, judged.series.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +42,18 @@ class Names:
 
 def names(keys: Iterable[Key], entries: Sequence[HistoryEntry]) -> Names:
     """Return names that distinguish series; they have the machine and the way of measuring if these differ."""
-    known = {machine.id: machine.name or machine.id for entry in entries for machine in entry.machines}
-    facts = {key: _facts(key, known) for key in keys}
+    machines = {machine.id: machine.name or machine.id for entry in entries for machine in entry.machines}
+    facts = {key: _facts(key, machines) for key in keys}
     every = dict.fromkeys(name for fact in facts.values() for name in fact)
     columns = [name for name in every if len({fact.get(name, "") for fact in facts.values()}) > 1]
 
     def text(key: Key, fact: Mapping[str, str]) -> str:
-        told = [key.cell]
-        told += [key.quantity] if key.quantity != STEP else []
-        told += [f"vs {key.versus}"] if key.versus else []
-        told += [f"on {fact['machine']}"] if "machine" in columns else []
-        told += [f"({key.way})"] if "way" in columns else []
-        return " ".join(told)
+        parts = [key.cell]
+        parts += [key.quantity] if key.quantity != STEP else []
+        parts += [f"vs {key.versus}"] if key.versus else []
+        parts += [f"on {fact['machine']}"] if "machine" in columns else []
+        parts += [f"({key.way})"] if "way" in columns else []
+        return " ".join(parts)
 
     return Names(
         texts={key: text(key, fact) for key, fact in facts.items()},
@@ -93,33 +93,33 @@ def moved(finding: SeriesFinding) -> str:
 
 def size(change: SeriesFinding | ChangePoint | Decision) -> str:
     """By how much the time changed: `+8.1 % (+7.8 to +8.4)`; from three times on `17.2× (16.9 to 17.5)`."""
-    told = [change.ratio, change.low, change.high]
+    ratios = [change.ratio, change.low, change.high]
     if not 1 / LARGE < change.ratio < LARGE:
-        value, low, high = map(format.number, told)
+        value, low, high = map(format.number, ratios)
         return f"{value}× ({low} to {high})"
-    value, low, high = (f"{round(100.0 * (ratio - 1.0), 1) + 0.0:+.1f}" for ratio in told)
+    value, low, high = (f"{round(100.0 * (ratio - 1.0), 1) + 0.0:+.1f}" for ratio in ratios)
     return f"{value} % ({low} to {high})"
 
 
-def causes(of: Iterable[JudgedSeries]) -> list[list[SeriesFinding]]:
+def causes(series: Iterable[JudgedSeries]) -> list[list[SeriesFinding]]:
     """Return findings by cause: those that need attention first, then the latest first."""
-    found: dict[str, list[SeriesFinding]] = {}
-    for each in sorted(of, key=rank):
-        for finding in each.findings:
-            found.setdefault(finding.cause, []).append(finding)
-    made = [sorted(some, key=lambda each: ORDER.index(each.state)) for some in found.values()]
-    latest = sorted(made, key=lambda some: moment(some[0].started), reverse=True)
+    by_cause: dict[str, list[SeriesFinding]] = {}
+    for judged in sorted(series, key=rank):
+        for finding in judged.findings:
+            by_cause.setdefault(finding.cause, []).append(finding)
+    ordered = [sorted(some, key=lambda member: ORDER.index(member.state)) for some in by_cause.values()]
+    latest = sorted(ordered, key=lambda some: moment(some[0].started), reverse=True)
     return sorted(latest, key=lambda some: ORDER.index(some[0].state))
 
 
-def title(of: Sequence[SeriesFinding]) -> str:
+def title(members: Sequence[SeriesFinding]) -> str:
     """Return the title of a cause: `Confirmed: 2 series slower since the run of 18 Nov 2026`.
 
     It covers the series in the state of the first one; the others are named below it.
     """
-    first = of[0]
-    alike = [each for each in of if each.state is first.state]
-    ways = {moved(each) for each in alike}
+    first = members[0]
+    alike = [finding for finding in members if finding.state is first.state]
+    ways = {moved(finding) for finding in alike}
     way = ways.pop() if len(ways) == 1 else "different"
     since = f"since the run of {day(first.started)}"
     match first.state:
@@ -130,9 +130,9 @@ def title(of: Sequence[SeriesFinding]) -> str:
     return f"Watched: {_many(len(alike))} may be {way} {since}"
 
 
-def reasons(of: Sequence[SeriesFinding]) -> str:
+def reasons(members: Sequence[SeriesFinding]) -> str:
     """Return the changes at the time when the series of a cause changed."""
-    suspects = list(dict.fromkeys(each for finding in of for each in finding.suspects))
+    suspects = list(dict.fromkeys(suspect for finding in members for suspect in finding.suspects))
     if not suspects:
         return "No recorded fact changed before that run."
     return f"Before that run, this changed: {joined(suspects)}."
@@ -140,45 +140,45 @@ def reasons(of: Sequence[SeriesFinding]) -> str:
 
 def meaning(state: State, decision: Decision | None = None) -> str:
     """Explain a state in a sentence; for one series, with the result of its `decision`."""
-    told = f": {size(decision)}" if decision else ""
+    text = f": {size(decision)}" if decision else ""
     match state:
         case State.CONFIRMED:
             sides = joined(decision.sides) if decision else ""
-            return f"Both sides were measured again in one run{told}{f', between {sides}' if sides else ''}."
+            return f"Both sides were measured again in one run{text}{f', between {sides}' if sides else ''}."
         case State.SUSPECTED:
             return "To measure both sides again, side by side: harness history confirm"
         case State.REFUTED:
-            return f"Both sides were measured again in one run, and did not differ as much{told}."
+            return f"Both sides were measured again in one run, and did not differ as much{text}."
     return "The newest runs differ from the earlier level, but they are too few, or earlier runs vary as much."
 
 
-def standing(of: JudgedSeries) -> str:
+def standing(judged: JudgedSeries) -> str:
     """Describe a series in sentences: each of its changes, the latest first."""
-    runs = counted(sum(point.log_ratio is not None for point in of.series.points), "run")
-    if not of.series.key.reference:
+    runs = counted(sum(point.log_ratio is not None for point in judged.series.points), "run")
+    if not judged.series.key.reference:
         return "This cell is the baseline of others, so it has times instead of ratios."
-    if not of.findings:
+    if not judged.findings:
         return f"No open change in {runs}."
-    told = [
-        f"{each.state.value.capitalize()}: its time is {size(each)} since the run {each.since} of "
-        f"{day(each.started)}. {reasons([each])} {meaning(each.state, each.decision)}"
-        for each in reversed(of.findings)
+    sentences = [
+        f"{finding.state.value.capitalize()}: its time is {size(finding)} since the run {finding.since} of "
+        f"{day(finding.started)}. {reasons([finding])} {meaning(finding.state, finding.decision)}"
+        for finding in reversed(judged.findings)
     ]
-    return " ".join(told)
+    return " ".join(sentences)
 
 
-def answer(of: Sequence[JudgedSeries]) -> str:
+def answer(series: Sequence[JudgedSeries]) -> str:
     """Return a sentence that counts the series in each state.
 
     For example, `Of 17 series, 1 is confirmed to have changed and 16 are unchanged.`
     """
-    compared = [each for each in of if each.series.key.reference]
-    states = [found.state if (found := newest(each)) else None for each in compared]
+    compared = [judged for judged in series if judged.series.key.reference]
+    states = [finding.state if (finding := newest(judged)) else None for judged in compared]
     counts = [(states.count(state), words) for state, words in _TOLD.items() if state in states]
     if not any(states):
         return f"No open change in {_many(len(compared))}."
-    told = joined([f"{count:,} {'is' if count == 1 else 'are'} {words}" for count, words in counts])
-    return f"Of {_many(len(compared))}, {told}."
+    listing = joined([f"{count:,} {'is' if count == 1 else 'are'} {words}" for count, words in counts])
+    return f"Of {_many(len(compared))}, {listing}."
 
 
 #: Names of the series in each state.

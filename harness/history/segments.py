@@ -40,38 +40,38 @@ class SegmentBoundary:
 
 def breaks(series: Series) -> list[SegmentBoundary]:
     """Return every segment boundary of a series, in order; several if several things changed at one place."""
-    of = series.key
+    key = series.key
     cuts = {
         "driver": "the driver",
         "kit": "the kit",
-        "reference_version": f"the version of {of.reference}",
-        "reference_lock": f"the lock of {of.reference}",
+        "reference_version": f"the version of {key.reference}",
+        "reference_lock": f"the lock of {key.reference}",
     }
     marks = {
-        "version": f"the version of {of.environment}",
-        "lock": f"the lock of {of.environment}",
-        "image": f"the image of {of.environment}",
-        "scenario": f"the file of {of.scenario}",
+        "version": f"the version of {key.environment}",
+        "lock": f"the lock of {key.environment}",
+        "image": f"the image of {key.environment}",
+        "scenario": f"the file of {key.scenario}",
     }
-    found = []
+    boundaries = []
     for index, (one, other) in enumerate(pairwise(point.origin for point in series.points), start=1):
         if one is other:  # a series of an index has one origin for all points of the same
             continue
         for names, is_cut in ((cuts, True), (marks, False)):
             changed = [name for name in names if _has_changed(one, other, name)]
-            found += [
+            boundaries += [
                 SegmentBoundary(
                     index, is_cut, f"{names[name]} ({_between(one, other, name)})", is_version=name == "version"
                 )
                 for name in changed
                 if _IMPLIED.get(name, frozenset()).isdisjoint(changed)
             ]
-    return found
+    return boundaries
 
 
-def epochs(series: Series, found: Sequence[SegmentBoundary]) -> list[range]:
+def epochs(series: Series, boundaries: Sequence[SegmentBoundary]) -> list[range]:
     """Return the positions of the points of each segment, in order."""
-    edges = [0, *sorted({each.index for each in found if each.is_cut}), len(series.points)]
+    edges = [0, *sorted({boundary.index for boundary in boundaries if boundary.is_cut}), len(series.points)]
     return [range(first, end) for first, end in pairwise(edges)]
 
 
@@ -83,7 +83,7 @@ def _has_changed(one: Origin, other: Origin, name: str) -> bool:
 
 def _between(one: Origin, other: Origin, name: str) -> str:
     """Return the old and the new value, as short as the difference allows."""
-    old, new = (str(getattr(each, name)).removeprefix("sha256:") for each in (one, other))
+    old, new = (str(getattr(origin, name)).removeprefix("sha256:") for origin in (one, other))
     if name not in _WHOLE:
         old, new = old[:_SHOWN], new[:_SHOWN]
     return f"{old or 'none'} → {new or 'none'}"

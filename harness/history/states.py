@@ -71,19 +71,19 @@ def judged(
 
     A change that a later one of its segment reversed is left out, and so is the later one, unless it was confirmed.
     """
-    asked, searched, found = options or Options(), known or ChangeCache(), breaks(series)
-    mine = [each for each in decisions if each.key == series.key]
+    settings, searched, boundaries = options or Options(), known or ChangeCache(), breaks(series)
+    mine = [decision for decision in decisions if decision.key == series.key]
     kept: list[tuple[ChangePoint, SeriesFinding]] = []
-    for epoch in epochs(series, found):
-        for change, is_watched in _changes(series.points, epoch, found, asked, searched):
-            finding = _finding(series, change, found, mine, is_watched=is_watched)
-            last, told = kept[-1] if kept else (None, None)
-            is_back = last and last.index in epoch and abs(change.after - last.before) <= asked.least
-            if told and is_back and not is_watched and told.state is not State.CONFIRMED:
+    for epoch in epochs(series, boundaries):
+        for change, is_watched in _changes(series.points, epoch, boundaries, settings, searched):
+            finding = _finding(series, change, boundaries, mine, is_watched=is_watched)
+            last, earlier = kept[-1] if kept else (None, None)
+            is_back = last and last.index in epoch and abs(change.after - last.before) <= settings.least
+            if earlier and is_back and not is_watched and earlier.state is not State.CONFIRMED:
                 kept.pop()
             else:
                 kept.append((change, finding))
-    return JudgedSeries(series, found, [change for change, _ in kept], [finding for _, finding in kept])
+    return JudgedSeries(series, boundaries, [change for change, _ in kept], [finding for _, finding in kept])
 
 
 def findings(
@@ -97,18 +97,22 @@ def findings(
 
 
 def _changes(
-    points: Sequence[SeriesPoint], epoch: range, found: Sequence[SegmentBoundary], options: Options, known: ChangeCache
+    points: Sequence[SeriesPoint],
+    epoch: range,
+    boundaries: Sequence[SegmentBoundary],
+    options: Options,
+    cache: ChangeCache,
 ) -> list[tuple[ChangePoint, bool]]:
     """Return the changes in a segment, each at its nearest annotation, and whether each is tentative."""
     places = [at for at in epoch if points[at].log_ratio is not None]
     values = [points[at].log_ratio or 0.0 for at in places]
     errors = [standard_error(points[at]) for at in places]
-    told = known.found(values, errors, options)
-    sure, maybe = told.sure, told.maybe
+    cached = cache.found(values, errors, options)
+    sure, maybe = cached.sure, cached.maybe
     # of changes that aren't sure, the one that continues until today
-    last = [each for each in maybe[-1:] if all(abs(each.index - other.index) > NEAR for other in sure)]
+    last = [change for change in maybe[-1:] if all(abs(change.index - other.index) > NEAR for other in sure)]
     last = last if epoch.stop == len(points) else []
-    return [(_placed(each, places, epoch, found), each in last) for each in [*sure, *last]]
+    return [(_placed(change, places, epoch, boundaries), change in last) for change in [*sure, *last]]
 
 
 def standard_error(point: SeriesPoint) -> float:
@@ -118,7 +122,9 @@ def standard_error(point: SeriesPoint) -> float:
     return max(0.0, point.high - point.low) / 2.0 / student(point.rounds - 1)
 
 
-def _placed(change: ChangePoint, places: Sequence[int], epoch: range, found: Sequence[SegmentBoundary]) -> ChangePoint:
+def _placed(
+    change: ChangePoint, places: Sequence[int], epoch: range, boundaries: Sequence[SegmentBoundary]
+) -> ChangePoint:
     """Return the change with its place in the series' points: at the nearest mark, if one is near."""
     before, at = places[change.index - 1], places[change.index]
 
@@ -126,25 +132,25 @@ def _placed(change: ChangePoint, places: Sequence[int], epoch: range, found: Seq
         # between the two may be runs without a number, in which something changed
         return 0 if before < mark <= at else min(abs(mark - at), abs(mark - before - 1))
 
-    marks = [each.index for each in found if each.index in epoch[1:] and apart(each.index) <= NEAR]
+    marks = [boundary.index for boundary in boundaries if boundary.index in epoch[1:] and apart(boundary.index) <= NEAR]
     return replace(change, index=min(marks, key=apart, default=at))
 
 
 def _finding(
     series: Series,
     change: ChangePoint,
-    found: Sequence[SegmentBoundary],
+    boundaries: Sequence[SegmentBoundary],
     decisions: Sequence[Decision],
     *,
     is_watched: bool,
 ) -> SeriesFinding:
     key, point = series.key, series.points[change.index]
-    marks = [each for each in found if each.index == change.index and not each.is_cut]
-    suspects = [each.words for each in marks]
-    is_moving = bool(marks) and all(each.is_version for each in marks)
+    marks = [boundary for boundary in boundaries if boundary.index == change.index and not boundary.is_cut]
+    suspects = [mark.words for mark in marks]
+    is_moving = bool(marks) and all(mark.is_version for mark in marks)
     state = State.WATCH if is_watched else State.SUSPECTED
     last = None
-    place = {each.run: index for index, each in enumerate(series.points)}
+    place = {other.run: index for index, other in enumerate(series.points)}
     versions = {each.origin.version: index for index, each in reversed(list(enumerate(series.points)))}
     for decision in decisions:
         places = [place.get(decision.since, -math.inf), *(versions.get(each, -math.inf) for each in decision.pair[1:])]
@@ -154,9 +160,9 @@ def _finding(
         if is_same or (is_near and not suspects and not decision.suspects):
             state, last = State.CONFIRMED if decision.confirmed else State.REFUTED, decision
     # a file is the same in all environments
-    of = [] if any(each.startswith("the file of") for each in suspects) else [key.environment]
+    environments = [] if any(suspect.startswith("the file of") for suspect in suspects) else [key.environment]
     pair = [" → ".join(last.pair)] if last and last.pair else []
-    cause = " | ".join([key.machine, *of, *(pair or suspects or [point.run])])
+    cause = " | ".join([key.machine, *environments, *(pair or suspects or [point.run])])
     return SeriesFinding(
         key, state, point.run, point.started, change.ratio, change.low, change.high, suspects, cause, last
     )

@@ -55,7 +55,7 @@ def summarise(results: Results) -> Summary:
         raise UsageError(f"{run.id} has profiles instead of measurements.")
     each_machine = list(results.each_machine.values())
     series = _series_names(run.environments)
-    measurers = [_measurer(each.run) for each in each_machine]
+    measurers = [_measurer(machine_results.run) for machine_results in each_machine]
     return Summary(
         run=run.id,
         started=run.started,
@@ -68,24 +68,24 @@ def summarise(results: Results) -> Summary:
         kit=run.kit[:_LENGTH],
         machines=measurers,
         software={
-            series[each.name]: SeriesSoftware(
-                _hash(run.pins.get(each.name, {})),
-                run.images.get(each.name, ""),
+            series[environment.name]: SeriesSoftware(
+                _hash(run.pins.get(environment.name, {})),
+                run.images.get(environment.name, ""),
                 pins,
-                each.exact,
-                _commit(results, each.name),
+                environment.exact,
+                _commit(results, environment.name),
             )
-            for each in run.environments
-            if (pins := dict(run.pins.get(each.name, {}))) or each.name in run.images or each.line
+            for environment in run.environments
+            if (pins := dict(run.pins.get(environment.name, {}))) or environment.name in run.images or environment.line
         },
         scenarios={
-            each.name: MeasuredSeries((run.own or run.sources).get(each.name, "")[:_LENGTH], each.title)
-            for each in run.scenarios
+            scenario.name: MeasuredSeries((run.own or run.sources).get(scenario.name, "")[:_LENGTH], scenario.title)
+            for scenario in run.scenarios
         },
         points=[
             point
-            for each, measurer in zip(each_machine, measurers, strict=True)
-            for point in _points(each, measurer.machine.id, series)
+            for machine_results, measurer in zip(each_machine, measurers, strict=True)
+            for point in _points(machine_results, measurer.machine.id, series)
         ],
         merged=list(run.merged),
     )
@@ -129,12 +129,12 @@ def _checked(summary: Summary, path: Path) -> Summary:
         datetime.fromisoformat(summary.started)
     except ValueError:
         raise DamagedError(path, f"{summary.started!r} isn't a valid time") from None
-    known = {each.machine.id for each in summary.machines}
-    for identity in known:
+    identities = {measurer.machine.id for measurer in summary.machines}
+    for identity in identities:
         if not _ID.fullmatch(identity):
             raise DamagedError(path, f"{identity[:100]!r} isn't a valid machine id")
     for point in summary.points:
-        if point.machine not in known:
+        if point.machine not in identities:
             raise DamagedError(path, f"a point is of {point.machine!r}, which isn't one of its machines")
         logs, times = (point.ratio, point.low, point.high), (point.seconds, point.seconds_low, point.seconds_high)
         are_whole = all(value is None or abs(value) <= _LOG for value in logs)
@@ -169,14 +169,19 @@ def _series_names(environments: Sequence[Environment]) -> dict[str, str]:
     from packaging.version import Version
 
     newest: dict[str, Environment] = {}
-    for each in sorted(environments, key=lambda each: (Version(each.tensorflow), each.as_of)):
-        newest[each.line or each.name] = each
-    return {each.name: each.line if newest.get(each.line) == each else each.name for each in environments}
+    for environment in sorted(environments, key=lambda candidate: (Version(candidate.tensorflow), candidate.as_of)):
+        newest[environment.line or environment.name] = environment
+    return {
+        candidate.name: candidate.line if newest.get(candidate.line) == candidate else candidate.name
+        for candidate in environments
+    }
 
 
 def _commit(results: Results, environment: str) -> str:
     """Return the commit that the TensorFlow of an environment reports, in the format of `git describe`, or empty."""
-    values = (each.observations.get(GIT_VERSION) for each in results.launches if each.cell.environment == environment)
+    values = (
+        launch.observations.get(GIT_VERSION) for launch in results.launches if launch.cell.environment == environment
+    )
     return next((str(value) for value in values if value), "")
 
 
@@ -192,23 +197,23 @@ def _reason(cell: Cell, results: Results) -> str:
 
 def _references(run: Run, cells: Iterable[Cell]) -> dict[Cell, Cell]:
     """Return the baseline cell of each cell, also of those that were not available."""
-    scenarios = {each.name: each for each in run.scenarios}
+    scenarios = {scenario.name: scenario for scenario in run.scenarios}
     references = {cell: group.control for group in run.plan.groups for cell in group.cells if group.control}
     planned = {group.name: group.cells for group in run.plan.groups}
     for cell in cells:
         if cell not in references and cell.scenario in scenarios:
-            others = planned.get(name_of(cell, scenarios[cell.scenario]), ())
-            if cell not in others and (reference := control([*others, cell], run.reference)):
+            cells_of_group = planned.get(name_of(cell, scenarios[cell.scenario]), ())
+            if cell not in cells_of_group and (reference := control([*cells_of_group, cell], run.reference)):
                 references[cell] = reference
     return references
 
 
 def _points(results: Results, machine: str, series: Mapping[str, str]) -> list[CellPoint]:
-    run, found = results.run, results.found
-    references = _references(run, found.cells)
+    run, lookup = results.run, results.found
+    references = _references(run, lookup.cells)
     pairs = {(cell, other) for cell, other in references.items() if cell != other}
-    ordered = [(cell, references[cell]) for cell in found.cells if (cell, references.get(cell)) in pairs]
-    compared: Mapping[tuple[Cell, Cell], Estimate | None] = dict(zip(ordered, ratios(ordered, found), strict=True))
+    ordered = [(cell, references[cell]) for cell in lookup.cells if (cell, references.get(cell)) in pairs]
+    compared: Mapping[tuple[Cell, Cell], Estimate | None] = dict(zip(ordered, ratios(ordered, lookup), strict=True))
 
     def point(cell: Cell, status: Status, seconds: Estimate | None) -> CellPoint:
         other = references.get(cell)
@@ -235,9 +240,9 @@ def _points(results: Results, machine: str, series: Mapping[str, str]) -> list[C
         )
 
     # as in `results.cells`, without the tables, which would take too long for a thousand runs
-    centres = ((cell, found.series.get(cell)) for cell in found.cells)
-    times = ((cell, combine(list(known.values())) if known else None) for cell, known in centres)
-    return [point(cell, Status.OK if time else found.status(cell) or Status.INTERRUPTED, time) for cell, time in times]
+    centres = ((cell, lookup.series.get(cell)) for cell in lookup.cells)
+    times = ((cell, combine(list(rounds.values())) if rounds else None) for cell, rounds in centres)
+    return [point(cell, Status.OK if time else lookup.status(cell) or Status.INTERRUPTED, time) for cell, time in times]
 
 
 def _logs(ratio: Estimate | None) -> tuple[float | None, float | None, float | None]:
@@ -260,13 +265,13 @@ def _way(run: Run) -> str:
     """Return the settings that make a run's times incomparable with those of the same cells on the same machine."""
     plan = run.plan
     cpus = "all CPUs" if plan.limits.cpus is None else counted(len(plan.limits.cpus), "CPU")
-    told = [
+    parts = [
         cpus,
         "in turns" if plan.interleave is Interleave.TURNS else "launch after launch",
         *(["CPU time"] if plan.clock is Clock.CPU else []),
         *(["the source's iterations"] if plan.sampling.protocol is Protocol.DOCUMENT else []),
     ]
-    return ", ".join(told)
+    return ", ".join(parts)
 
 
 def _measurer(run: Run) -> Measurer:

@@ -26,13 +26,13 @@ def guarded(command: Sequence[str]) -> list[str]:
 
 
 def _main(command: Sequence[str]) -> int:
-    asked, ended = threading.Event(), threading.Event()
+    requested, ended = threading.Event(), threading.Event()
 
     def ask(*_: object) -> None:
-        asked.set()
+        requested.set()
 
     def end() -> None:
-        asked.wait()
+        requested.wait()
         for number in (signal.SIGTERM, signal.SIGKILL):
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
@@ -42,10 +42,10 @@ def _main(command: Sequence[str]) -> int:
     def watch() -> None:
         while os.read(0, 1):
             pass
-        asked.set()
+        requested.set()
 
-    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, ask)
+    for stop_signal in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(stop_signal, ask)
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
     for task in (watch, end):
         threading.Thread(target=task, daemon=True).start()

@@ -44,8 +44,8 @@ def _alike(count: int, allowed: Collection[int], topology: Topology) -> set[int]
     The scheduler doesn't move threads between isolated CPUs. With several, all threads of a launch would stay on one.
     """
     isolated = {cpu for cpu in allowed if topology.cpu(cpu).isolated}
-    wanted = isolated if count == 1 and isolated else set(allowed) - isolated
-    pool = wanted if len(wanted) >= count else set(allowed)
+    preferred = isolated if count == 1 and isolated else set(allowed) - isolated
+    pool = preferred if len(preferred) >= count else set(allowed)
     return next((set(kind) for kind in topology.kinds(pool) if len(kind) >= count), pool)
 
 
@@ -75,8 +75,8 @@ def _merit(chosen: tuple[int, ...], allowed: Collection[int], topology: Topology
 
 
 def _place(cpu: int, topology: Topology) -> tuple[int, int]:
-    found = topology.cpu(cpu)
-    return found.package, -1 if found.node is None else found.node
+    details = topology.cpu(cpu)
+    return details.package, -1 if details.node is None else details.node
 
 
 def _listed(wish: str, allowed: set[int]) -> tuple[int, ...]:

@@ -52,9 +52,9 @@ class Snapshot:
         """Write the files into a folder. Raises UsageError if a link leaves it, and CannotRunHereError."""
         with tempfile.TemporaryFile() as archive:
             command = ["git", "-C", str(self.repository), "archive", "--format=tar", self.tree]
-            done = _run(command, LOCAL, self.environ, output=archive.fileno())
-            if done.returncode:
-                raise CannotRunHereError(f"git cannot read {self.commit[:12]}: {last_line(done)}.")
+            process = _run(command, LOCAL, self.environ, output=archive.fileno())
+            if process.returncode:
+                raise CannotRunHereError(f"git cannot read {self.commit[:12]}: {last_line(process)}.")
             archive.seek(0)
             try:
                 with tarfile.open(fileobj=archive) as tar:
@@ -99,25 +99,25 @@ def output(done: _Done) -> str:
 
 def top(folder: Path) -> Path:
     """Return the top folder of the repository that a folder is in. Raises UsageError if there is none."""
-    done = run_git(folder, "rev-parse", "--show-toplevel")
-    if done.returncode:
+    process = run_git(folder, "rev-parse", "--show-toplevel")
+    if process.returncode:
         bare = run_git(folder, "rev-parse", "--is-bare-repository")
         if output(bare) == "true":
             return folder
         raise UsageError(
-            f"{folder} is in no repository: {last_line(done)}.",
+            f"{folder} is in no repository: {last_line(process)}.",
             f"To make it one: git -C {folder} init && git -C {folder} add -A && git -C {folder} commit -m source",
         )
-    return Path(output(done))
+    return Path(output(process))
 
 
 def commit_of(folder: Path, revision: str) -> str:
     """Return the id of a revision's commit. Raises UsageError, with the nearest branch or tag."""
-    done = run_git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    if done.returncode:
+    process = run_git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if process.returncode:
         listed = output(run_git(folder, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags"))
         raise _unknown(revision, str(folder), listed.splitlines(), "In a shallow clone: git fetch --unshallow")
-    return output(done)
+    return output(process)
 
 
 def _unknown(revision: str, place: str, listed: Sequence[str], advice: str = "") -> UsageError:
@@ -192,17 +192,17 @@ def fetched(address: str, revision: str) -> Snapshot:
     folder = cache_dir() / "repositories" / hashlib.sha256(address.encode()).hexdigest()[:16]
     if not (folder / "HEAD").is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        made = run_git(folder, "init", "--bare", "--quiet")
-        if made.returncode:
-            raise CannotRunHereError(f"{folder} cannot be made a repository: {last_line(made)}.")
+        creation = run_git(folder, "init", "--bare", "--quiet")
+        if creation.returncode:
+            raise CannotRunHereError(f"{folder} cannot be made a repository: {last_line(creation)}.")
     is_whole = re.fullmatch(r"[0-9a-f]{40}", revision)
     if not is_whole or run_git(folder, "cat-file", "-e", f"{revision}^{{commit}}").returncode:
         name = f"refs/harness/{hashlib.sha256(revision.encode()).hexdigest()[:16]}"
-        asked = ["fetch", "--depth=1", "--no-tags", "--force", "--quiet", "--", address, f"{revision}:{name}"]
-        done = _run(["git", "-C", str(folder), *asked], REMOTE, _REMOTE_ENVIRON)
-        if done.returncode:
-            words = last_line(done).replace(address, shown)
-            if not _MISSING.search(done.stderr.decode(errors="replace")):
+        arguments = ["fetch", "--depth=1", "--no-tags", "--force", "--quiet", "--", address, f"{revision}:{name}"]
+        process = _run(["git", "-C", str(folder), *arguments], REMOTE, _REMOTE_ENVIRON)
+        if process.returncode:
+            words = last_line(process).replace(address, shown)
+            if not _MISSING.search(process.stderr.decode(errors="replace")):
                 raise CannotRunHereError(f"{shown} cannot be fetched: {words}.", "Name a checkout on this machine.")
             listing = _run(["git", "ls-remote", "--heads", "--tags", "--", address], REMOTE, _REMOTE_ENVIRON)
             refs = [line.rpartition("\t")[2].split("/", 2)[-1] for line in output(listing).splitlines()]

@@ -76,15 +76,15 @@ def free_memory(root: Path = Path("/")) -> int:
 def differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
     """Return the differing facts that make times incomparable, with both values. On the same machine, it is empty."""
     names = ("cpu", "cores", "memory_bytes", "kernel")
-    found = [(name, before.get(name), now.get(name)) for name in names if before.get(name) != now.get(name)]
-    return found + gpu.differing(before.get("gpus"), now.get("gpus"))
+    differences = [(name, before.get(name), now.get(name)) for name in names if before.get(name) != now.get(name)]
+    return differences + gpu.differing(before.get("gpus"), now.get("gpus"))
 
 
 def _cpu_model() -> str:
-    told = sysfs.text(Path("/proc/cpuinfo"))
-    if told is None:
+    text = sysfs.text(Path("/proc/cpuinfo"))
+    if text is None:
         return platform.processor() or "unknown"
-    fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in told.splitlines())}
+    fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
     name = fields.get("model name", platform.machine())
     numbers = ", ".join(f"{key} {fields[key]}" for key in ("cpu family", "model") if key in fields)
     # cloud machines hide the product's number, so the family and model say which CPU it is

@@ -21,10 +21,12 @@ def machine() -> Machine:
     replaces the stored name. Raises UsageError for an invalid variable or file, and CannotRunHereError if the id can't
     be stored.
     """
-    given, named = os.environ.get("HARNESS_MACHINE_ID"), os.environ.get("HARNESS_MACHINE")
-    if given is not None and not _ID.fullmatch(given):
-        raise UsageError(f"Invalid HARNESS_MACHINE_ID {given!r}.", "Use at most 64 letters, digits, `.`, `_` and `-`.")
-    kept = Machine(given) if given else _kept(_path())
+    identity, named = os.environ.get("HARNESS_MACHINE_ID"), os.environ.get("HARNESS_MACHINE")
+    if identity is not None and not _ID.fullmatch(identity):
+        raise UsageError(
+            f"Invalid HARNESS_MACHINE_ID {identity!r}.", "Use at most 64 letters, digits, `.`, `_` and `-`."
+        )
+    kept = Machine(identity) if identity else _kept(_path())
     return kept if named is None else Machine(kept.id, _named(named, "HARNESS_MACHINE"))
 
 
@@ -49,8 +51,8 @@ def _named(name: str, what: str) -> str:
     return name.strip()
 
 
-def _text(made: Machine) -> str:
-    return json.dumps({"id": made.id, "name": made.name}) + "\n"
+def _text(record: Machine) -> str:
+    return json.dumps({"id": record.id, "name": record.name}) + "\n"
 
 
 def _kept(path: Path) -> Machine:

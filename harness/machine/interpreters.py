@@ -51,8 +51,8 @@ def probe(candidate: Path, version: str) -> Path | None:
         ).stdout.decode(errors="replace")
     except (OSError, subprocess.SubprocessError):
         return None
-    implementation, found, executable = [*printed.strip().split(maxsplit=2), "", "", ""][:3]
-    return Path(executable) if (implementation, found) == ("CPython", version) else None
+    implementation, actual, executable = [*printed.strip().split(maxsplit=2), "", "", ""][:3]
+    return Path(executable) if (implementation, actual) == ("CPython", version) else None
 
 
 def installed(version: str) -> Iterator[Path]:
@@ -63,11 +63,11 @@ def installed(version: str) -> Iterator[Path]:
     unsure = []
     for kind in ALL_PROVIDERS.values():
         provider = kind.create()
-        for found in provider.find_pythons() if provider is not None else ():
-            if found.executable.name == f"python{version}":
-                yield found.executable
-            elif found.executable.name in ("python", f"python{version.partition('.')[0]}"):
-                unsure.append(found.executable)
+        for interpreter in provider.find_pythons() if provider is not None else ():
+            if interpreter.executable.name == f"python{version}":
+                yield interpreter.executable
+            elif interpreter.executable.name in ("python", f"python{version.partition('.')[0]}"):
+                unsure.append(interpreter.executable)
     yield from _conda(version)
     yield from unsure
 
@@ -89,6 +89,6 @@ def from_uv(version: str) -> Iterator[Path]:
     fetched = run_uv(["python", "install", "--no-bin", version])
     if fetched.returncode:
         raise UnavailableError(f"uv cannot fetch it: {last_words(fetched.stderr, 2)}")
-    found = run_uv(["python", "find", "--system", "--no-project", "--no-python-downloads", version])
-    if found.returncode == 0:
-        yield Path(found.stdout.strip())
+    process = run_uv(["python", "find", "--system", "--no-project", "--no-python-downloads", version])
+    if process.returncode == 0:
+        yield Path(process.stdout.strip())

@@ -47,17 +47,17 @@ def _locked(
             fcntl.flock(handle, how | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.pread(handle, _NOTE, 0).decode(errors="replace").strip()
-            told = f"{busy} It is held by {holder or 'an unknown process'}."
+            text = f"{busy} It is held by {holder or 'an unknown process'}."
             if waiting is None:
-                raise CannotRunHereError(told, advice) from None
-            waiting(f"{told} Waiting for it.")
+                raise CannotRunHereError(text, advice) from None
+            waiting(f"{text} Waiting for it.")
             fcntl.flock(handle, how)
         # on a full disk the holder isn't recorded, but the lock is held
         with contextlib.suppress(OSError):
             os.ftruncate(handle, 0)
             command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-            told = f"process {os.getpid()}, since {time.strftime('%H:%M')} ({escaped(command)[:_COMMAND]})"
-            os.pwrite(handle, told.encode(), 0)
+            text = f"process {os.getpid()}, since {time.strftime('%H:%M')} ({escaped(command)[:_COMMAND]})"
+            os.pwrite(handle, text.encode(), 0)
         yield
     finally:
         os.close(handle)
@@ -77,11 +77,11 @@ def _opened(path: Path) -> int:
             handle = opened(Path(path.name), os.O_RDWR, within=path.parent)
         except FileNotFoundError:
             with contextlib.suppress(FileExistsError):  # another process made it meanwhile
-                made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode_of(path))
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode_of(path))
                 shared = os.environ.get("HARNESS_MACHINE_LOCK")
                 if shared and str(path).startswith(shared):
-                    os.fchmod(made, 0o666)  # other users may share the lock
-                return made
+                    os.fchmod(descriptor, 0o666)  # other users may share the lock
+                return descriptor
             continue
         if os.fstat(handle).st_nlink != 1:
             os.close(handle)
@@ -164,7 +164,7 @@ def slot_to_itself(slots: Sequence[Sequence[str]], waiting: Callable[[str], obje
     free, raises CannotRunHereError, or calls `waiting` and waits.
     """
     with _locked(lock_file(), fcntl.LOCK_SH, _BUSY, _WAIT, waiting):
-        told = False
+        was_reported = False
         while True:
             for place, names in enumerate(slots):
                 with contextlib.ExitStack() as held:
@@ -178,7 +178,7 @@ def slot_to_itself(slots: Sequence[Sequence[str]], waiting: Callable[[str], obje
                     return
             if waiting is None:
                 raise CannotRunHereError(f"No slot of this machine is free. {busy.message}", _WAIT)
-            if not told:
+            if not was_reported:
                 waiting(f"No slot of this machine is free. {busy.message} Waiting for one.")
-                told = True
+                was_reported = True
             time.sleep(_AGAIN)

@@ -10,11 +10,11 @@ def read_quota(root: Path, process: str = "self") -> tuple[bool, float | None]:
 
     The smallest quota counts, of the group and of those above it. `root` is `/`; `process` is a number or `self`.
     """
-    found, quotas = False, []
+    is_found, quotas = False, []
     for folder in sysfs.control_groups(root, "cpu", process):
-        found = found or folder.is_dir()
+        is_found = is_found or folder.is_dir()
         quotas += [quota for quota in (_quota_v2(folder), _quota_v1(folder)) if quota is not None]
-    return found, min(quotas, default=None)
+    return is_found, min(quotas, default=None)
 
 
 def _quota_v2(folder: Path) -> float | None:

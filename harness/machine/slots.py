@@ -48,23 +48,23 @@ def divided(
         domains.setdefault(together, []).append(core)
     # among parts of the same size, the one with CPU 0 is last, because interrupts run there
     parts = sorted(domains.values(), key=lambda part: (-len(part), 0 in part[0]))
-    wanted = count or len(parts)
-    if wanted > len(cores):
-        raise _too_many(wanted, f"{len(cores)} physical cores (CPUs {cpu_list(allowed)}) that this process may use")
-    while len(parts) < wanted:
+    total = count or len(parts)
+    if total > len(cores):
+        raise _too_many(total, f"{len(cores)} physical cores (CPUs {cpu_list(allowed)}) that this process may use")
+    while len(parts) < total:
         largest = max(parts, key=len)
         at = parts.index(largest)
         parts[at : at + 1] = [largest[: len(largest) // 2], largest[len(largest) // 2 :]]
-    return [_slot(part) for part in parts[:wanted]]
+    return [_slot(part) for part in parts[:total]]
 
 
 def _of_gpus(count: int | None, cores: Sequence[list[int]], cards: Sequence[Gpu]) -> list[Slot]:
-    wanted = count or len(cards)
-    if wanted > len(cards):
-        raise _too_many(wanted, f"{len(cards)} GPUs for them")
-    chosen = cards[:wanted]
-    if wanted > len(cores):
-        raise _too_many(wanted, f"{len(cores)} physical cores that this process may use")
+    total = count or len(cards)
+    if total > len(cards):
+        raise _too_many(total, f"{len(cards)} GPUs for them")
+    chosen = cards[:total]
+    if total > len(cores):
+        raise _too_many(total, f"{len(cores)} physical cores that this process may use")
     # a GPU without known near cores may use all of them
     everywhere = frozenset(cpu for core in cores for cpu in core)
     near = {card.index: (_near(card) & everywhere) or everywhere for card in chosen}
@@ -72,17 +72,17 @@ def _of_gpus(count: int | None, cores: Sequence[list[int]], cards: Sequence[Gpu]
     for card in chosen:
         by_place.setdefault(near[card.index], []).append(card)
     left = list(cores)
-    found: dict[int, Slot] = {}
-    for place, members in sorted(by_place.items(), key=lambda each: len(each[0])):
+    slots: dict[int, Slot] = {}
+    for place, members in sorted(by_place.items(), key=lambda entry: len(entry[0])):
         own = [core for core in left if place.issuperset(core)]
-        others = sum(len(rest) for rest in by_place.values()) - len(found) - len(members)
+        others = sum(len(rest) for rest in by_place.values()) - len(slots) - len(members)
         own = own[: max(len(members), len(left) - others)]
         if len(own) < len(members):
             own = left[: len(members)]
         left = [core for core in left if core not in own]
         for at, card in enumerate(members):
-            found[card.index] = _slot(own[at :: len(members)], str(card.index))
-    return [found[card.index] for card in chosen]
+            slots[card.index] = _slot(own[at :: len(members)], str(card.index))
+    return [slots[card.index] for card in chosen]
 
 
 def _near(card: Gpu) -> frozenset[int]:
@@ -102,5 +102,5 @@ def _slot(cores: Iterable[list[int]], gpu: str = "") -> Slot:
     return Slot(tuple(sorted(cpu for core in cores for cpu in core)), gpu)
 
 
-def _too_many(wanted: int, has: str) -> UsageError:
-    return UsageError(f"--slots {wanted}: this machine has {has}.", "Ask for fewer.")
+def _too_many(count: int, has: str) -> UsageError:
+    return UsageError(f"--slots {count}: this machine has {has}.", "Ask for fewer.")

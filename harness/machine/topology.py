@@ -48,8 +48,8 @@ class Topology:
 
     def others(self, cpus: Iterable[int]) -> frozenset[int]:
         """Return the other CPUs that share a physical core with one of these."""
-        asked = frozenset(cpus)
-        return frozenset[int]().union(*(self.cpu(number).siblings for number in asked)) - asked
+        own = frozenset(cpus)
+        return frozenset[int]().union(*(self.cpu(number).siblings for number in own)) - own
 
     def kinds(self, cpus: Iterable[int]) -> list[frozenset[int]]:
         """Group these CPUs by speed, the fastest kind first."""
@@ -84,8 +84,8 @@ def read(root: Path = Path("/")) -> Topology:
         )
         for number in numbers
     }
-    known = bool(numbers) and all(found is not None for found in siblings.values())
-    return Topology(cpus, known, is_virtual(root))
+    is_known = bool(numbers) and all(group is not None for group in siblings.values())
+    return Topology(cpus, is_known, is_virtual(root))
 
 
 def is_virtual(root: Path = Path("/")) -> bool | None:
@@ -103,8 +103,8 @@ def _online(folder: Path) -> list[int]:
 
 def _siblings(folder: Path) -> frozenset[int] | None:
     for name in ("core_cpus_list", "thread_siblings_list"):  # the second is the older kernels' name
-        if (found := sysfs.cpu_list(folder / name)) is not None:
-            return found
+        if (cpus := sysfs.cpu_list(folder / name)) is not None:
+            return cpus
     return None
 
 
@@ -127,10 +127,10 @@ def _speeds(folder: Path, numbers: Iterable[int]) -> dict[int, int]:
 
     Kernels give every CPU of a hybrid chip the same capacity while SMT is on.
     """
-    found: dict[int, int] = {}
+    speeds: dict[int, int] = {}
     for name in ("cpu_capacity", "cpufreq/cpuinfo_max_freq"):
         values = {number: sysfs.integer(folder / f"cpu{number}/{name}") for number in numbers}
-        found = {number: value for number, value in values.items() if value is not None}
-        if len(found) == len(values) and len(set(found.values())) > 1:
-            return found
+        speeds = {number: value for number, value in values.items() if value is not None}
+        if len(speeds) == len(values) and len(set(speeds.values())) > 1:
+            return speeds
     return {}

@@ -40,12 +40,12 @@ def find_uv() -> Path:
 
         return Path(find_uv_bin())
     except (ImportError, FileNotFoundError):
-        found = shutil.which("uv")
-    if found is None:
+        path = shutil.which("uv")
+    if path is None:
         raise CannotRunHereError(
             "uv, which makes environments and locks, is not on this machine.", "Get it with: python -m pip install uv"
         )
-    return Path(found)
+    return Path(path)
 
 
 def environ() -> dict[str, str]:

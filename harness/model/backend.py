@@ -77,8 +77,8 @@ class BackendFacts:
 
     def told(self) -> dict[str, Any]:
         """Return all known facts by their names in run.json. The values are JSON values."""
-        known = {name: getattr(self, name) for name in _NAMES}
-        return {name: value for name, value in known.items() if value or value is False} | dict(self.more)
+        facts = {name: getattr(self, name) for name in _NAMES}
+        return {name: value for name, value in facts.items() if value or value is False} | dict(self.more)
 
     # the store reads and writes them flat, including the facts of other versions of harness
     @classmethod
@@ -93,20 +93,20 @@ class BackendFacts:
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: "CoreSchema", handler: "GetJsonSchemaHandler") -> "JsonSchemaValue":
-        found = handler.resolve_ref_schema(handler(schema))
-        found["properties"].pop("more", None)  # it may have been here before: two fields share it
-        return found | {"additionalProperties": True}
+        resolved = handler.resolve_ref_schema(handler(schema))
+        resolved["properties"].pop("more", None)  # it may have been here before: two fields share it
+        return resolved | {"additionalProperties": True}
 
 
-_NAMES = tuple(each.name for each in fields(BackendFacts) if each.name != "more")
+_NAMES = tuple(fact.name for fact in fields(BackendFacts) if fact.name != "more")
 
 
 def _gathered(stored: Any) -> Any:
     """Return a stored object with unknown names moved to `more`. Other values are unchanged, so validation fails."""
     if not isinstance(stored, Mapping):
         return stored
-    known = {name: value for name, value in stored.items() if name in _NAMES}
-    return {**known, "more": {name: value for name, value in stored.items() if name not in _NAMES}}
+    facts = {name: value for name, value in stored.items() if name in _NAMES}
+    return {**facts, "more": {name: value for name, value in stored.items() if name not in _NAMES}}
 
 
 class Stage(StrEnum):

@@ -158,8 +158,12 @@ def installed(name: str, pins: Mapping[str, str]) -> str | None:
     TensorFlow 2.5 installs a keras-nightly, but uses the Keras that it contains. So that version is ignored.
     """
     names = next((names for names in (TENSORFLOW, KERAS) if name == names[0]), (name,))
-    found = [pins[each] for each in names if each in pins and (each == name or not pins[each].startswith("2.5.0.dev"))]
-    return next(iter(found), None)
+    pinned = [
+        pins[candidate]
+        for candidate in names
+        if candidate in pins and (candidate == name or not pins[candidate].startswith("2.5.0.dev"))
+    ]
+    return next(iter(pinned), None)
 
 
 def unmet(requires: Iterable[str], pins: Mapping[str, str]) -> list[str]:
@@ -177,7 +181,7 @@ def unmet(requires: Iterable[str], pins: Mapping[str, str]) -> list[str]:
 
 def rivals(package: str) -> list[str]:
     """Return the packages that contain the same module as this one, and so can't be installed with it."""
-    return [each for group in (TENSORFLOW, KERAS) if package in group for each in group if each != package]
+    return [rival for group in (TENSORFLOW, KERAS) if package in group for rival in group if rival != package]
 
 
 def differences(has: Mapping[str, str], had: Mapping[str, str]) -> list[str]:
@@ -186,14 +190,14 @@ def differences(has: Mapping[str, str], had: Mapping[str, str]) -> list[str]:
     Examples: `NumPy 1.21.6 instead of 1.17.3`, `six 1.13.0 added`, `rich 13.7.1 gone`.
     Both arguments are pins: normalized names to versions.
     """
-    told = []
+    changes = []
     lost = had.keys() - has.keys()
     for name, version in sorted(has.items(), key=lambda pin: (pin[0] != "numpy", pin[0])):
         shown = f"{'NumPy' if name == 'numpy' else name} {version}"
-        rival = next((each for each in rivals(name) if each in lost), "")
+        rival = next((candidate for candidate in rivals(name) if candidate in lost), "")
         if name not in had:
-            told.append(f"{shown} instead of {rival} {had[rival]}" if rival else f"{shown} added")
+            changes.append(f"{shown} instead of {rival} {had[rival]}" if rival else f"{shown} added")
             lost -= {rival}
         elif had[name] != version:
-            told.append(f"{shown} instead of {had[name]}")
-    return [*told, *(f"{name} {had[name]} gone" for name in sorted(lost))]
+            changes.append(f"{shown} instead of {had[name]}")
+    return [*changes, *(f"{name} {had[name]} gone" for name in sorted(lost))]

@@ -24,8 +24,8 @@ def pci_address(text: str) -> str:
 
     NVML writes the domain with eight digits (`nvmlPciInfo_t.busId`), `cuDeviceGetPCIBusId` with four.
     """
-    found = re.fullmatch(r"([0-9a-f]{4,8}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])", text.strip().lower())
-    return f"{int(found[1], 16):04x}:{found[2]}:{found[3]}.{found[4]}" if found else ""
+    match = re.fullmatch(r"([0-9a-f]{4,8}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])", text.strip().lower())
+    return f"{int(match[1], 16):04x}:{match[2]}:{match[3]}.{match[4]}" if match else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,11 @@ class Gpu:
     @property
     def names(self) -> set[str]:
         """Indices and UUIDs of the GPU and its instances."""
-        return {str(self.index), self.uuid, *(name for each in self.instances for name in (each.index, each.uuid))}
+        return {
+            str(self.index),
+            self.uuid,
+            *(name for instance in self.instances for name in (instance.index, instance.uuid)),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,22 +155,22 @@ def differing(first: Any, second: Any, but: Sequence[str] = ()) -> list[tuple[st
     have fewer keys. If the models differ, only the name is returned. The keys `but`, and keys without an effect on
     times, are ignored too.
     """
-    lists = [each if isinstance(each, Sequence) and not isinstance(each, str) else None for each in (first, second)]
+    lists = [gpus if isinstance(gpus, Sequence) and not isinstance(gpus, str) else None for gpus in (first, second)]
     one, other = lists
     if one is None or other is None or len(one) != len(other):
         return [] if first == second else [("gpus", first, second)]
-    found = []
+    differences = []
     for place, (old, new) in enumerate(zip_longest(one, other)):
         if not isinstance(old, Mapping) or not isinstance(new, Mapping):
             continue
         names = ["name"] if old.get("name") != new.get("name") else [name for name in old if name in new]
         index = old.get("index", place)
-        found += [
+        differences += [
             (f"GPU {index} {name}", old.get(name), new.get(name))
             for name in names
             if name not in (*but, "ecc_pending") and old.get(name) != new.get(name)
         ]
-    return found
+    return differences
 
 
 @dataclass(frozen=True, slots=True)

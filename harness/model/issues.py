@@ -60,9 +60,9 @@ def parse(text: str) -> Issue:
 
 def unknown(issue: Issue, known: Iterable[Issue]) -> UsageError:
     """Return the error for an issue without a claim in any scenario. `known` are the issues with claims."""
-    found = sorted(set(known), key=lambda each: (each.repository, each.number))
-    shorts = [each.short for each in found]
-    there = f"There are: {', '.join(shorts) or 'none'}."
+    issues = sorted(set(known), key=lambda other: (other.repository, other.number))
+    shorts = [other.short for other in issues]
+    listing = f"There are: {', '.join(shorts) or 'none'}."
     if len(shorts) > _LISTED:
-        there = f"harness repro list shows the {len(shorts)} that have one."
-    return UsageError(f"No scenario has a claim of {issue.short}.", f"{there} {HOW_TO_WRITE}")
+        listing = f"harness repro list shows the {len(shorts)} that have one."
+    return UsageError(f"No scenario has a claim of {issue.short}.", f"{listing} {HOW_TO_WRITE}")

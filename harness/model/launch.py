@@ -257,7 +257,7 @@ class Seen:
     @property
     def fixes_calls(self) -> bool:
         """Whether the scenario fixes the number of calls (`bench.once`, `bench.memory`), so it can't be interleaved."""
-        return bool(self.memory) or (self.calls_per_sample is None and [each.steps for each in self.samples] == [1])
+        return bool(self.memory) or (self.calls_per_sample is None and [sample.steps for sample in self.samples] == [1])
 
     @property
     def ended_under_profiler(self) -> bool:

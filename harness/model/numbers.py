@@ -26,8 +26,8 @@ class Within:
     def __get_pydantic_core_schema__(self, source: Any, handler: "GetCoreSchemaHandler") -> "CoreSchema":
         schema: Any = handler(source)
         schema.update(ge=self.least, le=self.most)
-        found: CoreSchema = schema
-        return found
+        core_schema: CoreSchema = schema
+        return core_schema
 
 
 #: Seconds of one sample: from 1 ns, the resolution of clocks, to four months.
@@ -74,7 +74,7 @@ def wrong(value: object, depth: int = DEPTH) -> str:
     if depth == 0:
         return f"a value is nested deeper than {DEPTH}"
     inner = value.values() if isinstance(value, Mapping) else value
-    return next(filter(None, (wrong(each, depth - 1) for each in inner)), "")  # type: ignore[attr-defined]
+    return next(filter(None, (wrong(element, depth - 1) for element in inner)), "")  # type: ignore[attr-defined]
 
 
 def is_amount(value: float) -> bool:

@@ -87,24 +87,26 @@ class StandIn:
 def stood_in(stand_ins: Sequence[StandIn]) -> str:
     """Return a paragraph about the substitute environments and the reasons, or "" if there are none."""
     places: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for each in stand_ins:
-        places.setdefault((each.card, each.reason), {}).setdefault(each.environment, []).append(each.role)
-    told = []
-    for (card, reason), of in places.items():
-        taken = [f"{name} replaces {joined(them)}" for name, them in of.items()]
+    for substitute in stand_ins:
+        places.setdefault((substitute.card, substitute.reason), {}).setdefault(substitute.environment, []).append(
+            substitute.role
+        )
+    sentences = []
+    for (card, reason), replaced in places.items():
+        taken = [f"{name} replaces {joined(them)}" for name, them in replaced.items()]
         places_taken = ", and ".join(filter(None, [", ".join(taken[:-1]), taken[-1]]))
-        told.append(f"{places_taken}, which the {card} cannot run ({reason}).")
-    passed = {name: (each, why) for each in stand_ins for name, why in each.passed_over.items()}
-    told += [
-        f"The suite prefers {name} as a substitute for {each.role}, but it is not available here: {why}"
-        for name, (each, why) in passed.items()
+        sentences.append(f"{places_taken}, which the {card} cannot run ({reason}).")
+    passed = {name: (stand_in, why) for stand_in in stand_ins for name, why in stand_in.passed_over.items()}
+    sentences += [
+        f"The suite prefers {name} as a substitute for {stand_in.role}, but it is not available here: {why}"
+        for name, (stand_in, why) in passed.items()
     ]
     roles_of: dict[str, list[str]] = {}
-    for each in stand_ins:
-        own = [each.environment] if each.is_itself_too else []
-        roles_of[each.environment] = [*roles_of.get(each.environment, own), each.role]
-    told += [f"So this run does not compare {joined(roles)}." for roles in roles_of.values() if len(roles) > 1]
-    return " ".join(told)
+    for substitute in stand_ins:
+        own = [substitute.environment] if substitute.is_itself_too else []
+        roles_of[substitute.environment] = [*roles_of.get(substitute.environment, own), substitute.role]
+    sentences += [f"So this run does not compare {joined(roles)}." for roles in roles_of.values() if len(roles) > 1]
+    return " ".join(sentences)
 
 
 class StopReason(StrEnum):
@@ -320,11 +322,13 @@ class Run:
         """Return the part of a merged run that one machine measured, as a run."""
         groups = [group for group in self.plan.groups if group.machine == facts.machine.id]
         names = {group.name for group in groups}
-        unavailable = [each for each in self.plan.unavailable if each.cell.axes.get(MACHINE) == facts.label]
+        unavailable = [absence for absence in self.plan.unavailable if absence.cell.axes.get(MACHINE) == facts.label]
         return replace(
             self,
             plan=replace(self.plan, groups=groups, unavailable=unavailable, limits=facts.limits),
-            scenarios=[replace(each, axes={**each.axes, MACHINE: [facts.label]}) for each in self.scenarios],
+            scenarios=[
+                replace(scenario, axes={**scenario.axes, MACHINE: [facts.label]}) for scenario in self.scenarios
+            ],
             stops={name: stop for name, stop in self.stops.items() if name in names},
             host=facts.host,
             backend=facts.backend,

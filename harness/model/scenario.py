@@ -235,13 +235,13 @@ class Scenario:
         sides have the same.
         """
         worse, better = claim.worse, claim.better
-        there = environment or worse.environment
-        held = there if better is None or better.environment == worse.environment else better.environment
+        worse_environment = environment or worse.environment
+        held = worse_environment if better is None or better.environment == worse.environment else better.environment
 
         def cell(where: str, side: ClaimSide) -> Cell:
             return Cell(self.name, where, device, self.claimed_axes(claim, side))
 
-        return cell(there, worse), cell(held, better) if better else None
+        return cell(worse_environment, worse), cell(held, better) if better else None
 
     def claimed_axes(self, claim: Claim, side: ClaimSide) -> dict[str, str]:
         """Return the axis values of a claim's side, in the header's order: stated, default, or first value."""
@@ -283,8 +283,8 @@ class Cell:
         return self is other or (isinstance(other, Cell) and self.key == other.key)
 
     def __str__(self) -> str:
-        told = (f"{axis}={value}" if value in BARE else value for axis, value in self.axes.items())
-        return " ".join([self.scenario, self.environment, *told])
+        values = (f"{axis}={value}" if value in BARE else value for axis, value in self.axes.items())
+        return " ".join([self.scenario, self.environment, *values])
 
 
 @dataclass(frozen=True, slots=True)

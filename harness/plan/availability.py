@@ -42,8 +42,8 @@ def split(
 
     @cache
     def on_gpu(name: str) -> Reason | None:
-        found = on_cards(environments[name], environments.values(), cards, host)
-        return (found.reason, found.advice) if found.is_impossible else None
+        gpu_fit = on_cards(environments[name], environments.values(), cards, host)
+        return (gpu_fit.reason, gpu_fit.advice) if gpu_fit.is_impossible else None
 
     def gpu(cell: Cell) -> Reason | None:
         return on_gpu(cell.environment) if cell.device is Device.GPU else None
@@ -84,10 +84,10 @@ def _no_packages(cell: Cell, scenario: Scenario, requirement: Requirement) -> Re
     for need in (Need(requires=scenario.dependencies), *scenario.needs):
         missing = unmet(need.requires, pins) if matches(need.when, cell.axes) else []
         if environment.gpu_image:  # the lock doesn't list what the image adds: the launch shows it
-            missing = [each for each in missing if installed(normalise(Wanted(each).name), pins)]
+            missing = [package for package in missing if installed(normalise(Wanted(package).name), pins)]
         if missing:
-            wanted = " and ".join(missing)
-            return need.reason or f"needs {wanted}", need.advice or f"Choose an environment with {wanted}."
+            packages = " and ".join(missing)
+            return need.reason or f"needs {packages}", need.advice or f"Choose an environment with {packages}."
     return None
 
 
@@ -105,25 +105,25 @@ def nearest_with(device: Device, to: Environment, catalog: Iterable[Environment]
     """Return the environment of the nearest release that has the device, or None. The older one of two wins."""
     own = to.release
 
-    def distance(each: Environment) -> list[int]:
-        return [abs(one - other) for one, other in zip(each.release, own, strict=True)]
+    def distance(environment: Environment) -> list[int]:
+        return [abs(one - other) for one, other in zip(environment.release, own, strict=True)]
 
-    able = [each for each in catalog if device in each.devices]
-    return min(able, key=lambda each: (distance(each), each.release), default=None)
+    able = [environment for environment in catalog if device in environment.devices]
+    return min(able, key=lambda environment: (distance(environment), environment.release), default=None)
 
 
 def on_cards(environment: Environment, catalog: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost) -> Fit:
     """Return how an environment runs on the GPUs. If it can't, the advice names one that can."""
-    found = fit(environment, cards, host)
-    if not found.is_impossible:
-        return found
+    own_fit = fit(environment, cards, host)
+    if not own_fit.is_impossible:
+        return own_fit
     other = nearest_on(cards, host, environment, catalog)
     if other is None:
         nowhere = "No environment of the catalogue runs on this GPU: measure on the CPU, or on another."
-        return replace(found, advice=found.advice or nowhere)
+        return replace(own_fit, advice=own_fit.advice or nowhere)
     compiled = "" if fit(other, cards, host).is_native else f" ({Support.COMPILED.value})"
     which = f"{other.name}{compiled}."
-    return replace(found, advice=f"{found.advice} Or use {which}" if found.advice else f"Use {which}")
+    return replace(own_fit, advice=f"{own_fit.advice} Or use {which}" if own_fit.advice else f"Use {which}")
 
 
 def nearest_on(
@@ -136,30 +136,40 @@ def nearest_on(
     """
     major, minor, _ = to.release
 
-    def rank(each: Environment) -> tuple[bool, bool, int, int, str]:
-        its_major, its_minor, _ = each.release
+    def rank(environment: Environment) -> tuple[bool, bool, int, int, str]:
+        its_major, its_minor, _ = environment.release
         # a later major version starts where the earlier one ended
         far = abs(its_minor - minor) if its_major == major else (its_minor if its_major > major else -its_minor)
-        return not fit(each, cards, host).is_native, its_major != major, far, -its_minor, each.name
+        return not fit(environment, cards, host).is_native, its_major != major, far, -its_minor, environment.name
 
-    able = [each for each in catalog if each.gpu_code and not fit(each, cards, host).is_impossible]
+    able = [
+        environment
+        for environment in catalog
+        if environment.gpu_code and not fit(environment, cards, host).is_impossible
+    ]
     return min(able, key=rank, default=None)
 
 
 def names_on(cards: Sequence[Gpu], host: GpuHost, catalog: Iterable[Environment]) -> list[str]:
     """Return the environments that run on the GPUs. Those that the driver compiles come last, and are marked."""
-    fits = [(each.name, fit(each, cards, host)) for each in catalog if Device.GPU in each.devices]
+    fits = [
+        (environment.name, fit(environment, cards, host))
+        for environment in catalog
+        if Device.GPU in environment.devices
+    ]
     able = sorted(
-        ((name, found) for name, found in fits if not found.is_impossible), key=lambda each: not each[1].is_native
+        ((name, own_fit) for name, own_fit in fits if not own_fit.is_impossible), key=lambda pair: not pair[1].is_native
     )
-    return [name if found.is_native else f"{name} ({found.support})" for name, found in able]
+    return [name if own_fit.is_native else f"{name} ({own_fit.support})" for name, own_fit in able]
 
 
 def compiled(environments: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost) -> dict[str, str]:
     """Return the support of each environment whose GPU code the driver compiles in part or completely, by name."""
-    fits = {each.name: fit(each, cards, host) for each in environments}
+    fits = {environment.name: fit(environment, cards, host) for environment in environments}
     return {
-        name: found.support.value for name, found in fits.items() if found.support in {Support.PARTLY, Support.COMPILED}
+        name: own_fit.support.value
+        for name, own_fit in fits.items()
+        if own_fit.support in {Support.PARTLY, Support.COMPILED}
     }
 
 
@@ -168,8 +178,8 @@ def gpu_rows(
 ) -> list[dict[str, Any]]:
     """Return a row for each environment with GPU code: name, support on the GPUs, reason and advice."""
     with_gpu = [environment for environment in chosen if Device.GPU in environment.devices]
-    fits = [(each, on_cards(each, catalog.values(), cards, host)) for each in with_gpu]
+    fits = [(environment, on_cards(environment, catalog.values(), cards, host)) for environment in with_gpu]
     return [
-        {"name": environment.name, "way": found.support.value, "reason": found.reason, "advice": found.advice}
-        for environment, found in fits
+        {"name": environment.name, "way": own_fit.support.value, "reason": own_fit.reason, "advice": own_fit.advice}
+        for environment, own_fit in fits
     ]

@@ -18,29 +18,29 @@ UPSTREAM = "upstream"
 Asked = tuple[Scenario, Claim]
 
 
-def asked(typed: Iterable[str], scenarios: Iterable[Scenario]) -> list[Asked]:
+def find_claims(typed: Iterable[str], scenarios: Iterable[Scenario]) -> list[Asked]:
     """Return the claims of the requested issues, without duplicates, in the order of the request.
 
     An issue is T#40261, its URL, or only its number if no other repository here has that number. Raises UsageError
     for invalid text, and for an issue that no scenario has a claim of.
     """
-    known: dict[Issue, list[Asked]] = {}
+    by_issue: dict[Issue, list[Asked]] = {}
     for scenario in scenarios:
         for claim in scenario.claims:
-            known.setdefault(claim.issue, []).append((scenario, claim))
-    return [each for name in dict.fromkeys(issue(text, known) for text in typed) for each in known[name]]
+            by_issue.setdefault(claim.issue, []).append((scenario, claim))
+    return [pair for name in dict.fromkeys(issue(text, by_issue) for text in typed) for pair in by_issue[name]]
 
 
 def issue(typed: str, known: Collection[Issue]) -> Issue:
     """Return the requested one of the `known` issues. Raises UsageError if it is unknown."""
     alone = typed.strip().lstrip("#")
-    found = [each for each in known if alone == str(each.number)]
-    if len(found) > 1:
-        names = [each.short for each in found]
+    matching = [candidate for candidate in known if alone == str(candidate.number)]
+    if len(matching) > 1:
+        names = [candidate.short for candidate in matching]
         raise UsageError(
             f"Several issues have the number {alone}: {joined(names)}.", f"Use one of them, such as {names[0]}."
         )
-    meant = found[0] if found else issues.parse(typed)
+    meant = matching[0] if matching else issues.parse(typed)
     if meant not in known:
         raise issues.unknown(meant, known)
     return meant
@@ -59,9 +59,9 @@ def renamed(wanted: Iterable[Asked], names: Mapping[str, str]) -> list[Asked]:
     return [(replace(scenario, claims=[*map(of, scenario.claims)]), of(claim)) for scenario, claim in wanted]
 
 
-def cells(each: Asked, others: Iterable[str], device: Device) -> list[Cell]:
+def cells(pair: Asked, others: Iterable[str], device: Device) -> list[Cell]:
     """Return the cells of a claim: in the claimed environment, and in each of the `others` instead."""
-    scenario, claim = each
+    scenario, claim = pair
     places = (scenario.claimed(claim, device, environment) for environment in ["", *others])
     return list(dict.fromkeys(cell for place in places for cell in place if cell))
 
@@ -78,34 +78,36 @@ def suite(
     The cells are in the claimed environments and in the `others`. The suite's environments have the order of
     `environments`. `missing` maps environments that can't be created to their errors.
     """
-    found: dict[Cell, None] = {}
+    covered: dict[Cell, None] = {}
     absent: dict[Cell, Unavailable] = {}
-    for each in wanted:
-        for cell in cells(each, others, device):
-            visible, error = each[1].visible, missing.get(cell.environment)
+    for pair in wanted:
+        for cell in cells(pair, others, device):
+            visible, error = pair[1].visible, missing.get(cell.environment)
             if device not in visible:
-                reason = f"{each[1].issue} is claimed for a {' or '.join(visible).upper()}"
+                reason = f"{pair[1].issue} is claimed for a {' or '.join(visible).upper()}"
                 advice = "Add --gpu." if device is Device.CPU else "Omit --gpu and --gpus."
                 absent[cell] = Unavailable(cell, reason, advice)
             elif error:
                 absent[cell] = Unavailable(cell, error.message, error.advice)
             else:
-                found[cell] = None
-    used = {cell.environment for cell in found}
-    made = Suite(
+                covered[cell] = None
+    used = {cell.environment for cell in covered}
+    claim_suite = Suite(
         name=", ".join(dict.fromkeys(str(claim.issue) for _, claim in wanted)),
         title="",
         environments=[name for name in environments if name in used],
         parts=[
             SuitePart(cell.scenario, {axis: [value] for axis, value in cell.axes.items()}, [cell.environment])
-            for cell in found
+            for cell in covered
         ],
     )
     # another claim may be visible in the same cell
-    return made, [each for cell, each in absent.items() if cell not in found]
+    return claim_suite, [absence for cell, absence in absent.items() if cell not in covered]
 
 
 def newest(environments: Mapping[str, Environment]) -> str:
     """Return the name of the catalogue's environment of the newest release, the first one of several."""
-    known = [each for each in environments.values() if not each.asked and not each.gpu_image]
-    return max(known, key=lambda each: each.release).name
+    releases = [
+        environment for environment in environments.values() if not environment.asked and not environment.gpu_image
+    ]
+    return max(releases, key=lambda environment: environment.release).name

@@ -39,15 +39,15 @@ def stand_ins(
     def runs(name: str) -> bool:
         return Device.GPU in catalog[name].devices and not fit(catalog[name], cards, host).is_impossible
 
-    def kept(name: str, wanted: Sequence[Cell]) -> list[tuple[str, Axes]]:
+    def kept(name: str, own_cells: Sequence[Cell]) -> list[tuple[str, Axes]]:
         """Return the cells that have the packages that they need in an environment."""
-        moved = [replace(cell, environment=name) for cell in wanted]
+        moved = [replace(cell, environment=name) for cell in own_cells]
         able, _ = split(moved, scenarios, {name: locked(name)}, catalog)
         return [(cell.scenario, cell.axes) for cell in able]
 
     def chosen(role: str) -> tuple[Environment, Mapping[str, str]] | None:
-        wanted = [cell for cell in cells if cell.environment == role]
-        own = kept(role, wanted) if Device.GPU in catalog[role].devices else []
+        own_cells = [cell for cell in cells if cell.environment == role]
+        own = kept(role, own_cells) if Device.GPU in catalog[role].devices else []
         passed: dict[str, str] = {}
         for pattern in instead[role]:
             ranks = []
@@ -55,7 +55,7 @@ def stand_ins(
                 if absent and name in absent:
                     passed[name] = absent[name]
                     continue
-                able = kept(name, wanted)
+                able = kept(name, own_cells)
                 lost = sum(cell not in able for cell in own)
                 if able:
                     ranks.append((_is_compiled(catalog[name], cards, host), lost, catalog[name].release, name))
@@ -64,30 +64,30 @@ def stand_ins(
         return None
 
     roles = [role for role in instead if role in present and cards and not runs(role)]
-    found = {role: taken for role in roles if (taken := chosen(role))}
+    by_role = {role: taken for role in roles if (taken := chosen(role))}
     return [
         StandIn(
-            environment=each.name,
+            environment=substitute.name,
             role=role,
             card=next(card.name for card in cards if fit(catalog[role], [card], host).is_impossible),
             reason=fit(catalog[role], cards, host).reason,
-            is_itself_too=each.name in present,
+            is_itself_too=substitute.name in present,
             pins=locked(role).lock.pins if Device.GPU in catalog[role].devices else versions(catalog[role]),
             passed_over=passed,
         )
-        for role, (each, passed) in found.items()
+        for role, (substitute, passed) in by_role.items()
     ]
 
 
 def in_place(names: Sequence[str], taken: Sequence[StandIn]) -> list[str]:
     """Return the environments, with fallbacks instead of the replaced ones, without duplicates."""
-    places = {each.role: each.environment for each in taken}
+    places = {stand_in.role: stand_in.environment for stand_in in taken}
     return list(dict.fromkeys(places.get(name, name) for name in names))
 
 
 def cells_in_place(cells: Sequence[Cell], taken: Sequence[StandIn]) -> list[Cell]:
     """Return the cells in the fallbacks of their environments, without duplicates."""
-    places = {each.role: each.environment for each in taken}
+    places = {stand_in.role: stand_in.environment for stand_in in taken}
     moved = (replace(cell, environment=places.get(cell.environment, cell.environment)) for cell in cells)
     return list(dict.fromkeys(moved))
 

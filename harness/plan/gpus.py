@@ -108,7 +108,7 @@ def fit(environment: Environment, cards: Sequence[Gpu], host: GpuHost) -> Fit:
     If nothing is known about the machine's GPUs, the result is native.
     """
     fits = [] if host.absent else [judge(environment, card.capability, host.cuda, host.driver) for card in cards]
-    worst = max(fits, key=lambda each: each.rank, default=Fit(Support.NATIVE))
+    worst = max(fits, key=lambda card_fit: card_fit.rank, default=Fit(Support.NATIVE))
     if host.needs_packages and not environment.has_packaged_cuda and not worst.is_impossible:
         return Fit(Support.CANNOT, _NO_PACKAGES, "Measure it in containers, with Docker Engine.")
     return worst
@@ -171,10 +171,10 @@ def _compiled(environment: Environment, capability: Capability, driver_cuda: tup
         missing, made_by = f"it has no code for {where}", _version(environment.cuda)[:2]
     if driver_cuda is not None and driver_cuda < made_by:
         # compatibility within a major version is of machine code: PTX needs a driver that knows its CUDA
-        cuda, known = shown((made_by[0], made_by[1])), f"the driver knows CUDA {shown(driver_cuda)} only"
+        cuda, limit = shown((made_by[0], made_by[1])), f"the driver knows CUDA {shown(driver_cuda)} only"
         return Fit(
             Support.CANNOT,
-            f"{missing}, and {known}: too old to compile what CUDA {cuda} made",
+            f"{missing}, and {limit}: too old to compile what CUDA {cuda} made",
             f"Update the driver to one that knows CUDA {cuda} (`nvidia-smi` shows which one does).",
         )
     if code_of(environment).runs_on(capability):
@@ -210,13 +210,13 @@ def describe(environment: Environment) -> str:
     """
 
     def way(capability: Capability) -> Support:
-        found = judge(environment, capability)
-        return Support.NATIVE if found.is_native else found.support
+        own_fit = judge(environment, capability)
+        return Support.NATIVE if own_fit.is_native else own_fit.support
 
-    spans: dict[Support, list[str]] = {each: [] for each in Support}
-    for each, run in groupby(CAPABILITIES, way):
+    spans: dict[Support, list[str]] = {kind: [] for kind in Support}
+    for support, run in groupby(CAPABILITIES, way):
         members = [shown(capability) for capability in run]
-        spans[each].append("-".join(dict.fromkeys([members[0], members[-1]])))
+        spans[support].append("-".join(dict.fromkeys([members[0], members[-1]])))
     compiled = spans[Support.COMPILED]
     return ", ".join([*spans[Support.NATIVE], *(["compiled " + ", ".join(compiled)] if compiled else [])])
 

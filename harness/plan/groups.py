@@ -28,7 +28,7 @@ def group(cells: Sequence[Cell], scenarios: Mapping[str, Scenario], reference: s
             axes={axis: members[0].axes[axis] for axis in scenarios[members[0].scenario].row_axes},
             cells=members,
             control=control(members, reference),
-            of=[each for each in scenarios[members[0].scenario].quantities if is_of_launches(each)],
+            of=[quantity for quantity in scenarios[members[0].scenario].quantities if is_of_launches(quantity)],
         )
         for name, members in groups.items()
     ]
@@ -62,13 +62,15 @@ def with_one_control(groups: Sequence[Group], scenarios: Mapping[str, Scenario])
     saved launches are worth more in further rounds. Memory growth needs a control in the same group.
     """
 
-    def looks_at_growth(each: Group) -> bool:
-        scenario = scenarios[each.scenario]
+    def looks_at_growth(candidate: Group) -> bool:
+        scenario = scenarios[candidate.scenario]
         return GROWTH in scenario.quantities or any(claim.of == GROWTH for claim in scenario.claims)
 
-    able = [each for each in groups if each.control]
-    chosen = min(able, key=lambda each: len(each.cells)).name if able else ""
-    return [replace(each, controlled=each.name == chosen or looks_at_growth(each)) for each in groups]
+    able = [candidate for candidate in groups if candidate.control]
+    chosen = min(able, key=lambda candidate: len(candidate.cells)).name if able else ""
+    return [
+        replace(candidate, controlled=candidate.name == chosen or looks_at_growth(candidate)) for candidate in groups
+    ]
 
 
 def order(seed: int, group: str, number: int, slots: Sequence[Slot]) -> list[Slot]:
@@ -95,7 +97,7 @@ def balanced(seed: int, group: str, number: int, members: int, turns: int) -> li
     orders: list[list[int]] = []
     while len(orders) < turns:
         names = draw.sample(range(members), members)
-        rows = [[names[(each + shift) % members] for each in zigzag] for shift in range(members)]
+        rows = [[names[(place + shift) % members] for place in zigzag] for shift in range(members)]
         if members % 2:
             rows += [row[::-1] for row in rows]
         orders += draw.sample(rows, len(rows))

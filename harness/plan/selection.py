@@ -54,12 +54,12 @@ def resolve(patterns: Iterable[str], names: Sequence[str], kind: str) -> list[st
     """
     chosen: dict[str, None] = {}
     for pattern in patterns:
-        found = [name for name in names if name == pattern] or [
+        matching = [name for name in names if name == pattern] or [
             name for name in names if fnmatchcase(plain(name), plain(pattern))
         ]
-        if not found:
+        if not matching:
             raise unknown(pattern, names, kind)
-        chosen.update(dict.fromkeys(found))
+        chosen.update(dict.fromkeys(matching))
     return list(chosen)
 
 
@@ -68,9 +68,9 @@ def unknown(typed: str, names: Sequence[str], kind: str) -> UsageError:
     lines = LINES if kind == ENVIRONMENT else ()
     near, newest = nearest(typed, [*names, *lines]), _newest(typed, names)
     hint = f" The newest is {newest}." if newest else f" Did you mean {near}?" if near else ""
-    what, of, whose = kind.partition(" of ")
+    what, separator, whose = kind.partition(" of ")
     listing = _LISTINGS.get(what, "harness scenarios show NAME")
-    return UsageError(f"Unknown {what}{of}{whose}: {typed!r}.{hint}", there_are(typed, names, listing))
+    return UsageError(f"Unknown {what}{separator}{whose}: {typed!r}.{hint}", there_are(typed, names, listing))
 
 
 def _newest(typed: str, names: Sequence[str]) -> str | None:
@@ -189,8 +189,8 @@ def _filters(
         having = [scenario for scenario in scenarios if axis in scenario.axes] or everything
         values = {value: None for scenario in having for value in scenario.axes.get(axis, ())}
         if not values:
-            known = {name: None for scenario in scenarios for name in (*scenario.axes, *open_to(scenario))}
-            raise unknown(axis, list(known), "axis")
+            axis_names = {name: None for scenario in scenarios for name in (*scenario.axes, *open_to(scenario))}
+            raise unknown(axis, list(axis_names), "axis")
         filters[axis] = resolve(patterns, list(values), f"value of the axis {axis}")
     return filters
 
@@ -198,13 +198,13 @@ def _filters(
 def _points(scenario: Scenario, part: SuitePart, selected: set[str]) -> list[dict[str, str]]:
     """Return the combinations of a suite's part. An axis with a default has only that value unless it is `selected`."""
     values = {}
-    for axis, known in scenario.axes.items():
+    for axis, levels in scenario.axes.items():
         if axis in part.axes:
-            values[axis] = resolve(part.axes[axis], known, f"value of the axis {axis}")
+            values[axis] = resolve(part.axes[axis], levels, f"value of the axis {axis}")
         elif axis in scenario.default and axis not in selected:
             values[axis] = [scenario.default[axis]]
         else:
-            values[axis] = list(known)
+            values[axis] = list(levels)
     for axis in part.axes:
         if axis not in scenario.axes:
             raise unknown(axis, [*scenario.axes, *open_to(scenario)], f"axis of {scenario.name}")
@@ -215,9 +215,9 @@ def _nonempty(kept: list[Point], name: str, before: list[Point], axis: str, suit
     if kept:
         return kept
     values = [point[0] if axis == "scenario" else dict(point[1]).get(axis) for point in before]
-    known = list(dict.fromkeys(value for value in values if value is not None))
+    occurring = list(dict.fromkeys(value for value in values if value is not None))
     lacking = ", or lack this axis" if None in values else ""
-    had = f"They have {axis} {', '.join(known)}{lacking}." if known else f"None of them has the axis {axis}."
+    had = f"They have {axis} {', '.join(occurring)}{lacking}." if occurring else f"None of them has the axis {axis}."
     whole = (
         f" They come from the suite {suite.name}. To use all values of a scenario, pass -s without --suite."
         if suite
@@ -273,15 +273,15 @@ def _check_part(key: Key, part: SuitePart, catalog: Catalog, findings: Findings)
             findings.add((*key, "scenario"), error.message, error.advice)
         return
     _check((*key, ENVIRONMENT), part.environments, catalog.environments, ENVIRONMENT, findings)
-    values = {axis: list(known) for axis, known in scenario.axes.items()}
+    values = {axis: list(levels) for axis, levels in scenario.axes.items()}
     for axis, patterns in part.axes.items():
         if axis in open_to(scenario):
             _check((*key, axis), patterns, settings.values(axis), f"value of the setting {axis}", findings)
         elif axis in values:
             values[axis] = _check((*key, axis), patterns, values[axis], f"value of {axis}", findings) or values[axis]
         else:
-            known = [*scenario.axes, *settings.SETTINGS]
-            findings.add((*key, axis), f"Unknown axis of {scenario.name}: {axis!r}.", choices(axis, known, "axes"))
+            axis_names = [*scenario.axes, *settings.SETTINGS]
+            findings.add((*key, axis), f"Unknown axis of {scenario.name}: {axis!r}.", choices(axis, axis_names, "axes"))
     if not scenario.combinations(values):
         fix = "Remove it, or select other values."
         findings.add((*key, "scenario"), "This part selects nothing: the scenario's header excludes all of it.", fix)

@@ -29,16 +29,16 @@ def with_asked(selection: Selection, catalog: Catalog) -> Catalog:
     chosen = resolve(selection.scenarios or ["*"], list(catalog.scenarios), "scenario")
     meant = [catalog.scenarios[name] for name in chosen]
     typed = {name: _meant(name, patterns, meant) for name, patterns in selection.axes.items() if name in SETTINGS}
-    typed = {name: found for name, found in typed.items() if found}
+    typed = {name: resolved for name, resolved in typed.items() if resolved}
     if suite is None:
         return replace(
             catalog, scenarios={**catalog.scenarios, **_extended({name: [typed] for name in chosen}, catalog)}
         )
     parts = [_asking(part, typed, catalog) for part in suite.parts]
-    asked: dict[str, list[Mapping[str, Sequence[str]]]] = {}
+    by_scenario: dict[str, list[Mapping[str, Sequence[str]]]] = {}
     for part in parts:
-        asked.setdefault(part.scenario, []).append(part.axes)
-    extended = _extended(asked, catalog)
+        by_scenario.setdefault(part.scenario, []).append(part.axes)
+    extended = _extended(by_scenario, catalog)
     return replace(
         catalog,
         scenarios={**catalog.scenarios, **extended},
@@ -48,7 +48,7 @@ def with_asked(selection: Selection, catalog: Catalog) -> Catalog:
 
 def _meant(name: str, patterns: Sequence[str], scenarios: Iterable[Scenario] = ()) -> list[str]:
     """Return the values of a setting that the patterns match. A scenario's axis of the same name may match too."""
-    own = [value for each in scenarios if name not in open_to(each) for value in each.axes[name]]
+    own = [value for scenario in scenarios if name not in open_to(scenario) for value in scenario.axes[name]]
     return in_order(name, resolve(patterns, list(dict.fromkeys([*values(name), *own])), f"value of the setting {name}"))
 
 
@@ -56,23 +56,25 @@ def _asking(part: SuitePart, typed: Mapping[str, Sequence[str]], catalog: Catalo
     """Return a suite's part with the selected settings that it doesn't compare, and with resolved values."""
     scenario = catalog.scenarios.get(part.scenario)
     free = open_to(scenario) if scenario else []
-    named = {name: _meant(name, given) if name in free else given for name, given in part.axes.items()}
-    meant = {name: given for name, given in typed.items() if name in free and len(named.get(name, ())) <= 1}
+    named = {name: _meant(name, patterns) if name in free else patterns for name, patterns in part.axes.items()}
+    meant = {name: chosen for name, chosen in typed.items() if name in free and len(named.get(name, ())) <= 1}
     return replace(part, axes={**named, **meant})
 
 
-def _extended(asked: Mapping[str, Sequence[Mapping[str, Sequence[str]]]], catalog: Catalog) -> dict[str, Scenario]:
+def _extended(
+    by_scenario: Mapping[str, Sequence[Mapping[str, Sequence[str]]]], catalog: Catalog
+) -> dict[str, Scenario]:
     """Return the scenarios with an axis for each setting of their parts, with `default` if some parts don't set it."""
-    made = {}
-    for scenario in (catalog.scenarios[name] for name in asked if name in catalog.scenarios):
-        wanted: dict[str, list[str]] = {}
+    extended = {}
+    for scenario in (catalog.scenarios[name] for name in by_scenario if name in catalog.scenarios):
+        by_setting: dict[str, list[str]] = {}
         for name in open_to(scenario):
-            given = [part[name] for part in asked[scenario.name] if name in part]
-            if given:
-                lacking = len(given) < len(asked[scenario.name]) and name not in scenario.axes
-                wanted[name] = [value for each in given for value in each] + [AS_IT_COMES] * lacking
-        made[scenario.name] = with_settings(scenario, wanted)
-    return made
+            value_lists = [part[name] for part in by_scenario[scenario.name] if name in part]
+            if value_lists:
+                lacking = len(value_lists) < len(by_scenario[scenario.name]) and name not in scenario.axes
+                by_setting[name] = [value for listed in value_lists for value in listed] + [AS_IT_COMES] * lacking
+        extended[scenario.name] = with_settings(scenario, by_setting)
+    return extended
 
 
 def _complete(suite: Suite, before: Mapping[str, Scenario], scenarios: Mapping[str, Scenario]) -> Suite:
@@ -93,9 +95,9 @@ def refusal(cell: Cell, scenario: Scenario, environment: Environment, cards: Seq
     judges = {"tf32": _tf32, "precision": _precision, "deterministic": _deterministic}
     for name in scenario.settings:
         value = cell.axes[name]
-        found = judges[name](value, cell, scenario, environment, cards) if name in judges else None
-        if found and value != AS_IT_COMES:
-            return found
+        problem = judges[name](value, cell, scenario, environment, cards) if name in judges else None
+        if problem and value != AS_IT_COMES:
+            return problem
     return None
 
 

@@ -34,15 +34,15 @@ def balanced(seconds: Mapping[str, float | None], of: int) -> dict[str, int]:
     duration (None), the median of the others is used. (R. L. Graham, "Bounds on multiprocessing timing
     anomalies", SIAM Journal on Applied Mathematics 17, 1969: at most 4/3 of the best there is.)
     """
-    known = [each for each in seconds.values() if each is not None]
-    usual = statistics.median(known) if known else 1.0
+    measured = [duration for duration in seconds.values() if duration is not None]
+    usual = statistics.median(measured) if measured else 1.0
     loads = dict.fromkeys(range(1, of + 1), 0.0)
-    found = {}
+    places = {}
     lengths = {group: usual if length is None else length for group, length in seconds.items()}
-    for group, length in sorted(lengths.items(), key=lambda each: (-each[1], each[0])):
-        found[group] = min(loads, key=lambda number: (loads[number], number))
-        loads[found[group]] += length
-    return found
+    for group, length in sorted(lengths.items(), key=lambda pair: (-pair[1], pair[0])):
+        places[group] = min(loads, key=lambda number: (loads[number], number))
+        loads[places[group]] += length
+    return places
 
 
 def aspects(
@@ -82,14 +82,14 @@ def aspects(
 def cells_of(groups: Sequence[Group]) -> dict[str, list[str]]:
     """Return the cells of each group as sorted texts, which are the same on every machine."""
     return {
-        group.name: sorted(json.dumps([*each.key[:3], dict(each.key[3])]) for each in group.cells) for group in groups
+        group.name: sorted(json.dumps([*cell.key[:3], dict(cell.key[3])]) for cell in group.cells) for group in groups
     }
 
 
-def plan_digest(found: Mapping[str, Any], groups: Mapping[str, Sequence[str]], *, without: str = "") -> str:
+def plan_digest(properties: Mapping[str, Any], groups: Mapping[str, Sequence[str]], *, without: str = "") -> str:
     """Return 16 hexadecimal digits that identify a plan, from the shared properties without one, and all cells."""
-    told = [{name: value for name, value in found.items() if name != without}, groups]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+    document = [{name: value for name, value in properties.items() if name != without}, groups]
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def shard(plan: Plan, number: int, of: int, places: Mapping[str, int], digest: str) -> Shard:

@@ -241,8 +241,8 @@ def without_pictures(sections: Sequence[Section], why: str) -> list[Section]:
             elif not isinstance(block, Figure):
                 yield block
 
-    found = [replace(section, blocks=list(plain(section.blocks))) for section in sections]
-    return [replace(found[0], blocks=[*found[0].blocks, Text(why, where=FILES)]), *found[1:]] if found else []
+    bare = [replace(section, blocks=list(plain(section.blocks))) for section in sections]
+    return [replace(bare[0], blocks=[*bare[0].blocks, Text(why, where=FILES)]), *bare[1:]] if bare else []
 
 
 Row = TypeVar("Row")
@@ -268,8 +268,10 @@ def tabulate(
     is_searchable: bool = False,
 ) -> Table:
     """Return the table of `rows`, without the optional columns that are empty."""
-    found = [(column, [as_entry(column.value(row)) for row in rows]) for column in columns]
-    kept = [(column, entries) for column, entries in found if not column.is_optional or any(e.text for e in entries)]
+    by_column = [(column, [as_entry(column.value(row)) for row in rows]) for column in columns]
+    kept = [
+        (column, entries) for column, entries in by_column if not column.is_optional or any(e.text for e in entries)
+    ]
     lines = [Line([entries[at] for _, entries in kept], cell(row)) for at, row in enumerate(rows)]
     return Table(caption, [column for column, _ in kept], lines, noun, is_searchable, where=where)
 

@@ -39,8 +39,8 @@ _OF_A_LAUNCH = {"cpus": "CPUs of a launch", "gpus": "GPUs of a launch", "memory_
 
 def sections(pair: Pair) -> list[Section]:
     """Return the sections of a comparison of the runs A and B."""
-    others = [block for of in pair.others for block in table(pair, of)]
-    blocks = [*head(pair), *table(pair), *others, *absent(pair), *differing(pair)]
+    tables = [block for quantity in pair.others for block in table(pair, quantity)]
+    blocks = [*head(pair), *table(pair), *tables, *absent(pair), *differing(pair)]
     return [Section("B vs A", "compare", blocks)]
 
 
@@ -50,15 +50,15 @@ def head(pair: Pair) -> Iterator[Block]:
         run = results.run
         yield Text(f"{name}: {run.folder or run.id}, started {run.started}", where=REPORT)
     if pair.machines:
-        told = "; ".join(fact(each) for each in pair.machines)
+        text = "; ".join(fact(difference) for difference in pair.machines)
         yield Text(
-            f"These runs are of different machines: {told}. "
+            f"These runs are of different machines: {text}. "
             "A difference below may come from the machine or from the software.",
             where=REPORT,
         )
     cells = pair.changes.cells
     both = counted(len(cells), "cell", "has")
-    yield Text(f"{both} a number in both runs. B vs A: {tally(each.change.verdict for each in cells)}.", where=REPORT)
+    yield Text(f"{both} a number in both runs. B vs A: {tally(cell.change.verdict for cell in cells)}.", where=REPORT)
     yield Text(shift(pair), where=REPORT)
     for name, results in (("A", pair.first), ("B", pair.second)):
         yield Text(f"{name}: {control(results, pair.margin)}", where=REPORT)
@@ -66,53 +66,53 @@ def head(pair: Pair) -> Iterator[Block]:
 
 def shift(pair: Pair) -> str:
     """Describe the change of the median cell, and whether the machine caused it."""
-    found, margin = pair.changes.shift, format.share(pair.margin)
-    if found is None:
-        judged = sum(each.change.judged for each in pair.changes.cells) or "none"
+    common, margin = pair.changes.shift, format.share(pair.margin)
+    if common is None:
+        judged = sum(cell.change.judged for cell in pair.changes.cells) or "none"
         return (
             f"The shift is unknown: it needs {FEWEST_CELLS} judged cells, but the runs share {judged}. So the machine "
             "may have caused a change."
         )
-    whose = "whose software is the same in both runs" if found.unchanged else "that are judged"
-    moved = f"Shift: {takes(found.change)}, the median change of the {found.cells} cells {whose}"
-    return f"{moved}{_meaning(found, margin)}"
+    whose = "whose software is the same in both runs" if common.unchanged else "that are judged"
+    moved = f"Shift: {takes(common.change)}, the median change of the {common.cells} cells {whose}"
+    return f"{moved}{_meaning(common, margin)}"
 
 
-def _meaning(found: Shift, margin: str) -> str:
-    match found.change.verdict:
+def _meaning(common: Shift, margin: str) -> str:
+    match common.change.verdict:
         case Verdict.SAME:
             return f": the same within {margin}, so changes of single cells have other causes than the machine."
         case Verdict.UNCLEAR:
             return ": too imprecise to show whether all cells changed together."
-    if found.unchanged:
-        return f". B is {found.change.verdict} with the same software, so the machine or the measurement changed."
+    if common.unchanged:
+        return f". B is {common.change.verdict} with the same software, so the machine or the measurement changed."
     return (
-        f". B is {found.change.verdict} as a whole, but the software of most cells may differ: the effects of the "
+        f". B is {common.change.verdict} as a whole, but the software of most cells may differ: the effects of the "
         "machine and of the software can't be separated."
     )
 
 
-def table(pair: Pair, of: str = STEP) -> Iterator[Block]:
+def table(pair: Pair, quantity: str = STEP) -> Iterator[Block]:
     """Return one row per cell, changes first, with an explanation of the numbers, for one quantity."""
-    changes = pair.changes if of == STEP else pair.others[of]
-    unit = format.unit_of_quantity(of, [each.first.value for each in changes.cells], pair.clock)
-    named = names.apart([each.cell for each in changes.cells], pair.first.run.scenarios)
-    ordered = sorted(changes.cells, key=lambda each: _ORDER.index(each.change.verdict))
-    caption = "Cells" if of == STEP else f"Cells: {names.measure_of(of, pair.clock)}"
-    made = tabulate(caption, columns(pair, changes, of, unit, named), ordered, where=REPORT, noun="cell")
-    if of != STEP:
-        yield Heading(names.measure_of(of, pair.clock), where=REPORT)
-    yield made
-    if of != STEP:
-        yield Text(made.legend, True, where=REPORT)
+    changes = pair.changes if quantity == STEP else pair.others[quantity]
+    unit = format.unit_of_quantity(quantity, [cell.first.value for cell in changes.cells], pair.clock)
+    named = names.apart([cell.cell for cell in changes.cells], pair.first.run.scenarios)
+    ordered = sorted(changes.cells, key=lambda cell: _ORDER.index(cell.change.verdict))
+    caption = "Cells" if quantity == STEP else f"Cells: {names.measure_of(quantity, pair.clock)}"
+    listing = tabulate(caption, columns(pair, changes, quantity, unit, named), ordered, where=REPORT, noun="cell")
+    if quantity != STEP:
+        yield Heading(names.measure_of(quantity, pair.clock), where=REPORT)
+    yield listing
+    if quantity != STEP:
+        yield Text(listing.legend, True, where=REPORT)
         return
     yield Text(
-        f"{made.legend} Rounds of different runs are not paired, so these intervals include the variability of both "
+        f"{listing.legend} Rounds of different runs are not paired, so these intervals include the variability of both "
         "(Welch). Day-to-day differences are in the shift, not in these intervals.",
         True,
         where=REPORT,
     )
-    judged = sum(each.change.judged for each in changes.cells)
+    judged = sum(cell.change.judged for cell in changes.cells)
     if judged:
         margin = format.share(pair.margin)
         separately = ", and separately the verdicts without the shift" if changes.shift else ""
@@ -123,27 +123,27 @@ def table(pair: Pair, of: str = STEP) -> Iterator[Block]:
             True,
             where=REPORT,
         )
-    shown = [each.change for each in changes.cells if each.change.ratio.interval]
+    shown = [cell.change for cell in changes.cells if cell.change.ratio.interval]
     if shown:
         yield Text(levels(shown, FEWEST_ROUNDS), True, where=REPORT)
 
 
 def columns(
-    pair: Pair, changes: Changes, of: str, unit: Unit, named: dict[Cell, list[str]]
+    pair: Pair, changes: Changes, quantity: str, unit: Unit, named: dict[Cell, list[str]]
 ) -> list[Column[CellChange]]:
     """Return the columns of a cell."""
-    measure, longer = names.measure_of(of, pair.clock), "longer" if is_time(of) else "more"
-    per, symbol = (" per step" if of == STEP else "", f", {unit.symbol}" if unit.symbol else "")
+    measure, longer = names.measure_of(quantity, pair.clock), "longer" if is_time(quantity) else "more"
+    per, symbol = (" per step" if quantity == STEP else "", f", {unit.symbol}" if unit.symbol else "")
     times = f"Ratios are the {measure} in B over the {measure} in A: above 1 B takes {longer}."
     times = f"{capital(measure)}{per}{f' in {unit.symbol}' if unit.symbol else ''}. {times}"
     return [
-        Column("cell", lambda each: ", ".join(named[each.cell]), is_label=True),
-        Column(f"A{symbol}", lambda each: format.time(each.first, unit), legend=times, is_number=True),
-        Column(f"B{symbol}", lambda each: format.time(each.second, unit), is_number=True),
-        Column("B / A", lambda each: _ratio(each, each.change), is_number=True),
-        Column("without the shift", lambda each: _ratio(each, each.without_shift), is_number=True, is_optional=True),
-        Column("verdict", lambda each: each.change.verdict or "", is_verdict=True, is_optional=True),
-        Column("remarks", lambda each: remark(changes, each), is_optional=True),
+        Column("cell", lambda cell: ", ".join(named[cell.cell]), is_label=True),
+        Column(f"A{symbol}", lambda cell: format.time(cell.first, unit), legend=times, is_number=True),
+        Column(f"B{symbol}", lambda cell: format.time(cell.second, unit), is_number=True),
+        Column("B / A", lambda cell: _ratio(cell, cell.change), is_number=True),
+        Column("without the shift", lambda cell: _ratio(cell, cell.without_shift), is_number=True, is_optional=True),
+        Column("verdict", lambda cell: cell.change.verdict or "", is_verdict=True, is_optional=True),
+        Column("remarks", lambda cell: remark(changes, cell), is_optional=True),
     ]
 
 
@@ -152,26 +152,26 @@ def takes(judged: Judgement) -> str:
     return format.ratio(judged.ratio)
 
 
-def _ratio(each: CellChange, judged: Judgement | None) -> Entry:
-    if judged is None or each.change.verdict is Verdict.DIFFERENT_WORK:
+def _ratio(cell: CellChange, judged: Judgement | None) -> Entry:
+    if judged is None or cell.change.verdict is Verdict.DIFFERENT_WORK:
         return Entry("")
     return Entry(takes(judged), order=judged.ratio.value)
 
 
-def remark(changes: Changes, each: CellChange) -> str:
+def remark(changes: Changes, cell: CellChange) -> str:
     """Return the remark of one cell."""
-    change, corrected = each.change, each.without_shift
+    change, corrected = cell.change, cell.without_shift
     shifted = changes.shift and changes.shift.change.verdict in (Verdict.SLOWER, Verdict.FASTER)
     mixed = len({other.same_software for other in changes.cells}) > 1
     return remarks(
         [
-            "work not checked" if each.work.work == "not checked" else each.work.reason,
+            "work not checked" if cell.work.work == "not checked" else cell.work.reason,
             too_few(change.ratio.rounds, FEWEST_ROUNDS) if change.withheld is Withheld.FEW_ROUNDS else "",
-            at_equal_steps(each.steps, change.withheld),
+            at_equal_steps(cell.steps, change.withheld),
             f"{corrected.verdict} without the shift"
             if corrected and corrected.verdict and (shifted or corrected.verdict is not change.verdict)
             else "",
-            "different software" if mixed and not each.same_software else "",
+            "different software" if mixed and not cell.same_software else "",
         ]
     )
 
@@ -180,8 +180,8 @@ def absent(pair: Pair) -> Iterator[Block]:
     """Yield the cells with a number in only one run, by the reason in the other run."""
     for name, lone in (("B", pair.changes.only_first), ("A", pair.changes.only_second)):
         by_status: dict[str, list[str]] = {}
-        for each in lone:
-            by_status.setdefault(each.status or "not asked for", []).append(str(each.cell))
+        for unpaired in lone:
+            by_status.setdefault(unpaired.status or "not asked for", []).append(str(unpaired.cell))
         for status, cells in by_status.items():
             yield Text(f"No number in {name} ({status}): {listed(cells)}.", where=REPORT)
 
@@ -189,33 +189,33 @@ def absent(pair: Pair) -> Iterator[Block]:
 def differing(pair: Pair) -> Iterator[Block]:
     """Return other differences. Environments and scenarios with the same differences are grouped."""
     by_subject: dict[tuple[Aspect, str], list[str]] = {}
-    for each in pair.differences:
-        by_subject.setdefault((each.part, each.subject), []).append(fact(each))
+    for difference in pair.differences:
+        by_subject.setdefault((difference.part, difference.subject), []).append(fact(difference))
     alike: dict[tuple[Aspect, tuple[str, ...]], list[str]] = {}
-    for (part, subject), known in by_subject.items():
-        alike.setdefault((part, tuple(known)), []).append(subject)
+    for (part, subject), texts in by_subject.items():
+        alike.setdefault((part, tuple(texts)), []).append(subject)
     if not alike:
         nothing = "machine, engine, measurement, harness, scenarios and environments are the same, as far as known"
         yield Text(f"Nothing else differs: {nothing}.", where=REPORT)
         return
     yield Text("Other differences, A → B:", where=REPORT)
-    yield Items([_differing(part, subjects, known) for (part, known), subjects in alike.items()], where=REPORT)
+    yield Items([_differing(part, subjects, facts) for (part, facts), subjects in alike.items()], where=REPORT)
 
 
-def _differing(part: Aspect, subjects: Sequence[str], known: Sequence[str]) -> str:
-    left = [f"and {len(known) - PACKAGES} more"] if len(known) > PACKAGES else []
+def _differing(part: Aspect, subjects: Sequence[str], facts: Sequence[str]) -> str:
+    left = [f"and {len(facts) - PACKAGES} more"] if len(facts) > PACKAGES else []
     whose = ", ".join(filter(None, subjects))
-    return f"{part}{f' {whose}' if whose else ''}: {'; '.join([*known[:PACKAGES], *left])}"
+    return f"{part}{f' {whose}' if whose else ''}: {'; '.join([*facts[:PACKAGES], *left])}"
 
 
-def fact(each: RunDifference) -> str:
+def fact(difference: RunDifference) -> str:
     """Return one difference in words; for a hash, only that it differs."""
-    if each.name == "image":
+    if difference.name == "image":
         return "a different image"
-    if each.name == "source":
+    if difference.name == "source":
         return "its file, or the kit, has changed"
-    called = _OF_A_LAUNCH.get(each.name, "") if each.part is Aspect.MEASUREMENT else ""
-    return run_info.change(each.name, each.first, each.second, called)
+    called = _OF_A_LAUNCH.get(difference.name, "") if difference.part is Aspect.MEASUREMENT else ""
+    return run_info.change(difference.name, difference.first, difference.second, called)
 
 
 def document(pair: Pair) -> dict[str, Any]:
@@ -225,19 +225,19 @@ def document(pair: Pair) -> dict[str, Any]:
         "first": _head(pair.first),
         "second": _head(pair.second),
         "margin": pair.margin,
-        "other_machine": [asdict(each) for each in pair.machines],
+        "other_machine": [asdict(difference) for difference in pair.machines],
         **asdict(pair.changes),
-        "quantities": {of: asdict(changes) for of, changes in pair.others.items()},
-        "differences": [asdict(each) for each in pair.differences],
+        "quantities": {quantity: asdict(changes) for quantity, changes in pair.others.items()},
+        "differences": [asdict(difference) for difference in pair.differences],
     }
 
 
 def _head(results: Results) -> dict[str, Any]:
-    run, found = results.run, results.control
+    run, noise = results.run, results.control
     return {
         "id": run.id,
         "started": run.started,
         "folder": run.folder,
         "clock": run.plan.clock.value,
-        "control": found and asdict(found),
+        "control": noise and asdict(noise),
     }

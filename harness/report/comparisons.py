@@ -71,10 +71,10 @@ def lines(table: ScenarioTable) -> list[ComparisonLine]:
     ]
 
 
-def largest_first(found: Iterable[ComparisonLine]) -> list[ComparisonLine]:
+def largest_first(compared: Iterable[ComparisonLine]) -> list[ComparisonLine]:
     """Return the comparisons by how far their ratios are from 1: the settled ones first, different work last."""
     return sorted(
-        found,
+        compared,
         key=lambda line: (
             line.compared.verdict is Verdict.DIFFERENT_WORK,
             not is_settled(line.verdict),
@@ -91,18 +91,18 @@ def is_settled(verdict: str) -> bool:
 def tally(verdicts: Iterable[Verdict | None]) -> str:
     """Return the count of each verdict: `3 slower, 2 unclear, 1 with no verdict`."""
     counts = Counter(verdicts)
-    return ", ".join(f"{counts[each]} {each or 'with no verdict'}" for each in _ORDER if counts[each])
+    return ", ".join(f"{counts[verdict]} {verdict or 'with no verdict'}" for verdict in _ORDER if counts[verdict])
 
 
-def too_few_rounds(found: Iterable[Compared]) -> bool:
+def too_few_rounds(compared: Iterable[Compared]) -> bool:
     """Return whether every comparison of equal work lacks a verdict because of too few rounds."""
-    withheld = {each.withheld for each in found if each.verdict is not Verdict.DIFFERENT_WORK}
+    withheld = {comparison.withheld for comparison in compared if comparison.verdict is not Verdict.DIFFERENT_WORK}
     return withheld == {Withheld.FEW_ROUNDS}
 
 
 def why_withheld(findings: Sequence[Finding], where: str = "") -> str:
     """Return the reason for missing verdicts, as a clause. `where` names the rows: `with fit and with predict`."""
-    withheld = {each.compared.withheld for each in findings}
+    withheld = {finding.compared.withheld for finding in findings}
     start = f"no verdict {where}".rstrip()
     if withheld == {Withheld.CONTROL}:
         return f"{start}, because two identical cells differed by more than the margin"
@@ -112,19 +112,19 @@ def why_withheld(findings: Sequence[Finding], where: str = "") -> str:
             "compared"
         )
     if withheld == {Withheld.CONTENTION}:
-        widest = format.share(float(f"{math.expm1(max(each.compared.contention for each in findings)):.2g}"))
+        widest = format.share(float(f"{math.expm1(max(finding.compared.contention for finding in findings)):.2g}"))
         return (
             f"{start}, because the correction for CPU contention may be off by {widest} (use a machine with less "
             "interference, or --clock cpu)"
         )
-    rounds = max(each.compared.ratio.rounds for each in findings)
+    rounds = max(finding.compared.ratio.rounds for finding in findings)
     return f"{too_few(rounds)} {where}".rstrip() if rounds < FEWEST_ROUNDS else start
 
 
-def settled(found: Lookup, cell: Cell, settling: RoundsNeeded | None) -> str:
+def settled(lookup: Lookup, cell: Cell, settling: RoundsNeeded | None) -> str:
     """Return the total number of rounds that settles an unclear comparison, or the probability that MOST_ROUNDS do."""
     if settling is None:
         return ""
     if settling.is_likely:
-        return f"{found.rounds_of(cell) + settling.rounds} rounds in total would probably settle it"
+        return f"{lookup.rounds_of(cell) + settling.rounds} rounds in total would probably settle it"
     return f"{MOST_ROUNDS} rounds settle it with {format.chance(settling.probability)}"

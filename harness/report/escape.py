@@ -107,7 +107,7 @@ def harmless(value: Any) -> Any:
     if isinstance(value, Scenario):
         value = value.name
     elif is_dataclass(value):
-        value = {each.name: getattr(value, each.name) for each in fields(value)}
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
     match value:
         case str():
             return clean(value[:PARAGRAPH_CHARACTERS])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness.report.profiles import ProfileReport
 
 
-def made(
+def render_files(
     results: Results, sections: Sequence[Section], *, full: bool = False, cache: Path | None = None
 ) -> dict[str, str]:
     """Return the files by name: report.md, details.md if there is more to show, report.html, and charts/NAME.svg.

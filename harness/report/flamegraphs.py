@@ -30,12 +30,12 @@ def draw(frames: Sequence[Frame], title: str, marked: Callable[[str], bool]) -> 
 def _box(frame: Frame, name: str, *, marked: bool) -> str:
     left, top, width = frame.left * WIDTH, frame.depth * ROW, frame.width * WIDTH
     own = f", {100.0 * frame.own:.1f} % in itself" if frame.own >= 0.0005 else ""
-    told = escape(f"{name}: {100.0 * frame.width:.1f} %{own}")
+    title = escape(f"{name}: {100.0 * frame.width:.1f} %{own}")
     kind = "data" if marked else "odd" if frame.depth % 2 else "even"
     shown = _shortened(name, width)
     words = f'<text x="{left + EDGE:.1f}" y="{top + ROW - 5:.1f}">{escape(shown)}</text>' if shown else ""
     return (
-        f'<g><title>{told}</title><rect class="{kind}" x="{left:.1f}" y="{top:g}" '
+        f'<g><title>{title}</title><rect class="{kind}" x="{left:.1f}" y="{top:g}" '
         f'width="{max(0.5, width - 0.6):.1f}" height="{ROW - 1:g}"/>{words}</g>'
     )
 

@@ -90,7 +90,7 @@ def memory_unit(counts: Sequence[float]) -> Unit:
 def growth_unit(counts: Sequence[float]) -> Unit:
     """Return the unit of bytes per call (at least one value), so that the largest has less than 5 digits."""
     most = max(map(abs, counts))
-    return next((each for each in (BYTES, KIBIBYTES) if most * each.factor < 10_000.0), MEBIBYTES)
+    return next((candidate for candidate in (BYTES, KIBIBYTES) if most * candidate.factor < 10_000.0), MEBIBYTES)
 
 
 def energy_unit(joules: Sequence[float]) -> Unit:
@@ -140,9 +140,9 @@ def ratio(value: Estimate) -> str:
 
 def difference(value: Difference, unit: Unit) -> str:
     """Return a difference in a unit, signed, with its interval: `+1,230 (1,190 to 1,270)`."""
-    told = number(value.value * unit.factor)
+    text = number(value.value * unit.factor)
     interval = f" ({between(value.interval, unit.factor)})" if value.interval else ""
-    return f"{'' if told.startswith('-') else '+'}{told}{interval}"
+    return f"{'' if text.startswith('-') else '+'}{text}{interval}"
 
 
 def between(interval: Interval | None, factor: float = 1.0) -> str:
@@ -154,7 +154,7 @@ def size(value: float, sweep: MeasuredSweep) -> str:
     """Return a size with 3 digits; without decimals from 10 on, if all sizes of the sweep are whole."""
     if value in sweep.sizes:
         return f"{value:,.10g}"
-    if value >= 10.0 and all(each.is_integer() for each in sweep.sizes):
+    if value >= 10.0 and all(sweep_size.is_integer() for sweep_size in sweep.sizes):
         return f"{float(f'{value:.3g}'):,.0f}"
     return number(value)
 
@@ -173,19 +173,19 @@ def trend(found: Trend, clock: Clock) -> str:
     The text adds `(may be the machine's)` if nothing else shows the cause.
     """
     first, last = found.stages[0], found.stages[-1]
-    times = [each.seconds for each in (first, last)]
+    times = [stage.seconds for stage in (first, last)]
     scale = of_clock(phase_unit(times) if min(times) >= 1e-4 else MICROSECONDS, clock)
-    begins, ends = (f"{number(each * scale.factor)} {scale.symbol}" for each in times)
+    begins, ends = (f"{number(length * scale.factor)} {scale.symbol}" for length in times)
     unsure = " (may be the machine's)" if found.unsure else ""
     if found.counted:
-        at = [ordinal(_whole(math.floor(each.step) + 1.0)) for each in (first, last)]
+        at = [ordinal(_whole(math.floor(stage.step) + 1.0)) for stage in (first, last)]
         return f"{begins} at the {at[0]} step, {ends} at the {at[1]}{unsure}"
     return f"{begins} at first, {ends} {counted(max(1, _whole(last.step - first.step)), 'step')} later{unsure}"
 
 
-def steps(found: Interval) -> str:
+def steps(span: Interval) -> str:
     """Return a range of steps: `10 to 40`."""
-    return f"{_whole(found.low) + 1:,} to {_whole(found.high):,}"
+    return f"{_whole(span.low) + 1:,} to {_whole(span.high):,}"
 
 
 def _whole(value: float) -> int:

@@ -55,7 +55,7 @@ def files(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> Files
     A sentence names `folder`, the folder of the run, as the place of the details. The first section is at the top of
     both.
     """
-    pasted = [found for section in sections if (found := section.shown(Where.PASTE))]
+    pasted = [visible for section in sections if (visible := section.shown(Where.PASTE))]
     room = limit - ROOM
     pieces = [(block, _block(block)) for section in pasted for block in section.blocks]
     total = sum(len(text) + 2 for _, text in pieces) + sum(len(section.title) + 6 for section in pasted)
@@ -74,7 +74,7 @@ def files(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> Files
 
 def full(sections: Sequence[Section]) -> str:
     """Everything in one text."""
-    return _text([found for section in sections if (found := section.shown(Where.PASTE | Where.DETAILS))])
+    return _text([visible for section in sections if (visible := section.shown(Where.PASTE | Where.DETAILS))])
 
 
 def _details(sections: Sequence[Section], gone: Collection[int]) -> list[Section]:
@@ -84,12 +84,12 @@ def _details(sections: Sequence[Section], gone: Collection[int]) -> list[Section
         return bool(block.where & Where.DETAILS) or id(block) in gone
 
     shown = (_chosen(section, Where.PASTE | Where.DETAILS, belongs) for section in sections)
-    found = [section for section in shown if section]
-    if found and found[0].title != sections[0].title:
-        found.insert(
+    details = [section for section in shown if section]
+    if details and details[0].title != sections[0].title:
+        details.insert(
             0, Section(f"{sections[0].title}: details", "details", [Text("These parts are not in report.md.")])
         )
-    return found
+    return details
 
 
 def _chosen(section: Section, where: Where, belongs: Callable[[Block], bool]) -> Section | None:
@@ -104,22 +104,22 @@ def _more(pasted: Sequence[Section], gone: Collection[int], details: Sequence[Se
         for block in section.blocks
         if id(block) in gone and isinstance(block, Table)
     ]
-    others = len(gone) - len(names) + len(names[NAMED:])
-    rest = [escape.shortened(each.title, NAME_CHARACTERS) for each in details[:NAMED]]
+    unnamed = len(gone) - len(names) + len(names[NAMED:])
+    rest = [escape.shortened(section.title, NAME_CHARACTERS) for section in details[:NAMED]]
     words = [f"{folder}/details.md and report.html have the rest: {', '.join(rest)}."]
     if gone:
-        told = joined([*names[:NAMED], *([f"{others} more"] if others else [])])
-        words.append(f"Left out here because comments on GitHub have a size limit: {told}.")
-    return Section("Not in this file", "more", [Text(each, where=Where.PASTE) for each in words])
+        left_out = joined([*names[:NAMED], *([f"{unnamed} more"] if unnamed else [])])
+        words.append(f"Left out here because comments on GitHub have a size limit: {left_out}.")
+    return Section("Not in this file", "more", [Text(sentence, where=Where.PASTE) for sentence in words])
 
 
 def _first(sections: Sequence[Section]) -> str:
     """Return the first section, which readers see at once, and the others folded."""
-    first, *others = sections
-    if not others:
+    first, *rest = sections
+    if not rest:
         return _text(sections)
-    summary = " · ".join(escape.shortened(each.title, NAME_CHARACTERS) for each in others)
-    inside = "\n\n".join(_parts(others))
+    summary = " · ".join(escape.shortened(section.title, NAME_CHARACTERS) for section in rest)
+    inside = "\n\n".join(_parts(rest))
     return f"{_text([first])}\n{_folded(f'More: {summary}', inside)}\n"
 
 
@@ -132,8 +132,8 @@ def _parts(sections: Sequence[Section]) -> Iterator[str]:
 def _text(sections: Sequence[Section]) -> str:
     if not sections:
         return ""
-    first, *others = sections
-    parts = [f"# {escape.markdown(first.title)}", *map(_block, first.blocks), *_parts(others)]
+    first, *rest = sections
+    parts = [f"# {escape.markdown(first.title)}", *map(_block, first.blocks), *_parts(rest)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -155,7 +155,7 @@ def _block(block: Block) -> str:
             lines = "\n\n".join(map(_block, block.blocks)).splitlines()
             text = "\n".join(["> [!WARNING]", *(f"> {line}".rstrip() for line in lines)])
         case Folded():
-            inside = (_grid(each) if isinstance(each, Table) else _block(each) for each in block.blocks)
+            inside = (_grid(child) if isinstance(child, Table) else _block(child) for child in block.blocks)
             text = _folded(block.summary, "\n\n".join(inside))
         case _:
             raise TypeError(f"Markdown can't show a {type(block).__name__}")

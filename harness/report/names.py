@@ -26,8 +26,8 @@ def label(scenario: Scenario, axis: str, value: str) -> str:
 
 def labels(scenario: Scenario, facts: Mapping[str, str]) -> list[str]:
     """Return the labels of these values by axis, without settings that have their default."""
-    told = [pair for pair in facts.items() if pair[0] not in scenario.settings or pair[1] != AS_IT_COMES]
-    return [label(scenario, *pair) for pair in told]
+    shown = [pair for pair in facts.items() if pair[0] not in scenario.settings or pair[1] != AS_IT_COMES]
+    return [label(scenario, *pair) for pair in shown]
 
 
 def apart(cells: Sequence[Cell], scenarios: Sequence[Scenario], *, compared: bool = False) -> dict[Cell, list[str]]:
@@ -41,18 +41,19 @@ def apart(cells: Sequence[Cell], scenarios: Sequence[Scenario], *, compared: boo
     for cell in cells:
         for axis, value in cell.axes.items():
             values.setdefault((cell.scenario, axis), set()).add(value)
-    known = {scenario.name: scenario for scenario in scenarios}
+    by_name = {scenario.name: scenario for scenario in scenarios}
     return {
         cell: [
             *([cell.scenario] if several else []),
             cell.environment,
             *([cell.device.value] if devices else []),
             *labels(
-                known[cell.scenario],
+                by_name[cell.scenario],
                 {
                     axis: value
                     for axis, value in cell.axes.items()
-                    if len(values[cell.scenario, axis]) > 1 or (compared and axis in known[cell.scenario].compared_axes)
+                    if len(values[cell.scenario, axis]) > 1
+                    or (compared and axis in by_name[cell.scenario].compared_axes)
                 },
             ),
         ]
@@ -103,8 +104,8 @@ def sweep_place(table: ScenarioTable, sweep: MeasuredSweep) -> str:
 
 
 def _place(table: ScenarioTable, device: Device, facts: Mapping[str, str], axes: Sequence[str]) -> str:
-    told = [device.value] if table.several_devices else []
-    return ", ".join([*told, *labels(table.scenario, {axis: facts[axis] for axis in axes})])
+    parts = [device.value] if table.several_devices else []
+    return ", ".join([*parts, *labels(table.scenario, {axis: facts[axis] for axis in axes})])
 
 
 def varying(table: ScenarioTable) -> list[str]:
@@ -139,20 +140,20 @@ def what(table: ScenarioTable, head: ScenarioColumn) -> str:
     if entry.pick:
         # the entry's name has the other differences
         subject, base = (label(table.scenario, entry.along, _facts(side)[entry.along]) for side in _both(head))
-    told = f"{subject} vs {base}"
-    return ", ".join(filter(None, [f"{entry.name}: {told}" if entry.pick else told, shared]))
+    text = f"{subject} vs {base}"
+    return ", ".join(filter(None, [f"{entry.name}: {text}" if entry.pick else text, shared]))
 
 
 def sides(table: ScenarioTable, head: ScenarioColumn) -> tuple[str, str, str]:
     """Return the names of the two sides of a comparison, and what they share: `graph`, `eager`, `tf1.14`."""
     one, other = map(_facts, _both(head))
-    known = (ENVIRONMENT, *table.column_axes)
-    differing = [axis for axis in known if one[axis] != other[axis]]
+    axes = (ENVIRONMENT, *table.column_axes)
+    differing = [axis for axis in axes if one[axis] != other[axis]]
     subject, base = (
         " ".join(labels(table.scenario, {axis: facts[axis] for axis in differing})) or AS_IT_COMES
         for facts in (one, other)
     )
-    shared = {axis: one[axis] for axis in known if axis not in differing}
+    shared = {axis: one[axis] for axis in axes if axis not in differing}
     return subject, base, ", ".join(labels(table.scenario, shared))
 
 
@@ -165,7 +166,7 @@ def effect(scenario: Scenario, of: Effect) -> str:
     """One change, `tf2.0 vs tf1.14`, or two that depend on each other, `tf2.0 × eager`."""
     if of.parts is None:
         return change(scenario, of.changes[0])
-    return " × ".join(label(scenario, each.axis, each.level) for each in of.changes)
+    return " × ".join(label(scenario, part.axis, part.level) for part in of.changes)
 
 
 def _both(head: ScenarioColumn) -> tuple[Side, Side]:

@@ -67,13 +67,13 @@ def moved(run: Run, environment: Environment) -> str:
         return ""
     if environment.source:
         return f"{environment.base} with {environment.source}"
-    known = environment.base in run.pins
-    changed = changed_packages(run, environment.name, environment.base) if known else ""
+    has_pins = environment.base in run.pins
+    changed = changed_packages(run, environment.name, environment.base) if has_pins else ""
     return f"{environment.base} with {changed or joined(environment.asked.split('+')[1:])}"
 
 
 def changed_packages(run: Run, one: str, other: str) -> str:
     """Return the packages in which an environment differs from another: `NumPy 1.21.6 instead of 1.17.3`."""
-    told = differences(pins(run, one), pins(run, other))
-    more = [f"{len(told) - PACKAGES} more packages"] if len(told) > PACKAGES else []
-    return joined([*told[:PACKAGES], *more])
+    changes = differences(pins(run, one), pins(run, other))
+    more = [f"{len(changes) - PACKAGES} more packages"] if len(changes) > PACKAGES else []
+    return joined([*changes[:PACKAGES], *more])

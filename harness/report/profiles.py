@@ -88,7 +88,7 @@ class ProfileReport:
     def sections(self) -> list[Section]:
         """The whole report in order."""
         moved = [block for pair, part in self._pairs().items() for block in self._moved(*pair, part)]
-        found = [
+        all_sections = [
             Section(self.title, "summary", list(self._head())),
             Section("Flame graphs", "flames", [block for cell in self.cells for block in self._flames(cell)]),
             Section("Largest changes", "moved", moved),
@@ -97,7 +97,7 @@ class ProfileReport:
             Section("Method", "method", list(self._method())),
             Section("Reproduce", "reproduce", list(self._again())),
         ]
-        return [section for section in found if section.blocks]
+        return [section for section in all_sections if section.blocks]
 
     def _head(self) -> Iterator[Block]:
         taken = stood_in(self.run.plan.stand_ins)
@@ -164,7 +164,9 @@ class ProfileReport:
         pairs: dict[tuple[Cell, Cell], Part] = {}
         for group in self.run.plan.groups:
             scenario = self.scenarios[group.scenario]
-            heads = [compared_columns(self.run, scenario, group.cells, of) for of in (STEP, *scenario.quantities)]
+            heads = [
+                compared_columns(self.run, scenario, group.cells, quantity) for quantity in (STEP, *scenario.quantities)
+            ]
             for head in itertools.chain.from_iterable(heads):
                 if head.other and head.side.environment != head.other.environment:
                     first = group.cells[0]
@@ -172,13 +174,13 @@ class ProfileReport:
                         replace(first, environment=side.environment, axes={**first.axes, **side.axes})
                         for side in (head.side, head.other)
                     )
-                    parts = [part for part in Part if all(part in self.found.get(each, {}) for each in (cell, other))]
+                    parts = [part for part in Part if all(part in self.found.get(side, {}) for side in (cell, other))]
                     if parts:
                         pairs[cell, other] = parts[-1]
         return pairs
 
     def _moved(self, cell: Cell, other: Cell, part: Part) -> Iterator[Block]:
-        one, two = (self.found[each][part] for each in (cell, other))
+        one, two = (self.found[compared_cell][part] for compared_cell in (cell, other))
         side, against = self.name(cell), self.name(other)
         yield Heading(f"{side} vs {against}", where=FILES)
         yield Text(
@@ -205,8 +207,8 @@ class ProfileReport:
             yield Text([Bold("The source's own split")], where=FILES)
             yield Text(_SPLIT, True, where=FILES)
             yield tabulate("The source's classes", _CLASSES, classes, where=FILES)
-            misfiled = [each for each in classes if each.building and each.kind is not Class.BUILD]
-            yield from (Text(_misfiled(each), where=FILES) for each in misfiled)
+            misfiled = [group for group in classes if group.building and group.kind is not Class.BUILD]
+            yield from (Text(_misfiled(group), where=FILES) for group in misfiled)
 
     def _part(self, cell: Cell, profile: Profile) -> Iterator[Block]:
         yield Text([Bold(_head_of(profile))], where=FILES)
@@ -227,7 +229,7 @@ class ProfileReport:
         laid, patterns = frames(tree(profile), LEAST), self.patterns(cell)
         if laid:
             title = f"{self.name(cell)}, {profile.part.value}: which function called which, and how long each took"
-            svg = flamegraphs.draw(laid, title, lambda name: any(fnmatchcase(name, each) for each in patterns))
+            svg = flamegraphs.draw(laid, title, lambda name: any(fnmatchcase(name, pattern) for pattern in patterns))
             yield Drawing(svg, _caption(profile, marked=bool(patterns)), where=Where.PAGE)
 
     def _absent(self) -> Iterator[Block]:
@@ -237,7 +239,10 @@ class ProfileReport:
             for launch, _ in self.profiled
             if launch.cell not in self.found
         ]
-        lost += [(each.cell, Status.NOT_AVAILABLE, each.reason, each.advice) for each in self.run.plan.unavailable]
+        lost += [
+            (unavailable.cell, Status.NOT_AVAILABLE, unavailable.reason, unavailable.advice)
+            for unavailable in self.run.plan.unavailable
+        ]
         if lost:
             items = [
                 f"{self.name(cell)}: {status.value}{f': {why}' if why else ''}{f' {advice}' if advice else ''}"
@@ -271,11 +276,11 @@ def _head_of(profile: Profile) -> str:
 
 def _called(profile: Profile) -> str:
     """Return the calls of a profile: `first call, 399 ms`, or `50 later calls, 7.75 ms a call`."""
-    each = _milliseconds(profile.seconds / profile.calls)
+    per_call = _milliseconds(profile.seconds / profile.calls)
     if profile.part is Part.FIRST_CALL:
-        return f"first call, {each} ms"
+        return f"first call, {per_call} ms"
     steps = f" of {profile.steps} steps each" if profile.steps > 1 else ""
-    return f"{counted(profile.calls, 'later call')}{steps}, {each} ms a call"
+    return f"{counted(profile.calls, 'later call')}{steps}, {per_call} ms a call"
 
 
 def _caption(profile: Profile, *, marked: bool) -> str:
@@ -290,42 +295,42 @@ def _caption(profile: Profile, *, marked: bool) -> str:
 def _taken_columns(profile: Profile) -> list[Column[FunctionTime]]:
     """Calls and seconds of a later profile are per call."""
     return [
-        Column("function", lambda each: each.name, is_label=True),
-        Column("calls", lambda each: _count(each.calls / profile.calls), is_number=True),
-        Column("own, ms", lambda each: _milliseconds(each.own / profile.calls), is_number=True),
-        Column("own, %", lambda each: _percent(each.own_share), is_number=True),
-        Column("cumulative, ms", lambda each: _milliseconds(each.cumulative / profile.calls), is_number=True),
-        Column("cumulative, %", lambda each: _percent(each.cumulative_share), is_number=True),
+        Column("function", lambda function: function.name, is_label=True),
+        Column("calls", lambda function: _count(function.calls / profile.calls), is_number=True),
+        Column("own, ms", lambda function: _milliseconds(function.own / profile.calls), is_number=True),
+        Column("own, %", lambda function: _percent(function.own_share), is_number=True),
+        Column("cumulative, ms", lambda function: _milliseconds(function.cumulative / profile.calls), is_number=True),
+        Column("cumulative, %", lambda function: _percent(function.cumulative_share), is_number=True),
     ]
 
 
 def _move_columns(side: str, other: str) -> list[Column[FunctionChange]]:
     return [
-        Column("function", lambda each: each.name, is_label=True),
-        Column(f"{side}, %", lambda each: _percent(each.share), is_number=True),
-        Column(f"{other}, %", lambda each: _percent(each.other_share), is_number=True),
-        Column("change, points", lambda each: f"{100.0 * each.by:+.1f}", is_number=True),
-        Column(f"{side}, ms a step", lambda each: _milliseconds(each.seconds), is_number=True),
-        Column(f"{other}, ms a step", lambda each: _milliseconds(each.other_seconds), is_number=True),
+        Column("function", lambda change: change.name, is_label=True),
+        Column(f"{side}, %", lambda change: _percent(change.share), is_number=True),
+        Column(f"{other}, %", lambda change: _percent(change.other_share), is_number=True),
+        Column("change, points", lambda change: f"{100.0 * change.by:+.1f}", is_number=True),
+        Column(f"{side}, ms a step", lambda change: _milliseconds(change.seconds), is_number=True),
+        Column(f"{other}, ms a step", lambda change: _milliseconds(change.other_seconds), is_number=True),
     ]
 
 
 _CLASSES: list[Column[Filed]] = [
-    Column("the source's class", lambda each: each.kind.value, is_label=True),
-    Column("functions", lambda each: str(each.functions), is_number=True),
-    Column("own, ms", lambda each: _milliseconds(each.own), is_number=True),
-    Column("own, %", lambda each: _percent(each.share), is_number=True),
-    Column("of these only in the first call", lambda each: str(each.building), is_number=True),
-    Column("their own, ms", lambda each: _milliseconds(each.building_own), is_number=True),
+    Column("the source's class", lambda group: group.kind.value, is_label=True),
+    Column("functions", lambda group: str(group.functions), is_number=True),
+    Column("own, ms", lambda group: _milliseconds(group.own), is_number=True),
+    Column("own, %", lambda group: _percent(group.share), is_number=True),
+    Column("of these only in the first call", lambda group: str(group.building), is_number=True),
+    Column("their own, ms", lambda group: _milliseconds(group.building_own), is_number=True),
 ]
 
 
-def _misfiled(each: Filed) -> str:
-    where = "counted as train" if each.kind is Class.TRAIN else "in neither class"
-    verb, pronoun = ("is", "it") if each.building == 1 else ("are", "they")
+def _misfiled(group: Filed) -> str:
+    where = "counted as train" if group.kind is Class.TRAIN else "in neither class"
+    verb, pronoun = ("is", "it") if group.building == 1 else ("are", "they")
     return (
-        f"{counted(each.building, 'function')} that no later call reaches, such as {', '.join(each.examples)}, {verb} "
-        f"{where}, although {pronoun} build: {1000 * each.building_own:.1f} ms."
+        f"{counted(group.building, 'function')} that no later call reaches, such as {', '.join(group.examples)}, "
+        f"{verb} {where}, although {pronoun} build: {1000 * group.building_own:.1f} ms."
     )
 
 
@@ -363,7 +368,10 @@ def speedscope(report: ProfileReport) -> str:
     profiles = []
     for cell in report.cells:
         for profile in report.found[cell].values():
-            places = [frames.setdefault((name(each), each.file, each.line), len(frames)) for each in profile.functions]
+            places = [
+                frames.setdefault((name(function), function.file, function.line), len(frames))
+                for function in profile.functions
+            ]
             weights = [seconds for seconds, _ in profile.stacks]
             if weights:
                 profiles.append(

@@ -27,7 +27,7 @@ def environment(escape: Callable[[str], str], folder: Path | None = None) -> "En
     def finalize(value: Any) -> Any:
         return value if hasattr(value, "__html__") else Markup(escape(str(value)))
 
-    made = Environment(
+    jinja = Environment(
         loader=FileSystemLoader(folder or FOLDER),
         autoescape=True,
         finalize=finalize,
@@ -36,5 +36,5 @@ def environment(escape: Callable[[str], str], folder: Path | None = None) -> "En
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"share": format.share, "duration": format.duration}
-    return made
+    jinja.filters |= {"share": format.share, "duration": format.duration}
+    return jinja

@@ -51,7 +51,7 @@ def show(sections: Sequence[Section], console: "Console | None" = None) -> None:
 
     # what is printed is data: neither markup nor colours that a number happens to look like
     console = console or Console(highlight=False)
-    for number, section in enumerate(found for each in sections if (found := each.shown(Where.TERMINAL))):
+    for number, section in enumerate(visible for whole in sections if (visible := whole.shown(Where.TERMINAL))):
         if number:
             console.print()
         console.print(Styled(plain(section.title), "bold"))
@@ -223,9 +223,9 @@ def _grid(heads: Sequence[tuple[Head, int]], lines: Sequence[Sequence[Entry]], *
     from rich.table import Table as Grid
     from rich.text import Text as Styled
 
-    made = Grid(box=SIMPLE_HEAD, show_header=headed, show_edge=headed, pad_edge=False, padding=(0, GAP - 1, 0, 0))
+    table = Grid(box=SIMPLE_HEAD, show_header=headed, show_edge=headed, pad_edge=False, padding=(0, GAP - 1, 0, 0))
     for head, width in heads:
-        made.add_column(
+        table.add_column(
             Styled(plain(head.text)),
             justify="right" if head.is_number else "left",
             width=width,
@@ -233,10 +233,10 @@ def _grid(heads: Sequence[tuple[Head, int]], lines: Sequence[Sequence[Entry]], *
             overflow="fold",
         )
     for entries in lines:
-        made.add_row(
+        table.add_row(
             *(Styled(plain(entry.text), _style(head, entry)) for (head, _), entry in zip(heads, entries, strict=True))
         )
-    return made
+    return table
 
 
 def _style(head: Head, entry: Entry) -> str:

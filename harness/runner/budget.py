@@ -55,7 +55,7 @@ class Spending:
         short = [group for group in free if self._rounds(group) < self._fewest(group)]
         # first groups that were started and stay within their share, then those that settle a claim soonest, in plan
         # order
-        for group in sorted(short, key=lambda each: (not self._is_fair(each, short), self._price(each))):
+        for group in sorted(short, key=lambda candidate: (not self._is_fair(candidate, short), self._price(candidate))):
             if errand := self._first(group, short):
                 return errand
         begun = [group for group in free if group not in short and self._last(group) <= self._left]
@@ -110,7 +110,7 @@ class Spending:
 
     def _share(self, group: Group, short: Collection[Group]) -> float:
         """Return the group's share of the remaining seconds, in proportion to its launches."""
-        return self._left * len(group.slots) / sum(len(each.slots) for each in short)
+        return self._left * len(group.slots) / sum(len(other.slots) for other in short)
 
     def _target(self, group: Group) -> int:
         """Return the round that settles a group or, if unknown, the first round with a verdict."""
@@ -124,8 +124,8 @@ class Spending:
 
     def _usual(self) -> float:
         """Return the usual seconds of a launch: the median over groups, which one slow group doesn't change."""
-        known = [ledger.seconds() / len(ledger.launches) for ledger in self.ledgers.values() if ledger.launches]
-        return statistics.median_low([USUAL_SECONDS, *known])
+        seconds = [ledger.seconds() / len(ledger.launches) for ledger in self.ledgers.values() if ledger.launches]
+        return statistics.median_low([USUAL_SECONDS, *seconds])
 
     def _launches(self, group: Group, rounds: int) -> int:
         return sum(len(self._plan.slots(group, number)) for number in range(rounds + 1))
@@ -138,8 +138,8 @@ class Spending:
         rounds, ledger = self._rounds(group), self.ledgers[group.name]
         width = self._widths(ledger.launches).get(group.name, math.inf) / narrow(self._plan)
         # an interval's width goes with the root of the number of rounds
-        wanted = math.ceil(rounds * width**2 - 1e-9) if math.isfinite(width) else self._fewest(group)
-        return min(max(1, wanted - rounds), self._plan.rounds - rounds)
+        needed = math.ceil(rounds * width**2 - 1e-9) if math.isfinite(width) else self._fewest(group)
+        return min(max(1, needed - rounds), self._plan.rounds - rounds)
 
     def _is_open(self, group: Group) -> bool:
         ledger, rounds = self.ledgers[group.name], self._rounds(group)

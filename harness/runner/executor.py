@@ -180,7 +180,7 @@ class RunExecutor:
         """Return whether the budget allows to repeat the round without losing a later round of all groups."""
         if self.plan.budget_seconds is None:
             return True
-        whole = max(ledger.seconds(each, self.plan.groups) for each in (number - 1, number))
+        whole = max(ledger.seconds(round_number, self.plan.groups) for round_number in (number - 1, number))
         later = (self.plan.rounds - number) * whole
         return spent + ledger.seconds(number, [group]) + later <= self.plan.budget_seconds
 
@@ -219,10 +219,10 @@ class RunExecutor:
                 place += 1
             turns = balanced(self.plan.seed, f"{group.name}/{at}", number, len(begun), sampling.turns or 0)
             longest = TURNS_PATIENCE * (sampling.turns or 0) * sampling.sample_seconds
-            done = self._together(begun, turns if len(begun) > 1 else (), longest, at_once=max(1, len(starts)))
-            for launch in done:
+            launches = self._together(begun, turns if len(begun) > 1 else (), longest, at_once=max(1, len(starts)))
+            for launch in launches:
                 ledger.add(launch)
-            for launch in [each for each in done if each.ended_under_profiler]:
+            for launch in [candidate for candidate in launches if candidate.ended_under_profiler]:
                 # no longer the cell's first: so this one goes without the profiler
                 slot = LaunchSlot(group.name, number, attempt, place, launch.role, at)
                 sized = _sized(sampling, number, ledger, launch.cell, alone=True)
@@ -241,14 +241,14 @@ class RunExecutor:
         if not number:
             return self._pilots(group, ordered, ledger)
         if not ledger.in_turns(group):
-            return [[each] for each in ordered]
-        known = [launch.resources.get("max_rss_bytes", 0.0) for launch in ledger.launches]
-        usual = max(known, default=0.0) or USUAL_MEMORY
+            return [[slot] for slot in ordered]
+        peaks = [launch.resources.get("max_rss_bytes", 0.0) for launch in ledger.launches]
+        usual = max(peaks, default=0.0) or USUAL_MEMORY
         held = {cell: ledger.peak(cell) or usual for cell, _ in slots}
-        shared = [each for each in ordered if each[0] == group.control]
-        others = [each for each in ordered if each[0] != group.control]
+        shared = [slot for slot in ordered if slot[0] == group.control]
+        unshared = [slot for slot in ordered if slot[0] != group.control]
         room = self.memory - sum(held[cell] for cell, _ in shared)
-        parts = split(others, [held[cell] for cell, _ in others], room)
+        parts = split(unshared, [held[cell] for cell, _ in unshared], room)
         again = [(cell, Role.CONTROL) for cell, _ in shared[:1]]
         blocks = [[*(again if at else shared), *part] for at, part in enumerate(parts)]
         return [order(self.plan.seed, f"{group.name}/{at}", number, block) for at, block in enumerate(blocks)]
@@ -303,12 +303,12 @@ class RunExecutor:
             own = starts[1 + (place - 1) % (len(starts) - 1)] if place else starts[0]
             job = replace(job, limits=replace(job.limits, cpus=(own,)), waits=True)
         hold = partial(self.backend.hold, self.requirements[cell.environment], job)
-        others = max(0, len(starts) - 1)
-        return Launching(slot, cell, hold, self.watch, self.clock, others=others, cpus=measured)
+        companions = max(0, len(starts) - 1)
+        return Launching(slot, cell, hold, self.watch, self.clock, others=companions, cpus=measured)
 
     def _together(
         self,
-        asked: Sequence[Launching],
+        launchings: Sequence[Launching],
         turns: Sequence[Sequence[int]] = (),
         longest: float = 0.0,
         at_once: int = 1,
@@ -321,53 +321,53 @@ class RunExecutor:
         """
         with ExitStack() as stack:
             left: list[Launching] = []
-            done: list[Launch] = []
+            ended: list[Launch] = []
 
             def end(launching: Launching) -> None:
-                done.append(launching.stored(self.folder))
+                ended.append(launching.stored(self.folder))
                 left.remove(launching)
-                self.listener.end(done[-1])
+                self.listener.end(ended[-1])
 
             def begin(launching: Launching) -> None:
                 self.listener.begin(launching.cell, launching.slot.round)
                 left.append(stack.enter_context(launching))
 
             try:
-                _start(asked, at_once, begin, end)
-                taken = self._turns(asked, turns, longest, end)
+                _start(launchings, at_once, begin, end)
+                taken = self._turns(launchings, turns, longest, end)
                 stretches = STRETCHES if taken > FEW_TURNS else 1
                 for turn in turns[:stretches]:
-                    for each in [asked[at] for at in turn if asked[at].waits]:
-                        each.alone(max(1, int(ALONE_SHARE * taken / stretches)))
-                        if not each.waits:
-                            end(each)
-                for each in list(left):
-                    each.end()
-                    end(each)
+                    for member in [launchings[at] for at in turn if launchings[at].waits]:
+                        member.alone(max(1, int(ALONE_SHARE * taken / stretches)))
+                        if not member.waits:
+                            end(member)
+                for member in list(left):
+                    member.end()
+                    end(member)
             except (KeyboardInterrupt, CannotRunHereError):
-                for each in left:
-                    each.interrupted(self.folder)
+                for member in left:
+                    member.interrupted(self.folder)
                 raise
-            return done
+            return ended
 
     def _turns(
         self,
-        asked: Sequence[Launching],
+        launchings: Sequence[Launching],
         turns: Sequence[Sequence[int]],
         longest: float,
         end: Callable[[Launching], None],
     ) -> int:
         """Interleave launches, and return the number of turns."""
         for number, turn in enumerate(turns):
-            waiting = [asked[at] for at in turn if asked[at].waits]
-            slowest = max((each.turn_seconds for each in waiting), default=math.inf)
+            waiting = [launchings[at] for at in turn if launchings[at].waits]
+            slowest = max((member.turn_seconds for member in waiting), default=math.inf)
             if not waiting or (number >= FEWEST_TURNS and slowest >= longest):
                 return number
             self.listener.turn(number + 1, len(turns))
-            for place, each in enumerate(waiting):
-                each.turn(place)
-                if not each.waits:
-                    end(each)
+            for place, launching in enumerate(waiting):
+                launching.turn(place)
+                if not launching.waits:
+                    end(launching)
         return len(turns)
 
     def _samplings(self, number: int, ledger: RoundLog) -> dict[str, Sampling]:
@@ -379,7 +379,7 @@ class RunExecutor:
 
 
 def _start(
-    asked: Sequence[Launching],
+    launchings: Sequence[Launching],
     at_once: int,
     begin: Callable[[Launching], None],
     end: Callable[[Launching], None],
@@ -390,24 +390,24 @@ def _start(
     launch that is followed is on the measured CPU, wherever it started: so the other CPUs can only help, however busy
     they are. Warm-ups follow after all have started, one at a time, because they affect what is measured.
     """
-    for place, each in enumerate(asked):
+    for place, launching in enumerate(launchings):
         if place and at_once > 1:
-            each.move()
+            launching.move()
         # the launches before this one have started, and so have those that start together with it
-        for later in asked[place + at_once - 1 if place else 0 : place + at_once]:
+        for later in launchings[place + at_once - 1 if place else 0 : place + at_once]:
             begin(later)
             if at_once > 1:
                 later.start()
-        each.follow()
-        if not each.waits:
-            end(each)
+        launching.follow()
+        if not launching.waits:
+            end(launching)
     if at_once > 1:
-        waiting = [each for each in asked if each.waits]
+        waiting = [member for member in launchings if member.waits]
         share_seconds(waiting)
-        for each in waiting:
-            each.warm_up()
-            if not each.waits:
-                end(each)
+        for launching in waiting:
+            launching.warm_up()
+            if not launching.waits:
+                end(launching)
 
 
 def _sized(sampling: Sampling, number: int, ledger: RoundLog, cell: Cell, *, alone: bool) -> Sampling:

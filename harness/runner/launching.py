@@ -218,7 +218,7 @@ class Launching:
         folder.append(self._record(Outcome(status=Status.INTERRUPTED)))
 
     def _record(self, outcome: Outcome) -> Launch:
-        seen = {each.name: getattr(outcome, each.name) for each in fields(Seen)}
+        seen = {field.name: getattr(outcome, field.name) for field in fields(Seen)}
         advice = GPU_LOST if outcome.resources.get("gpu_lost") else _advice(outcome, self.cell.environment)
         if outcome.status is Status.OK:
             # TensorFlow's warnings of a launch that went well would be most of the file
@@ -228,9 +228,9 @@ class Launching:
 
 def share_seconds(launchings: Sequence[Launching]) -> None:
     """Divide the seconds of launches that started together among them; their sum stays the same."""
-    whole = sum(each.seconds for each in launchings)
-    for each in launchings:
-        each.seconds = whole / len(launchings)
+    whole = sum(member.seconds for member in launchings)
+    for launching in launchings:
+        launching.seconds = whole / len(launchings)
 
 
 def _advice(outcome: Outcome, environment: str) -> str:

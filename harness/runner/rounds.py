@@ -75,9 +75,9 @@ class RoundLog:
         if number == 0 or self.in_turns(group) or not self.is_complete(group, number):
             return False
         rounds = range(1, number + 1)
-        repeated = sum(self._repeats(group, each) for each in rounds)
-        found = sum(self._is_disturbed(group, each) for each in rounds)
-        is_usual = number > 2 and 2 * found > number
+        repeated = sum(self._repeats(group, earlier) for earlier in rounds)
+        noisy = sum(self._is_disturbed(group, earlier) for earlier in rounds)
+        is_usual = number > 2 and 2 * noisy > number
         return repeated * REPEAT_ONE_IN < number and not is_usual and self._is_disturbed(group, number)
 
     def in_turns(self, group: Group) -> bool:
@@ -115,8 +115,8 @@ class RoundLog:
 
         Beside builds a step is slower, so that too few calls would make a sample.
         """
-        found = (launch.calls_per_sample for launch in self._cells[cell] if not launch.resources.get(BESIDE_BUILDS))
-        return next((calls for calls in found if calls), None)
+        counts = (launch.calls_per_sample for launch in self._cells[cell] if not launch.resources.get(BESIDE_BUILDS))
+        return next((calls for calls in counts if calls), None)
 
     def peak(self, cell: Cell) -> float:
         """Return the largest memory that a launch of the cell used, in bytes; 0 if unknown."""
@@ -143,13 +143,13 @@ class RoundLog:
         return sum(self._made(group, number, attempt) for attempt in range(self.attempts(group, number) - 1))
 
     def _made(self, group: Group, number: int, attempt: int) -> bool:
-        wanted = Counter(self.slots(group, number))
-        made = Counter(
+        planned = Counter(self.slots(group, number))
+        launched = Counter(
             (launch.cell, launch.role)
             for launch in self._rounds[group.name, number]
             if launch.attempt == attempt and launch.status is not Status.INTERRUPTED
         )
-        return wanted <= made
+        return planned <= launched
 
     def _given_up(self, group: Group, cell: Cell, before: int) -> bool:
         earlier = [

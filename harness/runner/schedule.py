@@ -88,21 +88,21 @@ class Schedule:
         if plan.ends_early:
             names = open_groups(plan, self._ledger, 2, self._widths)
             able = [group for group in able if group.name in names]
-        done = min((self._rounds(group) for group in able), default=self._fewest)
-        each, spent = sum(map(self._round_seconds, able)), self._spent()
+        finished = min((self._rounds(group) for group in able), default=self._fewest)
+        per_round, spent = sum(map(self._round_seconds, able)), self._spent()
         if budget is None:
             rounds = plan.rounds
         else:
-            holds = done + int(max(0.0, budget - spent) / each) if each else plan.rounds
+            holds = finished + int(max(0.0, budget - spent) / per_round) if per_round else plan.rounds
             rounds = min(plan.rounds, max(self._fewest, holds))
         seconds = spent + sum((rounds - self._rounds(group)) * self._round_seconds(group) for group in able)
         ends = {group.name: min(rounds, rounds_needed(plan, group, self._ledger)) for group in able}
         launches = sum(max(0, ends[group.name] - self._rounds(group)) * self._launches(group) for group in able)
         rounds = max(ends.values(), default=rounds)
         if budget is None or plan.budget_is_wish or seconds <= budget * (1.0 + TOLERANCE):
-            return RunEstimate(each, rounds, seconds, launches=launches)
+            return RunEstimate(per_round, rounds, seconds, launches=launches)
         held = max(0.0, budget - spent) / (seconds - spent)
-        return RunEstimate(each, rounds, budget, needed=seconds, launches=math.ceil(launches * held))
+        return RunEstimate(per_round, rounds, budget, needed=seconds, launches=math.ceil(launches * held))
 
     def _launches(self, group: Group) -> int:
         """Return the number of launches in the next round of a group."""
@@ -115,7 +115,7 @@ class Schedule:
     def _together(self, able: Sequence[Group]) -> ScheduleStep | None:
         """Return the next round of all unsettled groups, if the budget allows it."""
         rounds = sorted({self._rounds(group) for group in able})
-        for number in (each + 1 for each in rounds):
+        for number in (count + 1 for count in rounds):
             names = open_groups(self._plan, self._ledger, number, self._widths)
             chosen = [group for group in able if group.name in names and self._rounds(group) + 1 == number]
             if chosen:
@@ -226,7 +226,7 @@ def round_seconds(plan: Plan, ledger: RoundLog, group: Group) -> float:
         own = [pilot for pilot in pilots if pilot.group == group.name] or pilots
         alike = [pilot for pilot in own if pilot.cell.environment == cell.environment] or own
         started = max(_started(pilot) for pilot in alike)
-        call = max(statistics.fmean(each.seconds for each in pilot.samples) for pilot in alike)
+        call = max(statistics.fmean(sample.seconds for sample in pilot.samples) for pilot in alike)
         return started + max(sampling.warmup_seconds or 0.0, call) + max(planned, FEWEST_CALLS * call)
 
     return sum(seconds(cell) for cell, _ in group.slots)

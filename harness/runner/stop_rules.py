@@ -56,8 +56,8 @@ def _precise(plan: Plan, ledger: RoundLog, widths: Widths) -> frozenset[str]:
     at = {group.name: rounds for group in plan.groups if (rounds := ledger.rounds(group))}
     for rounds in {rounds for name, rounds in at.items() if (name, rounds) not in ledger.widths}:
         then = widths([launch for launch in ledger.launches if launch.round <= rounds])
-        found = {(name, rounds): then.get(name, math.inf) for name in at if at[name] == rounds}
-        ledger.widths = found | ledger.widths
+        measured = {(name, rounds): then.get(name, math.inf) for name in at if at[name] == rounds}
+        ledger.widths = measured | ledger.widths
     return frozenset(name for name, rounds in at.items() if ledger.widths[name, rounds] <= narrow(plan))
 
 

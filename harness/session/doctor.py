@@ -30,9 +30,9 @@ from harness.session.request import names, read_seconds
 def listened(cpus: str, seconds: str, say: Callable[[str], None]) -> dict[str, Any]:
     """Measure the noise of the CPUs, and return it in words and in numbers. Nothing else may measure meanwhile."""
     require_linux()
-    long, allowed, known = read_seconds(seconds, "--seconds"), os.sched_getaffinity(0), topology.read()
-    pinned = choose(cpus, allowed, known)
-    place = CpuPlace(pinned or tuple(sorted(allowed)), frozenset(allowed), known)
+    long, allowed, shape = read_seconds(seconds, "--seconds"), os.sched_getaffinity(0), topology.read()
+    pinned = choose(cpus, allowed, shape)
+    place = CpuPlace(pinned or tuple(sorted(allowed)), frozenset(allowed), shape)
     with machine_to_itself():
         heard = listen(place, long, say)
     return {
@@ -51,35 +51,35 @@ def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any
     `typed` are names or globs of environments, by default the whole catalogue. With a GPU, each environment has a row
     that says how it runs on the GPUs.
     """
-    wanted = selection.wish(gpu, gpus)
+    gpu_names = selection.wish(gpu, gpus)
     project = Project.find()
     host = registry.image_backend(project.root).gpu_host
     catalog, selected = with_asked(load_environments(project), names(typed, "-e"))
     environments = [catalog[name] for name in resolve(selected or ["*"], list(catalog), "environment")]
-    device = Device.GPU if wanted else Device.CPU
+    device = Device.GPU if gpu_names else Device.CPU
     # the others get no image
     locked = [
-        load_lock(project, each, device)
-        for each in environments
-        if typed and device in each.devices and lock_file(project, each, device).is_file()
+        load_lock(project, environment, device)
+        for environment in environments
+        if typed and device in environment.devices and lock_file(project, environment, device).is_file()
     ]
     cards, refused = host.cards[:1], []
     try:
-        if wanted:
-            wanted = selection.meant(wanted, host, typed=bool(gpus))
-            cards = selection.cards(wanted, host)
+        if gpu_names:
+            gpu_names = selection.meant(gpu_names, host, typed=bool(gpus))
+            cards = selection.cards(gpu_names, host)
     except CannotRunHereError as error:  # one finding among the others
         cards, refused = [], [around.gpus_asked(error.message, error.advice)]
-    checks = [check for each in registry.opened(project.root) for check in each.findings(locked, wanted)]
+    checks = [check for backend in registry.opened(project.root) for check in backend.findings(locked, gpu_names)]
     # only a launch can find out what a remote engine has
-    checks += [around.gpu_driver(host, wanted=bool(wanted) and host.is_here), *map(around.gpu, host.cards)]
+    checks += [around.gpu_driver(host, wanted=bool(gpu_names) and host.is_here), *map(around.gpu, host.cards)]
     # how they are set matters to those who measure on them
-    checks += [check for card in host.chosen(wanted) for check in around.gpu_settings(card)]
-    found: dict[str, Any] = {"checks": [*map(_described, [*checks, *refused])]}
+    checks += [check for card in host.chosen(gpu_names) for check in around.gpu_settings(card)]
+    document: dict[str, Any] = {"checks": [*map(_described, [*checks, *refused])]}
     if cards:
-        found["gpus"] = [{"index": card.index, "name": card.name} for card in cards]
-        found["environments"] = gpu_rows(environments, catalog, cards, host)
-    return found
+        document["gpus"] = [{"index": card.index, "name": card.name} for card in cards]
+        document["environments"] = gpu_rows(environments, catalog, cards, host)
+    return document
 
 
 def _described(check: CheckResult) -> dict[str, Any]:

@@ -57,10 +57,10 @@ class Pilots:
             for part in _pilots(plan, environment):
                 if is_making():  # each by itself: one pilot of every group costs nothing beside builds
                     replace(walk, plan=part).run([])
-        made = len(self._kept.launches) - before
-        if made:
-            told = f"{counted(made, 'pilot')} in {monotonic() - begun:.0f} s, while other images are made"
-            progress(PreparationStep(environment, told, Stage.READY))
+        count = len(self._kept.launches) - before
+        if count:
+            message = f"{counted(count, 'pilot')} in {monotonic() - begun:.0f} s, while other images are made"
+            progress(PreparationStep(environment, message, Stage.READY))
 
     def store(self, folder: RunFolder) -> list[Launch]:
         """Store the launches in the folder of the run, which has started, and return them."""
@@ -101,9 +101,9 @@ class _Told(WalkListener):
     def end(self, launch: Launch) -> None:
         """Report a failed pilot. Success isn't reported."""
         if launch.status is not Status.OK:
-            told = f"pilot: {launch.cell}: {launch.status.value}"
+            message = f"pilot: {launch.cell}: {launch.status.value}"
             self._progress(
-                PreparationStep(launch.cell.environment, f"{told}: {launch.error}" if launch.error else told)
+                PreparationStep(launch.cell.environment, f"{message}: {launch.error}" if launch.error else message)
             )
 
 

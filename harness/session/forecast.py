@@ -84,12 +84,12 @@ def outlook(planned: Planned) -> DurationEstimate:
         root, gpus = planned.project.root, planned.plan.limits.gpus
         backend, _ = registry.choose(name, root, "", untrusted=planned.untrusted, gpus=gpus)
         name, makes = backend.name, backend.makes
-        missing = [each.environment.name for each in backend.unprepared(planned.needed)]
+        missing = [requirement.environment.name for requirement in backend.unprepared(planned.needed)]
     except (CannotRunHereError, registry.UntrustedError) as error:
         unasked = " ".join(filter(None, [error.message, error.advice]))
-    basis, known = _earlier(planned, name)
-    times = {cell: known.get(cell, _Times()) for cell in planned.cells}
-    unknown = sum(cell not in known for cell in planned.cells)
+    basis, earlier_times = _earlier(planned, name)
+    times = {cell: earlier_times.get(cell, _Times()) for cell in planned.cells}
+    unknown = sum(cell not in earlier_times for cell in planned.cells)
     plan, slots = planned.plan, _slots(planned)
     verdicts = _seconds(replace(plan, rounds=min(plan.rounds, FEWEST_ROUNDS), budget_seconds=None), times, slots)
     seconds = _seconds(plan, times, slots)
@@ -99,8 +99,8 @@ def outlook(planned: Planned) -> DurationEstimate:
 
 def _slots(planned: Planned) -> int:
     """Return in how many slots the plan is measured, as far as the request says; a shard is measured in one."""
-    asked = planned.request.slots if isinstance(planned.request, Request) and not planned.plan.shard else ""
-    return min(int(asked), max(1, len(planned.plan.groups))) if asked.isdecimal() else 1
+    slots = planned.request.slots if isinstance(planned.request, Request) and not planned.plan.shard else ""
+    return min(int(slots), max(1, len(planned.plan.groups))) if slots.isdecimal() else 1
 
 
 def _seconds(plan: Plan, times: Mapping[Cell, _Times], slots: int) -> float:
@@ -110,43 +110,43 @@ def _seconds(plan: Plan, times: Mapping[Cell, _Times], slots: int) -> float:
 
     if plan.profile_calls:
         return of_round(0, plan.sampling.of_pilots)
-    pilots, each = of_round(0, plan.sampling.of_pilots), of_round(1, plan.sampling)
-    whole = (pilots + plan.rounds * each) / slots
+    pilots, per_round = of_round(0, plan.sampling.of_pilots), of_round(1, plan.sampling)
+    whole = (pilots + plan.rounds * per_round) / slots
     if plan.budget_seconds is None:
         return whole
     # a suite's budget does not end a run before every comparison can have a verdict
-    least = (pilots + min(plan.rounds, FEWEST_ROUNDS) * each) / slots if plan.budget_is_wish else 0.0
+    least = (pilots + min(plan.rounds, FEWEST_ROUNDS) * per_round) / slots if plan.budget_is_wish else 0.0
     return min(whole, max(plan.budget_seconds, least))
 
 
 def _earlier(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Times]]:
     """Return the times of the plan's cells in the newest run that has most of them, and that run's id."""
     best: tuple[str, dict[Cell, _Times]] = "", {}
-    wanted = set(planned.cells)
+    cells = set(planned.cells)
     # runs are named by when they began
     paths = sorted(planned.request.results.glob("*/run.json"), key=lambda path: path.parent.name, reverse=True)
     for path in paths[:RUNS]:
         folder = RunFolder(path.parent)
         try:
             run = folder.read_run()
-            if run.plan.profile_calls or run.backend.name != backend or not wanted & set(run.plan.cells):
+            if run.plan.profile_calls or run.backend.name != backend or not cells & set(run.plan.cells):
                 continue
             with uncollected():
-                found = _times(folder.read_launches(run), wanted)
+                times = _times(folder.read_launches(run), cells)
         except UsageError:  # a damaged one is no reason not to plan another
             continue
-        if len(found) > len(best[1]):
-            best = run.id, found
-        if len(found) == len(wanted):
+        if len(times) > len(best[1]):
+            best = run.id, times
+        if len(times) == len(cells):
             break
     return best
 
 
-def _times(launches: Sequence[Launch], wanted: set[Cell]) -> dict[Cell, _Times]:
+def _times(launches: Sequence[Launch], cells: set[Cell]) -> dict[Cell, _Times]:
     """Return the times of the wanted cells. Pilots count only for cells without other launches."""
-    found: dict[Cell, list[Launch]] = defaultdict(list)
+    by_cell: dict[Cell, list[Launch]] = defaultdict(list)
     for launch in launches:
         counts = launch.role is not Role.PILOT or launch.only_observed
-        if launch.cell in wanted and launch.status is Status.OK and counts:
-            found[launch.cell].append(launch)
-    return {cell: _Times.median(of_cell) for cell, of_cell in found.items()}
+        if launch.cell in cells and launch.status is Status.OK and counts:
+            by_cell[launch.cell].append(launch)
+    return {cell: _Times.median(of_cell) for cell, of_cell in by_cell.items()}

@@ -35,12 +35,14 @@ def locked(names: Sequence[str] | None, device: Device) -> tuple[Project, list[R
     Raises NothingSelectedError for none.
     """
     project, environments = chosen(names)
-    found = [load_lock(project, environment, device) for environment in environments if device in environment.devices]
-    if not found:
+    requirements = [
+        load_lock(project, environment, device) for environment in environments if device in environment.devices
+    ]
+    if not requirements:
         names = ", ".join(environment.name for environment in environments)
-        others = sorted({each.value for environment in environments for each in environment.devices})
-        raise NothingSelectedError(f"{names} has no {device.value} image.", f"Use --device {others[0]}.")
-    return project, found
+        devices = sorted({kind.value for environment in environments for kind in environment.devices})
+        raise NothingSelectedError(f"{names} has no {device.value} image.", f"Use --device {devices[0]}.")
+    return project, requirements
 
 
 def rows(
@@ -100,12 +102,12 @@ def lock(names: Sequence[str] | None, device: Device | None) -> Iterator[tuple[R
     For an environment with package overrides, also return what it is.
     """
     project, environments = chosen(names)
-    wanted = [(one, each) for one in environments for each in one.devices if device in (None, each)]
+    targets = [(one, kind) for one in environments for kind in one.devices if device in (None, kind)]
     with ThreadPoolExecutor(_LOCKS_AT_A_TIME) as pool:
-        changes = [pool.submit(write_lock, project, environment, each) for environment, each in wanted]
+        changes = [pool.submit(write_lock, project, environment, kind) for environment, kind in targets]
         try:
-            for (environment, each), changed in zip(wanted, changes, strict=True):
-                is_changed, requirement = changed.result(), load_lock(project, environment, each)
+            for (environment, chosen_device), changed in zip(targets, changes, strict=True):
+                is_changed, requirement = changed.result(), load_lock(project, environment, chosen_device)
                 yield requirement, is_changed, moved(project, requirement)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -22,7 +22,7 @@ from harness.plan.claims import UPSTREAM
 
 def environments() -> dict[str, str]:
     """Return the environments' titles, by name."""
-    return {name: each.title for name, each in load_environments(Project.find()).items()}
+    return {name: environment.title for name, environment in load_environments(Project.find()).items()}
 
 
 def packages(environment: str) -> dict[str, str]:
@@ -39,12 +39,12 @@ def scenarios() -> list[str]:
 
 def issues() -> dict[str, str]:
     """Return the claims of upstream issues by the issues' short names."""
-    found: dict[str, str] = {}
+    claims: dict[str, str] = {}
     for table in _headers():
         for claim in _tables(table.get("claim")):
             with suppress(UsageError):
-                found.setdefault(parse(str(claim.get("issue", ""))).short, str(claim.get("reported", "")))
-    return dict(sorted(found.items()))
+                claims.setdefault(parse(str(claim.get("issue", ""))).short, str(claim.get("reported", "")))
+    return dict(sorted(claims.items()))
 
 
 def families() -> list[str]:
@@ -64,7 +64,7 @@ def _headers() -> Iterator[dict[str, Any]]:
 
 
 def _tables(entries: Any) -> list[dict[str, Any]]:
-    return [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
+    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
 
 def suites() -> dict[str, str]:
@@ -83,10 +83,12 @@ def axes(selected: Sequence[str], suite: str) -> dict[str, list[str]]:
         table = suite_tables(project).values.get(suite)
         parts = _tables(table.get("select")) if isinstance(table, dict) else []
         selected = [str(part.get("scenario", "")) for part in parts]
-    named = [path for path in scenario_files(project) if any(fnmatchcase(path.stem, each) for each in selected or "*")]
+    named = [
+        path for path in scenario_files(project) if any(fnmatchcase(path.stem, pattern) for pattern in selected or "*")
+    ]
     values: dict[str, list[str]] = {}
     for path in [*(Path(text) for text in selected if text.endswith(".py")), *named]:
         with suppress(FileError):
-            for axis, found in header.axes(toml.read_file(path), path).items():
-                values[axis] = list(dict.fromkeys([*values.get(axis, ()), *found]))
+            for axis, axis_values in header.axes(toml.read_file(path), path).items():
+                values[axis] = list(dict.fromkeys([*values.get(axis, ()), *axis_values]))
     return {**{name: list(settings.values(name)) for name in settings.SETTINGS}, **values}

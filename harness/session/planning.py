@@ -92,13 +92,17 @@ class Planned:
     @property
     def moved(self) -> dict[str, str]:
         """Return descriptions of environments with package overrides, by name."""
-        told = {name: moved(self.project, requirement) for name, requirement in self.requirements.items()}
-        return {name: text for name, text in told.items() if text}
+        descriptions = {name: moved(self.project, requirement) for name, requirement in self.requirements.items()}
+        return {name: text for name, text in descriptions.items() if text}
 
     @property
     def line_sentences(self) -> list[str]:
         """Sentences with the versions of release lines in this run."""
-        return [f"{each.line} is {each.exact} in this run." for each in self.environments if each.line]
+        return [
+            f"{environment.line} is {environment.exact} in this run."
+            for environment in self.environments
+            if environment.line
+        ]
 
     @property
     def gpu_lines(self) -> list[str]:
@@ -122,16 +126,16 @@ class Planned:
         """Raise CannotRunHereError if no cell can be launched, with the most frequent reason."""
         if self.plan.groups or not self.plan.unavailable or self.plan.shard:
             return
-        reasons = Counter(each.reason for each in self.plan.unavailable)
-        first = next(each for each in self.plan.unavailable if each.reason == reasons.most_common(1)[0][0])
+        reasons = Counter(entry.reason for entry in self.plan.unavailable)
+        first = next(entry for entry in self.plan.unavailable if entry.reason == reasons.most_common(1)[0][0])
         count = len(self.plan.unavailable)
         cells = f"none of the {count} cells is available" if count > 1 else "the cell is not available"
-        told = f"Nothing can be measured: {cells}. {first.cell}: {first.reason.rstrip('.')}."
+        message = f"Nothing can be measured: {cells}. {first.cell}: {first.reason.rstrip('.')}."
         if self.cards:
             models = joined(list(dict.fromkeys(card.name for card in self.cards)))
             runs = names_on(self.cards, self.gpu_host, load_environments(self.project).values())
-            told += f" {models} runs {joined(runs)}." if runs else ""
-        raise CannotRunHereError(told, first.advice)
+            message += f" {models} runs {joined(runs)}." if runs else ""
+        raise CannotRunHereError(message, first.advice)
 
     @property
     def aspects(self) -> dict[str, Any]:
@@ -141,15 +145,15 @@ class Planned:
             self.plan,
             harness=__version__,
             reference=self.reference,
-            sources={name: fingerprint(files_of(each, kit)) for name, each in self.scenarios.items()},
+            sources={name: fingerprint(files_of(scenario, kit)) for name, scenario in self.scenarios.items()},
             packages={name: requirement.lock.pins for name, requirement in self.requirements.items()},
         )
 
     def only(self, groups: Collection[str]) -> "Planned":
         """Return the plan with only the named groups, and with their unavailable cells."""
         plan = self.plan
-        left = [each for each in plan.groups if each.name in groups]
-        unavailable = [each for each in plan.unavailable if self.group_of(each.cell) in groups]
+        left = [planned_group for planned_group in plan.groups if planned_group.name in groups]
+        unavailable = [entry for entry in plan.unavailable if self.group_of(entry.cell) in groups]
         return replace(self, plan=replace(plan, groups=left, unavailable=unavailable))
 
     def with_one_control(self) -> "Planned":
@@ -193,50 +197,52 @@ def plan(
         gpu_host = GpuHost(absent="the launches are made on other machines", is_here=False)
     limits = replace(limits, gpus=gpus.meant(limits.gpus, gpu_host, typed=bool(request.gpus)))
     cards = gpus.cards(limits.gpus, gpu_host)
-    known, (*typed, named), impossible = _requested(project, request, say, wait=wait)
+    by_name, (*typed, named), impossible = _requested(project, request, say, wait=wait)
     scenarios, broken, chosen = _scenarios(project, request.scenarios)
     suites, findings = read_suites(project)
     findings.check()
     suite = request.suite or ("" if request.scenarios or request.claims else DEFAULT_SUITE)
     default = suites[DEFAULT_SUITE].environments if not suite and DEFAULT_SUITE in suites else ()
     selection = Selection(suite=suite, environments=typed or default, scenarios=chosen, axes=request.axes)
-    catalog = Catalog(environments=list(known), scenarios=scenarios, suites=suites)
+    catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites=suites)
     selection, catalog, refused = _spared(selection, catalog, broken)
     catalog = settings.with_asked(selection, catalog)
     device = Device.GPU if limits.gpus else Device.CPU
-    wanted, absent = _wanted(request, selection, catalog), list[Unavailable]()
-    if wanted:
-        known, wanted, missing = _with_claimed(known, wanted)
-        others = [claims.newest(known), *resolve(typed, list(known), ENVIRONMENT)]
-        whole, absent = claims.suite(wanted, others, known, missing, device)
+    claimed, absent = _find_claims(request, selection, catalog), list[Unavailable]()
+    if claimed:
+        by_name, claimed, missing = _with_claimed(by_name, claimed)
+        others = [claims.newest(by_name), *resolve(typed, list(by_name), ENVIRONMENT)]
+        whole, absent = claims.suite(claimed, others, by_name, missing, device)
         selection = Selection(suite=whole.name, axes=request.axes)
-        scenarios = {scenario.name: scenario for scenario, _ in wanted}
-        catalog = Catalog(environments=list(known), scenarios=scenarios, suites={whole.name: whole})
-    cells, environments = select(selection, catalog, device) if not wanted or whole.parts else ([], others)
+        scenarios = {scenario.name: scenario for scenario, _ in claimed}
+        catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites={whole.name: whole})
+    cells, environments = select(selection, catalog, device) if not claimed or whole.parts else ([], others)
     # a requested environment is measured or reported as missing; a suite measures the environments that can run
-    asked = None if typed else suites.get(suite or DEFAULT_SUITE)
+    chosen_suite = None if typed else suites.get(suite or DEFAULT_SUITE)
     taken: list[StandIn] = []
-    if asked and asked.instead and cards:
-        check_stand_ins(asked, resolve(asked.environments, list(known), ENVIRONMENT), list(known), findings)
+    if chosen_suite and chosen_suite.instead and cards:
+        check_stand_ins(
+            chosen_suite, resolve(chosen_suite.environments, list(by_name), ENVIRONMENT), list(by_name), findings
+        )
         findings.check()
-        locked = cache(lambda name: load_lock(project, known[name], device))
+        locked = cache(lambda name: load_lock(project, by_name[name], device))
         why = {name: f"{error.message.splitlines()[0].rstrip(':.')}." for name, error in (lacking or {}).items()}
         taken = stand_ins(
-            asked.instead, cells, catalog.scenarios, known, locked, cards=cards, host=gpu_host, absent=why
+            chosen_suite.instead, cells, catalog.scenarios, by_name, locked, cards=cards, host=gpu_host, absent=why
         )
         cells, environments = cells_in_place(cells, taken), in_place(environments, taken)
         (named,) = in_place([named], taken)
-    requirements = _locked(project, [known[name] for name in environments], device, impossible, named)
+    requirements = _locked(project, [by_name[name] for name in environments], device, impossible, named)
     runnable, unavailable = split(
         [cell for cell in cells if cell.environment not in impossible],
         catalog.scenarios,
         requirements,
-        known,
+        by_name,
         cards=cards,
         host=gpu_host,
     )
     reference = _reference(named, environments, runnable)
-    made = Plan(
+    new_plan = Plan(
         groups=group(runnable, catalog.scenarios, reference),
         rounds=0,
         seed=int.from_bytes(os.urandom(4)) if request.seed is None else request.seed,
@@ -244,20 +250,25 @@ def plan(
         limits=limits,
         unavailable=[*unavailable, *_without_wheels(cells, impossible), *absent],
         stand_ins=taken,
-        compiled=compiled((known[name] for name in {cell.environment: None for cell in runnable}), cards, gpu_host),
+        compiled=compiled((by_name[name] for name in {cell.environment: None for cell in runnable}), cards, gpu_host),
     )
     if isinstance(request, Request):
-        made = _measured(made, request, suites.get(suite), wanted)
-        made = replace(made, groups=[_piloted(_of_claims(each, wanted, made), made) for each in made.groups])
+        new_plan = _measured(new_plan, request, suites.get(suite), claimed)
+        new_plan = replace(
+            new_plan,
+            groups=[
+                _piloted(_of_claims(planned_group, claimed, new_plan), new_plan) for planned_group in new_plan.groups
+            ],
+        )
     else:  # every cell once, and nothing to compare times by
-        groups = [replace(each, control=None) for each in made.groups]
-        made = replace(made, groups=groups, profile_calls=request.calls)
+        groups = [replace(planned_group, control=None) for planned_group in new_plan.groups]
+        new_plan = replace(new_plan, groups=groups, profile_calls=request.calls)
     planned = Planned(
         request=request,
         suite=suite,
         project=project,
-        plan=made,
-        environments=[known[name] for name in environments],
+        plan=new_plan,
+        environments=[by_name[name] for name in environments],
         requirements=requirements,
         scenarios={cell.scenario: catalog.scenarios[cell.scenario] for cell in cells},
         reference=reference,
@@ -276,7 +287,7 @@ def _requested(
     The last name is the reference's, or empty.
     """
     impossible: dict[str, HarnessError] = {}
-    found = sources.with_asked(
+    selection = sources.with_asked(
         project,
         load_environments(project),
         [*request.environments, request.reference],
@@ -286,7 +297,7 @@ def _requested(
         say=say,
         lock=lambda: machine_to_itself(say if wait else None),
     )
-    return *found, impossible
+    return *selection, impossible
 
 
 def _without_wheels(cells: Sequence[Cell], impossible: Mapping[str, HarnessError]) -> list[Unavailable]:
@@ -319,7 +330,7 @@ def _locked(
     first = reference or environments[0].name
     if first in impossible:
         raise impossible[first]
-    if impossible and impossible.keys() >= {each.name for each in environments}:
+    if impossible and impossible.keys() >= {entry.name for entry in environments}:
         raise impossible[environments[0].name]
     return requirements
 
@@ -338,39 +349,39 @@ def _part(planned: Planned, request: Request) -> Planned:
 
 def next_in_place(planned: Planned, lacking: Mapping[str, UnavailableError]) -> Planned | None:
     """Return the plan with the next substitutes for those that this machine can't have; None if none is left."""
-    lost = {each.role for each in planned.plan.stand_ins if each.environment in lacking}
+    lost = {fallback.role for fallback in planned.plan.stand_ins if fallback.environment in lacking}
     if not lost:
         return None
     again = plan(replace(planned.request, seed=planned.plan.seed), lacking)  # type: ignore[arg-type]
-    found = {each.role for each in again.plan.stand_ins}
-    return replace(again, request=planned.request) if lost & found else None
+    roles = {fallback.role for fallback in again.plan.stand_ins}
+    return replace(again, request=planned.request) if lost & roles else None
 
 
-def _sharded(planned: Planned, request: Request, asked: Shard) -> Planned:
+def _sharded(planned: Planned, request: Request, shard: Shard) -> Planned:
     """Return the requested shard of a plan. Every shard reports groups of which this machine can run nothing.
 
     Without --seed, all shards have the same seed, which is derived from what is measured.
     """
     if request.on or request.spread:
         raise UsageError("--on and --spread divide a run into shards themselves.", "Omit --shard.")
-    plan, found = planned.plan, planned.aspects
-    cells = [cell for cell in (*plan.cells, *(each.cell for each in plan.unavailable)) if planned.group_of(cell)]
+    plan, aspects = planned.plan, planned.aspects
+    cells = [cell for cell in (*plan.cells, *(entry.cell for entry in plan.unavailable)) if planned.group_of(cell)]
     whole = shards.cells_of(group(cells, planned.scenarios, planned.reference))
     if request.seed is None:
-        plan = replace(plan, seed=int(shards.plan_digest(found, whole, without="the seed")[:8], 16))
+        plan = replace(plan, seed=int(shards.plan_digest(aspects, whole, without="the seed")[:8], 16))
         planned = replace(planned, plan=plan)
-        found = planned.aspects
-    names = [each.name for each in plan.groups]
+        aspects = planned.aspects
+    names = [planned_group.name for planned_group in plan.groups]
     if request.balance == EVENLY:  # by all groups, of which another machine may lack others
-        places = shards.balanced({name: len(each) for name, each in whole.items()}, asked.of)
+        places = shards.balanced({name: len(members) for name, members in whole.items()}, shard.of)
         places = {name: places[name] for name in names}
     elif request.balance:
-        places = shards.balanced(_took(request.balance, plan.groups), asked.of)
+        places = shards.balanced(_took(request.balance, plan.groups), shard.of)
     else:
-        places = shards.placed(names, asked.of)
-    part = planned.only([name for name in whole if places.get(name, asked.number) == asked.number])
-    made = shards.shard(plan, asked.number, asked.of, places, shards.plan_digest(found, whole))
-    return replace(part, plan=replace(part.plan, shard=made))
+        places = shards.placed(names, shard.of)
+    part = planned.only([name for name in whole if places.get(name, shard.number) == shard.number])
+    own_shard = shards.shard(plan, shard.number, shard.of, places, shards.plan_digest(aspects, whole))
+    return replace(part, plan=replace(part.plan, shard=own_shard))
 
 
 def _took(path: Path, groups: Sequence[Group]) -> dict[str, float | None]:
@@ -385,31 +396,31 @@ def _took(path: Path, groups: Sequence[Group]) -> dict[str, float | None]:
     for launch in launches:
         if launch.status is Status.OK and launch.role is not Role.PILOT:
             seconds[launch.cell].append(launch.seconds)
-    usual = {cell: statistics.median(each) for cell, each in seconds.items()}
+    usual = {cell: statistics.median(times) for cell, times in seconds.items()}
 
-    def of_round(each: Group) -> float | None:
-        known = [usual[cell] for cell, _ in each.slots if cell in usual]
+    def of_round(planned_group: Group) -> float | None:
+        times = [usual[cell] for cell, _ in planned_group.slots if cell in usual]
         # a cell that has no number there takes as long as the others of its group
-        return statistics.fmean(known) * len(each.slots) if known else None
+        return statistics.fmean(times) * len(planned_group.slots) if times else None
 
-    found = {each.name: of_round(each) for each in groups}
-    if groups and not any(found.values()):
+    by_name = {planned_group.name: of_round(planned_group) for planned_group in groups}
+    if groups and not any(by_name.values()):
         raise UsageError(
             f"--balance {path}: the run has no launches of this plan's groups.", "Omit --balance, or pass another run."
         )
-    return found
+    return by_name
 
 
-def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequence[claims.Asked]) -> Plan:
+def _measured(plan: Plan, request: Request, suite: Suite | None, claimed: Sequence[claims.Asked]) -> Plan:
     """Return the plan with its rounds, lengths and precision: as requested, then as the suite says, then by pilots.
 
     If the request limits rounds, precision or budget, the limits of the suite don't apply.
     """
     ends = suite if not (request.rounds or request.precision or request.budget) else None
 
-    def length(key: SuiteLength, of: Suite | None = suite) -> float | None:
-        asked: float | None = getattr(request, key)
-        return suite_seconds(of, key) if asked is None and of else asked
+    def length(key: SuiteLength, source: Suite | None = suite) -> float | None:
+        value: float | None = getattr(request, key)
+        return suite_seconds(source, key) if value is None and source else value
 
     if request.clock is Clock.CPU and plan.limits.gpus:
         raise UsageError(
@@ -422,7 +433,7 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequenc
     interleave = _interleave(request, plan.limits)
     sampling = Sampling(protocol=request.sampling, warmup_seconds=length("warmup"), measure_seconds=measure)
     sampling = sampling.sampled(in_turns=interleave is Interleave.TURNS)
-    usual = MOST_CLAIM_ROUNDS if wanted else MOST_ROUNDS if request.precision or budget else ROUNDS
+    usual = MOST_CLAIM_ROUNDS if claimed else MOST_ROUNDS if request.precision or budget else ROUNDS
     return replace(
         plan,
         rounds=request.rounds or (ends.rounds if ends else None) or usual,
@@ -434,37 +445,41 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, wanted: Sequenc
         clock=request.clock,
         interleave=interleave,
         lock_clocks=request.lock_clocks,
-        claims=list(dict.fromkeys(str(claim.issue) for _, claim in wanted)),
+        claims=list(dict.fromkeys(str(claim.issue) for _, claim in claimed)),
     )
 
 
-def _piloted(of: Group, plan: Plan) -> Group:
+def _piloted(planned_group: Group, plan: Plan) -> Group:
     """Return the group, without a pilot if its pilot would add nothing to the round.
 
     So it is before one round of lengths that are given, unless a phase is compared: a pilot has its files read before.
     """
-    is_brief = plan.rounds == 1 and not plan.sampling.is_open and set(of.of) <= set(UNPILOTED)
-    return replace(of, piloted=of.piloted and not is_brief)
+    is_brief = plan.rounds == 1 and not plan.sampling.is_open and set(planned_group.of) <= set(UNPILOTED)
+    return replace(planned_group, piloted=planned_group.piloted and not is_brief)
 
 
-def _of_claims(of: Group, wanted: Sequence[claims.Asked], plan: Plan) -> Group:
+def _of_claims(planned_group: Group, claimed: Sequence[claims.Asked], plan: Plan) -> Group:
     """Return the group as its claims need it, if it has claims.
 
     It has no control if no claim needs precision and none is about memory growth, because nothing depends on it then.
     It has no pilot if lengths are given and no claim is about a phase.
     """
-    environments = {cell.environment for cell in of.cells}
+    environments = {cell.environment for cell in planned_group.cells}
     own = [
         claim
-        for scenario, claim in wanted
-        if not set(claims.cells((scenario, claim), environments, Device(of.device))).isdisjoint(of.cells)
+        for scenario, claim in claimed
+        if not set(claims.cells((scenario, claim), environments, Device(planned_group.device))).isdisjoint(
+            planned_group.cells
+        )
     ]
     if not own:
-        return of
+        return planned_group
     is_wide = all(claim.needed(plan.margin) >= CONTROL_BELOW and claim.of != GROWTH for claim in own)
     piloted = plan.sampling.is_open or any(claim.of not in UNPILOTED for claim in own)
-    told = dict.fromkeys([*of.of, *(claim.of for claim in own if is_of_launches(claim.of))])
-    return replace(of, control=None if is_wide else of.control, piloted=piloted, of=list(told))
+    quantities = dict.fromkeys([*planned_group.of, *(claim.of for claim in own if is_of_launches(claim.of))])
+    return replace(
+        planned_group, control=None if is_wide else planned_group.control, piloted=piloted, of=list(quantities)
+    )
 
 
 def _interleave(request: Request, limits: Limits) -> Interleave:
@@ -486,31 +501,31 @@ def _interleave(request: Request, limits: Limits) -> Interleave:
     return Interleave.LAUNCHES
 
 
-def _wanted(request: LaunchRequest, selection: Selection, catalog: Catalog) -> list[claims.Asked]:
+def _find_claims(request: LaunchRequest, selection: Selection, catalog: Catalog) -> list[claims.Asked]:
     """Return the requested claims of the selected scenarios. Raises UsageError."""
     if request.claims and request.suite:
         raise UsageError("--claim and --suite can't be combined: both select cells.", "Use one of them.")
     names = resolve(selection.scenarios or ["*"], list(catalog.scenarios), "scenario") if request.claims else []
-    return claims.asked(request.claims, [catalog.scenarios[name] for name in names])
+    return claims.find_claims(request.claims, [catalog.scenarios[name] for name in names])
 
 
 def _with_claimed(
-    known: Mapping[str, Environment], wanted: Sequence[claims.Asked]
+    catalog: Mapping[str, Environment], claimed: Sequence[claims.Asked]
 ) -> tuple[dict[str, Environment], list[claims.Asked], dict[str, HarnessError]]:
     """Return the catalogue with the environments of claims' requirements, and the claims with these names.
 
     Last, those that could not be made: the others are measured all the same.
     """
-    environments, missing = dict(known), dict[str, HarnessError]()
+    environments, missing = dict(catalog), dict[str, HarnessError]()
     names: dict[str, str] = {}
-    sides = [side for _, claim in wanted for side in (claim.worse, claim.better) if side]
+    sides = [side for _, claim in claimed for side in (claim.worse, claim.better) if side]
     for text in dict.fromkeys(side.environment for side in sides):
         names[text] = text
         try:
             environments, (names[text],) = with_asked(environments, [text])
         except (UsageError, CannotRunHereError) as error:
             missing[text] = error
-    return environments, claims.renamed(wanted, names), missing
+    return environments, claims.renamed(claimed, names), missing
 
 
 def _reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]) -> str:
@@ -526,15 +541,15 @@ def _reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]
 
 def _limits(request: LaunchRequest) -> Limits:
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    wanted = gpus.wish(request.gpu or request.gpu_via is not None, request.gpus)
+    gpu_names = gpus.wish(request.gpu or request.gpu_via is not None, request.gpus)
     # a GPU waits for whatever core prepares its next step, so that one core would be what is measured
-    cores = request.cpus or ("all" if wanted or not cpus.can_pin() else "1")
+    cores = request.cpus or ("all" if gpu_names or not cpus.can_pin() else "1")
     return Limits(
         cpus=cpus.choose(cores, os.sched_getaffinity(0)),
         memory_bytes=request.memory or installed * 4 // 5,
         seconds=request.timeout or TIMEOUT,
-        gpus=wanted,
-        first_start_seconds=FIRST_START_TIMEOUT if wanted and not request.timeout else 0.0,
+        gpus=gpu_names,
+        first_start_seconds=FIRST_START_TIMEOUT if gpu_names and not request.timeout else 0.0,
     )
 
 
@@ -543,17 +558,17 @@ def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenar
 
     The last value has the given names and globs, with files replaced by their scenario's name.
     """
-    found = find_scenarios(project, typed)
-    scenarios, broken, chosen = dict(found.scenarios), dict(found.broken), []
+    listing = find_scenarios(project, typed)
+    scenarios, broken, chosen = dict(listing.scenarios), dict(listing.broken), []
     paths = {path.stem: path.resolve() for path in scenario_files(project)}
     for text in typed:
         if not text.endswith(".py"):
             chosen.append(text)
             continue
         path = Path(text).resolve()
-        known = paths.setdefault(path.stem, path)
-        if known != path:
-            raise UsageError(f"{text} has the name of the scenario {known}.", "Rename the file.")
+        existing = paths.setdefault(path.stem, path)
+        if existing != path:
+            raise UsageError(f"{text} has the name of the scenario {existing}.", "Rename the file.")
         chosen.append(path.stem)
         if path.stem not in scenarios and path.stem not in broken:
             try:

@@ -85,7 +85,7 @@ class Raised:
 
 def raised(results: Results) -> list[Raised]:
     """Return the errors that scenarios of a local run raised, each once, if their traceback was saved."""
-    found = []
+    errors = []
     paths = {scenario.name: scenario.path for scenario in results.run.scenarios}
     for missing in results.missing:
         cell, launch = missing.cells[0], results.found.culprit(missing.cells[0])
@@ -94,11 +94,11 @@ def raised(results: Results) -> list[Raised]:
         trace = launch.stderr.rpartition("Traceback (most recent call last):")[2]
         path = paths[cell.scenario]
         # a launch has its files in another folder
-        frames = [(Path(of), int(line), function) for of, line, function in _FRAME.findall(trace)]
-        own = [(path, line, function) for of, line, function in frames if of.name == path.name]
-        for of, line, function in (own or frames)[-1:]:
-            found.append(Raised(of, line, function, launch.error, _bundle_command(results, cell)))
-    return found
+        frames = [(Path(source), int(line), function) for source, line, function in _FRAME.findall(trace)]
+        own = [(path, line, function) for source, line, function in frames if source.name == path.name]
+        for file, line, function in (own or frames)[-1:]:
+            errors.append(Raised(file, line, function, launch.error, _bundle_command(results, cell)))
+    return errors
 
 
 def _bundle_command(results: Results, cell: Cell) -> str:
@@ -112,13 +112,13 @@ def newest(count: int = 1, results: Path | str = "results") -> list[Path]:
 
     Raises UsageError if `results` has fewer than `count` runs.
     """
-    found = sorted(Path(results).glob("*/run.json"), key=lambda path: path.stat().st_mtime_ns)
-    if len(found) < count:
+    paths = sorted(Path(results).glob("*/run.json"), key=lambda path: path.stat().st_mtime_ns)
+    if len(paths) < count:
         raise UsageError(
-            f"The folder {results} has {counted(len(found), 'run') if found else 'no run'}, and this needs {count}.",
+            f"The folder {results} has {counted(len(paths), 'run') if paths else 'no run'}, and this needs {count}.",
             "Pass the folder of a run, or measure one: harness matrix",
         )
-    return [path.parent for path in found[-count:]]
+    return [path.parent for path in paths[-count:]]
 
 
 def results_of(run: Run, launches: Sequence[Launch]) -> Results:
@@ -157,10 +157,13 @@ def report(folder: RunFolder | Path | str, results: Results | None = None, *, fu
         profiled = [(launch, stored.read_profiles(launch)) for launch in results.launches]
         from harness.report import profiles  # noqa: PLC0415 - a report of times needs none of it
 
-        made = profiles.ProfileReport(results.run, profiled)
-        return Written(stored.write_reports(files.of_profiles(made), again), made.sections())
-    told = sections.build(results)
-    return Written(stored.write_reports(files.made(results, told, full=full, cache=cache_dir()), again), told)
+        profile_report = profiles.ProfileReport(results.run, profiled)
+        return Written(stored.write_reports(files.of_profiles(profile_report), again), profile_report.sections())
+    all_sections = sections.build(results)
+    return Written(
+        stored.write_reports(files.render_files(results, all_sections, full=full, cache=cache_dir()), again),
+        all_sections,
+    )
 
 
 def has_numbers(results: Results) -> bool:
@@ -202,11 +205,11 @@ def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, an
     one, other = pair.first, pair.second
     if one.run.id == other.run.id:
         raise UsageError(f"{first} and {second} are the same run.", "Pass two different runs.")
-    for path, each in ((first, one), (second, other)):
-        if each.run.machines:
+    for path, stored in ((first, one), (second, other)):
+        if stored.run.machines:
             raise UsageError(
                 f"{path} has results of several machines, but runs are compared on one machine.",
-                f"Compare the runs that it was merged from: {', '.join(each.run.merged)}.",
+                f"Compare the runs that it was merged from: {', '.join(stored.run.merged)}.",
             )
     if one.run.plan.clock is not other.run.plan.clock:
         raise UsageError(
@@ -215,14 +218,19 @@ def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, an
             f"Measure one of them again, with --clock {other.run.plan.clock} or --clock {one.run.plan.clock}.",
         )
     if pair.machines and not any_host:
-        told = plain("; ".join(map(fact, pair.machines)))
+        differences = plain("; ".join(map(fact, pair.machines)))
         raise UsageError(
-            f"{first} and {second} were measured on different machines: {told}.", "To compare them anyway: --any-host"
+            f"{first} and {second} were measured on different machines: {differences}.",
+            "To compare them anyway: --any-host",
         )
     if one.found.series.keys() & other.found.series.keys():
         return pair
     shared = len(one.found.cells.keys() & other.found.cells.keys())
-    changed = [each.subject for each in pair.differences if each.part is Aspect.SCENARIO and each.name == "axes"]
+    changed = [
+        difference.subject
+        for difference in pair.differences
+        if difference.part is Aspect.SCENARIO and difference.name == "axes"
+    ]
     raise NothingSelectedError(
         f"No cell has a number in both runs; {shared or 'none'} of the requested cells are in both runs."
         + (f" The axes of {', '.join(changed)} have changed." if changed else ""),

@@ -89,7 +89,7 @@ def names(typed: Sequence[str], option: str) -> list[str]:
     Requirements have commas of their own: `tf2.0,tensorflow==2.0.0,keras==2.3.1` is two environments, and so is
     `tf2.0+numpy>=1.18,<1.20,tf2.1`.
     """
-    found: list[str] = []
+    texts: list[str] = []
     for text in typed:
         parts = [part.strip() for part in _COMMA.split(text)]
         # Path.exists() raises OSError for text that is longer than a file name can be
@@ -102,8 +102,8 @@ def names(typed: Sequence[str], option: str) -> list[str]:
                 apart[-1:] = [f"{before},{part}" if before else part]
             else:
                 apart.append(part)
-        found += apart
-    return found
+        texts += apart
+    return texts
 
 
 def _takes_more(before: str, text: str) -> bool:
@@ -153,11 +153,11 @@ def read_size(text: str, option: str) -> int:
     return value
 
 
-def _quantity(text: str, option: str, units: dict[str, float], what: str, such: str) -> float:
+def _quantity(text: str, option: str, units: dict[str, float], what: str, example: str) -> float:
     """Parse a number with a unit. The unit is required, because `--budget 10` could be seconds or minutes."""
     match = re.fullmatch(rf"{_NUMBER}\s*([a-z]*)", text.strip().lower())
     if match and not match[2]:
-        raise UsageError(f"Invalid {option} {text!r}: the unit is missing.", f"Example: {such.format(match[1])}.")
+        raise UsageError(f"Invalid {option} {text!r}: the unit is missing.", f"Example: {example.format(match[1])}.")
     value = float(match[1]) * units.get(match[2], math.nan) if match else math.nan
     if not math.isfinite(value):
         raise UsageError(f"{option} {text!r} is not {what}.")
@@ -369,7 +369,7 @@ class FieldOption:
         if isinstance(value, Mapping):
             return [word for axis, values in value.items() for word in (flag, f"{axis}={','.join(values)}")]
         values = [value] if isinstance(value, str) or not isinstance(value, Sequence) else value
-        return [word for each in values for word in (flag, self.option.text(each))]
+        return [word for entry in values for word in (flag, self.option.text(entry))]
 
 
 def options(kind: Any) -> dict[str, FieldOption]:
@@ -378,15 +378,15 @@ def options(kind: Any) -> dict[str, FieldOption]:
     A field without an option has the option of the field of the same name in `Request`; if that has none, it isn't an
     option.
     """
-    hints, shared = (get_type_hints(each, include_extras=True) for each in (kind, Request))
-    found = {}
-    for name in (each.name for each in fields(kind)):
+    hints, shared = (get_type_hints(owner, include_extras=True) for owner in (kind, Request))
+    by_name = {}
+    for name in (attribute.name for attribute in fields(kind)):
         hint = hints[name]
         if get_origin(hint) is Annotated:
-            found[name] = FieldOption(name, *get_args(hint))
+            by_name[name] = FieldOption(name, *get_args(hint))
         elif name in shared:
-            found[name] = FieldOption(name, hint, get_args(shared[name])[1])
-    return found
+            by_name[name] = FieldOption(name, hint, get_args(shared[name])[1])
+    return by_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

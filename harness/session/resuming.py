@@ -90,9 +90,9 @@ def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget
     project, limits = Project.find(), begun.plan.limits
     device = Device.GPU if limits.gpus else Device.CPU
     requirements = {
-        each.name: load_lock(project, each, device)
-        for each in begun.environments
-        if device in each.devices and (each.name in begun.pins or not each.line)
+        environment.name: load_lock(project, environment, device)
+        for environment in begun.environments
+        if device in environment.devices and (environment.name in begun.pins or not environment.line)
     }
     scenarios = {scenario.name: scenario for scenario in begun.scenarios}
     sources = JobMaker(project, scenarios, limits).sources()
@@ -103,9 +103,9 @@ def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget
     cards = gpus.cards(limits.gpus, gpu_host)
     differing = host.differing(begun.host, machine_facts(limits, cards, gpu_host, begun.plan.lock_clocks))
     if differing:
-        told = "; ".join(run_info.change(*each) for each in differing)
-        raise CannotRunHereError(f"{path} was started on another machine: {told}.", "Start a new run.")
-    moved = [each for each, digest in sources.items() if begun.sources.get(each) != digest]
+        changes = "; ".join(run_info.change(*difference) for difference in differing)
+        raise CannotRunHereError(f"{path} was started on another machine: {changes}.", "Start a new run.")
+    moved = [scenario for scenario, digest in sources.items() if begun.sources.get(scenario) != digest]
     if moved:
         raise changed(path, f"the scenario {', '.join(moved)}")
     request = Request(
@@ -136,8 +136,8 @@ def _longer(run: Run, ledger: RoundLog, path: Path, rounds: int | None, budget: 
     The results so far were seen. So they are recorded as a look, and from then on analysis/looks.py judges the
     verdicts.
     """
-    made = {group.name: ledger.rounds(group) for group in run.plan.groups}
-    most = max(made.values(), default=0)
+    counts = {group.name: ledger.rounds(group) for group in run.plan.groups}
+    most = max(counts.values(), default=0)
     if rounds is not None and rounds < most:
         more = run_info.suggest_rounds(most)
         raise UsageError(
@@ -148,10 +148,10 @@ def _longer(run: Run, ledger: RoundLog, path: Path, rounds: int | None, budget: 
     seconds = None if budget is None else ledger.seconds() + budget
     plan = replace(run.plan, rounds=rounds or usual, budget_seconds=seconds)
     final = {name for name, stop in run.stops.items() if stop.reason in _FINAL}
-    is_enough = _has_ended(run) and all(count >= plan.rounds for name, count in made.items() if name not in final)
+    is_enough = _has_ended(run) and all(count >= plan.rounds for name, count in counts.items() if name not in final)
     if plan == run.plan or is_enough:
         return run
-    looks = [*run.looks, *([made] if made not in run.looks[-1:] else [])]
+    looks = [*run.looks, *([counts] if counts not in run.looks[-1:] else [])]
     return replace(run, plan=plan, looks=looks, stops={})
 
 

@@ -160,21 +160,21 @@ def run(
     Raises CannotRunHereError if another run measures on this machine and `wait` is false, or if this machine can't run
     any cell. Raises UsageError if the backend doesn't support the request.
     """
-    told = listener or Listener()
-    waiting = told.say if wait else None
+    observer = listener or Listener()
+    waiting = observer.say if wait else None
     with ExitStack() as held:
         if slots:
-            prepare(planned, told, wait=wait)  # what is built beside a run in another slot would be measured
+            prepare(planned, observer, wait=wait)  # what is built beside a run in another slot would be measured
             taken = _take_slot(held, slots if at is None else slots[at : at + 1], waiting)
             planned = in_slot(planned, taken, len(slots))
         else:
             held.enter_context(machine_to_itself(waiting))
-        return _walk(_begun(planned, command, told, held, max(1, len(slots))), told, planned.refused)
+        return _walk(_begun(planned, command, observer, held, max(1, len(slots))), observer, planned.refused)
 
 
 def _take_slot(held: ExitStack, slots: Sequence[Slot], waiting: Callable[[str], object] | None) -> Slot:
     """Hold a free slot until `held` ends, and keep this process to its CPUs: others' are what they measure on."""
-    slot = slots[held.enter_context(slot_to_itself([each.names for each in slots], waiting))]
+    slot = slots[held.enter_context(slot_to_itself([candidate.names for candidate in slots], waiting))]
     held.enter_context(cpus.running_on(slot.cpus))
     return slot
 
@@ -209,26 +209,30 @@ def resume(
     `run`, and UsageError if a scenario, an image or a package has changed since the start.
     """
     host.require_linux()
-    told = listener or Listener()
-    waiting = told.say if wait else None
+    observer = listener or Listener()
+    waiting = observer.say if wait else None
     with ExitStack() as held:
         slot = slot_of(folder)
         if slot:
             _take_slot(held, [slot], waiting)
         else:
             held.enter_context(machine_to_itself(waiting))
-        found = earlier(folder, registry.known(backend), rounds=rounds, budget=budget)
-        return _report_again(found, told) if found.over else _walk(_reopened(found, told, held), told, {})
+        earlier_run = earlier(folder, registry.check_backend(backend), rounds=rounds, budget=budget)
+        return (
+            _report_again(earlier_run, observer)
+            if earlier_run.over
+            else _walk(_reopened(earlier_run, observer, held), observer, {})
+        )
 
 
-def _report_again(found: Earlier, listener: Listener) -> Ended:
+def _report_again(earlier_run: Earlier, listener: Listener) -> Ended:
     """Report a run that has nothing left to measure, and say so."""
-    listener.say(found.over)
-    with to_itself(found.folder):
-        found.folder.repair()  # it may have been killed while it reported
-        results = results_of(found.run, found.folder.read_launches(found.run))
-        written = report(found.folder, results)
-    return Ended(found.folder.path, results, written, interrupted=False, refused={})
+    listener.say(earlier_run.over)
+    with to_itself(earlier_run.folder):
+        earlier_run.folder.repair()  # it may have been killed while it reported
+        results = results_of(earlier_run.run, earlier_run.folder.read_launches(earlier_run.run))
+        written = report(earlier_run.folder, results)
+    return Ended(earlier_run.folder.path, results, written, interrupted=False, refused={})
 
 
 def new_id(now: datetime) -> str:
@@ -263,7 +267,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
         jobs = JobMaker(planned.project, planned.scenarios, limits)
         pilots = Pilots(planned, named, backend, jobs)
         early = pilots if slots == 1 and pilots.may_begin(planned.plan) else None
-        planned, made = _with_what_is_there(planned, backend, listener, early, replan=slots == 1)
+        planned, preparation = _with_what_is_there(planned, backend, listener, early, replan=slots == 1)
         planned.refuse_nothing()
         if planned.plan.stand_ins:  # what comes next in the list may have been taken
             jobs = JobMaker(planned.project, planned.scenarios, limits)
@@ -285,8 +289,8 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
             folder=str(folder.path),
             commit="" if planned.project.is_installed else _commit(root),
             suite=planned.suite,
-            images=made.images,
-            pins={each: requirement.lock.pins for each, requirement in planned.requirements.items()},
+            images=preparation.images,
+            pins={environment: requirement.lock.pins for environment, requirement in planned.requirements.items()},
             sources=jobs.sources(),
             scripts=jobs.scripts(planned.project.scenario_folders),
             rules=RULES,
@@ -320,16 +324,16 @@ def _with_what_is_there(
     absent: dict[str, UnavailableError] = {}
     while True:
         try:
-            made = _prepared(backend, planned.needed, listener, early)
+            preparation = _prepared(backend, planned.needed, listener, early)
         except NothingPreparedError as nothing:
             nothing.advice += _others(planned, backend)
             raise
-        for each, error in made.unavailable.items():
-            listener.say(f"{each} is not available here: {error}")
-        absent |= made.unavailable
+        for environment, error in preparation.unavailable.items():
+            listener.say(f"{environment} is not available here: {error}")
+        absent |= preparation.unavailable
         again = next_in_place(planned, absent) if replan else None
         if again is None:
-            return _without(planned, made.unavailable), made
+            return _without(planned, preparation.unavailable), preparation
         planned = again
         _say_stand_ins(planned.plan, listener)
 
@@ -338,11 +342,11 @@ def _others(planned: Planned, backend: RegisteredBackend) -> str:
     """Return a sentence about the environments that this machine can make, with a command; empty without any."""
     device = Device.GPU if planned.plan.limits.gpus else Device.CPU
     able = [
-        each.name
-        for each in load_environments(planned.project).values()
-        if device in each.devices
-        and not fit(each, planned.cards, planned.gpu_host).is_impossible
-        and backend.can_make(each)
+        environment.name
+        for environment in load_environments(planned.project).values()
+        if device in environment.devices
+        and not fit(environment, planned.cards, planned.gpu_host).is_impossible
+        and backend.can_make(environment)
     ]
     if not able:
         return ""
@@ -350,12 +354,12 @@ def _others(planned: Planned, backend: RegisteredBackend) -> str:
     return f"\nThis machine can make {joined(able)}. Example: {shlex.join(command)}"
 
 
-def _reopened(found: Earlier, listener: Listener, held: ExitStack) -> _Ready:
+def _reopened(earlier_run: Earlier, listener: Listener, held: ExitStack) -> _Ready:
     """Reopen a run that was started before; `held` as in `_begun`.
 
     Raises UsageError if it wouldn't be the same run.
     """
-    begun, planned, path = found.run, found.planned, found.folder.path
+    begun, planned, path = earlier_run.run, earlier_run.planned, earlier_run.folder.path
     limits, cards, root = begun.plan.limits, planned.cards, planned.project.root
     jobs = JobMaker(planned.project, planned.scenarios, limits)
     _hold_gpus(held, limits, cards, begun.plan.lock_clocks, listener)
@@ -364,23 +368,25 @@ def _reopened(found: Earlier, listener: Listener, held: ExitStack) -> _Ready:
     backend, why = registry.choose(begun.backend.name, root, begun.id, gpus=limits.gpus, via=via)
     listener.say(f"Backend: {why}.")
     _say_stand_ins(begun.plan, listener)
-    needed = [planned.requirements[each] for each in begun.images]
-    made = _prepared(backend, needed, listener)
+    needed = [planned.requirements[environment] for environment in begun.images]
+    preparation = _prepared(backend, needed, listener)
     if limits.gpus:
         _try_gpus(backend, needed, listener)
     if begun.backend.priority:  # launches go on as they began
         _give_priority(backend, limits, listener)
-    moved = [each for each, image in begun.images.items() if made.images.get(each) != image]
+    moved = [environment for environment, image in begun.images.items() if preparation.images.get(environment) != image]
     if moved:
         raise changed(path, f"the image of {', '.join(moved)}")
     watch = gpus.watch(cards)
-    return _Ready(found.folder, begun, planned.requirements, jobs, backend, watch, is_longer=found.is_longer)
+    return _Ready(
+        earlier_run.folder, begun, planned.requirements, jobs, backend, watch, is_longer=earlier_run.is_longer
+    )
 
 
 def _say_stand_ins(plan: Plan, listener: Listener) -> None:
-    told = stood_in(plan.stand_ins)
-    if told:
-        listener.say(told)
+    sentence = stood_in(plan.stand_ins)
+    if sentence:
+        listener.say(sentence)
 
 
 def _walk(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -> Ended:
@@ -447,18 +453,18 @@ def _launched(
     launches = folder.read_launches(ended)
     if not plan.profile_calls:
         held, names = affordable(plan, launches, pairs), [group.name for group in plan.groups]
-        found = stops(held, RoundLog(held, launches), widths, interrupted=end is not None)
+        by_group = stops(held, RoundLog(held, launches), widths, interrupted=end is not None)
         whole = {group.name for group in held.groups if group in plan.groups}
-        ended = replace(ended, stops={name: _stop(found.get(name), is_whole=name in whole) for name in names})
+        ended = replace(ended, stops={name: _stop(by_group.get(name), is_whole=name in whole) for name in names})
         folder.write_run(ended, signed=True)
     return ended, launches, end
 
 
-def _stop(found: Stop | None, *, is_whole: bool) -> Stop:
+def _stop(stop: Stop | None, *, is_whole: bool) -> Stop:
     """Return how a group ended; the reason is the budget if it left cells out."""
-    if found is None:
+    if stop is None:
         return Stop(StopReason.BUDGET, 0)
-    return found if is_whole or found.reason is not StopReason.ROUNDS else replace(found, reason=StopReason.BUDGET)
+    return stop if is_whole or stop.reason is not StopReason.ROUNDS else replace(stop, reason=StopReason.BUDGET)
 
 
 def _clean(backend: Backend, run: str, listener: Listener) -> None:

@@ -63,11 +63,11 @@ def listed() -> tuple[Found, dict[str, Suite]]:
 
 def named(pattern: str) -> Found:
     """Return the project's scenarios of a name or a glob. Raises UsageError if there is none."""
-    found = find_scenarios(Project.find(), [pattern])
-    names = resolve([pattern], [*found.scenarios, *found.broken], "scenario")
+    listing = find_scenarios(Project.find(), [pattern])
+    names = resolve([pattern], [*listing.scenarios, *listing.broken], "scenario")
     return Found(
-        {name: found.scenarios[name] for name in names if name in found.scenarios},
-        {name: found.broken[name] for name in names if name in found.broken},
+        {name: listing.scenarios[name] for name in names if name in listing.scenarios},
+        {name: listing.broken[name] for name in names if name in listing.broken},
     )
 
 
@@ -78,7 +78,7 @@ def check(typed: Sequence[str]) -> int:
     exist.
     """
     project = Project.find()
-    found = find_scenarios(project, typed)
+    listing = find_scenarios(project, typed)
     files = {path.stem: path for path in scenario_files(project, typed)}
     names = [text for text in typed if not text.endswith(".py")]
     others = []
@@ -88,8 +88,8 @@ def check(typed: Sequence[str]) -> int:
         else:
             others.append(path)
     chosen = resolve(names or ([] if typed else ["*"]), list(files), "scenario")
-    wrong = [problem for name in chosen if name in found.broken for problem in found.broken[name].problems]
-    whole = [found.scenarios[name] for name in chosen if name in found.scenarios]
+    wrong = [problem for name in chosen if name in listing.broken for problem in listing.broken[name].problems]
+    whole = [listing.scenarios[name] for name in chosen if name in listing.scenarios]
     for path in dict.fromkeys(others):
         try:
             whole.append(load_scenario(path))
@@ -98,7 +98,7 @@ def check(typed: Sequence[str]) -> int:
     wrong += [
         *_not_compiled(whole),
         *_of_claims(project, whole),
-        *_of_suites(project, found, chosen if typed else None),
+        *_of_suites(project, listing, chosen if typed else None),
     ]
     if wrong:
         raise FileError(wrong)
@@ -119,38 +119,40 @@ def _refused(version: tuple[int, int], paths: Sequence[Path]) -> list[Problem]:
     except UnavailableError:
         python = Path(sys.executable)
     command = [str(python), "-I", "-c", _COMPILE, *map(str, paths)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    refused = [json.loads(line) for line in done.stdout.splitlines()]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    refused = [json.loads(line) for line in process.stdout.splitlines()]
     return [Problem(paths[number], line, *not_python(message, version)) for number, line, message in refused]
 
 
 def _of_claims(project: Project, scenarios: Iterable[Scenario]) -> list[Problem]:
     """Yield problems of claims with unknown environments."""
-    known, wrong = load_environments(project), []
+    environments, wrong = load_environments(project), []
     for scenario in scenarios:
         for number, claim in enumerate(scenario.claims):
             for name, side in (("worse", claim.worse), ("better", claim.better)):
-                if side and (error := _no_environment(side.environment, list(known))):
+                if side and (error := _no_environment(side.environment, list(environments))):
                     key = ("claim", number, name, ENVIRONMENT)
                     line = header.line(toml.read_file(scenario.path), scenario.path, key)
                     wrong.append(Problem(scenario.path, line, error.message, error.advice))
     return wrong
 
 
-def _no_environment(text: str, known: Sequence[str]) -> UsageError | None:
+def _no_environment(text: str, names: Sequence[str]) -> UsageError | None:
     """Return the error in the name of an environment, or of the one whose packages are overridden."""
     base = parse_move(text).base if is_move(text) else text
-    return None if is_asked(base) or base in known else unknown(base, known, ENVIRONMENT)
+    return None if is_asked(base) or base in names else unknown(base, names, ENVIRONMENT)
 
 
-def _of_suites(project: Project, found: Found, only: Sequence[str] | None) -> list[Problem]:
+def _of_suites(project: Project, listing: Found, only: Sequence[str] | None) -> list[Problem]:
     """Return the errors in suites.toml; with `only`, those about these scenarios."""
     try:
         suites, findings = read_suites(project)
     except FileError as error:
         return error.problems
     with suppress(FileError):  # there are so many that no more is read
-        check_suites(Catalog(list(load_environments(project)), found.scenarios, suites), found.broken, findings, only)
+        check_suites(
+            Catalog(list(load_environments(project)), listing.scenarios, suites), listing.broken, findings, only
+        )
         for suite in suites.values():
             for key in SUITE_LENGTHS:
                 try:
@@ -173,11 +175,11 @@ def describe(scenario: Scenario) -> dict[str, Any]:
 def _availability(project: Project, scenario: Scenario, environment: Environment) -> dict[str, Any]:
     """Return the number of cells in an environment, and why others are missing; for the CPU, if it has a CPU image."""
     device = environment.devices[0]
-    found = {"name": environment.name, "device": device.value}
+    row = {"name": environment.name, "device": device.value}
     try:
         requirement = load_lock(project, environment, device)
     except UsageError as error:
-        return {**found, "cells": 0, "not_available": [{"cells": 0, "reason": error.message, "advice": error.advice}]}
+        return {**row, "cells": 0, "not_available": [{"cells": 0, "reason": error.message, "advice": error.advice}]}
     cells = [
         Cell(scenario=scenario.name, environment=environment.name, device=device, axes=axes)
         for axes in scenario.combinations(scenario.axes)
@@ -187,7 +189,7 @@ def _availability(project: Project, scenario: Scenario, environment: Environment
     )
     reasons = Counter((entry.reason, entry.advice) for entry in unable)
     absent = [{"cells": count, "reason": reason, "advice": advice} for (reason, advice), count in reasons.items()]
-    return {**found, "cells": len(able), "not_available": absent}
+    return {**row, "cells": len(able), "not_available": absent}
 
 
 def new(name: str, title: str = "", folder: Path | None = None, script: Path | None = None) -> NewScenario:
@@ -214,7 +216,7 @@ def new(name: str, title: str = "", folder: Path | None = None, script: Path | N
         raise UsageError(f"A scenario {name!r} would hide the module of that name.", "Choose another name.")
     project = Project.find()
     path = (folder or project.new_scenarios) / f"{name}.py"
-    if any((each / path.name).exists() and each != path.parent for each in project.scenario_folders):
+    if any((place / path.name).exists() and place != path.parent for place in project.scenario_folders):
         raise UsageError(
             f"{name!r} is the name of a scenario that comes with the harness.",
             f"Choose another name. Example: harness scenarios new my_{name}",

@@ -49,7 +49,7 @@ def request(
             f"{path} is a plain script, and -a {next(iter(asked.axes))} needs a scenario with this axis.",
             f"To create a scenario from the script: harness scenarios new --from {path}",
         )
-    name, text, told = scripts.read(path)
+    name, text, sentences = scripts.read(path)
     script = scripts.Script(
         path=path,
         name=name,
@@ -61,11 +61,11 @@ def request(
         stdin=stdin,
     )
     project = Project.find()
-    written = scripts.write(script, project, [each.stem for each in scenario_files(project)])
+    written = scripts.write(script, project, [file.stem for file in scenario_files(project)])
     is_open = asked.rounds is None and asked.budget is None and asked.precision is None
     kind = ScriptRequest if is_open else Request
-    made = replace(
-        kind(**{each.name: getattr(asked, each.name) for each in fields(Request)}),
+    script_request = replace(
+        kind(**{field.name: getattr(asked, field.name) for field in fields(Request)}),
         scenarios=[str(written)],
         # the script decides its own duration, and each launch runs it once: no pilots, no interleaving
         warmup=0.0,
@@ -74,4 +74,4 @@ def request(
         rounds=ROUNDS if is_open else asked.rounds,
         budget=SCRIPT_BUDGET if is_open else asked.budget,
     )
-    return made, told
+    return script_request, sentences

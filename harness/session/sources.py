@@ -167,10 +167,12 @@ def _saved(spec: SourceSpec, base: Environment) -> Environment | None:
     match = _KEPT.fullmatch(spec.place)
     if match is None:
         return None
-    asked = f"{base.asked or base.name}+{spec.package}@{spec.place}"
+    text = f"{base.asked or base.name}+{spec.package}@{spec.place}"
     names = [path.stem for path in adhoc.folder().glob(f"{base.name}-{spec.package}-*.json")]
-    saved = [each for each in map(adhoc.kept, names) if each is not None and each.asked == asked]
-    return next((each for each in saved if wheel_path(each.wheel).is_file()), None)
+    saved = [
+        environment for environment in map(adhoc.kept, names) if environment is not None and environment.asked == text
+    ]
+    return next((environment for environment in saved if wheel_path(environment.wheel).is_file()), None)
 
 
 def sides(asked: Request, package: str, base: str, head: str = "") -> Request:
@@ -198,8 +200,8 @@ def _one(environments: Sequence[str]) -> str:
             f"--package replaces a package in one environment, and -e names {len(environments)}.",
             f"-e {environments[0]}",
         )
-    known = [each for each in load_environments(Project.find()).values() if not each.gpu_image]
-    return environments[0] if environments else known[-1].name
+    catalog = [environment for environment in load_environments(Project.find()).values() if not environment.gpu_image]
+    return environments[0] if environments else catalog[-1].name
 
 
 def _here(package: str) -> str:

@@ -27,27 +27,27 @@ def request(asked: Request, base: str, head: str = "") -> tuple[Request, Sequenc
             "--base compares two versions of scenarios, but no scenario was specified.",
             f"Pass their files: harness matrix --base {base} -s scenarios/NAME.py",
         )
-    told, made = [], []
+    sentences, scenarios = [], []
     for path in _files(asked.scenarios):
         repository = _Repository.of(path)
         before, after = (repository.scenario(path, ref) for ref in (base, head))
         if not before and not after:
             raise UsageError(f"{path} exists neither in {base} nor in {head or 'the folder'}.")
         if not (before and after):
-            told.append(f"{path} is only in {base if before else head or 'the folder'}: left out.")
+            sentences.append(f"{path} is only in {base if before else head or 'the folder'}: left out.")
         elif before == after:
-            told.append(f"{path} is the same in {base} and {head or 'the folder'}: left out.")
+            sentences.append(f"{path} is the same in {base} and {head or 'the folder'}: left out.")
         else:
-            made.append(str(versions.side_by_side(path.stem, before, after)))
-    if not made:
+            scenarios.append(str(versions.side_by_side(path.stem, before, after)))
+    if not scenarios:
         raise NothingSelectedError(
-            " ".join([*told, "No scenario has two versions to compare."]),
+            " ".join([*sentences, "No scenario has two versions to compare."]),
             "Choose other commits with --head and --base.",
         )
     axes = {axis: values for axis, values in asked.axes.items() if axis != SIDE}
     if axes != asked.axes:
         raise UsageError(f"-a {SIDE} would select only one of the two versions.", f"Omit -a {SIDE}.")
-    return replace(asked, scenarios=made), told
+    return replace(asked, scenarios=scenarios), sentences
 
 
 def files_at(path: Path, ref: str = "") -> Mapping[str, bytes]:
@@ -61,14 +61,14 @@ def files_at(path: Path, ref: str = "") -> Mapping[str, bytes]:
 
 def _files(typed: Sequence[str]) -> list[Path]:
     """Return the files of names, globs and files. Raises UsageError for a name that is none."""
-    known = {path.stem: path for path in scenario_files(Project.find())}
-    found: list[Path] = []
+    by_name = {path.stem: path for path in scenario_files(Project.find())}
+    paths: list[Path] = []
     for text in typed:
-        named = [path for name, path in known.items() if fnmatchcase(name, text)]
+        named = [path for name, path in by_name.items() if fnmatchcase(name, text)]
         if not text.endswith(".py") and not named:
-            raise UsageError(f"Unknown scenario: {text!r}.", f"The scenarios are {joined(list(known))}.")
-        found += [Path(text)] if text.endswith(".py") else named
-    return list(dict.fromkeys(found))
+            raise UsageError(f"Unknown scenario: {text!r}.", f"The scenarios are {joined(list(by_name))}.")
+        paths += [Path(text)] if text.endswith(".py") else named
+    return list(dict.fromkeys(paths))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,5 +115,5 @@ class _Repository:
         if not where.is_relative_to(self.root):
             raise UsageError(f"{path} is not in the repository {self.root}.")
         name = f"{commit}:{where.relative_to(self.root).as_posix()}"
-        done = git.run_git(self.root, "cat-file", "blob", name)
-        return None if done.returncode else done.stdout
+        process = git.run_git(self.root, "cat-file", "blob", name)
+        return None if process.returncode else process.stdout

@@ -32,7 +32,7 @@ def check_run(run: Run) -> None:
     """Check a run. Raises ValueError."""
     check_name("id", run.id)
     check_instant("started", run.started)
-    for machine in filter(None, [run.machine, *(each.machine for each in run.machines)]):
+    for machine in filter(None, [run.machine, *(machine_facts.machine for machine_facts in run.machines)]):
         check_name("the id of a machine", machine.id)
     for facts in (run.host, run.backend.more):
         _facts(facts)
@@ -45,17 +45,17 @@ def check_run(run: Run) -> None:
     _by_name("plan.groups", run.plan.groups, lambda name: None)
     for group in run.plan.groups:
         _group(group, scenarios, environments)
-    for each in run.plan.unavailable:
-        _cell(each.cell, scenarios, environments)
-    _known("reference", [run.reference], environments)
-    _known("images", run.images, environments)
-    _known("pins", run.pins, environments)
-    _known("sources", run.sources, scenarios)
-    _known("scripts", run.scripts, scenarios)
+    for absence in run.plan.unavailable:
+        _cell(absence.cell, scenarios, environments)
+    _check_known("reference", [run.reference], environments)
+    _check_known("images", run.images, environments)
+    _check_known("pins", run.pins, environments)
+    _check_known("sources", run.sources, scenarios)
+    _check_known("scripts", run.scripts, scenarios)
     groups = [group.name for group in run.plan.groups]
-    _known("stops", run.stops, groups)
+    _check_known("stops", run.stops, groups)
     for look in run.looks:
-        _known("looks", look, groups)
+        _check_known("looks", look, groups)
 
 
 def launch_check(run: Run) -> Callable[[Launch], None]:
@@ -104,18 +104,18 @@ def check_instant(what: str, text: str) -> None:
 
 
 def _by_name(what: str, entries: Iterable[Any], check: Callable[[str], None] | None = None) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for entry in entries:
         if check is None:
             check_name(what, entry.name)
-        if found.setdefault(entry.name, entry) is not entry:
+        if by_name.setdefault(entry.name, entry) is not entry:
             raise ValueError(f"{what} has {entry.name} twice")
-    return found
+    return by_name
 
 
-def _known(what: str, names: Iterable[str], known: Collection[str]) -> None:
+def _check_known(what: str, names: Iterable[str], allowed: Collection[str]) -> None:
     for name in names:
-        if name not in known:
+        if name not in allowed:
             raise ValueError(f"{what} names {name[:200]!r}, which the run does not have")
 
 
@@ -128,9 +128,9 @@ def _facts(facts: Mapping[str, Any], depth: int = DEPTH) -> None:
     for name, value in facts.items():
         if _NUMBERS.fullmatch(name) and value is not None and not _is_number(value):
             raise ValueError(f"{name[:100]} is {str(value)[:100]!r}, which isn't a valid number")
-        for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, Mapping):
-                _facts(each, depth - 1)
+        for element in value if isinstance(value, list) else [value]:
+            if isinstance(element, Mapping):
+                _facts(element, depth - 1)
 
 
 def _is_number(value: object) -> bool:
@@ -156,48 +156,48 @@ def _environment(environment: Environment) -> None:
 
 
 def _scenario(scenario: Scenario) -> None:
-    axes, of = scenario.axes, f"of the scenario {scenario.name}"
-    check_name(f"the file {of}", scenario.path.name)
+    axes, whose = scenario.axes, f"of the scenario {scenario.name}"
+    check_name(f"the file {whose}", scenario.path.name)
     # a scenario with two versions has a folder of files for each
     named = [*scenario.files, *filter(None, [scenario.script])]
     for part in (part for name in named for part in name.split("/")):
-        check_name(f"a file {of}", part)
+        check_name(f"a file {whose}", part)
     for axis, values in axes.items():
         if not values:
-            raise ValueError(f"the axis {axis} {of} is empty")
-    _known(f"environ {of}", scenario.environ, axes)
-    _known(f"settings {of}", scenario.settings, axes)
-    _known(f"sweeps {of}", scenario.sweeps, axes)
+            raise ValueError(f"the axis {axis} {whose} is empty")
+    _check_known(f"environ {whose}", scenario.environ, axes)
+    _check_known(f"settings {whose}", scenario.settings, axes)
+    _check_known(f"sweeps {whose}", scenario.sweeps, axes)
     for axis in scenario.sweeps:
-        _sweep(axes[axis], f"the sweep {axis} {of}")
+        _sweep(axes[axis], f"the sweep {axis} {whose}")
     points: list[Axes] = [scenario.default, *scenario.exclude]
     entries: list[Need | Expectation | Claim] = [*scenario.needs, *scenario.expect, *scenario.claims]
     points += [entry.when for entry in entries]
     points += [pick.axes for comparison in scenario.compare for pick in comparison.pick]
     points += [side.axes for claim in scenario.claims for side in (claim.worse, claim.better) if side]
     for point in points:
-        _point(point, axes, of)
+        _point(point, axes, whose)
     for comparison in scenario.compare:
         if comparison.along != ENVIRONMENT:
-            _along(comparison, scenario, of)
+            _along(comparison, scenario, whose)
     for comparison in scenario.compare:
         for pick in comparison.pick:
-            _requirements(pick.requires, of)
+            _requirements(pick.requires, whose)
     for entry in entries:
         if not isinstance(entry, Claim):
-            _requirements(entry.requires, of)
+            _requirements(entry.requires, whose)
     if problem := wrong([expectation.value for expectation in scenario.expect], DEPTH + 1):
         raise ValueError(problem)
 
 
-def _along(comparison: Comparison, scenario: Scenario, of: str) -> None:
+def _along(comparison: Comparison, scenario: Scenario, whose: str) -> None:
     along = comparison.along
     if along not in scenario.axes:
-        raise ValueError(f"a comparison {of} is along {along[:100]!r}, which isn't an axis")
+        raise ValueError(f"a comparison {whose} is along {along[:100]!r}, which isn't an axis")
     if along in scenario.sweeps:
-        raise ValueError(f"a comparison {of} is along {along[:100]!r}, which is a sweep")
+        raise ValueError(f"a comparison {whose} is along {along[:100]!r}, which is a sweep")
     values = [comparison.plus, *([comparison.against] if comparison.against else [])]
-    _known(f"a comparison {of}", values, scenario.axes[along])
+    _check_known(f"a comparison {whose}", values, scenario.axes[along])
 
 
 def _sweep(values: Sequence[str], what: str) -> None:
@@ -209,20 +209,22 @@ def _sweep(values: Sequence[str], what: str) -> None:
         raise ValueError(f"{what} does not increase")
 
 
-def _point(point: Axes, axes: Mapping[str, Sequence[str]], of: str) -> None:
+def _point(point: Axes, axes: Mapping[str, Sequence[str]], whose: str) -> None:
     for axis, value in point.items():
         if value not in axes.get(axis, ()):
-            raise ValueError(f"{axis[:100]}={value[:100]} {of} isn't a value of an axis")
+            raise ValueError(f"{axis[:100]}={value[:100]} {whose} isn't a value of an axis")
 
 
-def _requirements(texts: Iterable[str], of: str) -> None:
+def _requirements(texts: Iterable[str], whose: str) -> None:
     from packaging.requirements import InvalidRequirement, Requirement
 
     for text in texts:
         try:
             Requirement(text)
         except InvalidRequirement:
-            raise ValueError(f"`requires` {of} has {text[:100]!r}, which isn't a valid requirement (PEP 508)") from None
+            raise ValueError(
+                f"`requires` {whose} has {text[:100]!r}, which isn't a valid requirement (PEP 508)"
+            ) from None
 
 
 def _group(group: Group, scenarios: Mapping[str, Scenario], environments: Mapping[str, Environment]) -> None:
@@ -238,7 +240,7 @@ def _group(group: Group, scenarios: Mapping[str, Scenario], environments: Mappin
         raise ValueError(f"the group {group.name} has a cell twice")
     if group.control is not None and group.control.key not in members:
         raise ValueError(f"the control of the group {group.name} isn't one of its cells")
-    _known(f"the group {group.name}", group.axes, group.cells[0].axes)
+    _check_known(f"the group {group.name}", group.axes, group.cells[0].axes)
 
 
 def _cell(cell: Cell, scenarios: Mapping[str, Scenario], environments: Mapping[str, Environment]) -> None:

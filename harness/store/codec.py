@@ -29,14 +29,14 @@ _NEWEST: dict[type, int] = {
 }
 
 
-def _made(kind: type) -> "TypeAdapter[Any]":
+def _make_adapter(kind: type) -> "TypeAdapter[Any]":
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
 
 
 #: The one adapter of each kind: making it takes longer than reading a document.
-_adapter: Callable[[type], "TypeAdapter[Any]"] = cache(_made)
+_adapter: Callable[[type], "TypeAdapter[Any]"] = cache(_make_adapter)
 
 
 def dump(value: Run | Launch | Summary, *, indent: int | None = None) -> bytes:
@@ -77,8 +77,8 @@ def load_profile(data: bytes, where: object) -> Profile:
         raise DamagedError(where, "its seconds aren't a valid duration")
     places = range(len(profile.functions))
     for function in profile.functions:
-        numbers = [function.own, function.cumulative, *(each.cumulative for each in function.callers)]
-        if not all(each.place in places for each in function.callers) or not all(
+        numbers = [function.own, function.cumulative, *(caller.cumulative for caller in function.callers)]
+        if not all(caller.place in places for caller in function.callers) or not all(
             0.0 <= number < math.inf for number in numbers
         ):
             raise DamagedError(where, f"{function.name!r} has an invalid caller or time")

@@ -94,8 +94,8 @@ class RunFolder:
             raise UsageError(f"{path} isn't the folder of a run: run.json is missing.", "Pass a folder in results/.")
         folder = cls(path)
         try:
-            for each in path.iterdir():
-                folder._refuse_link(each.name)
+            for entry in path.iterdir():
+                folder._refuse_link(entry.name)
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
         return folder
@@ -108,7 +108,7 @@ class RunFolder:
         """
         if not path.is_dir():
             return False
-        names = {each.name for each in path.iterdir() if not is_unfinished(each)}
+        names = {entry.name for entry in path.iterdir() if not is_unfinished(entry)}
         return names == {"launches.jsonl"} or bool(not names and _RUN.fullmatch(path.name))
 
     def discard(self) -> bool:
@@ -280,11 +280,11 @@ class RunFolder:
         try:
             yield path
         except OSError as error:
-            told, first = f"{path} cannot be written: {error.strerror}.", remedy(error)
+            problem, first = f"{path} cannot be written: {error.strerror}.", remedy(error)
             if not (self.path / "run.json").exists():
-                raise CannotRunHereError(told, f"{first}, then start the run again.") from None
+                raise CannotRunHereError(problem, f"{first}, then start the run again.") from None
             raise CannotRunHereError(
-                f"{told} Finished launches are saved.", f"{first}, then continue with: {again} {self.path}"
+                f"{problem} Finished launches are saved.", f"{first}, then continue with: {again} {self.path}"
             ) from None
 
 

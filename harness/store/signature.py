@@ -34,14 +34,14 @@ def sign(document: bytes) -> bytes:
 
 def is_from_here(document: bytes) -> bool:
     """Return whether `sign` made this document, for this user on this machine."""
-    found = _SIGNED_END.search(document)
-    if found is None:
+    match = _SIGNED_END.search(document)
+    if match is None:
         return False
     try:
-        made = _signed(read(_path()), document[: found.start()] + _END)
+        expected = _signed(read(_path()), document[: match.start()] + _END)
     except (OSError, ValueError):
         return False
-    return hmac.compare_digest(made.encode(), found[1])
+    return hmac.compare_digest(expected.encode(), match[1])
 
 
 def _path() -> Path:

@@ -57,20 +57,20 @@ def write(
         )
     has_selection = bool(scenarios or environments or axes)
     about = select(results, scenarios, environments, axes or {}) if has_selection else subject(results)
-    made = files(results, tracker, folder, about)
+    texts = files(results, tracker, folder, about)
     packed = BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in made.items():
+        for name, text in texts.items():
             # one time for all: the same run makes the same file
             archive.writestr(zipfile.ZipInfo(f"bundle/{name}", (1980, 1, 1, 0, 0, 0)), text)
     try:
         (folder / "bundle").mkdir(exist_ok=True)
-        for name, text in made.items():
+        for name, text in texts.items():
             write_atomically(folder / "bundle" / name, text)
         write_atomically(folder / "bundle.zip", packed.getvalue())
     except OSError as error:
         raise CannotRunHereError(f"{folder}/bundle cannot be written: {error.strerror}.") from None
-    return [folder / "bundle" / next(iter(made)), folder / "bundle.zip"]
+    return [folder / "bundle" / next(iter(texts)), folder / "bundle.zip"]
 
 
 def files(results: Results, tracker: str, folder: Path, about: Subject) -> dict[str, str]:
@@ -79,14 +79,14 @@ def files(results: Results, tracker: str, folder: Path, about: Subject) -> dict[
     hide = _hiding(folder)
     code = _code(run, about)
     code = hide(code, _words(code))
-    required = {f"requirements-{each.name}.txt": _locked(run, each) for each in about.environments}
-    made = {
+    required = {f"requirements-{environment.name}.txt": _locked(run, environment) for environment in about.environments}
+    contents = {
         "repro.py": code,
         "repro.ipynb": _notebook(about, code, required),
         **required,
         "run.json": json.dumps(_plain(json.loads(codec.dump(run)), hide), indent=2) + "\n",
     }
-    return {"issue.md": issue(results, about, code, tracker, hide), **made} if about.has_results else made
+    return {"issue.md": issue(results, about, code, tracker, hide), **contents} if about.has_results else contents
 
 
 def _locked(run: Run, environment: Environment) -> str:
@@ -104,7 +104,7 @@ def _locked(run: Run, environment: Environment) -> str:
 def _hiding(folder: Path) -> Callable[..., str]:
     """Return a function that removes folders and names of this machine and its user from a text, except some words."""
     places = [Project.find().root, folder.absolute(), Path.cwd(), Path.home(), package_data.FOLDER]
-    paths = {str(path) for each in places for path in (each, each.resolve()) if len(path.parts) > 1}
+    paths = {str(path) for place in places for path in (place, place.resolve()) if len(path.parts) > 1}
     names = {platform.node(), platform.node().partition(".")[0]}
     with suppress(OSError, KeyError):
         names.add(getpass.getuser())
@@ -128,9 +128,9 @@ def _words(code: str) -> set[str]:
 def _plain(value: Any, hide: Callable[[str], str]) -> Any:
     """Return a JSON value without the paths of a machine. A path is reduced to its file name."""
     if isinstance(value, dict):
-        return {key: _plain(each, hide) for key, each in value.items()}
+        return {key: _plain(element, hide) for key, element in value.items()}
     if isinstance(value, list):
-        return [_plain(each, hide) for each in value]
+        return [_plain(element, hide) for element in value]
     if isinstance(value, str):
         is_path = re.fullmatch(r"(~|/|\.\.?/)[^\n]*", value)
         return hide(Path(value).name if is_path else value)
@@ -143,14 +143,14 @@ def _code(run: Run, about: Subject) -> str:
     text = run.scripts.get(scenario.name)
     project = Project.find()
     if text is None:
-        paths = [each / f"{scenario.name}.py" for each in project.scenario_folders]
-        found = next((path for path in paths if path.is_file()), None)
-        if found is None:
+        paths = [folder / f"{scenario.name}.py" for folder in project.scenario_folders]
+        source = next((path for path in paths if path.is_file()), None)
+        if source is None:
             raise UsageError(
                 f"The run's scenario {scenario.name} isn't in this project, so its code can't be shown.",
                 "Set HARNESS_PROJECT to the project of the run.",
             )
-        text = found.read_text(encoding="utf-8")
+        text = source.read_text(encoding="utf-8")
     sides = [
         {
             "label": about.label(side),
@@ -163,17 +163,17 @@ def _code(run: Run, about: Subject) -> str:
         }
         for side in about.sides
     ]
-    of = STEP if about.of.startswith(PRINTED) or (scenario.script and about.of != PEAK) else about.of
+    quantity = STEP if about.of.startswith(PRINTED) or (scenario.script and about.of != PEAK) else about.of
     kit = project.root / "scenarios" / "kit"
     kit = kit if kit.is_dir() else package_data.FOLDER / "scenarios" / "kit"
     head = f"{scenario.title.rstrip('.')}.\n\nMeasured: {sentence(about)}\n\n{how_to_run(run, about)}"
-    return standalone(scenario, text, kit, sides, of=of, about=head)
+    return standalone(scenario, text, kit, sides, of=quantity, about=head)
 
 
 def _notebook(about: Subject, code: str, required: Mapping[str, str]) -> str:
     """Return a notebook that creates the environments and runs repro.py, in plain Python, for Colab and others."""
     texts = {"repro.py": code, **required}
-    environments = {each.name: each.python for each in about.environments}
+    environments = {environment.name: environment.python for environment in about.environments}
     bin_python = [f"{side.environment.name}/bin/python" for side in about.sides]
     cells = [
         ("markdown", f"**{about.worse.scenario.title}**\n\n{sentence(about)}\n\nRun all cells."),
@@ -189,12 +189,12 @@ def _notebook(about: Subject, code: str, required: Mapping[str, str]) -> str:
             f"run({', '.join(map(repr, [bin_python[0], 'repro.py', *(bin_python if len(environments) > 1 else [])]))})",
         ),
     ]
-    made = []
+    documents = []
     for number, (kind, text) in enumerate(cells):
         cell: dict[str, Any] = {"cell_type": kind, "id": f"cell{number}", "metadata": {}, "source": text}
-        made.append({**cell, "execution_count": None, "outputs": []} if kind == "code" else cell)
+        documents.append({**cell, "execution_count": None, "outputs": []} if kind == "code" else cell)
     metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
-    return json.dumps({"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"
+    return json.dumps({"cells": documents, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"
 
 
 #: The cell that makes virtual environments: the release's own Python is rarely the notebook's.

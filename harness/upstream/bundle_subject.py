@@ -142,24 +142,26 @@ def subject(results: Results) -> Subject:
     side that the claim calls worse; in an answer, it is the slower side. Raises NothingSelectedError if the run has no
     result.
     """
-    for told in sorted(results.claims, key=lambda each: not any(place.outcome.holds for place in each.places)):
-        for place in told.places:
-            if place.outcome.holds or (place is told.at and place.outcome not in _NOTHING):
-                found = _subject(results, told.claim.of, place.worse, place.better)
-                if found is not None and place.estimate is not None and place.better is not None:
-                    found = replace(found, ratio=place.estimate, level=place.level)
-                if found is not None:
-                    return replace(found, claim=told)
+    for claim_result in sorted(
+        results.claims, key=lambda entry: not any(place.outcome.holds for place in entry.places)
+    ):
+        for place in claim_result.places:
+            if place.outcome.holds or (place is claim_result.at and place.outcome not in _NOTHING):
+                candidate = _subject(results, claim_result.claim.of, place.worse, place.better)
+                if candidate is not None and place.estimate is not None and place.better is not None:
+                    candidate = replace(candidate, ratio=place.estimate, level=place.level)
+                if candidate is not None:
+                    return replace(candidate, claim=claim_result)
     for answer in results.answers:
-        compared = max(answer.findings, key=lambda each: each.distance).compared
-        found = _subject(results, answer.comparison.of, compared.cell, compared.other)
-        if found is not None:
-            found = replace(found, ratio=compared.ratio, level=compared.level)
-            return found.turned if found.is_turned else found
+        compared = max(answer.findings, key=lambda finding: finding.distance).compared
+        candidate = _subject(results, answer.comparison.of, compared.cell, compared.other)
+        if candidate is not None:
+            candidate = replace(candidate, ratio=compared.ratio, level=compared.level)
+            return candidate.turned if candidate.is_turned else candidate
     for cell in results.found.series:
-        found = _subject(results, STEP, cell, None)
-        if found is not None:
-            return found
+        candidate = _subject(results, STEP, cell, None)
+        if candidate is not None:
+            return candidate
     raise NothingSelectedError(
         "The run doesn't contain a result to report upstream.", "For the reasons, see its report.md."
     )
@@ -197,49 +199,49 @@ def _value(axis: str, cell: Cell) -> str:
 
 def moved(results: Results, about: Subject, name: str) -> Subject | None:
     """Return the comparison in another environment: of both sides, or of the worse one if their environments differ."""
-    there = replace(about.worse.cell, environment=name)
+    cell = replace(about.worse.cell, environment=name)
     if about.better is None:
-        return _subject(results, about.of, there, None)
+        return _subject(results, about.of, cell, None)
     together = about.better.environment == about.worse.environment
     return _subject(
-        results, about.of, there, replace(about.better.cell, environment=name) if together else about.better.cell
+        results, about.of, cell, replace(about.better.cell, environment=name) if together else about.better.cell
     )
 
 
 def nightlies(results: Results) -> list[str]:
     """Return the names of the run's nightly environments."""
     return [
-        each.name
-        for each in results.run.environments
-        if any(name in pins(results.run, each.name) for name in _NIGHTLIES)
+        environment.name
+        for environment in results.run.environments
+        if any(name in pins(results.run, environment.name) for name in _NIGHTLIES)
     ]
 
 
-def _subject(results: Results, of: str, one: Cell, other: Cell | None) -> Subject | None:
+def _subject(results: Results, quantity: str, one: Cell, other: Cell | None) -> Subject | None:
     """Return the subject of one or two cells; None if one of them has no result."""
     cells = [cell for cell in (one, other) if cell is not None]
-    known = [side for cell in cells if (side := _side(results, of, cell)) and side.centre]
-    if len(known) < len(cells):
+    sides = [side for cell in cells if (side := _side(results, quantity, cell)) and side.centre]
+    if len(sides) < len(cells):
         return None
-    if len(known) == 1:
-        return Subject(of, known[0], None, None)
-    worse, better = known
-    if of == GROWTH:
-        return Subject(of, worse, better, growth_difference(worse.values, better.values))
+    if len(sides) == 1:
+        return Subject(quantity, sides[0], None, None)
+    worse, better = sides
+    if quantity == GROWTH:
+        return Subject(quantity, worse, better, growth_difference(worse.values, better.values))
     logs = log_ratios(worse.values, better.values)
-    return Subject(of, worse, better, combine([exp(log) for log in logs]) if logs else None)
+    return Subject(quantity, worse, better, combine([exp(log) for log in logs]) if logs else None)
 
 
-def _side(results: Results, of: str, cell: Cell) -> IssueSide | None:
+def _side(results: Results, quantity: str, cell: Cell) -> IssueSide | None:
     launches = results.found.numbers.get(cell, ())
-    scenario = next((each for each in results.run.scenarios if each.name == cell.scenario), None)
-    environment = next((each for each in results.run.environments if each.name == cell.environment), None)
+    scenario = next((entry for entry in results.run.scenarios if entry.name == cell.scenario), None)
+    environment = next((entry for entry in results.run.environments if entry.name == cell.environment), None)
     if scenario is None or environment is None:
         return None
-    if of == GROWTH:
+    if quantity == GROWTH:
         values: Mapping[int, float] = growths(launches)
         centre: Estimate | None = growth_estimate(launches)
     else:
-        values = series(launches_of(of, launches, results.run.plan.clock)).get(cell, {})
+        values = series(launches_of(quantity, launches, results.run.plan.clock)).get(cell, {})
         centre = combine(list(values.values())) if values else None
     return IssueSide(cell, scenario, environment, values, centre)

@@ -88,7 +88,7 @@ def sentence(about: Subject) -> str:
 def how_to_run(run: Run, about: Subject) -> str:
     """Return the commands that run repro.py, in virtual environments and in containers."""
     bases = _bases(run)
-    has_digests = all(each.name in bases for each in about.environments)
+    has_digests = all(environment.name in bases for environment in about.environments)
     return "\n".join(
         [
             "Run it in virtual environments:",
@@ -110,8 +110,8 @@ def _indented(lines: Sequence[str]) -> str:
 
 def _virtual_environments(about: Subject) -> list[str]:
     lines = []
-    for each in about.environments:
-        lines += _environment_lines(each)
+    for environment in about.environments:
+        lines += _environment_lines(environment)
     pythons = [f"{side.environment.name}/bin/python" for side in about.sides]
     lines.append(" ".join([pythons[0], "repro.py", *(pythons if len(about.environments) > 1 else [])]))
     return lines
@@ -164,10 +164,10 @@ def _bases(run: Run) -> dict[str, str]:
 
     try:
         engine = connect()
-        found = {name: public_base(engine, image) for name, image in run.images.items()}
+        bases = {name: public_base(engine, image) for name, image in run.images.items()}
     except CannotRunHereError:
         return {}
-    return {name: base for name, base in found.items() if base}
+    return {name: base for name, base in bases.items() if base}
 
 
 def _fields(results: Results, about: Subject) -> dict[str, str]:
@@ -176,7 +176,11 @@ def _fields(results: Results, about: Subject) -> dict[str, str]:
     system = "Debian 12, in a container" if _is_in_containers(run) else run.host.get("system", "")
     kernel, cpu = run.host.get("kernel", ""), run.host.get("cpu", "")
     memory = run.host.get("memory_bytes")
-    cuda = [f"CUDA {each.cuda}, cuDNN {each.cudnn} ({each.name})" for each in environments if each.cuda and gpus]
+    cuda = [
+        f"CUDA {environment.cuda}, cuDNN {environment.cudnn} ({environment.name})"
+        for environment in environments
+        if environment.cuda and gpus
+    ]
     return {
         "type": "Performance",
         "nightly": _nightly(results, about),
@@ -185,7 +189,7 @@ def _fields(results: Results, about: Subject) -> dict[str, str]:
         "versions": _versions(run, environments, ["tensorflow", "keras"]),
         "custom": "Yes: the code below.",
         "os": ", ".join(filter(None, [system, kernel, cpu, f"{format.bytes_(memory)} of memory" if memory else ""])),
-        "python": ", ".join(dict.fromkeys(each.python for each in environments)),
+        "python": ", ".join(dict.fromkeys(environment.python for environment in environments)),
         "cuda": "; ".join(cuda) or _NONE,
         "gpu": ", ".join(dict.fromkeys(gpus)) or f"{_NONE}: it was measured on the CPU",
         "not here": _NONE,
@@ -197,26 +201,26 @@ def _fields(results: Results, about: Subject) -> dict[str, str]:
 
 
 def _versions(run: Run, environments: Sequence[Environment], packages: Sequence[str]) -> str:
-    told = []
-    for each in environments:
-        has = pins(run, each.name)
+    texts = []
+    for environment in environments:
+        has = pins(run, environment.name)
         release = next((name for name in TENSORFLOW if name in has), "tensorflow")
-        known = [
+        versions = [
             f"{release if package == 'tensorflow' else package} {version}"
             for package in packages
-            if (version := installed(package, has) or (each.tensorflow if package == "tensorflow" else ""))
+            if (version := installed(package, has) or (environment.tensorflow if package == "tensorflow" else ""))
         ]
-        told.append(" and ".join(known) + (f" ({each.name})" if len(environments) > 1 else ""))
-    return "; ".join(told)
+        texts.append(" and ".join(versions) + (f" ({environment.name})" if len(environments) > 1 else ""))
+    return "; ".join(texts)
 
 
 def _nightly(results: Results, about: Subject) -> str:
     """Return whether the newest nightly of the run has the problem too."""
     for name in reversed(nightlies(results)):
-        there = moved(results, about, name)
-        if there is not None:
+        nightly_subject = moved(results, about, name)
+        if nightly_subject is not None:
             version = installed("tensorflow", pins(results.run, name))
-            return f"{'Yes' if there.is_shown else 'No'}, with {version}: {sentence(there)}"
+            return f"{'Yes' if nightly_subject.is_shown else 'No'}, with {version}: {sentence(nightly_subject)}"
     return "No: no nightly was measured."
 
 
@@ -250,23 +254,23 @@ def _current(results: Results, about: Subject) -> str:
 
 def _claimed(about: Subject) -> list[str]:
     """Return the claim of the issue, and its outcome in each environment."""
-    told = about.claim
-    assert told
-    claim = told.claim
+    claim_result = about.claim
+    assert claim_result
+    claim = claim_result.claim
     low, high = claim.range
     size = f"{low:g} to {high:g} times" if claim.ratio else f"{about.amount(low)} to {about.amount(high)}"
     lines = [f"{claim.issue.url} says: {claim.reported} ({size}; {claim.hardware or 'hardware unknown'}).", ""]
     lines += ["| environment | outcome | measured |", "| --- | --- | --- |"]
-    for place in told.places:
+    for place in claim_result.places:
         if place.outcome is ClaimOutcome.NOT_MEASURED:
             continue
         shown = ""
         if place.estimate is not None:
-            number = format.ratio if claim.ratio else lambda each: about.amount(each.value)
+            number = format.ratio if claim.ratio else lambda estimate: about.amount(estimate.value)
             shown = number(place.estimate)
         lines.append(f"| {place.environment} | {place.outcome} | {shown or place.why} |")
-    if told.fixed:
-        lines += ["", f"The difference isn't measured in {told.fixed.environment} and later releases."]
+    if claim_result.fixed:
+        lines += ["", f"The difference isn't measured in {claim_result.fixed.environment} and later releases."]
     return lines
 
 
@@ -285,9 +289,9 @@ def _packages(run: Run, about: Subject) -> str:
     settings = [f"{axis}={about.worse.cell.axes[axis]}" for axis in about.worse.scenario.settings]
     if settings:
         parts.append(f"`repro.py` doesn't apply the setting {', '.join(settings)}, which the measurement used.")
-    for each in about.environments:
-        text = fenced(requirements(run, each), "text")
-        parts.append(f"<details><summary>requirements-{each.name}.txt</summary>\n\n{text}\n\n</details>")
+    for environment in about.environments:
+        text = fenced(requirements(run, environment), "text")
+        parts.append(f"<details><summary>requirements-{environment.name}.txt</summary>\n\n{text}\n\n</details>")
     return "\n\n".join(parts)
 
 

@@ -53,7 +53,7 @@ class KnownIssue:
         """Return the estimated time of its cells, also in the newest release, in seconds."""
         if self.took:
             return self.took
-        cells = {cell for each in self.claims for cell in claims.cells(each, [newest], Device.CPU)}
+        cells = {cell for claim in self.claims for cell in claims.cells(claim, [newest], Device.CPU)}
         return len(cells) * (USUAL_ROUNDS * (START + CLAIM_WARMUP + CLAIM_MEASURE) + START / 2.0)
 
 
@@ -67,7 +67,7 @@ class Library:
     @cached_property
     def families(self) -> list[str]:
         """Return the names of all families."""
-        return sorted({family for each in self.issues.values() for family in each.families})
+        return sorted({family for known_issue in self.issues.values() for family in known_issue.families})
 
     def chosen(self, typed: Iterable[str], family: str = "", *, every: bool = False) -> list[KnownIssue]:
         """Return the issues with the given names, of a family, or all. Raises UsageError for an unknown name."""
@@ -83,20 +83,20 @@ class Library:
                 "No issue was specified.", "Example: harness repro T#40261. To list all issues: harness repro list"
             )
         if typed:
-            return [self.issues[each] for each in dict.fromkeys(claims.issue(text, self.issues) for text in typed)]
-        return [each for each in self.issues.values() if not family or family in each.families]
+            return [self.issues[issue] for issue in dict.fromkeys(claims.issue(text, self.issues) for text in typed)]
+        return [known_issue for known_issue in self.issues.values() if not family or family in known_issue.families]
 
     def document(self, found: Iterable[KnownIssue]) -> str:
         """Return issues as JSON."""
-        return json.dumps([self._values(each) for each in found], indent=2) + "\n"
+        return json.dumps([self._values(known_issue) for known_issue in found], indent=2) + "\n"
 
-    def _values(self, each: KnownIssue) -> dict[str, Any]:
+    def _values(self, known_issue: KnownIssue) -> dict[str, Any]:
         return {
-            "issue": each.issue.short,
-            "url": each.issue.url,
-            "families": each.families,
-            "environments": each.environments,
-            "seconds": round(each.seconds(self.newest)),
+            "issue": known_issue.issue.short,
+            "url": known_issue.issue.url,
+            "families": known_issue.families,
+            "environments": known_issue.environments,
+            "seconds": round(known_issue.seconds(self.newest)),
             "claims": [
                 {
                     "scenario": scenario.name,
@@ -109,7 +109,7 @@ class Library:
                     "fixed": claim.fixed,
                     "visible": list(claim.visible),
                 }
-                for scenario, claim in each.claims
+                for scenario, claim in known_issue.claims
             ],
         }
 
@@ -117,14 +117,14 @@ class Library:
 def library() -> Library:
     """Return the claims of the project's scenarios. Scenarios with an invalid file are left out."""
     project = Project.find()
-    found: dict[Issue, list[tuple[Scenario, Claim]]] = {}
+    by_issue: dict[Issue, list[tuple[Scenario, Claim]]] = {}
     for scenario in find_scenarios(project).scenarios.values():
         for claim in scenario.claims:
-            found.setdefault(claim.issue, []).append((scenario, claim))
+            by_issue.setdefault(claim.issue, []).append((scenario, claim))
     newest = claims.newest(load_environments(project))
     took = _took(project.root / "docs" / "upstream.json")
     return Library(
-        {issue: KnownIssue(issue, found[issue], took.get(issue.short, 0.0)) for issue in sorted(found)}, newest
+        {issue: KnownIssue(issue, by_issue[issue], took.get(issue.short, 0.0)) for issue in sorted(by_issue)}, newest
     )
 
 

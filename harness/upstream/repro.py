@@ -21,7 +21,7 @@ def request(asked: Request, found: Sequence[KnownIssue], nightly: str) -> Reques
     """Return the request that measures the issues `found`: as `asked`, and also in `nightly` unless that is empty."""
     return replace(
         asked,
-        claims=[each.issue.short for each in found],
+        claims=[known_issue.issue.short for known_issue in found],
         environments=[*asked.environments, *([nightly] if nightly else [])],
         budget=asked.budget or min(ISSUE_BUDGET * len(found), MOST_ISSUES_BUDGET),
         warmup=CLAIM_WARMUP if asked.warmup is None else asked.warmup,
@@ -31,22 +31,26 @@ def request(asked: Request, found: Sequence[KnownIssue], nightly: str) -> Reques
 
 def asked_for(results: Results) -> list[ClaimResult]:
     """Return the claims of the run's issues."""
-    return [each for each in results.claims if str(each.claim.issue) in results.run.plan.claims]
+    return [claim_result for claim_result in results.claims if str(claim_result.claim.issue) in results.run.plan.claims]
 
 
 def unfinished(results: Results) -> list[str]:
     """Return the run's issues without an outcome: no claim holds or is gone in its own environment."""
-    told = {str(each.claim.issue) for each in asked_for(results) if each.at.outcome.holds or each.at.outcome.is_gone}
-    return [issue for issue in results.run.plan.claims if issue not in told]
+    settled = {
+        str(claim_result.claim.issue)
+        for claim_result in asked_for(results)
+        if claim_result.at.outcome.holds or claim_result.at.outcome.is_gone
+    }
+    return [issue for issue in results.run.plan.claims if issue not in settled]
 
 
 def gate(results: Results, wanted: str) -> Gate:
     """Return the gate: whether a claim is confirmed in its own environment, or, if `wanted` is `fixed`, fixed later."""
     claims = asked_for(results)
-    if not any(each.at.outcome.holds or each.at.outcome.is_gone for each in claims):
+    if not any(claim_result.at.outcome.holds or claim_result.at.outcome.is_gone for claim_result in claims):
         return Gate.NOTHING_JUDGED
-    found = any(each.fixed if wanted == "fixed" else each.at.outcome.holds for each in claims)
-    return Gate.SLOWER if found else Gate.PASSED
+    is_met = any(claim_result.fixed if wanted == "fixed" else claim_result.at.outcome.holds for claim_result in claims)
+    return Gate.SLOWER if is_met else Gate.PASSED
 
 
 def bundled(folder: Path, results: Results) -> Path | None:

@@ -26,18 +26,20 @@ def standalone(
     the function's `arguments`, and `environ`, the environment variables of its process. `of` names what is compared,
     and `about` is the file's docstring. Raises UsageError if the file uses the kit in a way that can't be inlined.
     """
-    made = _TEMPLATE.read_text(encoding="utf-8")
+    document = _TEMPLATE.read_text(encoding="utf-8")
     work = _script(scenario, text) if scenario.script else _work(text, kit)
-    told = "\n\n".join([about, *([] if scenario.script else [ast.get_docstring(ast.parse(text)) or ""])]).strip() + "\n"
+    docstring = (
+        "\n\n".join([about, *([] if scenario.script else [ast.get_docstring(ast.parse(text)) or ""])]).strip() + "\n"
+    )
     parts = {
-        "@about@": told.replace("\\", "\\\\").replace('"""', "'''"),
+        "@about@": docstring.replace("\\", "\\\\").replace('"""', "'''"),
         '"@sides@"': "[\n" + "".join(f"    {json.dumps(dict(side))},\n" for side in sides) + "]",
         '"@of@"': json.dumps(of),
         "# @work@": work.strip("\n"),
     }
     for mark, part in parts.items():
-        made = made.replace(mark, part, 1)
-    return made
+        document = document.replace(mark, part, 1)
+    return document
 
 
 def _parsed(text: str) -> ast.Module:
@@ -55,7 +57,7 @@ def _parsed(text: str) -> ast.Module:
 def _script(scenario: Scenario, text: str) -> str:
     """Return the work of a plain script: the whole script runs once."""
     tree = _parsed(text)
-    found = next(
+    source = next(
         (
             ast.get_source_segment(text, node) or ""
             for node in tree.body
@@ -63,11 +65,11 @@ def _script(scenario: Scenario, text: str) -> str:
         ),
         None,
     )
-    if found is None:
+    if source is None:
         raise UsageError("The scenario's text in run.json is not what the harness writes around a plain script.")
     name = Path(scenario.script).stem + ".py"
     return (
-        f"{found}\n\n\ndef scenario(bench):\n"
+        f"{source}\n\n\ndef scenario(bench):\n"
         f"    bench.once(lambda: exec(compile(SCRIPT, {name!r}, 'exec'), {{'__name__': '__main__'}}))"
     )
 
@@ -112,31 +114,31 @@ def _folded(names: Sequence[str], kit: Path) -> dict[str, str]:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    found: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for name in names:
         if name not in exported:
             raise UsageError(f"The kit's {name} can't be copied into a script.")
-        _take(name, exported[name], kit, found)
-    return found
+        _take(name, exported[name], kit, sources)
+    return sources
 
 
-def _take(name: str, module: str, kit: Path, found: dict[str, str]) -> None:
+def _take(name: str, module: str, kit: Path, sources: dict[str, str]) -> None:
     text = (kit / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
     body = ast.parse(text).body
     node = next((node for node in body if name in _defines(node)), None)
-    if node is None or name in found or name in _OWN:
+    if node is None or name in sources or name in _OWN:
         return
     if isinstance(node, ast.ImportFrom) and node.level:
-        _take(name, f"{node.module}", kit, found)
+        _take(name, f"{node.module}", kit, sources)
         return
-    used = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} - {name}
+    used = {child.id for child in ast.walk(node) if isinstance(child, ast.Name)} - {name}
     # its needs come first; this entry ends a cycle
-    found[name] = ""
-    for each in sorted(used):
-        if any(each in _defines(other) for other in body):
-            _take(each, module, kit, found)
-    del found[name]
-    found[name] = "".join(text.splitlines(keepends=True)[_start(node) - 1 : _end(node)]).strip("\n")
+    sources[name] = ""
+    for dependency in sorted(used):
+        if any(dependency in _defines(other) for other in body):
+            _take(dependency, module, kit, sources)
+    del sources[name]
+    sources[name] = "".join(text.splitlines(keepends=True)[_start(node) - 1 : _end(node)]).strip("\n")
 
 
 def _defines(node: ast.stmt) -> Iterator[str]:
@@ -144,7 +146,7 @@ def _defines(node: ast.stmt) -> Iterator[str]:
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
         case ast.Assign(targets=targets):
-            yield from (each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
+            yield from (child.id for target in targets for child in ast.walk(target) if isinstance(child, ast.Name))
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             yield from (alias.asname or alias.name.partition(".")[0] for alias in names)
 
@@ -160,7 +162,7 @@ def _runs(node: ast.stmt) -> bool:
 
 def _start(node: ast.stmt) -> int:
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(each.lineno for each in decorators)])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def _end(node: ast.stmt) -> int:

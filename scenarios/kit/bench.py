@@ -135,12 +135,12 @@ class Bench:
             raise CpuFallback("the scenario never imported TensorFlow")
         placement.require_gpu(tf)
         # Evidence of the work itself takes precedence over how TensorFlow places an operation of ours.
-        found = self._placed or {placement.probe(tf)}
-        if not any(map(placement.is_gpu, found)):
-            raise CpuFallback("TensorFlow has a GPU, and the work was on {}".format(", ".join(sorted(found))))
+        devices = self._placed or {placement.probe(tf)}
+        if not any(map(placement.is_gpu, devices)):
+            raise CpuFallback("TensorFlow has a GPU, and the work was on {}".format(", ".join(sorted(devices))))
         if self._placed:
-            self._emit("observation", name="placed on", value=sorted(found))
-        used = sorted(filter(placement.is_gpu, found))
+            self._emit("observation", name="placed on", value=sorted(devices))
+        used = sorted(filter(placement.is_gpu, devices))
         self._emit("gpus", gpus=placement.gpus(tf, used))
         peak = tensorflow_device.peak_memory(tf, used)
         if peak is not None:
@@ -151,9 +151,9 @@ class Bench:
         tf = tensorflow_device.imported()
         if tf is not None and not self._settings_told:
             self._settings_told = True
-            found = self._settings.observe(tf, self.device_name)
-            if found:
-                self._emit("observation", name="settings", value=found)
+            settings = self._settings.observe(tf, self.device_name)
+            if settings:
+                self._emit("observation", name="settings", value=settings)
 
     def measure(self, step, steps=1, document=1):
         """Time `step()`, the one thing this launch is about, and return how many steps were taken in all.
@@ -219,9 +219,9 @@ class Bench:
             raise ScriptFailed("what is to be timed as a step was never done")
         self.took("first call", *samples[0])
         later = samples[1:] or samples
-        each = -(-len(later) // SAMPLES_PER_EVENT)
-        parts = (later[first : first + each] for first in range(0, len(later), each))
-        told = [
+        size = -(-len(later) // SAMPLES_PER_EVENT)
+        parts = (later[first : first + size] for first in range(0, len(later), size))
+        entries = [
             {
                 "seconds": sum(sample.seconds for sample in part),
                 "cpu_seconds": sum(sample.cpu_seconds for sample in part),
@@ -229,7 +229,7 @@ class Bench:
             }
             for part in parts
         ]
-        self._emit("samples", name="step", samples=told)
+        self._emit("samples", name="step", samples=entries)
         self.tell_settings()
 
     def took(self, name, seconds, cpu_seconds):
@@ -254,11 +254,11 @@ class Bench:
             step, calls, self.phase, self._watching, resident_bytes, fetch=self._fetch
         )
         self.measured = True
-        told = [
-            dict(each._asdict(), steps=(points[number + 1][0] - points[number][0]) * steps)
-            for number, each in enumerate(measurement.samples)
+        entries = [
+            dict(sample._asdict(), steps=(points[number + 1][0] - points[number][0]) * steps)
+            for number, sample in enumerate(measurement.samples)
         ]
-        self._emit("samples", name="step", samples=told)
+        self._emit("samples", name="step", samples=entries)
         self._emit("memory", points=points)
         self._emit("resources", warmup_steps=measurement.warm * steps)
         self.placed(measurement.result)
@@ -286,8 +286,8 @@ class Bench:
         return on_device.look(tf, step, steps, self._emit)
 
     def _tell(self, event, samples, calls, steps, **fields):
-        told = [dict(sample._asdict(), steps=calls * steps) for sample in samples]
-        self._emit(event, samples=told, calls_per_sample=calls, **fields)
+        entries = [dict(sample._asdict(), steps=calls * steps) for sample in samples]
+        self._emit(event, samples=entries, calls_per_sample=calls, **fields)
 
     def _profile(self, step, steps):
         taken = self._profiler.run(step, steps, self.phase, self._fetch)

@@ -154,10 +154,10 @@ def summary(samples):
     """Return milliseconds per step on one line: total time over total steps; a single step is printed as is."""
     if [sample["steps"] for sample in samples] == [1]:
         return "{:.3f} ms, once".format(samples[0]["seconds"] * MILLISECONDS)
-    each = sorted(sample["seconds"] / sample["steps"] * MILLISECONDS for sample in samples)
+    times = sorted(sample["seconds"] / sample["steps"] * MILLISECONDS for sample in samples)
     mean = sum(sample["seconds"] for sample in samples) / sum(sample["steps"] for sample in samples) * MILLISECONDS
     return "mean {:.3f} ms, median {:.3f}, p10 {:.3f}, p90 {:.3f} ({} samples of {} steps)".format(
-        mean, quantile(each, 0.5), quantile(each, 0.1), quantile(each, 0.9), len(samples), samples[0]["steps"]
+        mean, quantile(times, 0.5), quantile(times, 0.1), quantile(times, 0.9), len(samples), samples[0]["steps"]
     )
 
 

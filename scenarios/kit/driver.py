@@ -31,11 +31,11 @@ def gpu(cuda, number):
     """Return the driver's facts about one GPU; without its address if the driver doesn't report it."""
     device = whole(cuda.cuDeviceGet, number)
     capability = [whole(cuda.cuDeviceGetAttribute, attribute, device) for attribute in (MAJOR, MINOR)]
-    found = {"name": text(cuda.cuDeviceGetName, device), "capability": "{}.{}".format(*capability)}
+    facts = {"name": text(cuda.cuDeviceGetName, device), "capability": "{}.{}".format(*capability)}
     try:
-        return dict(found, pci=text(cuda.cuDeviceGetPCIBusId, device))
+        return dict(facts, pci=text(cuda.cuDeviceGetPCIBusId, device))
     except SilentError:
-        return found
+        return facts
 
 
 def whole(function, *arguments):

@@ -64,9 +64,9 @@ class Recorder:
                     module = sys.modules.get("{}.{}{}".format(package, name, version))
                     for function in functions:
                         self._wrap(module, function, self._noted)
-        for each in self._class.__mro__:
-            self._wrap(each, SELECT, self._selected)
-            self._wrap(each, MAKE, self._noted)
+        for base in self._class.__mro__:
+            self._wrap(base, SELECT, self._selected)
+            self._wrap(base, MAKE, self._noted)
         return self
 
     def __exit__(self, *_):
@@ -108,12 +108,12 @@ def engines(model_class):
 
     From 2.6 on, for example, `tensorflow.python.keras` is also loaded, and unused.
     """
-    found = []
-    for each in model_class.__mro__:
-        package = each.__module__.rpartition(".")[0]
-        if "train_on_batch" in vars(each) and package not in found:
-            found.append(package)
-    return found
+    packages = []
+    for base in model_class.__mro__:
+        package = base.__module__.rpartition(".")[0]
+        if "train_on_batch" in vars(base) and package not in packages:
+            packages.append(package)
+    return packages
 
 
 def kind(function):

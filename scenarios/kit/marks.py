@@ -34,7 +34,7 @@ class Mark:
 
 def marks(source):
     """Return the marks in a script's text, in order; empty if it isn't Python. Raises MarkError for an unknown word."""
-    found = []
+    entries = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
             match = COMMENT.match(token.string) if token.type == tokenize.COMMENT else None
@@ -44,10 +44,10 @@ def marks(source):
                 if word not in (STEP, END):
                     text = "line {}: Unknown mark `# harness: {}`: write `# harness: step` or `# harness: end`"
                     raise MarkError(text.format(line, word))
-                found.append(Mark(line, column, word, not token.line[:column].strip()))
+                entries.append(Mark(line, column, word, not token.line[:column].strip()))
     except (tokenize.TokenError, SyntaxError):  # compiling it says what is wrong, and where
         return []
-    return found
+    return entries
 
 
 def instrumented(source, path, functions=()):
@@ -57,15 +57,15 @@ def instrumented(source, path, functions=()):
     SyntaxError for invalid Python, and MarkError.
     """
     tree = ast.parse(source, path)
-    found = marks(source)
-    targets = [target(tree, found, at) for at, mark in enumerate(found) if mark.word == STEP]
+    entries = marks(source)
+    targets = [target(tree, entries, at) for at, mark in enumerate(entries) if mark.word == STEP]
     ended = {id(mark) for _, _, mark in targets if mark is not None}
-    for mark in found:
+    for mark in entries:
         if mark.word == END and id(mark) not in ended:
             raise MarkError("line {}: `# harness: end` doesn't end a step that starts above it".format(mark.line))
     # looked at before anything is changed, and changed from the end on: places in a list stay what they were
     named = [uses(tree, name) for name in functions]
-    for body, (first, last), _ in sorted(targets, key=lambda each: -each[1][0]):
+    for body, (first, last), _ in sorted(targets, key=lambda entry: -entry[1][0]):
         body[first:last] = timed(body[first:last])
     for nodes in named:
         for node in nodes:
@@ -79,15 +79,15 @@ def instrumented(source, path, functions=()):
 def target(tree, found, at):
     """Return the statements of the mark `found[at]`: their list, the range in it, and the mark that ends it or None."""
     mark = found[at]
-    known = [(body, place) for body in bodies(tree) for place in range(len(body))]
+    places = [(body, place) for body in bodies(tree) for place in range(len(body))]
     if mark.alone:
-        below = [each for each in known if start(each[0][each[1]]) > mark.line]
+        below = [pair for pair in places if start(pair[0][pair[1]]) > mark.line]
     else:
-        below = [each for each in known if start(each[0][each[1]]) == mark.line]
+        below = [pair for pair in places if start(pair[0][pair[1]]) == mark.line]
     if not below:
         where = "below" if mark.alone else "that begins in"
         raise MarkError("line {}: `# harness: step` needs a statement {} it".format(mark.line, where))
-    body, place = min(below, key=lambda each: start(each[0][each[1]]))  # the outermost of those in one line
+    body, place = min(below, key=lambda pair: start(pair[0][pair[1]]))  # the outermost of those in one line
     statement = body[place]
     if mark.alone and statement.col_offset != mark.column:
         text = "line {}: `# harness: step` is indented in another way than the statement below it, in line {}"
@@ -95,8 +95,8 @@ def target(tree, found, at):
     following = found[at + 1] if at + 1 < len(found) else None
     if following is None or following.word != END:
         return body, (place, place + 1), None
-    inside = [each for each in body[place:] if start(each) < following.line]
-    if following.column != mark.column or any(last_line(each) > following.line for each in inside):
+    inside = [node for node in body[place:] if start(node) < following.line]
+    if following.column != mark.column or any(last_line(node) > following.line for node in inside):
         text = "line {}: `# harness: end` isn't indented like the step of line {}: use the same indentation"
         raise MarkError(text.format(following.line, mark.line))
     return body, (place, place + len(inside)), following
@@ -108,9 +108,9 @@ def timed(statements):
     Each iteration of a loop is a step, including the time to get the next item; for a function, each call is a step.
     """
     (first, more) = statements[0], statements[1:]
-    for each in statements:
-        if isinstance(each, ast.ClassDef) and not more:
-            raise MarkError("line {}: a class isn't a step: mark one of its methods".format(start(each)))
+    for statement in statements:
+        if isinstance(statement, ast.ClassDef) and not more:
+            raise MarkError("line {}: a class isn't a step: mark one of its methods".format(start(statement)))
     if isinstance(first, FUNCTIONS) and not more:
         decorate(first)
     elif isinstance(first, ast.For) and not more:
@@ -149,13 +149,13 @@ def clock(method, argument):
 def uses(tree, name):
     """Return the definitions of a function of this name, otherwise its calls. Raises MarkError if there are none."""
     defined = list(definitions(tree.body, ""))
-    exact = [node for found, node in defined if found == name]
-    found = exact or [node for _, node in defined if node.name == name] or calls(tree, name)
-    if not found:
-        known = sorted({each for each, _ in defined} | {called(each) for each in ast.walk(tree)} - {""})
-        shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "") if known else "no function"
+    exact = [node for title, node in defined if title == name]
+    nodes = exact or [node for _, node in defined if node.name == name] or calls(tree, name)
+    if not nodes:
+        names = sorted({title for title, _ in defined} | {called(node) for node in ast.walk(tree)} - {""})
+        shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "") if names else "no function"
         raise MarkError("it neither defines nor calls a function `{}`; there is {}".format(name, shown))
-    return found
+    return nodes
 
 
 def definitions(body, prefix):
@@ -164,12 +164,12 @@ def definitions(body, prefix):
         if isinstance(statement, (ast.ClassDef,) + FUNCTIONS):
             if isinstance(statement, FUNCTIONS):
                 yield prefix + statement.name, statement
-            for each in definitions(statement.body, prefix + statement.name + "."):
-                yield each
+            for definition in definitions(statement.body, prefix + statement.name + "."):
+                yield definition
         else:
             for inner in bodies(statement):
-                for each in definitions(inner, prefix):
-                    yield each
+                for definition in definitions(inner, prefix):
+                    yield definition
 
 
 def calls(tree, name):
@@ -195,17 +195,17 @@ def bodies(node):
     """The lists of statements in a node and below it, the outer ones first."""
     return [
         value
-        for each in ast.walk(node)
-        for _, value in ast.iter_fields(each)
+        for child in ast.walk(node)
+        for _, value in ast.iter_fields(child)
         if isinstance(value, list) and value and isinstance(value[0], ast.stmt)
     ]
 
 
 def start(statement):
     """Return the line in which a statement starts, with its decorators. Before Python 3.8, its own line is theirs."""
-    return min([statement.lineno] + [each.lineno for each in getattr(statement, "decorator_list", [])])
+    return min([statement.lineno] + [decorator.lineno for decorator in getattr(statement, "decorator_list", [])])
 
 
 def last_line(statement):
     """Return the last line of a statement."""
-    return max(each.lineno for each in ast.walk(statement) if hasattr(each, "lineno"))
+    return max(node.lineno for node in ast.walk(statement) if hasattr(node, "lineno"))

@@ -47,19 +47,19 @@ def look(tf, step, steps, emit):
     counted = Counted(step)
     try:
         with ending_if_stuck():
-            made = profiled(tf, counted)
-        numbers = resources(made, steps)
-        told = told_of(numbers) if numbers else nothing()
+            profile = profiled(tf, counted)
+        numbers = resources(profile, steps)
+        text = told_of(numbers) if numbers else nothing()
     except TooMuch as reason:
-        numbers, told = {}, "not profiled: {}".format(reason)
+        numbers, text = {}, "not profiled: {}".format(reason)
     except Exception as error:  # noqa: BLE001, each release has its own, and the launch has its number without
         numbers = {}
-        told = "TensorFlow {} can't report it: {}: {}".format(
+        text = "TensorFlow {} can't report it: {}: {}".format(
             tf.__version__, type(error).__name__, " ".join(str(error).split())[:500]
         )
     if numbers:
         emit("resources", **numbers)
-    emit("observation", name=NAME, value=told)
+    emit("observation", name=NAME, value=text)
     return counted.calls
 
 
@@ -158,7 +158,7 @@ def resources(made, steps):
         return {}
     kernels = trace.union(seen.kernels) / PICOSECONDS
     either = trace.union(seen.kernels, seen.copies) / PICOSECONDS
-    found = {
+    numbers = {
         "profiled_steps": made.calls * steps,
         "profiled_seconds": max(made.seconds, either),  # of two clocks
         "profiled_plain_seconds": made.plain,
@@ -168,8 +168,8 @@ def resources(made, steps):
         "profiled_copies": len(seen.copies),
     }
     if seen.launching is not None:
-        found["profiled_launch_seconds"] = trace.union(seen.launching) / PICOSECONDS
-    return found
+        numbers["profiled_launch_seconds"] = trace.union(seen.launching) / PICOSECONDS
+    return numbers
 
 
 def told_of(numbers):
@@ -183,9 +183,9 @@ def told_of(numbers):
 
 def nothing(driver=DRIVER):
     """That the profiler saw no kernel, and what to do where the driver says why. driver: a file of the driver's."""
-    told = "TensorFlow's profiler saw no kernel on a GPU"
+    sentence = "TensorFlow's profiler saw no kernel on a GPU"
     try:
         with open(driver, encoding="utf-8", errors="replace") as file:
-            return "{}. {}".format(told, PERMIT) if ADMINISTRATORS_ONLY in file.read() else told
+            return "{}. {}".format(sentence, PERMIT) if ADMINISTRATORS_ONLY in file.read() else sentence
     except OSError:
-        return told
+        return sentence

@@ -36,10 +36,10 @@ VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 
 def require_gpu(tf):
     """Raise CpuFallback, with TensorFlow's devices and its own reason, unless it has initialized a GPU."""
-    found = listed(tf)
-    if not any(is_gpu(device) for device in found):
+    names = listed(tf)
+    if not any(is_gpu(device) for device in names):
         raise CpuFallback(
-            "TensorFlow {} lists no GPU, only {}: {}".format(tf.__version__, ", ".join(sorted(found)), complaint(tf))
+            "TensorFlow {} lists no GPU, only {}: {}".format(tf.__version__, ", ".join(sorted(names)), complaint(tf))
         )
 
 
@@ -61,7 +61,7 @@ def complaint(tf):
     if not tf.test.is_built_with_cuda():
         return "it is built without CUDA"
     try:
-        asked = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", ASK],
             env=dict(os.environ, **ASK_ENVIRON),
             stdin=subprocess.DEVNULL,
@@ -72,10 +72,10 @@ def complaint(tf):
         )
     except subprocess.TimeoutExpired:
         return "it gave no reason within {} s".format(ASK_SECONDS)
-    words = asked.stdout.decode("utf-8", "replace")
-    found = [match.group(0).strip() for match in COMPLAINT.finditer(words)]
-    sys.stderr.write("\n".join(found or [words[-LAST_WORDS:]]) + "\n")
-    return found[0] if found else "it gave no reason"
+    words = process.stdout.decode("utf-8", "replace")
+    complaints = [match.group(0).strip() for match in COMPLAINT.finditer(words)]
+    sys.stderr.write("\n".join(complaints or [words[-LAST_WORDS:]]) + "\n")
+    return complaints[0] if complaints else "it gave no reason"
 
 
 def exercise(tf):
@@ -131,21 +131,21 @@ def placements(tf, graph, fetches, fed=None):
 
 def devices(tf, values):
     """Return the devices of the tensors and variables in `values`, however nested, as far as they are known."""
-    found, symbolic = set(), []
+    names, symbolic = set(), []
     for value in leaves(values):
         tensor = tensor_in(value)
         operation = operation_of(tensor)
         if operation is not None:
             symbolic.append(operation)
         elif DEVICE.search(device_of(tensor)):  # NumPy's arrays have one too, "cpu"
-            found.add(short(device_of(tensor)))
+            names.add(short(device_of(tensor)))
     # Only variables: to run another operation of the scenario's graph may be to train once more.
     variables = [operation for operation in symbolic if operation.type in VARIABLES]
     for graph in {operation.graph for operation in variables}:
         own = [operation for operation in variables if operation.graph is graph]
         placed = placements(tf, graph, own)
-        found.update(short(placed[operation.name]) for operation in own if operation.name in placed)
-    return found
+        names.update(short(placed[operation.name]) for operation in own if operation.name in placed)
+    return names
 
 
 def tensor_in(value):
@@ -153,7 +153,7 @@ def tensor_in(value):
     if hasattr(value, "device"):
         return value
     held = (getattr(value, name, None) for name in ("value", "data"))
-    return next((each for each in held if hasattr(each, "device")), None)
+    return next((inner for inner in held if hasattr(inner, "device")), None)
 
 
 def device_of(tensor):
@@ -168,20 +168,20 @@ def device_of(tensor):
 def gpus(tf, used):
     """What is known of these of TensorFlow's devices ("GPU:0"): name, capability and PCI address of each."""
     own = [device for device in listed(tf) if is_gpu(device)]
-    known = driver.gpus()
-    if len(known) != len(own):
+    facts = driver.gpus()
+    if len(facts) != len(own):
         # It leaves out GPUs that are much smaller than the largest. Which ones only it can tell, and only by
         # initialising all of them once more.
-        known = described()
-    return [known[number] for number in map(number_of, used) if number < len(known)]
+        facts = described()
+    return [facts[number] for number in map(number_of, used) if number < len(facts)]
 
 
 def described():
     """Return the facts of `driver.gpus` for the GPUs that TensorFlow uses."""
     from tensorflow.python.client import device_lib
 
-    found = (DESCRIPTION.search(device.physical_device_desc) for device in device_lib.list_local_devices())
-    return [match.groupdict() for match in found if match]
+    matches = (DESCRIPTION.search(device.physical_device_desc) for device in device_lib.list_local_devices())
+    return [match.groupdict() for match in matches if match]
 
 
 def operation_of(tensor):
@@ -217,5 +217,5 @@ def number_of(device):
 
 def short(device):
     """Kind and number of a device by its full name, upper case; the name itself where it has none."""
-    found = DEVICE.search(device)
-    return found.group(1).upper() if found else device
+    match = DEVICE.search(device)
+    return match.group(1).upper() if match else device

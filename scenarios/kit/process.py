@@ -70,8 +70,8 @@ def installed_packages():
     packages = {}
     for folder in sys.path:
         for kind, metadata in (("dist-info", "METADATA"), ("egg-info", "PKG-INFO")):
-            for found in sorted(glob.glob(os.path.join(glob.escape(folder), "*." + kind))):
-                name, version = read_metadata(os.path.join(found, metadata) if os.path.isdir(found) else found)
+            for path in sorted(glob.glob(os.path.join(glob.escape(folder), "*." + kind))):
+                name, version = read_metadata(os.path.join(path, metadata) if os.path.isdir(path) else path)
                 if name and version:
                     packages.setdefault(re.sub(r"[-_.]+", "-", name).lower(), version)
     return packages

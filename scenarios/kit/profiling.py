@@ -51,11 +51,11 @@ class Profiler:
 
         steps: how many steps one call takes; phase: the context of a phase, `Bench.phase`; fetch: waits for a result.
         """
-        made = SETTLING + 3 * self._calls
+        calls = SETTLING + 3 * self._calls
         if FIRST_CALL not in self._profiles:
             with phase(FIRST_CALL):
                 fetch(step())
-            made += 1
+            calls += 1
         with phase("warm up"):
             call(step, SETTLING, fetch)
             started = perf_counter()
@@ -68,7 +68,7 @@ class Profiler:
             with profile.stacks:
                 call(step, self._calls, fetch)
         self._profiles[STEADY] = profile
-        return made
+        return calls
 
     def once(self, step, phase, fetch):
         """Profile one call of `step` as the first call, if there was none yet, and return its result."""
@@ -136,7 +136,9 @@ def functions(stats, places):
     rows = []
     for key in places:
         primitive, calls, own, cumulative, callers = stats[key]
-        edges = [[places[by], of[0], of[2], of[3]] for by, of in sorted(callers.items()) if by in places]
+        edges = [
+            [places[by], counts[0], counts[2], counts[3]] for by, counts in sorted(callers.items()) if by in places
+        ]
         rows.append([*key, calls, primitive, own, cumulative, edges])
     return rows
 
@@ -144,9 +146,9 @@ def functions(stats, places):
 def sampled(stacks, places):
     """One list a stack: its seconds, and the places of the functions on it, the outermost first."""
     seconds = {}
-    for stack, each in stacks.seconds.items():
+    for stack, duration in stacks.seconds.items():
         codes = (stacks.codes[place] for place in reversed(stack))
         keys = ((code.co_filename, code.co_firstlineno, code.co_name) for code in codes)
         path = tuple(places[key] for key in keys if key in places)
-        seconds[path] = seconds.get(path, 0.0) + each
-    return [[each, list(path)] for path, each in sorted(seconds.items()) if path]
+        seconds[path] = seconds.get(path, 0.0) + duration
+    return [[total, list(path)] for path, total in sorted(seconds.items()) if path]

@@ -71,11 +71,11 @@ class TimeBounded:
         # takes 0.04 s in TensorFlow 1.14 and 0.1 s in 2.21.
         gc.collect()
         with phase("warm up"):
-            calls, warm, each = self._warm_up(step, fetch, clock)
+            calls, warm, per_call = self._warm_up(step, fetch, clock)
         if self.turns is not None:
             gc.collect()  # what the warm-up left would else be collected in some turn
             taken, untimed, result = self._take_turns(
-                step, calls, each, phase=phase, watching=watching, wait=wait, fetch=fetch, clock=clock
+                step, calls, per_call, phase=phase, watching=watching, wait=wait, fetch=fetch, clock=clock
             )
             return Measurement([], calls, warm + taken, warm, untimed, result)
         with phase("steady state"), watching():
@@ -88,22 +88,22 @@ class TimeBounded:
         There are at least two batches, unless an earlier launch has found that the step is slow.
         """
         calls = self.calls_per_sample or 1
-        made = 0
+        total = 0
         before = math.inf
         begun = clock()
         while True:
             taken, _ = time_calls(step, calls, fetch, clock)
-            made += calls
+            total += calls
             elapsed = clock() - begun
-            each = taken.seconds / calls
+            per_call = taken.seconds / calls
             if self.calls_per_sample is None and taken.seconds < self.sample_seconds:
                 calls = grown(calls, taken.seconds, self.sample_seconds)
             else:
                 # an earlier launch has found that a call is a sample: there is nothing to find out
-                settled = each >= SETTLED * before or (self.calls_per_sample == 1 and each >= LONG)
+                settled = per_call >= SETTLED * before or (self.calls_per_sample == 1 and per_call >= LONG)
                 if elapsed >= self.warmup_seconds * (1 if settled else PATIENCE):
-                    return calls, made, each
-            before = each
+                    return calls, total, per_call
+            before = per_call
 
     def _measure(self, step, calls, fetch, clock):
         samples = []
@@ -116,20 +116,20 @@ class TimeBounded:
             measured += taken.seconds
         return samples, result
 
-    def _take_turns(self, step, calls, each, *, phase, watching, wait, fetch, clock):
+    def _take_turns(self, step, calls, per_call, *, phase, watching, wait, fetch, clock):
         """Take one sample per turn, and samples alone on command, until the command to end.
 
         Return the number of calls, how many of them were before the turns' samples, and the last result. It is at the
         same depth as `_measure`, so that the step has as many frames above it. each: the seconds of a call.
         """
-        lead = 0 if each >= LONG else min(calls, MOST_LEAD)
+        lead = 0 if per_call >= LONG else min(calls, MOST_LEAD)
         leads, usual = [], []
         samples = []
-        made = untimed = 0
+        total = untimed = 0
         result = None
         word = wait(samples, calls)
         while word != END:
-            made += lead
+            total += lead
             if word == TURN:
                 before = []
                 with phase("steady state"):
@@ -152,9 +152,9 @@ class TimeBounded:
                 for _ in repeat(None, word):
                     taken, result = time_calls(step, calls, fetch, clock)
                     samples.append(taken)
-            made += calls * len(samples)
+            total += calls * len(samples)
             word = wait(samples, calls)
-        return made, untimed, result
+        return total, untimed, result
 
 
 class Document:
@@ -202,12 +202,12 @@ def sample_memory(step, calls, phase, watching, resident, *, fetch=fetch, clock=
     samples, points = [], [(0, resident())]
     stretches = min(STRETCHES, calls)
     for number in range(1, stretches + 1):
-        made = calls * number // stretches
+        total = calls * number // stretches
         with phase("steady state"), watching():
-            taken, result = time_calls(step, made - points[-1][0], fetch, clock)
+            taken, result = time_calls(step, total - points[-1][0], fetch, clock)
         samples.append(taken)
         gc.collect()
-        points.append((made, resident()))
+        points.append((total, resident()))
     return Measurement(samples, None, warm + calls, warm, 0, result), points
 
 

@@ -69,13 +69,13 @@ def run_script(bench, name, source, *, arguments=(), grep=(), functions=(), stdi
     bench.took(OWN, max(0.0, whole - imports.seconds), max(0.0, used - imports.cpu_seconds))
     text = printed.text()
     bench.observe("output", told(text))
-    each = {}
+    by_label = {}
     for pattern, names in grep:
-        each.update(found(text, pattern, names))
-    for label, numbers in each.items():
+        by_label.update(found(text, pattern, names))
+    for label, numbers in by_label.items():
         bench.observe(label, sum(numbers) / len(numbers))
-    if each:
-        bench.observe("printed", {label: numbers[:NUMBERS] for label, numbers in each.items()})
+    if by_label:
+        bench.observe("printed", {label: numbers[:NUMBERS] for label, numbers in by_label.items()})
 
 
 def placed(name, source):
@@ -159,8 +159,8 @@ def failed(error, path, name, source):
     place = " ({})".format(where(name, source, lines[-1])) if lines else ""
     reason = "{}: {}".format(type(error).__name__, one_line(error)).rstrip(" :")
     advice = hint(error)
-    told = "{}. {}".format(reason.rstrip(".") + place, advice) if advice else reason + place
-    return ScriptFailed(told, text[-TRACEBACK_CHARACTERS:])
+    message = "{}. {}".format(reason.rstrip(".") + place, advice) if advice else reason + place
+    return ScriptFailed(message, text[-TRACEBACK_CHARACTERS:])
 
 
 def hint(error):

@@ -112,20 +112,20 @@ class Settings:
         readers = {"xla": compiled, "precision": policy, "deterministic": deterministic}
         if device_name == "gpu":
             readers["tf32"] = tf32
-        found = {}
+        active = {}
         for name, read in readers.items():
             value = told(read, tf)
             if value is not None:
-                found[name] = value
+                active[name] = value
         if self._keeps:
-            found["malloc"] = "keep"
-        self._check(found)
-        return found
+            active["malloc"] = "keep"
+        self._check(active)
+        return active
 
-    def _check(self, found):
-        for name in sorted(set(self._asked).difference(found)):
+    def _check(self, active):
+        for name in sorted(set(self._asked).difference(active)):
             raise NotAvailable("the effect of {}={} can't be observed here".format(name, self._asked[name]))
-        xla = found.get("xla")
+        xla = active.get("xla")
         if self._asked.get("xla") == "off" and xla:
             raise NotAvailable("XLA still compiles {}, because the work itself requests it".format(", ".join(xla)))
         if self._folder and xla == [CLUSTERS]:
@@ -134,9 +134,9 @@ class Settings:
             if not clustered:
                 raise NotAvailable("XLA finds nothing to compile in this work: it compiles graphs and functions")
         for name in sorted(set(self._asked) - {"xla"}):
-            asked, is_found = self._asked[name], found[name]
-            if is_found != asked and not (asked == "on" and is_found == "of cuDNN"):
-                raise NotAvailable("{}={} was requested, but it is {} here".format(name, asked, is_found))
+            requested, is_found = self._asked[name], active[name]
+            if is_found != requested and not (requested == "on" and is_found == "of cuDNN"):
+                raise NotAvailable("{}={} was requested, but it is {} here".format(name, requested, is_found))
 
 
 def keep_freed_memory():
@@ -170,9 +170,9 @@ def compiled(tf):
 
 def auto_jit(tf):
     """Return whether XLA compiles parts of every graph, by the process's variables or TensorFlow's setting."""
-    told = AUTO_JIT.findall(os.environ.get("TF_XLA_FLAGS", ""))
-    if told and told[-1] != "0":
-        return told[-1] != "-1"
+    flags = AUTO_JIT.findall(os.environ.get("TF_XLA_FLAGS", ""))
+    if flags and flags[-1] != "0":
+        return flags[-1] != "-1"
     return bool(tf.executing_eagerly() and tf.config.optimizer.get_jit())
 
 
@@ -182,10 +182,10 @@ def functions(tf):
         return tf.compat.v1.get_default_graph().as_graph_def().library.function
     from tensorflow.python.eager import context
 
-    known = context.context()
-    if not hasattr(known, "list_function_names"):
+    eager_context = context.context()
+    if not hasattr(eager_context, "list_function_names"):
         return []
-    return [known.get_function_def(name) for name in known.list_function_names()]
+    return [eager_context.get_function_def(name) for name in eager_context.list_function_names()]
 
 
 def has_clusters(folder):
@@ -201,9 +201,9 @@ def have_keras_compile_nothing():
     """Have the Keras that was imported ask for XLA nowhere by itself; who asks for it by name still gets it."""
     never = property(lambda _: False, lambda _, value: None)
     for name in OPTIMIZERS:
-        for each in list(vars(sys.modules.get(name)).values()) if name in sys.modules else ():
-            if isinstance(each, type) and "_update_step_xla" in vars(each):
-                each.jit_compile = never
+        for member in list(vars(sys.modules.get(name)).values()) if name in sys.modules else ():
+            if isinstance(member, type) and "_update_step_xla" in vars(member):
+                member.jit_compile = never
     if TRAINER in sys.modules:
         sys.modules[TRAINER].Trainer._resolve_auto_jit_compile = lambda _: False
 
@@ -250,11 +250,13 @@ def deterministic(tf):
 
     if hasattr(config, "is_op_determinism_enabled"):
         return "on" if config.is_op_determinism_enabled() else "off"
-    told = {name for name in (DETERMINISTIC, CUDNN_DETERMINISTIC) if os.environ.get(name, "").lower() in ("1", "true")}
+    variables = {
+        name for name in (DETERMINISTIC, CUDNN_DETERMINISTIC) if os.environ.get(name, "").lower() in ("1", "true")
+    }
     # 1.15 is of NVIDIA where it knows the first
-    if DETERMINISTIC in told and (version(tf.__version__) >= (2, 1) or "nv" in tf.__version__):
+    if DETERMINISTIC in variables and (version(tf.__version__) >= (2, 1) or "nv" in tf.__version__):
         return "on"
-    return "of cuDNN" if told else "off"
+    return "of cuDNN" if variables else "off"
 
 
 def tf32(tf):

@@ -62,19 +62,19 @@ class Telemetry:
 
     def resources(self):
         """Return numbers by the names of docs/dev/worker-protocol.md, in seconds and CPUs, without unknown ones."""
-        found = {} if self._load is None else {"load_before": self._load}
+        numbers = {} if self._load is None else {"load_before": self._load}
         if self._between:
-            found["between_seconds"] = sum(wall for wall, _ in self._between)
-            found["between_cpu_seconds"] = sum(used for _, used in self._between)
+            numbers["between_seconds"] = sum(wall for wall, _ in self._between)
+            numbers["between_cpu_seconds"] = sum(used for _, used in self._between)
         if not self._pieces:
-            return found
+            return numbers
         # who watches from outside has the same clock: when the steps began and ended, to some microseconds
-        found["steady_started"], found["steady_ended"] = self._started, self._ended
-        found["steady_pieces"] = len(self._pieces)
+        numbers["steady_started"], numbers["steady_ended"] = self._started, self._ended
+        numbers["steady_pieces"] = len(self._pieces)
         for name, first in self._pieces[0].items():
-            if all(name in each for each in self._pieces):  # what is not known of one piece is not known of the sum
-                found[name] = first if name in COUNTS else sum(each[name] for each in self._pieces)
-        return found
+            if all(name in part for part in self._pieces):  # what is not known of one piece is not known of the sum
+                numbers[name] = first if name in COUNTS else sum(part[name] for part in self._pieces)
+        return numbers
 
 
 def cpu():
@@ -131,7 +131,7 @@ def waiting(threads):
 def piece(before, after, own):
     """Return the activity between two readings on the CPUs `own` and on all: numbers by name."""
     wall, used = after.wall - before.wall, after.cpu - before.cpu
-    found = {
+    numbers = {
         "steady_seconds": wall,
         "steady_cpu_seconds": used,
         "steady_minor_faults": after.faults - before.faults,
@@ -139,9 +139,9 @@ def piece(before, after, own):
     if before.waited is not None and after.waited is not None:
         # a thread that began meanwhile waited meanwhile; of one that ended nothing is known
         waited = sum(max(0.0, seconds - before.waited.get(number, 0.0)) for number, seconds in after.waited.items())
-        found["steady_waited_seconds"] = max(0.0, min(wall - used, waited))
-    found.update(between(cpu_ticks(before.stat), cpu_ticks(after.stat), own))
-    return found
+        numbers["steady_waited_seconds"] = max(0.0, min(wall - used, waited))
+    numbers.update(between(cpu_ticks(before.stat), cpu_ticks(after.stat), own))
+    return numbers
 
 
 def cpu_ticks(stat):
@@ -170,13 +170,13 @@ def between(before, after, own):
     """What happened between two of `cpu_ticks` on the CPUs `own` and on all that were online at both, in seconds."""
     second = os.sysconf("SC_CLK_TCK")
     busy = {cpu: (after[cpu][0] - before[cpu][0]) / second for cpu in before if cpu in after}
-    found = {}
+    numbers = {}
     if own and busy.keys() >= own:
-        found["steady_own_cpus"] = len(own)
-        found["steady_own_cpus_busy_seconds"] = sum(busy[cpu] for cpu in own)
-        found["steady_own_cpus_steal_seconds"] = sum(after[cpu][1] - before[cpu][1] for cpu in own) / second
+        numbers["steady_own_cpus"] = len(own)
+        numbers["steady_own_cpus_busy_seconds"] = sum(busy[cpu] for cpu in own)
+        numbers["steady_own_cpus_steal_seconds"] = sum(after[cpu][1] - before[cpu][1] for cpu in own) / second
     if busy:
-        found["steady_all_cpus"] = len(busy)
-        found["steady_all_cpus_busy_seconds"] = sum(busy.values())
+        numbers["steady_all_cpus"] = len(busy)
+        numbers["steady_all_cpus_busy_seconds"] = sum(busy.values())
     # A counter that went back, such as steal time after a live migration, is ignored.
-    return {name: value for name, value in found.items() if value >= 0}
+    return {name: value for name, value in numbers.items() if value >= 0}

@@ -51,11 +51,11 @@ def read(data):
 
 def device_names(entries):
     """The names of a trace's devices by their numbers."""
-    found = {}
+    names = {}
     for entry in entries:
         pair = parse(entry, {1: 0, 2: b""})
-        found[pair[1]] = text(parse(pair[2], {1: b""})[1])
-    return found
+        names[pair[1]] = text(parse(pair[2], {1: b""})[1])
+    return names
 
 
 def is_of_cupti(arguments):
@@ -69,14 +69,14 @@ def parse(message, wanted):
     wanted: the default of each: 0, b"" for a string or a message, () for several. A field of another type is ignored,
     as every reader of protocol buffers does.
     """
-    found = {number: [] if absent == () else absent for number, absent in wanted.items()}
+    values = {number: [] if absent == () else absent for number, absent in wanted.items()}
     for number, value in fields(message):
-        if number in found and isinstance(value, int) == isinstance(wanted[number], int):
+        if number in values and isinstance(value, int) == isinstance(wanted[number], int):
             if wanted[number] == ():
-                found[number].append(value)
+                values[number].append(value)
             else:
-                found[number] = value
-    return found
+                values[number] = value
+    return values
 
 
 def fields(message):
@@ -121,7 +121,7 @@ def union(*intervals):
     """How long at least one of some intervals lasts, in their unit: of lists of (start, end)."""
     total = 0
     reached = None
-    for start, end in sorted(each for some in intervals for each in some):
+    for start, end in sorted(interval for some in intervals for interval in some):
         if reached is None or start > reached:
             reached = start
         if end > reached:

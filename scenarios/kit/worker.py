@@ -112,8 +112,8 @@ def perform(job, emit, words, telemetry, compiled):
 
 def git_version():
     """Return the commit of TensorFlow's build, as `git describe` prints it; empty if it isn't imported."""
-    known = getattr(getattr(sys.modules.get("tensorflow"), "version", None), "GIT_VERSION", "")
-    return known.decode("utf-8", "replace") if isinstance(known, bytes) else str(known)
+    description = getattr(getattr(sys.modules.get("tensorflow"), "version", None), "GIT_VERSION", "")
+    return description.decode("utf-8", "replace") if isinstance(description, bytes) else str(description)
 
 
 def load(script):

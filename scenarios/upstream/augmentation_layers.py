@@ -49,13 +49,13 @@ def scenario(bench, *, layers="translation", mode="function"):
     with bench.phase("import"):
         import tensorflow as tf
 
-        found = tf.keras.layers
+        keras_layers = tf.keras.layers
     bench.device()
     with bench.phase("build"):
         layer = {
-            "rotation": lambda: found.RandomRotation(0.1),
-            "translation": lambda: found.RandomTranslation(0.2, 0.2),
-            "flip": lambda: found.RandomFlip("horizontal"),
+            "rotation": lambda: keras_layers.RandomRotation(0.1),
+            "translation": lambda: keras_layers.RandomTranslation(0.2, 0.2),
+            "flip": lambda: keras_layers.RandomFlip("horizontal"),
         }[layers]()
         images = tf.ones(SHAPE)
 

@@ -57,10 +57,10 @@ def scenario(bench, *, mode="function", indices="array"):
             rows = tf.constant(rows)
         call = tf.function(layer.call) if mode == "function" else layer
     with bench.phase("first call"):
-        found = bench.fetch(call(rows))
+        vectors = bench.fetch(call(rows))
     bench.measure(lambda: call(rows))
     bench.placed(layer.weights)
-    bench.fingerprint(total=float(tf.reduce_sum(found)), shape=[int(size) for size in found.shape])
+    bench.fingerprint(total=float(tf.reduce_sum(vectors)), shape=[int(size) for size in vectors.shape])
 
 
 if __name__ == "__main__":

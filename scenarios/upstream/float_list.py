@@ -50,9 +50,9 @@ def scenario(bench, *, value="tensor"):
         if value == "tensor":
             numbers = tf.constant(numbers)
     with bench.phase("first call"):
-        made = make(value=numbers)
+        message = make(value=numbers)
     bench.measure(lambda: make(value=numbers))
-    bench.fingerprint(total=float(sum(made.value)), numbers=len(made.value))
+    bench.fingerprint(total=float(sum(message.value)), numbers=len(message.value))
 
 
 if __name__ == "__main__":

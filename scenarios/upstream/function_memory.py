@@ -64,7 +64,7 @@ def scenario(bench, *, calls="traced"):
     bench.device()
     with bench.phase("build"):
         vector = tf.ones([8])
-        made = [0]
+        counter = [0]
 
         def total(x, scale=1):
             return tf.reduce_sum(x * tf.cast(scale, tf.float32))
@@ -72,16 +72,16 @@ def scenario(bench, *, calls="traced"):
         function = tf.function(total)
 
     def lengths():
-        made[0] += 1
-        return function(tf.ones([made[0]]))
+        counter[0] += 1
+        return function(tf.ones([counter[0]]))
 
     def numbers():
-        made[0] += 1
-        return function(vector, made[0])
+        counter[0] += 1
+        return function(vector, counter[0])
 
     def new_functions():
-        made[0] += 1
-        return tf.function(total)(tf.ones([made[0]]))
+        counter[0] += 1
+        return tf.function(total)(tf.ones([counter[0]]))
 
     step = {"traced": lambda: function(vector), "lengths": lengths, "numbers": numbers, "new_functions": new_functions}
     with bench.phase("first call"):

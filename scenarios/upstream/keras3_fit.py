@@ -77,7 +77,7 @@ def make_model(tf, keras, network):
         for _ in range(3):
             x = layers.Dense(20, activation="tanh")(x)
         model = keras.models.Model(inputs, layers.Dense(1)(x))
-        model.compile("adam", lambda truth, found: tf.reduce_mean(tf.square(truth - found)))
+        model.compile("adam", lambda truth, prediction: tf.reduce_mean(tf.square(truth - prediction)))
         return model
     for _ in range(10):
         x = layers.Dense(128, activation="relu")(x)

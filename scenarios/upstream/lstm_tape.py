@@ -72,10 +72,10 @@ def scenario(bench, *, tape="persistent", layer="LSTM"):
             return [one for part in network.layers for one in recorded.gradient(loss, part.trainable_variables)]
 
     with bench.phase("first call"):
-        found = bench.fetch(gradients())
+        values = bench.fetch(gradients())
     bench.measure(gradients)
     bench.placed(network.weights)
-    bench.fingerprint(bias=digits(found[2])[:4])
+    bench.fingerprint(bias=digits(values[2])[:4])
 
 
 if __name__ == "__main__":

@@ -70,10 +70,10 @@ def scenario(bench, *, way="by_step"):
             return tape.gradient(loss, layer.trainable_variables)
 
     with bench.phase("first call"):
-        found = bench.fetch(gradients())
+        values = bench.fetch(gradients())
     bench.measure(gradients)
     bench.placed(layer.weights)
-    bench.fingerprint(bias=digits(found[-1])[:4])
+    bench.fingerprint(bias=digits(values[-1])[:4])
 
 
 if __name__ == "__main__":

@@ -148,6 +148,6 @@ def test_every_entry_keeps_the_protocol(entry: BackendEntry, tmp_path: Path, mon
 
 def test_the_choices_are_the_names_and_auto() -> None:
     assert ("auto", *(entry.name for entry in registry.ENTRIES)) == registry.CHOICES
-    assert registry.known("local") == "local"
+    assert registry.check_backend("local") == "local"
     with pytest.raises(UsageError, match="Use one of auto, docker, "):
-        registry.known("dokcer")
+        registry.check_backend("dokcer")

@@ -45,7 +45,7 @@ def selected(
 
 
 def test_both_sides_are_measured_where_it_was_claimed_and_elsewhere() -> None:
-    wanted = claims.asked(["T#1"], [of(claim())])
+    wanted = claims.find_claims(["T#1"], [of(claim())])
     assert selected(wanted, "tf2.21") == (
         ["tf2.0 fit graph", "tf2.21 fit graph", "tf2.0 train_on_batch graph", "tf2.21 train_on_batch graph"],
         [],
@@ -53,7 +53,7 @@ def test_both_sides_are_measured_where_it_was_claimed_and_elsewhere() -> None:
 
 
 def test_of_sides_in_two_environments_the_better_one_is_held() -> None:
-    wanted = claims.asked(["T#1"], [of(claim(worse="tf2.2", better="tf2.1"))])
+    wanted = claims.find_claims(["T#1"], [of(claim(worse="tf2.2", better="tf2.1"))])
     assert selected(wanted, "tf2.21", "tf2.1")[0] == [
         "tf2.1 fit graph",
         "tf2.2 fit graph",
@@ -64,14 +64,14 @@ def test_of_sides_in_two_environments_the_better_one_is_held() -> None:
 
 def test_a_claim_without_a_better_side_needs_the_worse_one_alone() -> None:
     alone = claim(better="", ratio=None, seconds=(5.0, 20.0))
-    wanted = claims.asked(["T#1"], [of(replace(alone, better=None))])
+    wanted = claims.find_claims(["T#1"], [of(replace(alone, better=None))])
     assert selected(wanted, "tf2.21")[0] == ["tf2.0 fit graph", "tf2.21 fit graph"]
 
 
 def test_exactly_the_cells_of_the_issues_that_were_typed() -> None:
     own = [of(claim("T#1"), claim("K#2", when={"mode": "eager"})), of(claim("T#3"), name="other")]
-    assert selected(claims.asked(["K#2"], own))[0] == ["tf2.0 fit eager", "tf2.0 train_on_batch eager"]
-    assert [each.issue.short for _, each in claims.asked(["T#3", "T#1", "T#3"], own)] == ["T#3", "T#1"]
+    assert selected(claims.find_claims(["K#2"], own))[0] == ["tf2.0 fit eager", "tf2.0 train_on_batch eager"]
+    assert [each.issue.short for _, each in claims.find_claims(["T#3", "T#1", "T#3"], own)] == ["T#3", "T#1"]
 
 
 KNOWN = [Issue("tensorflow/tensorflow", 40261), Issue("keras-team/keras", 7), Issue("tensorflow/tensorflow", 7)]
@@ -106,7 +106,7 @@ def test_an_issue_without_a_claim_is_told() -> None:
 
 
 def test_a_claim_of_another_device_is_not_available() -> None:
-    wanted = claims.asked(["T#1"], [of(claim(visible=[Device.GPU]))])
+    wanted = claims.find_claims(["T#1"], [of(claim(visible=[Device.GPU]))])
     cells, absent = selected(wanted)
     assert cells == []
     assert [(each.reason, each.advice) for each in absent] == [
@@ -116,14 +116,14 @@ def test_a_claim_of_another_device_is_not_available() -> None:
 
 
 def test_an_environment_that_cannot_be_made_leaves_the_others() -> None:
-    wanted = claims.asked(["T#1"], [of(claim())])
+    wanted = claims.find_claims(["T#1"], [of(claim())])
     cells, absent = selected(wanted, "tf2.21", missing=["tf2.21"])
     assert cells == ["tf2.0 fit graph", "tf2.0 train_on_batch graph"]
     assert [(each.cell.environment, each.reason) for each in absent] == [("tf2.21", "no tf2.21.")] * 2
 
 
 def test_environments_that_claims_name_by_their_requirements_get_the_names_they_are_known_by() -> None:
-    wanted = claims.asked(["T#1"], [of(claim(worse="tf2.0+numpy==1.17.4", better="tf2.0"))])
+    wanted = claims.find_claims(["T#1"], [of(claim(worse="tf2.0+numpy==1.17.4", better="tf2.0"))])
     ((known, renamed),) = claims.renamed(wanted, {"tf2.0+numpy==1.17.4": "tf2.0-numpy-1.17.4"})
     worse, better = known.claimed(renamed, Device.CPU)
     assert isinstance(better, Cell)

@@ -11,7 +11,7 @@ from tests.report.handmade import everything
 
 
 def test_each_file_is_made_and_every_picture_that_is_shown() -> None:
-    made = files.made(Results(*example()), everything(cells()))
+    made = files.render_files(Results(*example()), everything(cells()))
     charts = ["charts/points.svg", "charts/panels.svg", "charts/folded.svg"]
     assert list(made) == ["report.md", "details.md", "report.html", *charts]
     assert "](charts/points.svg)" in made["report.md"]
@@ -24,7 +24,7 @@ def test_each_file_is_made_and_every_picture_that_is_shown() -> None:
 def test_the_markdown_names_the_folder_of_the_details() -> None:
     results = Results(*example())
     told = sections.build(results)
-    made = files.made(results, told)
+    made = files.render_files(results, told)
     assert {name: made[name] for name in ("report.md", "details.md")} == {
         "report.md": markdown.files(told, results.run.shown_folder).report,
         "details.md": markdown.files(told, results.run.shown_folder).details,
@@ -33,13 +33,13 @@ def test_the_markdown_names_the_folder_of_the_details() -> None:
 
 
 def test_where_nothing_is_left_there_are_no_details() -> None:
-    made = files.made(Results(*example()), [Section("Title", "title", [Text("All.", where=REPORT)])])
+    made = files.render_files(Results(*example()), [Section("Title", "title", [Text("All.", where=REPORT)])])
     assert list(made) == ["report.md", "report.html"]
 
 
 def test_in_full_all_is_in_one_file() -> None:
     told = everything(cells())
-    made = files.made(Results(*example()), told, full=True)
+    made = files.render_files(Results(*example()), told, full=True)
     assert "details.md" not in made
     assert made["report.md"] == markdown.full(told)
     assert "Phases of it" in made["report.md"]

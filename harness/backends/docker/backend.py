@@ -102,7 +102,7 @@ class DockerBackend(ImageBackend):
         It needs an image: of one of these environments or, before they are built, any GPU image of ours. Nothing is
         reported without one, or if that was done before.
         """
-        own = next((found.id for each in requirements if (found := self.images.find(each))), "")
+        own = next((image.id for requirement in requirements if (image := self.images.find(requirement))), "")
         if own or not self._untried:
             return self._try_gpus(own)
         try:
@@ -115,11 +115,12 @@ class DockerBackend(ImageBackend):
     def _try_gpus(self, image: str) -> list[str]:
         if not self._untried or not image:
             return []
-        self.access, told = gpus.working(
-            self._untried, lambda each: gpus.tried(self.engine, image, each.way, each.asked(self._wanted), self._run)
+        self.access, messages = gpus.working(
+            self._untried,
+            lambda access: gpus.tried(self.engine, image, access.way, access.asked(self._wanted), self._run),
         )
         self._untried = ()
-        return told
+        return messages
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:
         """Raise CannotRunHereError if the images that are to be built have no room."""
@@ -138,32 +139,32 @@ class DockerBackend(ImageBackend):
         try:
             facts = self.engine.facts
         except CannotRunHereError as error:
-            told = error.message.rstrip(".")
-            return [prerequisites.docker("", error=told, mend=error.advice, wanted=bool(wanted)), builder]
+            message = error.message.rstrip(".")
+            return [prerequisites.docker("", error=message, mend=error.advice, wanted=bool(wanted)), builder]
         engine = prerequisites.docker(self.engine.version, api=facts.api, where=facts.where)
-        found = [engine, builder, self.images.room(requirements)]
+        checks = [engine, builder, self.images.room(requirements)]
         if wanted or not self.gpu_host.absent:
-            found.append(self._found_access(wanted, requirements))
-        return found
+            checks.append(self._found_access(wanted, requirements))
+        return checks
 
     def _found_access(self, gpus_wanted: Sequence[str], requirements: Sequence[Requirement]) -> CheckResult:
         """Return how containers get GPUs: by a trial if GPUs are wanted and an image exists, otherwise by engine facts.
 
         Any image of ours will do, but images of these environments come first.
         """
-        wanted = bool(gpus_wanted)
+        needs_gpus = bool(gpus_wanted)
         try:
-            found = gpus.find(self.engine)
-            if not wanted:
-                return prerequisites.gpu_access(found[0].way.words, wanted=wanted)
+            accesses = gpus.find(self.engine)
+            if not needs_gpus:
+                return prerequisites.gpu_access(accesses[0].way.words, wanted=needs_gpus)
             self.check_gpus(gpus_wanted)
-            told = self.try_gpus(requirements)
-            return prerequisites.gpu_access(self.access.way.words, told=told, wanted=wanted)
+            messages = self.try_gpus(requirements)
+            return prerequisites.gpu_access(self.access.way.words, told=messages, wanted=needs_gpus)
         except gpu_refusals.GpuRefusedError as error:
             advice, command = f"{error.do}{':' if error.command else '.'}", error.command
-            return prerequisites.gpu_access("", error=error.message, advice=advice, command=command, wanted=wanted)
+            return prerequisites.gpu_access("", error=error.message, advice=advice, command=command, wanted=needs_gpus)
         except CannotRunHereError as error:
-            return prerequisites.gpu_access("", error=error.message, advice=error.advice, wanted=wanted)
+            return prerequisites.gpu_access("", error=error.message, advice=error.advice, wanted=needs_gpus)
 
     def build_wheel(self, recipe: WheelRecipe, folder: Path) -> None:
         """Build a wheel in a container without a network. Raises CannotRunHereError."""
@@ -226,7 +227,7 @@ class DockerBackend(ImageBackend):
     ) -> Preparation:
         """Pull or build what is not there or not right, `jobs` at a time; the result has each image's id."""
         prepared = self.images.prepare(requirements, progress, meanwhile, jobs)
-        tags = {each.environment.name: recipe.tag(each) for each in requirements}
+        tags = {requirement.environment.name: recipe.tag(requirement) for requirement in requirements}
         self._ids.update((tags[name], image) for name, image in prepared.images.items())
         return prepared
 
@@ -274,16 +275,16 @@ class DockerBackend(ImageBackend):
         stdout, stderr, ending = printed(self.engine, image, script, run=self._run, seconds=_VERIFY_SECONDS)
         if not ending.clean:
             raise CannotRunHereError(f"{tag} could not list its packages ({ending}):\n{stderr}")
-        found = verified(requirement.lock.pins, stdout)
+        verification = verified(requirement.lock.pins, stdout)
         if environment.gpu_image:
             # NVIDIA put more into it than its lock names
-            found = replace(found, extra={})
+            verification = replace(verification, extra={})
         if requirement.device is Device.CPU:
-            return found
+            return verification
         from harness.backends.docker.cuda import check_cuda  # noqa: PLC0415 - no launch needs it
 
         cuda = check_cuda(self.engine, tag, environment)
-        return replace(found, more=cuda.lines(), is_complete=cuda.is_complete)
+        return replace(verification, more=cuda.lines(), is_complete=cuda.is_complete)
 
     def bill(self, requirement: Requirement, found: Verification) -> str:
         """Return the image's bill of materials, with the packages in `found`: a CycloneDX document."""
@@ -300,9 +301,13 @@ class DockerBackend(ImageBackend):
         with sentences("remove containers"):
             left = self.engine.api.containers(all=True, filters={"label": label})
         if not run:
-            left = [each for each in left if _is_ours_and_ended(each["Labels"])]
+            left = [container for container in left if _is_ours_and_ended(container["Labels"])]
         until = time.monotonic() + min(REMOVAL_SECONDS, answer_seconds())
-        stay = [each for each in left if not remove(self.engine.api, each["Id"], max(0.0, until - time.monotonic()))]
+        stay = [
+            container
+            for container in left
+            if not remove(self.engine.api, container["Id"], max(0.0, until - time.monotonic()))
+        ]
         if stay:
             raise CannotRunHereError(
                 f"{counted(len(stay), 'container', 'is')} being removed, which takes long.",
@@ -344,18 +349,18 @@ class DockerBackend(ImageBackend):
             environ={**compiled_code.environ(gpus.CODE_FOLDER), **specification.environ},
             volumes={volume: gpus.CODE_FOLDER},
         )
-        asked = self.access.asked(limits.gpus)
-        return gpus.given(with_code, self.access.way, asked, gpus.groups(self.engine))
+        gpu_names = self.access.asked(limits.gpus)
+        return gpus.add_gpus(with_code, self.access.way, gpu_names, gpus.groups(self.engine))
 
     def _image(self, requirement: Requirement) -> str:
         """Return the id of the prepared image, whatever its tag means now."""
         tag = recipe.tag(requirement)
         if tag not in self._ids:
-            found = self.images.find(requirement)
-            if found is None:
+            image = self.images.find(requirement)
+            if image is None:
                 build = f"harness images build {requirement.environment.name} --device {requirement.device.value}"
                 raise CannotRunHereError(f"The image {tag} is missing.", f"Build it: {build}")
-            self._ids[tag] = found.id
+            self._ids[tag] = image.id
         return self._ids[tag]
 
 

@@ -50,10 +50,10 @@ _LONGEST = 64 * 1024
 def version() -> str | None:
     """Return the version of `docker buildx`; None if there is no such command."""
     try:
-        done = subprocess.run(["docker", "buildx", "version"], capture_output=True, text=True, check=False)
+        process = subprocess.run(["docker", "buildx", "version"], capture_output=True, text=True, check=False)
     except OSError:
         return None
-    return None if done.returncode else done.stdout
+    return None if process.returncode else process.stdout
 
 
 def check() -> None:
@@ -231,7 +231,7 @@ class BuildLog:
 
 def _words(text: str) -> str:
     """Return the command of a step, without the source of its files: `environment 4/4: sh /tmp/install.sh …`."""
-    found = _STEP.fullmatch(text)
-    if found is None:
+    match = _STEP.fullmatch(text)
+    if match is None:
         return one_line(text, _SHOWN)
-    return f"{found['place']}: {one_line(_FLAGS.sub('', found['instruction']), _SHOWN)}"
+    return f"{match['place']}: {one_line(_FLAGS.sub('', match['instruction']), _SHOWN)}"

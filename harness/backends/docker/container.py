@@ -201,8 +201,8 @@ class Container:
             return lost
 
     def _attach(self) -> None:
-        wanted = {"stdin": 1} if self._takes_words else {}
-        self._stream = self._api.attach_socket(self._name, params={"stdout": 1, "stderr": 1, "stream": 1, **wanted})
+        stdin = {"stdin": 1} if self._takes_words else {}
+        self._stream = self._api.attach_socket(self._name, params={"stdout": 1, "stderr": 1, "stream": 1, **stdin})
         # of a plain connection the SDK gives a reader, which cannot write; of others what reads and writes
         self._socket = getattr(self._stream, "_sock", self._stream)
 
@@ -224,8 +224,8 @@ class Container:
         from requests.exceptions import RequestException
 
         with suppress(RequestException):  # if the engine is silent, the time limit of the launch ends it
-            found = self._api.containers(all=True, size=True, filters={"name": self._name})
-            written = max((int(each.get("SizeRw") or 0) for each in found), default=0)
+            containers = self._api.containers(all=True, size=True, filters={"name": self._name})
+            written = max((int(container.get("SizeRw") or 0) for container in containers), default=0)
             if written > DISK_LIMIT and not self._disk:
                 self._disk = written
                 self._kill()
@@ -345,7 +345,7 @@ def created(engine: Engine, specification: Specification) -> Iterator[Container]
     name = f"harness-{secrets.token_hex(8)}"
     try:
         with sentences("make a container"):
-            made = engine.api.create_container(name=name, **options(engine, specification))
+            response = engine.api.create_container(name=name, **options(engine, specification))
     except KeyboardInterrupt:
         remove(engine.api, name, INTERRUPTED_SECONDS, patience=1.0)
         raise
@@ -355,7 +355,7 @@ def created(engine: Engine, specification: Specification) -> Iterator[Container]
         raise
     patience = REMOVAL_SECONDS
     try:
-        with closing(Container(engine.api, name, made["Id"], specification)) as container:
+        with closing(Container(engine.api, name, response["Id"], specification)) as container:
             yield container
     except (KeyboardInterrupt, CannotRunHereError):
         patience = INTERRUPTED_SECONDS

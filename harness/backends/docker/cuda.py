@@ -86,11 +86,11 @@ class CudaReport:
     def lines(self) -> list[str]:
         """The report for a terminal: one line if all is right; otherwise one per library and disagreement."""
         if self.is_complete:
-            found = [
+            versions = [
                 f"{what} {_version(self.opened, start) or 'unknown'} (built for {built})"
                 for what, start, built in _versioned(self.environment)
             ]
-            return [f"{len(self.opened)} CUDA libraries open: {', '.join(found)}", *self.notes]
+            return [f"{len(self.opened)} CUDA libraries open: {', '.join(versions)}", *self.notes]
         opened = [f"{soname}: {version or 'opens'}" for soname, version in self.opened.items()]
         missing = [f"{soname}: MISSING, {words}" for soname, words in self.missing.items()]
         return [*opened, *missing, *self.disagreements, *self.notes]
@@ -114,22 +114,22 @@ def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaRepo
                 f"{environment.name}'s CUDA libraries could not be checked ({ending}):\n{stderr}"
             ) from None
 
-    found = answer(cuda_probe.__file__, sonames)
-    libraries_to_read = [path for path in found["files"].values() if re.search(r"/libcu(dnn|blas)", path)]
-    return judge(environment, found, answer(fatbins.__file__, [*found["folders"], *libraries_to_read]))
+    probe = answer(cuda_probe.__file__, sonames)
+    libraries_to_read = [path for path in probe["files"].values() if re.search(r"/libcu(dnn|blas)", path)]
+    return judge(environment, probe, answer(fatbins.__file__, [*probe["folders"], *libraries_to_read]))
 
 
 def judge(environment: Environment, found: Mapping[str, Any], code: Mapping[str, Any]) -> CudaReport:
     """Set what the probe printed, and what `fatbins.py` read, against the catalogue."""
-    asked: Mapping[str, Sequence[Sequence[str]]] = found["asked"]
+    attempts: Mapping[str, Sequence[Sequence[str]]] = found["asked"]
     expected = libraries(environment.cuda, environment.cudnn)
     # if TensorFlow's own loader couldn't be called, the catalog's CUDA determines the libraries
-    needed = {name: tuple(soname for soname, _ in tried) for name, tried in asked.items()} or expected
-    words = {soname: why for tried in asked.values() for soname, why in tried if why} | found["closed"]
-    wanted = [*needed.values(), *((part,) for part in parts(environment.cudnn))]
-    opened, missing = _split(wanted, found["opened"], words)
+    needed = {name: tuple(soname for soname, _ in tried) for name, tried in attempts.items()} or expected
+    words = {soname: why for tried in attempts.values() for soname, why in tried if why} | found["closed"]
+    groups = [*needed.values(), *((part,) for part in parts(environment.cudnn))]
+    opened, missing = _split(groups, found["opened"], words)
     xla = [sentence for what, sentence in _XLA.items() if not found[what]]
-    read = held({path: [code for *_, code in of["modules"]] for path, of in code.items()})
+    read = held({path: [code for *_, code in summary["modules"]] for path, summary in code.items()})
     # TensorFlow's own images, which CUDA is copied from where it has no packages, came without XLA's tools
     needs_xla = not environment.cuda_image
     return CudaReport(
@@ -149,14 +149,14 @@ def judge(environment: Environment, found: Mapping[str, Any], code: Mapping[str,
 
 
 def _split(
-    wanted: Iterable[Sequence[str]], versions: Mapping[str, str], words: Mapping[str, str]
+    groups: Iterable[Sequence[str]], versions: Mapping[str, str], words: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the first name of each library that can be opened with its version, otherwise a name with its error."""
     opened, missing = {}, {}
-    for sonames in wanted:
-        found = next((soname for soname in sonames if soname in versions), None)
-        if found is not None:
-            opened[found] = versions[found]
+    for sonames in groups:
+        first = next((soname for soname in sonames if soname in versions), None)
+        if first is not None:
+            opened[first] = versions[first]
         else:
             missing[sonames[0]] = one_line(words.get(sonames[0], "it was not tried"))
     return opened, missing
@@ -172,9 +172,9 @@ def _other_names(needed: Mapping[str, Sequence[str]], expected: Mapping[str, Seq
 
 def _too_old(environment: Environment, opened: Mapping[str, str]) -> list[str]:
     return [
-        f"{what} is {found}, and TensorFlow was built with {built}."
+        f"{what} is {version}, and TensorFlow was built with {built}."
         for what, start, built in _versioned(environment)
-        if (found := _version(opened, start)) and not is_enough(found, built)
+        if (version := _version(opened, start)) and not is_enough(version, built)
     ]
 
 
@@ -196,9 +196,9 @@ def _drifted(environment: Environment, build: Mapping[str, Any]) -> list[str]:
         "the GPU code": (" ".join(build.get("cuda_compute_capabilities") or ()), environment.gpu_code),
     }
     return [
-        f"The wheel says that {what} is {says}, the catalogue {known}."
-        for what, (says, known) in pairs.items()
-        if says and says != known
+        f"The wheel says that {what} is {says}, the catalogue {expected}."
+        for what, (says, expected) in pairs.items()
+        if says and says != expected
     ]
 
 
@@ -206,8 +206,8 @@ def _code(read: HeldCode) -> list[str]:
     """Return the GPU code on one line; empty if none was read."""
     alone = f" ({read.ptx_alone} alone in some kernels)" if read.ptx_alone else ""
     parts = [("TensorFlow", read.gpu_code + alone), ("cuDNN", read.cudnn_code), ("cuBLAS", read.cublas_code)]
-    told = [f"{name} {code}" for name, code in parts if code]
-    return [f"GPU code: {', '.join(told)}"] if told else []
+    descriptions = [f"{name} {code}" for name, code in parts if code]
+    return [f"GPU code: {', '.join(descriptions)}"] if descriptions else []
 
 
 def _other_code(environment: Environment, read: HeldCode) -> list[str]:
@@ -234,9 +234,9 @@ def _other_code(environment: Environment, read: HeldCode) -> list[str]:
         GpuCode.parse(text) for text in (environment.gpu_code, environment.cudnn_code, read.cublas_code)
     )
     lacking = [
-        shown(each)
-        for each in wheel.machine
-        if cublas.machine and not cublas.runs_on(each) and (not cudnn.machine or cudnn.runs_on(each))
+        shown(architecture)
+        for architecture in wheel.machine
+        if cublas.machine and not cublas.runs_on(architecture) and (not cudnn.machine or cudnn.runs_on(architecture))
     ]
     if lacking:
         wrong.append(
@@ -252,13 +252,17 @@ def libraries(cuda: str, cudnn: str) -> dict[str, tuple[str, ...]]:
     for a CUDA before 10.0.
     """
     version = _numbers(cuda)
-    numbers = _NUMBERS[max(known for known in _NUMBERS if known <= version)]
-    found = {name: (f"{file}.so.{number}",) for (name, file), number in zip(_NAMES.items(), numbers, strict=True)}
+    numbers = _NUMBERS[max(release for release in _NUMBERS if release <= version)]
+    sonames = {name: (f"{file}.so.{number}",) for (name, file), number in zip(_NAMES.items(), numbers, strict=True)}
     if version >= _CUBLAS_LT_FROM:
-        found["CublasLt"] = (f"libcublasLt.so.{version[0]}",)
+        sonames["CublasLt"] = (f"libcublasLt.so.{version[0]}",)
     cupti = str(version[0]) if version >= _CUPTI_MAJOR_FROM else cuda
     # with a newer CUDA than at build time, CUPTI has another name, and the plain name is tried next
-    return {**found, "Cupti": (f"libcupti.so.{cupti}", "libcupti.so"), "Cudnn": (f"libcudnn.so.{_numbers(cudnn)[0]}",)}
+    return {
+        **sonames,
+        "Cupti": (f"libcupti.so.{cupti}", "libcupti.so"),
+        "Cudnn": (f"libcudnn.so.{_numbers(cudnn)[0]}",),
+    }
 
 
 def parts(cudnn: str) -> tuple[str, ...]:

@@ -45,62 +45,62 @@ TRIED = re.compile(
 
 def main(sonames: list[str]) -> None:
     """Call TensorFlow's loader in a separate process, and open the libraries in this one."""
-    log, said, trouble = ask()
-    asked = attempts(log)
-    wanted = [*sonames, *(soname for tried in asked.values() for soname, words in tried if not words)]
+    log, output, trouble = ask()
+    by_name = attempts(log)
+    candidates = [*sonames, *(soname for tried in by_name.values() for soname, words in tried if not words)]
     opened: dict[str, str] = {}
     files: dict[str, str] = {}
     closed: dict[str, str] = {}
-    for soname in dict.fromkeys(wanted):
+    for soname in dict.fromkeys(candidates):
         try:
             opened[soname] = version(soname, ctypes.CDLL(soname))
             files[soname] = str(mapped(soname) or "")
         except OSError as error:
             closed[soname] = str(error)
-    found = {
-        "asked": asked,
+    report = {
+        "asked": by_name,
         "opened": opened,
         "files": files,
         "closed": closed,
         "ptxas": ptxas(),
         "libdevice": str(LIBDEVICE) if LIBDEVICE.is_file() else "",
-        "build": said.get("build", {}),
-        "folders": said.get("folders", []),
+        "build": output.get("build", {}),
+        "folders": output.get("folders", []),
         "trouble": trouble,
     }
-    print(json.dumps(found))
+    print(json.dumps(report))
 
 
 def ask() -> tuple[str, dict[str, Any], str]:
     """Return the log of TensorFlow's loader, its other output, and the error."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-u", __file__, "--tensorflow"],
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "dso_loader=2"},
         capture_output=True,
         check=False,
     )
-    log = done.stderr.decode("utf-8", "replace")
+    log = process.stderr.decode("utf-8", "replace")
     last = " ".join(log.split("\n")[-2:]).strip()
     try:
-        told = json.loads(done.stdout.decode("utf-8", "replace").splitlines()[-1])
+        output = json.loads(process.stdout.decode("utf-8", "replace").splitlines()[-1])
     except (IndexError, ValueError):
         return log, {}, f"TensorFlow does not start: {last}"
-    if done.returncode:
-        return log, told, f"TensorFlow's loader ended with code {done.returncode}: {last}"
-    return log, told, "" if attempts(log) else "TensorFlow's loader cannot be called, or says nothing"
+    if process.returncode:
+        return log, output, f"TensorFlow's loader ended with code {process.returncode}: {last}"
+    return log, output, "" if attempts(log) else "TensorFlow's loader cannot be called, or says nothing"
 
 
 def attempts(log: str) -> dict[str, list[tuple[str, str]]]:
     """Return the attempts of the loader for each name, in order."""
-    found: dict[str, list[tuple[str, str]]] = {}
+    by_name: dict[str, list[tuple[str, str]]] = {}
     name = ""
     for line in log.splitlines():
         if line.startswith(MARK):
             name = line[len(MARK) :]
         tried = TRIED.search(line)
         if name and tried:
-            found.setdefault(name, []).append((tried["opened"] or tried["closed"], tried["words"] or ""))
-    return found
+            by_name.setdefault(name, []).append((tried["opened"] or tried["closed"], tried["words"] or ""))
+    return by_name
 
 
 def tensorflow() -> None:
@@ -110,11 +110,14 @@ def tensorflow() -> None:
     # some releases keep their libraries in another package than the one that is imported
     folders = (folder, folder.parent / "tensorflow_core", folder.parent.parent / "tensorflow_core")
     patterns = ("libtensorflow_framework.so.*", "libtensorflow_cc.so.*", "python/_pywrap_tensorflow_internal.so")
-    paths = [path for each in folders for pattern in patterns for path in sorted(each.glob(pattern))]
+    paths = [path for directory in folders for pattern in patterns for path in sorted(directory.glob(pattern))]
     loaded = [ctypes.CDLL(str(path)) for path in paths]
     build = getattr(tf.sysconfig, "get_build_info", dict)  # from 2.3 on
-    told = {"build": dict(build()), "folders": sorted({str(each.resolve()) for each in folders if each.is_dir()})}
-    print(json.dumps(told), flush=True)
+    info = {
+        "build": dict(build()),
+        "folders": sorted({str(directory.resolve()) for directory in folders if directory.is_dir()}),
+    }
+    print(json.dumps(info), flush=True)
     for name in NAMES:
         function = find(loaded, name)
         if function is not None:
@@ -126,26 +129,26 @@ def tensorflow() -> None:
 def find(loaded: list[ctypes.CDLL], name: str) -> Any:
     """`DsoLoader::GetNAMEDsoHandle()`, a C++ function, by the name that the compiler gave it."""
     method = f"Get{name}DsoHandle"
-    symbols = [f"_ZN{len(each)}{each}8internal9DsoLoader{len(method)}{method}Ev" for each in NAMESPACES]
-    found = (getattr(library, symbol, None) for symbol in symbols for library in loaded)
-    return next(filter(None, found), None)
+    symbols = [f"_ZN{len(namespace)}{namespace}8internal9DsoLoader{len(method)}{method}Ev" for namespace in NAMESPACES]
+    functions = (getattr(library, symbol, None) for symbol in symbols for library in loaded)
+    return next(filter(None, functions), None)
 
 
 def version(soname: str, library: ctypes.CDLL) -> str:
     """Return the version from the library, its file name, or its package; empty if none has it."""
     name = soname.partition(".so")[0]
-    return said(name, library) or filed(name, soname)
+    return read_version(name, library) or filed(name, soname)
 
 
-def said(name: str, library: ctypes.CDLL) -> str:
+def read_version(name: str, library: ctypes.CDLL) -> str:
     """Return the version that the library reports; some libraries need a driver for it."""
     try:
         if name == "libcudart":
-            found = number(library.cudaRuntimeGetVersion)
-            return f"{found // 1000}.{found % 1000 // 10}"
+            encoded = number(library.cudaRuntimeGetVersion)
+            return f"{encoded // 1000}.{encoded % 1000 // 10}"
         if name == "libnccl":
-            found = number(library.ncclGetVersion)
-            return f"{found // 10000}.{found % 10000 // 100}.{found % 100}"
+            encoded = number(library.ncclGetVersion)
+            return f"{encoded // 10000}.{encoded % 10000 // 100}.{encoded % 100}"
         # cublasGetProperty and so on: major, minor and patch, by their numbers
         return ".".join(str(number(getattr(library, f"{name[3:]}GetProperty"), kind)) for kind in range(3))
     except (AttributeError, ValueError):
@@ -154,10 +157,10 @@ def said(name: str, library: ctypes.CDLL) -> str:
 
 def number(function: Any, *arguments: int) -> int:
     """Return the value that a C function writes to its last argument. Raises ValueError if it returns an error."""
-    found = ctypes.c_int()
-    if function(*arguments, ctypes.byref(found)):
+    value = ctypes.c_int()
+    if function(*arguments, ctypes.byref(value)):
         raise ValueError
-    return found.value
+    return value.value
 
 
 def filed(name: str, soname: str) -> str:
@@ -182,10 +185,10 @@ def mapped(soname: str) -> Path | None:
 def ptxas() -> str:
     """Return the version of XLA's assembler; empty if it does not run."""
     try:
-        said = subprocess.run(["ptxas", "--version"], capture_output=True, check=False).stdout
+        output = subprocess.run(["ptxas", "--version"], capture_output=True, check=False).stdout
     except OSError:
         return ""
-    match = re.search(r"release [\d.]+, V([\d.]+)", said.decode("utf-8", "replace"))
+    match = re.search(r"release [\d.]+, V([\d.]+)", output.decode("utf-8", "replace"))
     return match.group(1) if match else ""
 
 

@@ -91,13 +91,13 @@ def connect() -> Engine:
     """
     import docker
 
-    found, tried = os.environ.get("DOCKER_HOST", ""), "DOCKER_HOST"
+    endpoint, tried = os.environ.get("DOCKER_HOST", ""), "DOCKER_HOST"
     try:
-        found, tried = _address()
-        _knock(found)
-        engine = Engine(docker.from_env(timeout=answer_seconds()).api, found)
+        endpoint, tried = _address()
+        _knock(endpoint)
+        engine = Engine(docker.from_env(timeout=answer_seconds()).api, endpoint)
     except Exception as error:  # noqa: BLE001 - the SDK lets through whatever a socket or a broken file raises
-        where = f"{tried} ({found})" if found else f"the context {os.environ.get('DOCKER_CONTEXT')!r}"
+        where = f"{tried} ({endpoint})" if endpoint else f"the context {os.environ.get('DOCKER_CONTEXT')!r}"
         advice = "Start Docker Engine (`sudo systemctl start docker`) or Docker Desktop, or install one of them."
         if isinstance(_root(error), PermissionError):
             advice = "Let your user talk to it: `sudo usermod -aG docker $USER`, then log in again."
@@ -122,7 +122,7 @@ def is_late(error: BaseException) -> bool:
     from requests.exceptions import Timeout
 
     # if the rest of an answer is late, it contains urllib3's error
-    late = isinstance(error, Broken) and any(type(each).__name__ == "ReadTimeoutError" for each in error.args)
+    late = isinstance(error, Broken) and any(type(argument).__name__ == "ReadTimeoutError" for argument in error.args)
     return late or isinstance(error, Timeout | TimeoutError)
 
 
@@ -164,7 +164,7 @@ def sentences(what: str) -> Iterator[None]:
 
 def _root(error: BaseException) -> OSError | None:
     """Return the system's error at the bottom of a chain of library errors."""
-    below = [each for each in (error.__cause__, error.__context__, *error.args) if isinstance(each, Exception)]
+    below = [cause for cause in (error.__cause__, error.__context__, *error.args) if isinstance(cause, Exception)]
     own = error if isinstance(error, OSError) and error.strerror else None
     return next(filter(None, map(_root, below)), own)
 

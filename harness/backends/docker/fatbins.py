@@ -54,14 +54,14 @@ class Module(NamedTuple):
 
 def main(names: list[str]) -> None:
     """Print what the files hold."""
-    found = {str(path): summary(path) for name in names for path in files(Path(name))}
-    print(json.dumps({path: held for path, held in found.items() if held["modules"] or held["unread"]}))
+    summaries = {str(path): summary(path) for name in names for path in files(Path(name))}
+    print(json.dumps({path: held for path, held in summaries.items() if held["modules"] or held["unread"]}))
 
 
 def files(path: Path) -> list[Path]:
     """Return the file, or the shared objects in the folder, links aside."""
-    found = path.rglob("*.so*") if path.is_dir() else [path]
-    return sorted({each.resolve() for each in found if each.is_file()})
+    paths = path.rglob("*.so*") if path.is_dir() else [path]
+    return sorted({file.resolve() for file in paths if file.is_file()})
 
 
 def summary(path: Path) -> dict[str, Any]:
@@ -115,12 +115,12 @@ def entries(data: Any, at: int, end: int) -> tuple[str, ...]:
         if kind in KINDS:  # CUDA's compilers know others, which are no code that runs
             code.append(f"{KINDS[kind]}_{architecture}")
         at += length + size
-    machine = [number(each) for each in code if each.startswith("sm_")]
-    for place, known in ptx.items():
-        wanted = number(code[place])
-        runs = any(own // 10 == wanted // 10 and own <= wanted for own in machine)
-        if known and machine and not runs:
-            code[place] += f":{known}"
+    machine = [number(entry) for entry in code if entry.startswith("sm_")]
+    for place, ptx_version in ptx.items():
+        target = number(code[place])
+        runs = any(own // 10 == target // 10 and own <= target for own in machine)
+        if ptx_version and machine and not runs:
+            code[place] += f":{ptx_version}"
     return tuple(code) if at == end else ()
 
 

@@ -49,32 +49,37 @@ def _of(pattern: re.Pattern[str], path: str) -> bool:
 def _wheel(modules: Sequence[frozenset[str]]) -> tuple[str, str]:
     """`gpu_code`: the machine code of any module, `compute_` where there is PTX too; and `ptx_alone`."""
     machine, ptx = (_numbers(frozenset().union(*modules), kind) for kind in ("sm", "ptx"))
-    alone = {each: version for code in modules for each, version in _ptx_alone(code) if each in machine}
+    alone = {
+        architecture: version
+        for code in modules
+        for architecture, version in _ptx_alone(code)
+        if architecture in machine
+    }
     return (
-        _text(f"{'compute' if each in ptx else 'sm'}_{each}" for each in machine),
-        _text(f"compute_{each} of PTX {version}" for each, version in alone.items()),
+        _text(f"{'compute' if architecture in ptx else 'sm'}_{architecture}" for architecture in machine),
+        _text(f"compute_{architecture} of PTX {version}" for architecture, version in alone.items()),
     )
 
 
 def _ptx_alone(code: Code) -> list[tuple[int, str]]:
     """Return the architectures with PTX and without machine code in a module, with the version of the PTX."""
-    return [(int(match[1]), match[2]) for each in code if (match := re.fullmatch(r"ptx_(\d+):([\d.]+)", each))]
+    return [(int(match[1]), match[2]) for entry in code if (match := re.fullmatch(r"ptx_(\d+):([\d.]+)", entry))]
 
 
 def _in_all(parts: Mapping[str, Sequence[frozenset[str]]]) -> str:
     """Return the machine code that all parts of a library have."""
-    found = [
+    part_codes = [
         reduce(frozenset.intersection if _of(_ALIKE, path) else frozenset.union, modules)
         for path, modules in parts.items()
         if modules
     ]
-    common = reduce(frozenset.intersection, found) if found else frozenset()
-    return _text(f"sm_{each}" for each in _numbers(common, "sm"))
+    common = reduce(frozenset.intersection, part_codes) if part_codes else frozenset()
+    return _text(f"sm_{architecture}" for architecture in _numbers(common, "sm"))
 
 
 def _numbers(code: Code, kind: str) -> list[int]:
     """Return the architectures of one kind of code, in order."""
-    return sorted({int(match[1]) for each in code if (match := re.match(rf"{kind}_(\d+)", each))})
+    return sorted({int(match[1]) for entry in code if (match := re.match(rf"{kind}_(\d+)", entry))})
 
 
 def _text(words: Iterable[str]) -> str:

@@ -233,11 +233,11 @@ _ABOUT_GPUS = re.compile(r"\bCDI\b|could not select device driver|nvidia|NVML|er
 
 def meaning(words: str) -> Refusal | None:
     """Return the refusal that matches an engine's message, with its sentence filled in; None for an unknown message."""
-    for each in REFUSALS:
-        found = re.search(each.words, words, re.MULTILINE)
-        if found:
-            told = [group or "" for group in found.groups()]
-            return Refusal(each.words, each.sentence.format(*told), each.do, each.command)
+    for refusal in REFUSALS:
+        match = re.search(refusal.words, words, re.MULTILINE)
+        if match:
+            groups = [group or "" for group in match.groups()]
+            return Refusal(refusal.words, refusal.sentence.format(*groups), refusal.do, refusal.command)
     return None
 
 
@@ -250,11 +250,11 @@ def refusals(gpus: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except CannotRunHereError as error:
-        asked, known = f"--gpus {','.join(gpus)}: ", meaning(error.message)
-        if not gpus or isinstance(error, GpuRefusedError) or not (known or _ABOUT_GPUS.search(error.message)):
+        prefix, refusal = f"--gpus {','.join(gpus)}: ", meaning(error.message)
+        if not gpus or isinstance(error, GpuRefusedError) or not (refusal or _ABOUT_GPUS.search(error.message)):
             raise
-        if known is None:
+        if refusal is None:
             raise GpuRefusedError(
-                asked + error.message, "To see what is available and what is missing", DOCTOR
+                prefix + error.message, "To see what is available and what is missing", DOCTOR
             ) from error
-        raise GpuRefusedError(asked + known.sentence, known.do, known.command, words=error.message) from error
+        raise GpuRefusedError(prefix + refusal.sentence, refusal.do, refusal.command, words=error.message) from error

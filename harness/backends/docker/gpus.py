@@ -95,16 +95,18 @@ def ways(info: Mapping[str, Any], listed: Sequence[str] | None, *, hooked: bool 
     only a trial shows them. `hooked`: a program exists for which a local engine has its device driver, if the engine
     found it at its start. The engine doesn't report that itself.
     """
-    devices = [str(each.get("ID", "")) for each in info.get("DiscoveredDevices") or () if each.get("Source") == "cdi"]
+    devices = [
+        str(device.get("ID", "")) for device in info.get("DiscoveredDevices") or () if device.get("Source") == "cdi"
+    ]
     names = [name.partition("=")[2] for name in devices if name.startswith(f"{KIND}=")] or list(listed or ())
-    found = []
+    accesses = []
     if names or (listed is None and info.get("CDISpecDirs")):
-        found.append(GpuAccess(GpuWay.CDI, tuple(dict.fromkeys(names))))
+        accesses.append(GpuAccess(GpuWay.CDI, tuple(dict.fromkeys(names))))
     if NVIDIA in (info.get("Runtimes") or {}):
-        found.append(GpuAccess(GpuWay.RUNTIME))
+        accesses.append(GpuAccess(GpuWay.RUNTIME))
     if hooked or listed is None:
-        found.append(GpuAccess(GpuWay.DRIVER))
-    return found
+        accesses.append(GpuAccess(GpuWay.DRIVER))
+    return accesses
 
 
 def host() -> GpuHost:
@@ -122,15 +124,15 @@ def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
     """Return the possible methods, or the requested one. Raises GpuRefusedError if there is none."""
     info = engine.info
     listed = names_in(map(Path, info.get("CDISpecDirs") or ())) if engine.is_here else None
-    found = ways(info, listed, hooked=engine.is_here and any(map(shutil.which, HOOKS)))
+    accesses = ways(info, listed, hooked=engine.is_here and any(map(shutil.which, HOOKS)))
     if via is not None:
         # whether the engine has its device driver, it does not say
-        typed = [each for each in found if each.way is via] or [GpuAccess(via)] * (via is GpuWay.DRIVER)
+        typed = [access for access in accesses if access.way is via] or [GpuAccess(via)] * (via is GpuWay.DRIVER)
         if not typed:
             raise _absent(engine, via)
         return typed
-    if found:
-        return found
+    if accesses:
+        return accesses
     if _is_off(engine):
         raise _absent(engine, GpuWay.CDI)
     raise GpuRefusedError(
@@ -166,7 +168,7 @@ def _is_off(engine: Engine) -> bool:
 
 def having(found: Sequence[GpuAccess], gpus: Sequence[str]) -> list[GpuAccess]:
     """Those of the ways that do not list devices without all of `gpus`. Raises GpuRefusedError if none is left."""
-    able = [each for each in found if not each.lacks(gpus)]
+    able = [access for access in found if not access.lacks(gpus)]
     if able:
         return able
     first = found[0]
@@ -184,7 +186,9 @@ def having(found: Sequence[GpuAccess], gpus: Sequence[str]) -> list[GpuAccess]:
     )
 
 
-def given(specification: Specification, way: GpuWay, gpus: Sequence[str], groups: Sequence[int] = ()) -> Specification:
+def add_gpus(
+    specification: Specification, way: GpuWay, gpus: Sequence[str], groups: Sequence[int] = ()
+) -> Specification:
     """Return the container with these GPUs, and with its user in the `groups` that may open them."""
     from docker.types import DeviceRequest
 
@@ -208,18 +212,23 @@ def groups(engine: Engine, folder: Path = Path("/dev")) -> list[int]:
     """
     if not engine.is_here or engine.facts.rootless:
         return []
-    found = set()
+    group_ids = set()
     for node in folder.glob("nvidia*"):
         try:
-            known = node.stat()
+            node_stat = node.stat()
         except OSError:
             continue
         everybody, members = stat.S_IROTH | stat.S_IWOTH, stat.S_IRGRP | stat.S_IWGRP
-        is_open = known.st_mode & everybody == everybody
+        is_open = node_stat.st_mode & everybody == everybody
         # the group 0 would be more than a right to these nodes
-        if stat.S_ISCHR(known.st_mode) and not is_open and known.st_mode & members == members and known.st_gid:
-            found.add(known.st_gid)
-    return sorted(found)
+        if (
+            stat.S_ISCHR(node_stat.st_mode)
+            and not is_open
+            and node_stat.st_mode & members == members
+            and node_stat.st_gid
+        ):
+            group_ids.add(node_stat.st_gid)
+    return sorted(group_ids)
 
 
 def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str) -> str:
@@ -235,8 +244,8 @@ def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str
         limits=Limits(seconds=_TRIAL_SECONDS),
     )
     stdout, stderr = Tail(), Tail()
-    asked = given(specification, way, gpus, groups(engine))
-    with refusals(gpus), created(engine, asked) as container:
+    trial = add_gpus(specification, way, gpus, groups(engine))
+    with refusals(gpus), created(engine, trial) as container:
         ending = container.run(stdout.feed, stderr.feed)
     if not ending.clean:
         last = one_line(stderr.text().strip().rpartition("\n")[2])
@@ -277,23 +286,23 @@ def working(found: Sequence[GpuAccess], trial: Callable[[GpuAccess], str]) -> tu
     used, and the launches will show whether TensorFlow works. Raises GpuRefusedError if all were refused.
     """
     errors: list[GpuRefusedError] = []
-    told: list[str] = []
+    messages: list[str] = []
     lacked: list[tuple[GpuAccess, str]] = []
-    for each in found:
+    for access in found:
         try:
-            lacks = trial(each)
+            lacks = trial(access)
         except GpuRefusedError as error:
             errors.append(error)
-            told.append(f"Containers don't get GPUs through {each.way.words}. {error.sentence} {error.advice}")
+            messages.append(f"Containers don't get GPUs through {access.way.words}. {error.sentence} {error.advice}")
             continue
         if not lacks:
-            told += [f"Through {way.way.words}, containers don't get all of a GPU. {why}" for way, why in lacked]
-            return each, [*told, f"Containers get GPUs through {each.way.words}."]
-        lacked.append((each, lacks))
+            messages += [f"Through {way.way.words}, containers don't get all of a GPU. {why}" for way, why in lacked]
+            return access, [*messages, f"Containers get GPUs through {access.way.words}."]
+        lacked.append((access, lacks))
     if lacked:
         first, lacks = lacked[0]
-        return first, [*told, f"Containers get GPUs through {first.way.words}. {lacks}"]
-    errors[0].message = "\n".join([errors[0].message, *told[1:]])
+        return first, [*messages, f"Containers get GPUs through {first.way.words}. {lacks}"]
+    errors[0].message = "\n".join([errors[0].message, *messages[1:]])
     raise errors[0]
 
 
@@ -315,7 +324,7 @@ def devices(path: Path) -> list[str]:
     if not isinstance(document, Mapping) or document.get("kind") != KIND:
         return []
     entries = document.get("devices")
-    named = [each.get("name") for each in entries if isinstance(each, Mapping)] if isinstance(entries, list) else []
+    named = [entry.get("name") for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
     return [str(name) for name in named if name is not None]
 
 
@@ -328,8 +337,8 @@ def make_volume(engine: Engine, name: str) -> None:
 def code_volumes(engine: Engine) -> list[str]:
     """Return the names of all volumes of compiled code."""
     with sentences("list volumes"):
-        found = engine.api.volumes(filters={"label": f"{CODE_LABEL}={CODE_VALUE}"})
-    return sorted(volume["Name"] for volume in found["Volumes"] or ())
+        response = engine.api.volumes(filters={"label": f"{CODE_LABEL}={CODE_VALUE}"})
+    return sorted(volume["Name"] for volume in response["Volumes"] or ())
 
 
 def remove_volumes(engine: Engine) -> int:

@@ -64,9 +64,9 @@ class Images:
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
         """Return the state of each image, with one request for all."""
-        wanted = [*requirements, *(each.base for each in requirements if each.base)]
-        names = {recipe.tag(each) for each in wanted}
-        names |= {base for each in wanted for base in recipe.bases(self._root, each)}
+        needed = [*requirements, *(requirement.base for requirement in requirements if requirement.base)]
+        names = {recipe.tag(requirement) for requirement in needed}
+        names |= {base for requirement in needed for base in recipe.bases(self._root, requirement)}
         with sentences("list images"):
             listed = self._engine.api.images(filters={"reference": sorted(names)})
         had = {name: _image(entry, entry) for entry in listed for name in entry.get("RepoTags") or ()}
@@ -80,12 +80,16 @@ class Images:
                 is_right = False
             return KeptImage(ImageState.BUILT if is_right else ImageState.OUTDATED, image.id, image.size_bytes)
 
-        return [state(each) for each in requirements]
+        return [state(requirement) for requirement in requirements]
 
     def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:
         """Those whose image is not there, or not as it should be."""
         states = self.states(requirements) if requirements else []
-        return [each for each, kept in zip(requirements, states, strict=True) if kept.state is not ImageState.BUILT]
+        return [
+            requirement
+            for requirement, kept in zip(requirements, states, strict=True)
+            if kept.state is not ImageState.BUILT
+        ]
 
     def room(self, requirements: Sequence[Requirement]) -> CheckResult:
         """Check whether the disk has space for the images to build, if the engine's disk is visible from here."""
@@ -95,9 +99,11 @@ class Images:
             free = shutil.disk_usage(where).free if where else None
         except OSError:  # the engine's folder is not one of this machine's
             free = None
-        needed = sum(OVERLAY_BYTES if each.base else ENVIRONMENT_BYTES[each.device] for each in missing)
+        needed = sum(
+            OVERLAY_BYTES if requirement.base else ENVIRONMENT_BYTES[requirement.device] for requirement in missing
+        )
         bases = self.unprepared(_bases(missing))
-        needed += sum(ENVIRONMENT_BYTES[each.device] for each in bases if each not in missing)
+        needed += sum(ENVIRONMENT_BYTES[base.device] for base in bases if base not in missing)
         return disk_room(free, needed, len(missing), where)
 
     def prepare(
@@ -115,47 +121,51 @@ class Images:
         """
         at_a_time = jobs or min(max(2, os.cpu_count() or 2), _MOST_AT_A_TIME)
         missing = self.unprepared(requirements)
-        others = [each for each in requirements if each not in missing]
+        others = [other for other in requirements if other not in missing]
         first = self.unprepared(_bases(missing))
         failed = self._make(first, progress, at_a_time, others, None)
-        failed |= {each.environment.name: words for each in missing if (words := failed.get(each.environment.base))}
-        missing = [each for each in missing if each not in first and each.environment.name not in failed]
+        failed |= {
+            target.environment.name: words for target in missing if (words := failed.get(target.environment.base))
+        }
+        missing = [target for target in missing if target not in first and target.environment.name not in failed]
         failed |= self._make(missing, progress, at_a_time, others, meanwhile)
         images: dict[str, str] = {}
         unavailable: dict[str, UnavailableError] = {}
-        for each in requirements:
-            name = each.environment.name
-            found = self.find(each) if name not in failed else None
-            if found is not None:
-                images[name] = found.id
+        for requirement in requirements:
+            name = requirement.environment.name
+            image = self.find(requirement) if name not in failed else None
+            if image is not None:
+                images[name] = image.id
             else:
-                unavailable[name] = self._unavailable(each, failed.get(name, "the builder left no image"))
+                unavailable[name] = self._unavailable(requirement, failed.get(name, "the builder left no image"))
         return Preparation(images, unavailable).refuse_nothing()
 
     def push(self, requirements: Iterable[Requirement], progress: Progress) -> None:
         """Push images that the engine has to REGISTRY. Raises UsageError without one, CannotRunHereError."""
         check_registry()
-        for each in requirements:
-            name, tag = each.environment.name, recipe.tag(each)
+        for requirement in requirements:
+            name, tag = requirement.environment.name, recipe.tag(requirement)
             progress(PreparationStep(name, f"pushing {tag}"))
             self._transfer("push", tag)
             progress(PreparationStep(name, "pushed", Stage.READY))
 
     def bases(self, requirements: Iterable[Requirement]) -> list[str]:
         """Return the base images of these environments' images, each once."""
-        return list(dict.fromkeys(base for each in requirements for base in recipe.all_bases(self._root, each)))
+        return list(
+            dict.fromkeys(base for requirement in requirements for base in recipe.all_bases(self._root, requirement))
+        )
 
     def obtain(self, reference: str) -> str:
         """Return the id of an image that the engine has, or pulls now. Raises CannotRunHereError."""
-        found = self._inspect(reference)
-        if found is not None:
-            return found.id
+        image = self._inspect(reference)
+        if image is not None:
+            return image.id
         try:
             self._transfer("pull", reference)
-            found = self._inspect(reference)
-            if found is None:
+            image = self._inspect(reference)
+            if image is None:
                 raise CannotRunHereError(f"Docker Engine pulled {reference}, but can't find it.")
-            return found.id
+            return image.id
         except CannotRunHereError as error:
             advice = f"With a registry: docker pull {reference}. Or omit the images: --no-images"
             raise CannotRunHereError(error.message, advice) from None
@@ -207,25 +217,29 @@ class Images:
                 if not builder.is_stopped:
                     progress(step)
 
-        for each in requirements:
-            say(PreparationStep(each.environment.name, "waiting", Stage.WAITING))
+        for queued in requirements:
+            say(PreparationStep(queued.environment.name, "waiting", Stage.WAITING))
         with ThreadPoolExecutor(jobs, thread_name_prefix="image") as pool:
-            futures = {pool.submit(self._one, each, builder, say): each for each in requirements}
+            futures = {pool.submit(self._one, target, builder, say): target for target in requirements}
 
             def is_making() -> bool:
                 return not all(future.done() for future in futures)
 
             try:
-                made = (futures[each] for each in as_completed(futures) if not each.exception() and not each.result())
-                for requirement in chain(others, made):
+                built = (
+                    futures[future]
+                    for future in as_completed(futures)
+                    if not future.exception() and not future.result()
+                )
+                for requirement in chain(others, built):
                     if meanwhile and is_making():
                         meanwhile(requirement.environment.name, say, is_making)
             except BaseException:
                 builder.stop()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        words = {each.environment.name: future.result() for future, each in futures.items()}
-        return {name: each for name, each in words.items() if each}
+        words = {target.environment.name: future.result() for future, target in futures.items()}
+        return {name: message for name, message in words.items() if message}
 
     def _one(self, requirement: Requirement, builder: Builder, say: Callable[[PreparationStep], None]) -> str:
         """Pull or build one image; return nothing if it is available then, otherwise the builder's last lines."""
@@ -312,15 +326,19 @@ class Images:
 
         with sentences(f"inspect {name}"):
             try:
-                found: dict[str, Any] = self._engine.api.inspect_image(name)  # type: ignore[no-untyped-call]
+                inspection: dict[str, Any] = self._engine.api.inspect_image(name)  # type: ignore[no-untyped-call]
             except ImageNotFound:
                 return None
-        return _image(found, found["Config"])
+        return _image(inspection, inspection["Config"])
 
 
 def _bases(requirements: Iterable[Requirement]) -> list[Requirement]:
     """Return the environments over which these are installed, each once."""
-    return list({each.base.environment.name: each.base for each in requirements if each.base}.values())
+    return list(
+        {
+            requirement.base.environment.name: requirement.base for requirement in requirements if requirement.base
+        }.values()
+    )
 
 
 def _image(entry: Mapping[str, Any], labelled: Mapping[str, Any]) -> Image:
@@ -343,7 +361,7 @@ def public_base(engine: Engine, image: str) -> str:
         except ImageNotFound:
             return ""
     name = labels.get(recipe.FROM, "").partition(" ")[0].rpartition(":")[0]
-    return next((str(each) for each in digests if name and str(each).startswith(f"{name}@sha256:")), "")
+    return next((str(digest) for digest in digests if name and str(digest).startswith(f"{name}@sha256:")), "")
 
 
 def check_registry() -> None:

@@ -99,23 +99,23 @@ def settings(root: Path, requirement: Requirement) -> dict[str, str]:
     set.
     """
     environment, device, lock = requirement.environment, requirement.device, requirement.lock.path
-    found: dict[str, str] = {}
+    overrides: dict[str, str] = {}
     if requirement.base:
         wheel = wheel_path(environment.wheel)
-        found |= {"contexts.wheel": str(wheel.parent), "args.WHEEL": wheel.name}
-        found |= {"args.BASE": tag(requirement.base), "args.REPLACED": " ".join(environment.replaced)}
+        overrides |= {"contexts.wheel": str(wheel.parent), "args.WHEEL": wheel.name}
+        overrides |= {"args.BASE": tag(requirement.base), "args.REPLACED": " ".join(environment.replaced)}
     elif lock.parent.resolve() != (root / "images" / "locks").resolve():
-        found |= {"contexts.locks": str(lock.parent.resolve()), "args.LOCK": lock.name}
+        overrides |= {"contexts.locks": str(lock.parent.resolve()), "args.LOCK": lock.name}
     if environment.asked:
         pins = ["tensorflow", "keras", "python", "as_of", *(["cuda", "cudnn"] if device is Device.GPU else [])]
         labels = {"environment": environment.name, "device": device.value}
         labels |= {name: str(getattr(environment, name)) for name in pins}
-        found |= {"tags": tag(requirement)}
-        found |= {} if requirement.base else {"args.PYTHON": environment.python, "args.LOCK": lock.name}
-        found |= {f"labels.harness.{name}": value for name, value in labels.items()}
+        overrides |= {"tags": tag(requirement)}
+        overrides |= {} if requirement.base else {"args.PYTHON": environment.python, "args.LOCK": lock.name}
+        overrides |= {f"labels.harness.{name}": value for name, value in labels.items()}
         if len(bases(root, requirement)) > 1:
-            found |= {"args.CUDA": "image", "args.CUDA_IMAGE": environment.cuda_image}
-    return found
+            overrides |= {"args.CUDA": "image", "args.CUDA_IMAGE": environment.cuda_image}
+    return overrides
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +133,13 @@ class Image:
 
 def labels(root: Path, requirement: Requirement, find: Callable[[str], Image | None]) -> dict[str, str]:
     """Return the labels of an up-to-date image; ids of bases that `find` doesn't have are empty."""
-    wanted = bases(root, requirement)
-    ids = [image.id if image is not None else "" for image in map(find, wanted)]
+    references = bases(root, requirement)
+    ids = [image.id if image is not None else "" for image in map(find, references)]
     return {
         LOCK: requirement.lock.sha256,
         RECIPE: digest(dockerfile(root, requirement)),
         PYTHON: requirement.environment.python,
-        FROM: " ".join(wanted),
+        FROM: " ".join(references),
         BASE: ids[0],
         CUDA: "".join(ids[1:]),
     }

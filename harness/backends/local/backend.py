@@ -59,7 +59,7 @@ class LocalBackend(RegisteredBackend):
 
     def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:
         """Those that are not installed."""
-        return [each for each in requirements if not self.environments.is_ready(each)]
+        return [requirement for requirement in requirements if not self.environments.is_ready(requirement)]
 
     def check(self) -> str:
         """Return a description; this backend works everywhere."""
@@ -100,7 +100,7 @@ class LocalBackend(RegisteredBackend):
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:
         """Raise CannotRunHereError if the disk has too little space for the missing environments."""
-        needed = sum(ENVIRONMENT_BYTES[each.device] for each in self.unprepared(requirements))
+        needed = sum(ENVIRONMENT_BYTES[requirement.device] for requirement in self.unprepared(requirements))
         folder = next(path for path in [cache_dir(), *cache_dir().parents] if path.exists())
         free = shutil.disk_usage(folder).free
         if free < needed:
@@ -142,15 +142,15 @@ class LocalBackend(RegisteredBackend):
         self, requirements: Sequence[Requirement], progress: Progress, meanwhile: Meanwhile | None = None
     ) -> Preparation:
         """Make the environments that are not there, one after another; the result has each lock's hash."""
-        made: dict[str, str] = {}
+        hashes: dict[str, str] = {}
         unavailable: dict[str, UnavailableError] = {}
-        for each in requirements:
+        for requirement in requirements:
             try:
-                self.environments.make(each, progress)
-                made[each.environment.name] = each.lock.sha256
+                self.environments.make(requirement, progress)
+                hashes[requirement.environment.name] = requirement.lock.sha256
             except UnavailableError as error:
-                unavailable[each.environment.name] = error
-        return Preparation(made, unavailable).refuse_nothing()
+                unavailable[requirement.environment.name] = error
+        return Preparation(hashes, unavailable).refuse_nothing()
 
     def can_move(self) -> bool:
         """Yes: they are this machine's processes."""
@@ -188,13 +188,13 @@ class LocalBackend(RegisteredBackend):
 
     def verify(self, requirement: Requirement) -> Verification:
         """Compare what is installed in the environment with the lock."""
-        done = subprocess.run(
+        process = subprocess.run(
             [self._python(requirement), "-I", "-B", "-c", SCRIPT], capture_output=True, text=True, check=False
         )
-        if done.returncode:
+        if process.returncode:
             name = requirement.environment.name
-            raise CannotRunHereError(f"The environment {name} could not list its packages:\n{done.stderr.strip()}")
-        return verified(requirement.lock.pins, done.stdout)
+            raise CannotRunHereError(f"The environment {name} could not list its packages:\n{process.stderr.strip()}")
+        return verified(requirement.lock.pins, process.stdout)
 
     def clean(self, run: str) -> int:
         """Remove the folders of a run, or of all runs that aren't running; their processes ended with the harness."""

@@ -61,10 +61,10 @@ class Environments:
         """
         folder = self.folder(requirement)
         try:
-            made = parse_json((folder / _MARKER).read_bytes()).get("state", "")  # an older harness wrote none
+            state = parse_json((folder / _MARKER).read_bytes()).get("state", "")  # an older harness wrote none
         except (OSError, ValueError, AttributeError):
-            made = "none"
-        if made and made != _state(folder):
+            state = "none"
+        if state and state != _state(folder):
             (folder / _MARKER).unlink(missing_ok=True)
             raise CannotRunHereError(
                 f"The environment {requirement.environment.name} was changed since it was made, as a script that ran "
@@ -94,8 +94,8 @@ class Environments:
                 progress(PreparationStep(name, f"installing {requirement.environment.title} on Python {python}"))
                 self._install(python, requirement, folder)
                 link_profiler(self.packages(requirement))
-                made = {"lock": requirement.lock.sha256, "python": str(python), "state": _state(folder)}
-                write_atomically(folder / _MARKER, json.dumps(made))
+                marker = {"lock": requirement.lock.sha256, "python": str(python), "state": _state(folder)}
+                write_atomically(folder / _MARKER, json.dumps(marker))
                 progress(PreparationStep(name, "installed", Stage.READY))
         except OSError as error:
             raise CannotRunHereError(
@@ -159,7 +159,7 @@ def _state(folder: Path) -> str:
 
     def add(inner: str) -> None:
         with os.scandir(inner) as entries:
-            for entry in sorted(entries, key=lambda each: each.name):
+            for entry in sorted(entries, key=lambda child: child.name):
                 if entry.path == str(folder / _MARKER):
                     continue
                 seen = entry.stat(follow_symlinks=False)
@@ -168,8 +168,8 @@ def _state(folder: Path) -> str:
                     link = str(Path(entry.path).readlink())
                 is_folder = entry.is_dir(follow_symlinks=False)
                 # size and time of a folder change at first with its contents, such as the installer's lock file
-                told = (entry.path, kind) if is_folder else (entry.path, kind, size, seen.st_mtime_ns, link)
-                state.update(repr(told).encode("utf-8", "surrogateescape"))
+                fields = (entry.path, kind) if is_folder else (entry.path, kind, size, seen.st_mtime_ns, link)
+                state.update(repr(fields).encode("utf-8", "surrogateescape"))
                 if is_folder:
                     add(entry.path)
 

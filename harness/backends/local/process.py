@@ -156,7 +156,7 @@ class LocalProcess:
         try:
             for _ in range(_MOVES):
                 root = psutil.Process(self._started.pid)
-                if not sum(_moved(each.pid, set(cpus), nice) for each in (root, *root.children(recursive=True))):
+                if not sum(_moved(process.pid, set(cpus), nice) for process in (root, *root.children(recursive=True))):
                     return
         except psutil.NoSuchProcess:
             return
@@ -254,8 +254,8 @@ def _moved(pid: int, cpus: set[int], nice: int | None) -> int:
 
 
 def _refused(cpus: Collection[int], error: OSError) -> CannotRunHereError:
-    wanted = ", ".join(map(str, cpus))
-    return CannotRunHereError(f"This process may not run on the CPUs {wanted}: {error.strerror}.")
+    numbers = ", ".join(map(str, cpus))
+    return CannotRunHereError(f"This process may not run on the CPUs {numbers}: {error.strerror}.")
 
 
 def _drain(pipe: int, read: Read) -> None:

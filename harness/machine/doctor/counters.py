@@ -119,14 +119,14 @@ def load_average() -> float | None:
 
 def read_ticks(root: Path) -> dict[int, Ticks]:
     """Return each CPU's ticks since the machine started, from /proc/stat. It is empty if they can't be read."""
-    found = {}
+    ticks = {}
     text = sysfs.text(root / "proc/stat") or ""
     for cpu, counts in re.findall(r"^cpu(\d+)((?: +\d+){8})", text, re.MULTILINE):
         # `user` includes the time of guests
         user, nice, system, idle, iowait, irq, softirq, stolen = map(int, counts.split())
         busy = user + nice + system + irq + softirq
-        found[int(cpu)] = Ticks(busy + idle + iowait + stolen, busy, stolen)
-    return found
+        ticks[int(cpu)] = Ticks(busy + idle + iowait + stolen, busy, stolen)
+    return ticks
 
 
 def read_processes() -> dict[psutil.Process, CpuUse]:
@@ -140,24 +140,24 @@ def read_processes() -> dict[psutil.Process, CpuUse]:
 
 def read_throttles(root: Path, cpus: Collection[int]) -> dict[int, int]:
     """Return how often heat slowed down each of `cpus` since the machine started, if it is counted."""
-    found = {}
+    throttles = {}
     for cpu in cpus:
         folder = root / CPUS / f"cpu{cpu}/thermal_throttle"
         counts = [sysfs.integer(folder / f"{part}_throttle_count") for part in ("core", "package")]
         if counts != [None, None]:
-            found[cpu] = sum(count or 0 for count in counts)
-    return found
+            throttles[cpu] = sum(count or 0 for count in counts)
+    return throttles
 
 
 def read_memory() -> Memory | None:
     """Return the machine's memory, or None if the system doesn't report it."""
     try:
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             memory, swap = psutil.virtual_memory(), psutil.swap_memory()
     except (OSError, KeyError):
         return None
     # if the kernel doesn't count swapped pages, psutil warns and returns 0
-    is_counted = not any("'sin'" in str(each.message) for each in said)
+    is_counted = not any("'sin'" in str(warning.message) for warning in caught)
     pages = (swap.sin + swap.sout) // _PAGE if is_counted else None
     return Memory(memory.total, memory.available, swap.total, swap.used, pages)

@@ -34,22 +34,22 @@ def docker(
     """
     old = _is_older(version, OLDEST_DOCKER)
     level = Level.WARN if old else Level.GOOD
-    told = [version or f"version: {NOT_SHOWN}", f"API {api}" if api else "", where]
+    parts = [version or f"version: {NOT_SHOWN}", f"API {api}" if api else "", where]
     advice = "Docker before 20.10 limits neither CPUs nor memory on current kernels (cgroup version 2). Update it."
     if error:
-        level, told = Level.BAD if wanted else Level.WARN, [error]
+        level, parts = Level.BAD if wanted else Level.WARN, [error]
         advice = (
             f"{mend} Without Docker, launches run in local environments: on GPUs from TensorFlow 2.5 on, without "
             "isolation of the network, and with your rights."
         ).lstrip()
     facts = {"version": version, "api": api, "where": where, "error": error, "old": old}
-    return checked("Docker", level, ", ".join(filter(None, told)), facts, advice=advice)
+    return checked("Docker", level, ", ".join(filter(None, parts)), facts, advice=advice)
 
 
 def buildx(said: str | None) -> CheckResult:
     """Check the builder. `said` is the output of `docker buildx version`, or None if it is missing."""
-    found = re.search(r"\bv?(\d+\.\d+\.\d+)", said or "")
-    version = found[1] if found else ""
+    match = re.search(r"\bv?(\d+\.\d+\.\d+)", said or "")
+    version = match[1] if match else ""
     old = _is_older(version, OLDEST_BUILDX)
     level = Level.GOOD if version else Level.UNKNOWN
     value = version or "of an unknown version"
@@ -129,7 +129,7 @@ def gpu(card: Gpu) -> CheckResult:
     value = f"{card.name}, compute capability {shown(card.capability)}, {gibibytes(card.memory_bytes)}"
     advice, command = [], f"sudo nvidia-smi -i {card.index} -mig 0"
     if card.is_partitioned:
-        parts = ", ".join(f"{each.index} {each.profile} ({each.uuid})" for each in card.instances)
+        parts = ", ".join(f"{instance.index} {instance.profile} ({instance.uuid})" for instance in card.instances)
         value += f", divided into instances (MIG): {parts or 'none yet, so that nothing can run on it'}"
         advice = [
             "An instance is a part of a GPU, and work on the other parts slows it down. Measure on whole GPUs, or pass "
@@ -168,7 +168,7 @@ def gpus_asked(error: str, advice: str) -> CheckResult:
 
 def gpu_settings(card: Gpu) -> list[CheckResult]:
     """Check a GPU's settings. Return one result for each setting that affects measurements."""
-    return [found for check in _SETTINGS if (found := check(card)) is not None]
+    return [result for check in _SETTINGS if (result := check(card)) is not None]
 
 
 def _setting(
@@ -257,14 +257,14 @@ def _link(card: Gpu) -> CheckResult | None:
     )
     if not narrow and not slow:
         return None
-    told = [
+    limits = [
         f"{set_so.pcie_width} of {set_so.pcie_width_most} lanes" if narrow else "",
         f"generation {set_so.pcie_generation} of {set_so.pcie_generation_most}" if slow else "",
     ]
     return _setting(
         card,
         "PCIe link",
-        ", ".join(filter(None, told)),
+        ", ".join(filter(None, limits)),
         "Copies to and from the GPU are slower than possible. The slot, its riser or another device on the same lanes "
         "limits the link.",
         command=f"nvidia-smi -i {card.index} -q | grep -A 12 'GPU Link Info'",
@@ -305,5 +305,5 @@ _SETTINGS: Sequence[Callable[[Gpu], CheckResult | None]] = (
 
 
 def _is_older(version: str, than: tuple[int, int]) -> bool:
-    found = re.match(r"(\d+)\.(\d+)", version)
-    return found is not None and (int(found[1]), int(found[2])) < than
+    match = re.match(r"(\d+)\.(\d+)", version)
+    return match is not None and (int(match[1]), int(match[2])) < than

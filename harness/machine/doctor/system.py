@@ -109,7 +109,7 @@ def other_load(period: Period) -> CheckResult:
     parts = [
         used,
         "" if period.load is None else f"load average before: {period.load:.2f}",
-        ", ".join(f"{each['name']} (process {each['pid']}) {each['percent']:.0f} %" for each in named),
+        ", ".join(f"{process['name']} (process {process['pid']}) {process['percent']:.0f} %" for process in named),
         "mostly by processes that have ended or aren't visible" if unseen else "",
     ]
     facts = {
@@ -172,13 +172,13 @@ def governor(period: Period) -> CheckResult:
     """Check the frequency governor of the CPUs, which a virtual machine can't see."""
     folders = [period.place.root / CPUS / f"cpu{cpu}/cpufreq" for cpu in period.place.cpus]
     names = {sysfs.text(folder / "scaling_governor") for folder in folders}
-    found = None if None in names else _listed(names)
+    name = None if None in names else _listed(names)
     driver = _listed(sysfs.text(folder / "scaling_driver") for folder in folders)
     return checked(
         "governor",
-        Level.GOOD if found == "performance" else Level.WARN,
-        f"{found} (driver {driver})" if found and driver else found,
-        {"governor": found, "driver": driver},
+        Level.GOOD if name == "performance" else Level.WARN,
+        f"{name} (driver {driver})" if name and driver else name,
+        {"governor": name, "driver": driver},
         advice="The frequency follows the load, so that a launch starts slow. Keep it high while you measure.",
         command="sudo cpupower frequency-set -g performance",
     )
@@ -253,9 +253,9 @@ def cpu_quota(period: Period) -> CheckResult:
 
     The work of harness itself counts too. So a quota equal to the number of measured CPUs stops launches at times.
     """
-    found, quota = read_quota(period.place.root)
+    is_found, quota = read_quota(period.place.root)
     cpus = len(period.place.cpus)
-    level, value = Level.GOOD, "none" if found else None
+    level, value = Level.GOOD, "none" if is_found else None
     if quota is not None:
         level = Level.GOOD if quota > cpus else Level.BAD if quota < cpus else Level.WARN
         value = f"this process and all that it starts may use {quota:.3g} CPUs; a launch gets {cpus}"
@@ -263,7 +263,7 @@ def cpu_quota(period: Period) -> CheckResult:
         "CPU quota",
         level,
         value,
-        {"quota": quota, "found": found, "cpus": cpus},
+        {"quota": quota, "found": is_found, "cpus": cpus},
         advice="Once the quota is used, the kernel stops launches for the rest of each period. Give this container or "
         "service more CPUs than a launch gets, or no quota (docker run without --cpus).",
     )

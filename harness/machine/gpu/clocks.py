@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.files import parse_json
 from harness.machine import sysfs
-from harness.machine.gpu.host import LibraryUnavailableError, asked, opened
+from harness.machine.gpu.host import LibraryUnavailableError, call_library, opened
 from harness.machine.lock import lock_file
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import BASE_CLOCK, Gpu
@@ -86,8 +86,8 @@ def _marked() -> list[str]:
     try:
         if path.is_symlink() or path.stat().st_uid not in (0, os.geteuid()):
             return []
-        told = parse_json(path.read_text(encoding="utf-8"))
-        return [str(uuid) for uuid in told["uuids"]] if told["boot"] == sysfs.text(_BOOT) else []
+        document = parse_json(path.read_text(encoding="utf-8"))
+        return [str(uuid) for uuid in document["uuids"]] if document["boot"] == sysfs.text(_BOOT) else []
     except (OSError, ValueError, KeyError, TypeError):
         return []
 
@@ -115,15 +115,15 @@ def _lock(cards: Sequence[Gpu], clock: str, library: Any) -> None:
             _check(nvml, card, handle, clock)
         # the driver's name for the clock that a GPU can hold within its power limit (nvmlClockLimitId_t)
         megahertz = nvml.NVML_CLOCK_LIMIT_ID_TDP if clock == BASE_CLOCK else int(clock)
-        done: list[str] = []
+        uuids: list[str] = []
         for card, handle in handles:
-            _write([*done, card.uuid])
+            _write([*uuids, card.uuid])
             try:
                 nvml.nvmlDeviceSetGpuLockedClocks(handle, megahertz, megahertz)
             except nvml.NVMLError as error:
-                _write(done)
+                _write(uuids)
                 raise _refused(nvml, card, clock, error) from None
-            done.append(card.uuid)
+            uuids.append(card.uuid)
 
 
 @contextlib.contextmanager
@@ -137,7 +137,7 @@ def _driver(library: Any, verb: str) -> Iterator[Any]:
 
 
 def _handle(nvml: Any, card: Gpu) -> Any:
-    handle = asked(nvml, nvml.nvmlDeviceGetHandleByUUID, card.uuid)
+    handle = call_library(nvml, nvml.nvmlDeviceGetHandleByUUID, card.uuid)
     if handle is None:
         raise CannotRunHereError(f"--lock-clocks: the driver does not find GPU {card.index} ({card.name}) any more.")
     return handle
@@ -162,8 +162,8 @@ def _check(nvml: Any, card: Gpu, handle: Any, clock: str) -> None:
 def _range(nvml: Any, card: Gpu, handle: Any) -> tuple[int, int]:
     """Return the lowest and the highest processor clock in MHz, or 0 if it isn't known."""
     # at the fastest memory clock, which is the first
-    memory = asked(nvml, nvml.nvmlDeviceGetSupportedMemoryClocks, handle) or []
-    clocks = (memory and asked(nvml, nvml.nvmlDeviceGetSupportedGraphicsClocks, handle, memory[0])) or []
+    memory = call_library(nvml, nvml.nvmlDeviceGetSupportedMemoryClocks, handle) or []
+    clocks = (memory and call_library(nvml, nvml.nvmlDeviceGetSupportedGraphicsClocks, handle, memory[0])) or []
     return min(clocks, default=0), max(clocks, default=card.settings.sm_clock_most_mhz or 0)
 
 

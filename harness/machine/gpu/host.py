@@ -37,7 +37,7 @@ def opened(library: Any = None) -> Iterator[Any]:
         yield library
     finally:
         # an error at the end doesn't affect the values that were read
-        asked(library, library.nvmlShutdown)
+        call_library(library, library.nvmlShutdown)
 
 
 @contextlib.contextmanager
@@ -52,7 +52,7 @@ def kept_open(cards: Sequence[Gpu], library: Any = None) -> Iterator[None]:
             with contextlib.suppress(LibraryUnavailableError):
                 nvml = stack.enter_context(opened(library))
                 for card in cards:  # the driver attaches a GPU when it is first asked for
-                    asked(nvml, nvml.nvmlDeviceGetHandleByIndex, card.index)
+                    call_library(nvml, nvml.nvmlDeviceGetHandleByIndex, card.index)
         yield
 
 
@@ -76,7 +76,7 @@ def is_loss(library: Any, error: Exception) -> bool:
     return getattr(error, "value", None) in (library.NVML_ERROR_GPU_IS_LOST, library.NVML_ERROR_RESET_REQUIRED)
 
 
-def asked(library: Any, function: Callable[..., Any], *arguments: Any) -> Any:
+def call_library(library: Any, function: Callable[..., Any], *arguments: Any) -> Any:
     """Return the result of a library function, or None if this driver or GPU doesn't support it."""
     try:
         return function(*arguments)
@@ -91,14 +91,14 @@ def processes(library: Any, handle: Any) -> list[Any] | None:
     """
     # drivers before 510 know the older structure only
     for function in (library.nvmlDeviceGetComputeRunningProcesses, library.nvmlDeviceGetComputeRunningProcesses_v2):
-        found = asked(library, function, handle)
-        if found is not None:
-            return list(found)
+        entries = call_library(library, function, handle)
+        if entries is not None:
+            return list(entries)
     return None
 
 
 def _why(library: Any, error: Exception) -> str:
-    known = {
+    reasons = {
         library.NVML_ERROR_LIBRARY_NOT_FOUND: "the NVIDIA driver isn't installed: libnvidia-ml.so.1 is missing",
         library.NVML_ERROR_DRIVER_NOT_LOADED: "the NVIDIA driver is not loaded",
         library.NVML_ERROR_LIB_RM_VERSION_MISMATCH: (
@@ -107,15 +107,15 @@ def _why(library: Any, error: Exception) -> str:
         library.NVML_ERROR_NO_PERMISSION: "this user may not ask the NVIDIA driver",
     }
     code = getattr(error, "value", None)
-    return known.get(code, f"the NVIDIA driver does not answer ({str(error).rstrip('.').lower()})")
+    return reasons.get(code, f"the NVIDIA driver does not answer ({str(error).rstrip('.').lower()})")
 
 
 def read(library: Any = None) -> GpuHost:
     """Read the machine's GPUs through NVML (`library` is pynvml by default). Never raises: `absent` has the reason."""
     try:
         with opened(library) as nvml:
-            driver = str(asked(nvml, nvml.nvmlSystemGetDriverVersion) or "")
-            count = asked(nvml, nvml.nvmlDeviceGetCount) or 0
+            driver = str(call_library(nvml, nvml.nvmlSystemGetDriverVersion) or "")
+            count = call_library(nvml, nvml.nvmlDeviceGetCount) or 0
             cards = [card for index in range(count) if (card := _card(nvml, index)) is not None]
             if not cards:
                 return GpuHost(absent=f"the NVIDIA driver {driver} {'cannot use its GPU' if count else 'sees no GPU'}")
@@ -126,24 +126,24 @@ def read(library: Any = None) -> GpuHost:
 
 def _cuda(nvml: Any) -> tuple[int, int] | None:
     # 12040 is CUDA 12.4
-    number = asked(nvml, nvml.nvmlSystemGetCudaDriverVersion_v2)
+    number = call_library(nvml, nvml.nvmlSystemGetCudaDriverVersion_v2)
     return None if number is None else (number // 1000, number % 1000 // 10)
 
 
 def _card(nvml: Any, index: int) -> Gpu | None:
     """Return one GPU, or None if the driver lost it or doesn't report its compute capability."""
-    handle = asked(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
+    handle = call_library(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
     if handle is None:
         return None
-    capability = asked(nvml, nvml.nvmlDeviceGetCudaComputeCapability, handle)
+    capability = call_library(nvml, nvml.nvmlDeviceGetCudaComputeCapability, handle)
     if capability is None:
         return None
-    mig = asked(nvml, nvml.nvmlDeviceGetMigMode, handle)
-    pci = asked(nvml, nvml.nvmlDeviceGetPciInfo, handle)
+    mig = call_library(nvml, nvml.nvmlDeviceGetMigMode, handle)
+    pci = call_library(nvml, nvml.nvmlDeviceGetPciInfo, handle)
     return Gpu(
         index=index,
-        uuid=str(asked(nvml, nvml.nvmlDeviceGetUUID, handle) or ""),
-        name=str(asked(nvml, nvml.nvmlDeviceGetName, handle) or "GPU"),
+        uuid=str(call_library(nvml, nvml.nvmlDeviceGetUUID, handle) or ""),
+        name=str(call_library(nvml, nvml.nvmlDeviceGetName, handle) or "GPU"),
         capability=(int(capability[0]), int(capability[1])),
         memory_bytes=_memory(nvml, handle),
         processes=[_process(nvml, process) for process in processes(nvml, handle) or ()],
@@ -155,29 +155,31 @@ def _card(nvml: Any, index: int) -> Gpu | None:
 
 
 def _memory(nvml: Any, handle: Any) -> int:
-    memory = asked(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
+    memory = call_library(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
     return int(memory.total) if memory is not None else 0
 
 
 def _instances(nvml: Any, handle: Any, index: int) -> list[Instance]:
     """Return the instances of a divided GPU, whose indices may have gaps."""
-    most = asked(nvml, nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
-    places = ((place, asked(nvml, nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, place)) for place in range(most))
+    most = call_library(nvml, nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
+    places = (
+        (place, call_library(nvml, nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, place)) for place in range(most)
+    )
     return [
         Instance(
             index=f"{index}:{place}",
-            uuid=str(asked(nvml, nvml.nvmlDeviceGetUUID, each) or ""),
-            name=str(asked(nvml, nvml.nvmlDeviceGetName, each) or "MIG"),
-            memory_bytes=_memory(nvml, each),
+            uuid=str(call_library(nvml, nvml.nvmlDeviceGetUUID, instance) or ""),
+            name=str(call_library(nvml, nvml.nvmlDeviceGetName, instance) or "MIG"),
+            memory_bytes=_memory(nvml, instance),
         )
-        for place, each in places
-        if each is not None
+        for place, instance in places
+        if instance is not None
     ]
 
 
 def _settings(nvml: Any, handle: Any) -> Settings:
     def ask(function: Callable[..., Any], *arguments: Any) -> Any:
-        return asked(nvml, function, handle, *arguments)
+        return call_library(nvml, function, handle, *arguments)
 
     def is_on(state: Any) -> bool | None:
         return None if state is None else state == nvml.NVML_FEATURE_ENABLED
@@ -222,5 +224,5 @@ def _watts(milliwatts: int | None) -> float | None:
 
 def _process(nvml: Any, process: Any) -> GpuProcess:
     # the path and the arguments are private
-    name = str(asked(nvml, nvml.nvmlSystemGetProcessName, process.pid) or "").split(" ")[0].rsplit("/", 1)[-1]
+    name = str(call_library(nvml, nvml.nvmlSystemGetProcessName, process.pid) or "").split(" ")[0].rsplit("/", 1)[-1]
     return GpuProcess(pid=process.pid, name=printable(name), memory_bytes=process.usedGpuMemory)

@@ -122,16 +122,16 @@ def numbers(instants: Sequence[Instant], window: tuple[float, float] | None) -> 
     instants, and `gpu_steady` is 0. Several GPUs are combined: memory and power are added, the highest temperature
     counts, and an instant is throttled if one GPU is.
     """
-    inside = [each for each in instants if window and window[0] <= each.time <= window[1]]
+    inside = [instant for instant in instants if window and window[0] <= instant.time <= window[1]]
     chosen = inside or instants
     if not chosen:
         return {}
-    found = {"gpu_samples": float(len(chosen)), "gpu_steady": float(bool(inside))}
+    readings = {"gpu_samples": float(len(chosen)), "gpu_steady": float(bool(inside))}
     for name, field, across, over in _NUMBERS:
-        values = [value for each in chosen if (value := _across(each, field, across)) is not None]
+        values = [value for instant in chosen if (value := _across(instant, field, across)) is not None]
         if values:
-            found[name] = float(over(values))
-    return found | _throttled(chosen) | _energy(instants, window)
+            readings[name] = float(over(values))
+    return readings | _throttled(chosen) | _energy(instants, window)
 
 
 def _energy(instants: Sequence[Instant], window: tuple[float, float] | None) -> dict[str, float]:
@@ -141,9 +141,9 @@ def _energy(instants: Sequence[Instant], window: tuple[float, float] | None) -> 
     readings don't cover completely, and if a GPU has no counter (NVIDIA's have one from Volta on).
     """
     counters = [
-        (each.time, sum(filter(None, told)))
-        for each in instants
-        if (told := [card.energy for card in each.cards]) and None not in told
+        (instant.time, sum(filter(None, energies)))
+        for instant in instants
+        if (energies := [card.energy for card in instant.cards]) and None not in energies
     ]
     if not window or window[1] - window[0] < ENERGY_SECONDS or not counters:
         return {}
@@ -167,13 +167,13 @@ def _across(instant: Instant, field: str, across: Summary) -> float | None:
 
 def _throttled(instants: Sequence[Instant]) -> dict[str, float]:
     """Return the share of instants in which a GPU was slowed down, by reason and in total (`gpu_throttled_share`)."""
-    told = [[card.reasons for card in each.cards if card.reasons is not None] for each in instants]
-    known = [bits for bits in told if bits]
-    if not known:
+    all_readings = [[card.reasons for card in instant.cards if card.reasons is not None] for instant in instants]
+    readings = [bits for bits in all_readings if bits]
+    if not readings:
         return {}
 
     def share(mask: int) -> float:
-        return sum(any(bits & mask for bits in cards) for cards in known) / len(known)
+        return sum(any(bits & mask for bits in cards) for cards in readings) / len(readings)
 
     by_reason = {f"gpu_{name}_share": share(bit) for name, bit in REASONS.items()}
     slowed = sum(bit for name, bit in REASONS.items() if name != "power_cap")
@@ -207,9 +207,9 @@ def container_of(pid: int, root: Path = Path("/")) -> str | None:
         if (root / "proc/self/ns/pid").stat().st_ino != _FIRST_NAMESPACE or _is_own(pid, root):
             return None
         text = (root / f"proc/{pid}/cgroup").read_text(encoding="utf-8", errors="replace")
-        found = re.search(r"[0-9a-f]{64}", text)
-        if found:
-            return found[0]
+        match = re.search(r"[0-9a-f]{64}", text)
+        if match:
+            return match[0]
         status = (root / f"proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
         # its number in each of its namespaces, the outermost first
         numbers = re.search(r"^NSpid:\t(.+)$", status, re.MULTILINE)
@@ -286,12 +286,12 @@ class Watch:
         window = None
         if "steady_started" in seen and "steady_ended" in seen:
             window = seen["steady_started"], seen["steady_ended"]
-        found = numbers(self._instants, window)
-        if not found:
+        readings = numbers(self._instants, window)
+        if not readings:
             return {}
         if self._foreign is not None:
-            found["gpu_foreign_processes"] = float(self._foreign)
-        return {**found, "gpu_watch_cpu_seconds": self._cpu_seconds}
+            readings["gpu_foreign_processes"] = float(self._foreign)
+        return {**readings, "gpu_watch_cpu_seconds": self._cpu_seconds}
 
     def _run(self, nvml: Any) -> None:
         for taken in itertools.count():
@@ -308,5 +308,5 @@ class Watch:
 
     def _processes(self, nvml: Any) -> set[int] | None:
         """Return the processes that compute on these GPUs, or None if no GPU reports them."""
-        told = [known for handle in self._handles if (known := processes(nvml, handle)) is not None]
-        return {process.pid for known in told for process in known} if told else None
+        lists = [listed for handle in self._handles if (listed := processes(nvml, handle)) is not None]
+        return {process.pid for entries in lists for process in entries} if lists else None

@@ -64,13 +64,13 @@ def cards(names: Sequence[str], host: GpuHost) -> list[Gpu]:
     """
     if host.absent:
         return []
-    known = {name for card in host.cards for name in card.names}
+    all_names = {name for card in host.cards for name in card.names}
     # a driver may hide the names of instances that the engine knows
     untold = [str(card.index) for card in host.cards if card.is_partitioned and not card.instances]
     missing = [
         name
         for name in names
-        if name not in {ALL, *known} and not name.startswith("MIG-") and name.partition(":")[0] not in untold
+        if name not in {ALL, *all_names} and not name.startswith("MIG-") and name.partition(":")[0] not in untold
     ]
     if missing or not host.cards:
         has = "; ".join(f"{card.index}: {card.name}{_divided(card)}" for card in host.cards) or "none"
@@ -83,7 +83,7 @@ def cards(names: Sequence[str], host: GpuHost) -> list[Gpu]:
     for card in host.cards:
         if card.is_partitioned and {str(card.index), card.uuid, ALL} & set(names):
             parts = _parts(card)
-            one = next((each.index for each in card.instances), "MIG-…")
+            one = next((instance.index for instance in card.instances), "MIG-…")
             raise CannotRunHereError(
                 f"--gpus {','.join(names)}: GPU {card.index} ({card.name}) is divided into instances (MIG), of which a "
                 f"launch gets one. It has {parts or 'none yet'}.",
@@ -94,7 +94,7 @@ def cards(names: Sequence[str], host: GpuHost) -> list[Gpu]:
 
 def _parts(card: Gpu) -> str:
     """Format the instances of a divided GPU, with the names for `--gpus`."""
-    return ", ".join(f"{each.index} {each.profile} ({each.uuid})" for each in card.instances)
+    return ", ".join(f"{instance.index} {instance.profile} ({instance.uuid})" for instance in card.instances)
 
 
 def _divided(card: Gpu) -> str:
@@ -137,7 +137,7 @@ def _facts(card: Gpu, driver: str, clock: str) -> dict[str, Any]:
         "memory_bytes": card.memory_bytes,
         "driver": driver,
         **({"pci": card.pci} if card.pci else {}),
-        **({"mig": [each.profile for each in card.instances]} if card.is_partitioned else {}),
+        **({"mig": [instance.profile for instance in card.instances]} if card.is_partitioned else {}),
         **card.settings.told(),
         # also without locked clocks, so that a difference to another run is visible
         "locked_sm_clock_mhz": int(clock) if clock.isdecimal() else clock or None,
@@ -148,17 +148,17 @@ def lines(chosen: Sequence[Gpu], host: GpuHost) -> list[str]:
     """Return the lines of --dry-run about the launches' GPUs."""
     if host.absent:
         return [f"GPU: not known ({host.absent}), so that nothing is judged by it"]
-    told = [f"GPU {card.index}: {card.name}, compute capability {shown(card.capability)}" for card in chosen]
+    texts = [f"GPU {card.index}: {card.name}, compute capability {shown(card.capability)}" for card in chosen]
     together = host.all_or_none and len(chosen) > 1
-    return [*told, *(["Containers get all of these GPUs, and TensorFlow takes the first."] if together else [])]
+    return [*texts, *(["Containers get all of these GPUs, and TensorFlow takes the first."] if together else [])]
 
 
 def shared(chosen: Sequence[Gpu]) -> list[str]:
     """Return a sentence for each process that computes on the launches' GPUs before the run starts."""
-    said = []
+    sentences = []
     for card in chosen:
         for process in card.processes:
             who = f"{process.name} (process {process.pid})" if process.name else f"process {process.pid}"
             which = f"GPU {card.index} ({card.name})"
-            said.append(f"{which} is also used by {who}. The report marks launches that share it.")
-    return said
+            sentences.append(f"{which} is also used by {who}. The report marks launches that share it.")
+    return sentences

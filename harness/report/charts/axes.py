@@ -53,8 +53,8 @@ def domain(estimates: Sequence[Estimate], around: Sequence[float] = ()) -> Inter
     intervals = [estimate.interval for estimate in estimates if estimate.interval]
     least, most = math.log(min(values)), math.log(max(values))
     reach = max(most - least, math.log(2.0))
-    low = max(least - reach, min([least, *(math.log(each.low) for each in intervals)]))
-    high = min(most + reach, max([most, *(math.log(each.high) for each in intervals)]))
+    low = max(least - reach, min([least, *(math.log(interval.low) for interval in intervals)]))
+    high = min(most + reach, max([most, *(math.log(interval.high) for interval in intervals)]))
     room = 0.03 * (high - low) or 0.01
     return Interval(exp(low - room), exp(high + room))
 
@@ -78,13 +78,13 @@ def ratio_marks(shown: Interval, width: float, apart: float = APART) -> list[flo
     ends.
     """
     scale = width / math.log(shown.high / shown.low)
-    found = []
+    choices = []
     for ladder in LADDERS:
         marks = sorted(mark for mark in (1.0, *ladder) if mark in shown)
         if len(marks) > 1 and all(scale * math.log(after / before) >= apart for before, after in pairwise(marks)):
-            found.append(marks)
-    covering = (marks for marks in found if marks[0] <= shown.low * BARE and marks[-1] * BARE >= shown.high)
-    return next(covering, found[0] if found else [1.0])
+            choices.append(marks)
+    covering = (marks for marks in choices if marks[0] <= shown.low * BARE and marks[-1] * BARE >= shown.high)
+    return next(covering, choices[0] if choices else [1.0])
 
 
 def time_marks(shown: Interval) -> list[float]:
@@ -98,5 +98,5 @@ def time_marks(shown: Interval) -> list[float]:
 
 def is_log(values: Iterable[float]) -> bool:
     """Return whether times (positive, at least one) differ so much that they need a log axis."""
-    known = list(values)
-    return max(known) > LOG_FROM * min(known)
+    times = list(values)
+    return max(times) > LOG_FROM * min(times)

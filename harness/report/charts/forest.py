@@ -123,21 +123,24 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
     yield layout.picture(name, words, _layers(chart, layout.axis_title(words)))
 
 
-def effects(results: Results, made: Attribution) -> Iterator[Picture]:
+def effects(results: Results, attribution: Attribution) -> Iterator[Picture]:
     """Return a chart of the effects in one scenario on one device that are farthest from 1."""
-    scenario = made.scenario
+    scenario = attribution.scenario
     table = next(table for table in results.tables if table.scenario.name == scenario.name)
-    device = made.device.value if table.several_devices else ""
+    device = attribution.device.value if table.several_devices else ""
     on = f" on {device}" if device else ""
-    told = [Ratio(names.effect(scenario, each), each.estimate, each.verdict or NO_VERDICT) for each in made.told]
-    chart = ForestPlot(_farthest(told), results.run.plan.margin)
+    ratios = [
+        Ratio(names.effect(scenario, effect), effect.estimate, effect.verdict or NO_VERDICT)
+        for effect in attribution.told
+    ]
+    chart = ForestPlot(_farthest(ratios), results.run.plan.margin)
     joined = "Two changes joined by ×: their additional factor, 1 where the two factors simply multiply."
     words = layout.words(
         f"{scenario.title}: effects of each change{on}",
         [
             chart.bars,
-            joined if any(each.parts for each in made.told) else "",
-            layout.some(len(chart.rows), len(told), "effect", "those farthest from 1"),
+            joined if any(effect.parts for effect in attribution.told) else "",
+            layout.some(len(chart.rows), len(ratios), "effect", "those farthest from 1"),
             chart.cut,
         ],
         f"factor of the {table.clock.time} per step, mean over the other axes (log scale); right of 1: takes longer",
@@ -160,8 +163,8 @@ def _layers(chart: ForestPlot, title: Sequence[str]) -> list[Specification]:
     x = layout.ratios(shown, title, layout.NARROW)
     y = layout.rows([row.name for row in rows])
     occurring = {row.verdict for row in rows}
-    known = {verdict: look for verdict, look in LOOKS.items() if verdict in occurring}
-    looks = layout.looks("verdict", known, ("shape", "stroke", "fill"), None)
+    by_verdict = {verdict: look for verdict, look in LOOKS.items() if verdict in occurring}
+    looks = layout.looks("verdict", by_verdict, ("shape", "stroke", "fill"), None)
     dotted = axes.bar(chart.control.interval, shown).caps if chart.control and chart.control.interval else ()
     drawn = [({"name": row.name, "verdict": row.verdict}, row.takes) for row in rows]
 

@@ -215,7 +215,7 @@ def band(margin: float, shown: Interval, along: Literal["x", "y"], ratio: Specif
 
 
 def estimates(
-    known: Sequence[tuple[Mapping[str, Any], Estimate]],
+    points: Sequence[tuple[Mapping[str, Any], Estimate]],
     shown: Interval,
     along: Literal["x", "y"],
     at: Callable[[str], Specification],
@@ -234,23 +234,23 @@ def estimates(
     """
     line = "stroke" if "stroke" in looks else "color"
     upright = "vertical" if along == "x" else "horizontal"
-    bars = [(each, axes.bar(estimate.interval, shown, factor)) for each, estimate in known if estimate.interval]
+    bars = [(datum, axes.bar(estimate.interval, shown, factor)) for datum, estimate in points if estimate.interval]
     return [
         layer(
             {"type": "rule", "strokeWidth": 1.5},
-            [{**each, "low": bar.low, "high": bar.high} for each, bar in bars],
+            [{**datum, "low": bar.low, "high": bar.high} for datum, bar in bars],
             **at("low"),
             **{f"{along}2": {"field": "high"}, line: looks[line]},
         ),
         layer(
             {"type": "tick", "orient": upright, "size": cap, "thickness": 1.5},
-            [{**each, end: number} for each, bar in bars for number in bar.caps],
+            [{**datum, end: number} for datum, bar in bars for number in bar.caps],
             **at(end),
             color=looks[line],
         ),
         layer(
             {"type": "point"} | point,
-            [{**each, field: estimate.value * factor} for each, estimate in known],
+            [{**datum, field: estimate.value * factor} for datum, estimate in points],
             **at(field),
             **looks,
         ),
@@ -278,9 +278,9 @@ def ends(values: Sequence[Mapping[str, Any]], *, left: float = 0, up: float = UP
     return layer(mark, values, x={"value": "width"}, text={"field": "told"}, **encoding)
 
 
-def room(told: Sequence[str]) -> float:
+def room(texts: Sequence[str]) -> float:
     """Return the width in pixels of texts at the right edge."""
-    return LETTER * max(map(len, told), default=0) + 14.0
+    return LETTER * max(map(len, texts), default=0) + 14.0
 
 
 # Which rows are drawn, and what they are called.
@@ -316,23 +316,23 @@ def _short(text: str, longest: int) -> str:
 NO_INTERVALS = "From one round: no intervals."
 
 
-def some(drawn: int, of: int, noun: str, which: str) -> str:
+def some(drawn: int, total: int, noun: str, which: str) -> str:
     """Return a note on a chart that draws only a part of its rows, or an empty string.
 
     For example, `Only 40 of 60 comparisons are drawn: those farthest from 1.`
     """
-    return f"Only {drawn:,} of {counted(of, noun)} are drawn: {which}." if drawn < of else ""
+    return f"Only {drawn:,} of {counted(total, noun)} are drawn: {which}." if drawn < total else ""
 
 
 def cut(estimates: Sequence[Estimate], shown: Interval) -> str:
     """Return a note on the number of intervals that extend beyond the axis."""
-    count = sum(len(axes.bar(each.interval, shown).caps) < 2 for each in estimates if each.interval)
+    count = sum(len(axes.bar(estimate.interval, shown).caps) < 2 for estimate in estimates if estimate.interval)
     if count < 2:
         return "1 interval extends beyond the chart." if count else ""
     return f"{count:,} intervals extend beyond the chart."
 
 
-def extremes(rows: Sequence[Row], number: Callable[[Row], float], told: Callable[[Row], str]) -> str:
+def extremes(rows: Sequence[Row], number: Callable[[Row], float], describe: Callable[[Row], str]) -> str:
     """`from 0.7×, faster (eager) to 1.2×, slower (graph)`: the rows with the least and the largest number."""
     least, most = (pick(rows, key=number) for pick in (min, max))
-    return told(least) if least is most else f"from {told(least)} to {told(most)}"
+    return describe(least) if least is most else f"from {describe(least)} to {describe(most)}"

@@ -47,14 +47,14 @@ class Stack:
 def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     """Return the phases of a table's cells, slowest start last; nothing if no launch recorded phases."""
     measured = results.measured[table.scenario.name]
-    told = [(each, each.used.cold) for each in measured if each.used.cold and each.used.phases]
-    kept = layout.farthest(told, lambda pair: pair[1].median)
+    timed = [(cell, cell.used.cold) for cell in measured if cell.used.cold and cell.used.phases]
+    kept = layout.farthest(timed, lambda pair: pair[1].median)
     if not kept:
         return
     stacks = [
-        Stack(called, {phase: spread.median for phase, spread in each.used.phases.items()}, cold.median)
-        for called, (each, cold) in zip(
-            layout.distinct([names.measured(table, each) for each, _ in kept]), kept, strict=True
+        Stack(called, {phase: spread.median for phase, spread in cell.used.phases.items()}, cold.median)
+        for called, (cell, cold) in zip(
+            layout.distinct([names.measured(table, cell) for cell, _ in kept]), kept, strict=True
         )
     ]
     unit, scenario = format.phase_unit([stack.total for stack in stacks]), table.scenario
@@ -68,7 +68,7 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
         [
             "Each phase: its median over the cell's launches. At the right: the median time to the end of the first "
             "step.",
-            layout.some(len(stacks), len(told), "cell", "those that take longest"),
+            layout.some(len(stacks), len(timed), "cell", "those that take longest"),
         ],
         f"time since the launch was requested, {unit.symbol}",
         f"Chart of the phases before the steady state of {counted(len(stacks), 'cell')} of {scenario.name}, most "
@@ -84,7 +84,7 @@ def _layers(stacks: Sequence[Stack], ordered: Sequence[str], unit: Unit, title: 
     end = 1.02 * max(sum(stack.phases.values()) for stack in stacks) or 1.0
     called = layout.called(ordered, layout.SERIES_CHARACTERS)
     parts = [part for stack in stacks for part in _parts(stack, unit, called, end)]
-    told = [{"name": stack.name, "told": _time(stack.total, unit)} for stack in stacks]
+    totals = [{"name": stack.name, "told": _time(stack.total, unit)} for stack in stacks]
     x = {
         "type": "quantitative",
         "scale": {"domain": [0.0, end * unit.factor], "nice": False},
@@ -114,9 +114,12 @@ def _layers(stacks: Sequence[Stack], ordered: Sequence[str], unit: Unit, title: 
             for ink in ("white", "black")
         ),
         *layout.headings(
-            [{"name": stack.name} for stack in stacks], free=layout.room([each["told"] for each in told]), up=UP, y=y
+            [{"name": stack.name} for stack in stacks],
+            free=layout.room([total["told"] for total in totals]),
+            up=UP,
+            y=y,
         ),
-        layout.ends(told, up=UP, y=y),
+        layout.ends(totals, up=UP, y=y),
     ]
 
 

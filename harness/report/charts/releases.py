@@ -91,8 +91,8 @@ class Lines:
     @property
     def shown(self) -> Interval:
         """Return the range of the axis. If ratios are far from 1, it ends at a tick above all of them."""
-        shown = axes.domain_of_ratios([*(each.takes for each in self.points), Estimate(1.0, 1)], self.margin)
-        most = max(each.takes.value for each in self.points)
+        shown = axes.domain_of_ratios([*(point.takes for point in self.points), Estimate(1.0, 1)], self.margin)
+        most = max(point.takes.value for point in self.points)
         marks = (digit * 10.0**power for power in range(5) for digit in (1.0, 2.0, 5.0))
         above = next((mark for mark in marks if mark >= most), most) if most > FAR else most
         return replace(shown, high=max(shown.high, above))
@@ -121,15 +121,15 @@ def pictures(results: Results, table: ScenarioTable, compared: Sequence[Comparis
     if not series:
         return
     curves = _curves(series)
-    has = {each.environment for points in curves.values() for each in points}
+    has = {point.environment for points in curves.values() for point in points}
     chart = Lines(curves, [name for name in _order(results) if name in has], results.run.plan.margin)
-    base, measure, takes = results.run.reference, names.measure(table), [each.takes for each in chart.points]
-    largest = layout.farthest(chart.changes, lambda each: abs(math.log(each.factor)), CHANGES)
+    base, measure, takes = results.run.reference, names.measure(table), [point.takes for point in chart.points]
+    largest = layout.farthest(chart.changes, lambda change: abs(math.log(change.factor)), CHANGES)
     longer = "longer" if is_time(table.quantity) else "more"
     which = "Largest changes" if len(chart.changes) > CHANGES else "Changes"
     steps = f"{which} from one release to the next: {joined(list(map(str, largest)))}." if largest else ""
-    bars = "Bars: confidence intervals." if any(each.interval for each in takes) else layout.NO_INTERVALS
-    hollow = "" if all(each.is_shown for each in chart.points) else " Hollow: unclear."
+    bars = "Bars: confidence intervals." if any(ratio.interval for ratio in takes) else layout.NO_INTERVALS
+    hollow = "" if all(point.is_shown for point in chart.points) else " Hollow: unclear."
     words = layout.words(
         f"{names.title(table)}: {measure} ratio to {base}, release by release",
         [
@@ -141,7 +141,7 @@ def pictures(results: Results, table: ScenarioTable, compared: Sequence[Comparis
         f"{measure} / {measure} of {base} (log scale); above 1: takes {longer}",
         f"Chart of the {measure} of {table.scenario.name} in {counted(len(chart.order), 'environment')}, "
         f"{chart.order[0]} to {chart.order[-1]}, relative to {base}: "
-        f"{layout.extremes(chart.points, lambda each: each.takes.value, str)}. {steps}".rstrip(),
+        f"{layout.extremes(chart.points, lambda point: point.takes.value, str)}. {steps}".rstrip(),
     )
     name = file_name(results, "releases", table.scenario, names.suffix(table))
     yield layout.picture(name, words, _layers(chart, words.axis), HEIGHT)
@@ -150,7 +150,7 @@ def pictures(results: Results, table: ScenarioTable, compared: Sequence[Comparis
 def _curves(series: Mapping[str, Sequence[ReleasePoint]]) -> dict[str, Sequence[ReleasePoint]]:
     """Return the drawn lines by their names in the picture."""
     kept = layout.farthest(
-        list(series), lambda name: max(abs(math.log(each.takes.value)) for each in series[name]), CURVES
+        list(series), lambda name: max(abs(math.log(point.takes.value)) for point in series[name]), CURVES
     )
     return dict(zip(layout.distinct(kept, layout.SERIES_CHARACTERS), map(series.__getitem__, kept), strict=True))
 
@@ -162,8 +162,8 @@ def _series(
     if table.quantity == GROWTH:
         return {}
     order, base = _order(results), results.run.reference
-    release = {each.name: each.release for each in results.run.environments}
-    found: dict[str, dict[str, ReleasePoint]] = {}
+    release = {environment.name: environment.release for environment in results.run.environments}
+    by_line: dict[str, dict[str, ReleasePoint]] = {}
     for line in compared:
         one, other = line.compared.cell, line.compared.other
         if line.entry.along != ENVIRONMENT or other.environment != base or one.environment not in order:
@@ -172,32 +172,36 @@ def _series(
             continue
         shared = {axis: one.axes[axis] for axis in table.column_axes if one.axes[axis] == other.axes[axis]}
         way = line.entry.name if line.entry.pick else " ".join(names.labels(table.scenario, shared))
-        points = found.setdefault(", ".join(filter(None, [line.place, way])), {})
+        points = by_line.setdefault(", ".join(filter(None, [line.place, way])), {})
         points[one.environment] = ReleasePoint(one.environment, line.compared.ratio, line)
     lines: dict[str, Sequence[ReleasePoint]] = {}
-    for name, points in found.items():
-        if len({release[each] for each in (base, *points)}) >= RELEASES:
-            known = {base: ReleasePoint(base, Estimate(1.0, 1)), **points}
-            lines[name] = [known[each] for each in order if each in known]
+    for name, points in by_line.items():
+        if len({release[environment] for environment in (base, *points)}) >= RELEASES:
+            by_environment = {base: ReleasePoint(base, Estimate(1.0, 1)), **points}
+            lines[name] = [by_environment[environment] for environment in order if environment in by_environment]
     return lines
 
 
 def _order(results: Results) -> list[str]:
     """Return the environments sorted by release, and then in the run's order."""
-    return [each.name for each in sorted(results.run.environments, key=lambda each: each.release)]
+    return [
+        environment.name
+        for environment in sorted(results.run.environments, key=lambda environment: environment.release)
+    ]
 
 
 def _are_apart(one: Estimate, other: Estimate) -> bool:
     (low, high), (least, most) = (
-        (each.interval.low, each.interval.high) if each.interval else (each.value, each.value) for each in (one, other)
+        (estimate.interval.low, estimate.interval.high) if estimate.interval else (estimate.value, estimate.value)
+        for estimate in (one, other)
     )
     return (one.interval or other.interval) is not None and (high < least or most < low)
 
 
 def _layers(chart: Lines, title: str) -> list[Specification]:
     shown, series = chart.shown, list(chart.curves)
-    known = dict(zip(series, LOOKS, strict=False))
-    looks = layout.looks("series", known, ("shape", "stroke"), layout.legend(series))
+    by_series = dict(zip(series, LOOKS, strict=False))
+    looks = layout.looks("series", by_series, ("shape", "stroke"), layout.legend(series))
     angle = -90 if len(chart.order) >= UPRIGHT else -45
     x = {
         "field": "environment",
@@ -210,26 +214,26 @@ def _layers(chart: Lines, title: str) -> list[Specification]:
         (
             {
                 "series": name,
-                "environment": each.environment,
-                "inside": known[name][1] if each.is_shown else "white",
-                "ratio": each.takes.value,
+                "environment": point.environment,
+                "inside": by_series[name][1] if point.is_shown else "white",
+                "ratio": point.takes.value,
             },
-            each.takes,
+            point.takes,
         )
         for name, points in chart.curves.items()
-        for each in points
+        for point in points
     ]
 
     def at(field: str) -> Specification:
         return {"x": x, "y": {"field": field, **y}}
 
     # the only line has a number at each rise, and at its end
-    ups = [each.after for each in chart.changes if each.factor > 1.0]
-    told = [*ups, chart.points[-1]] if len(series) == 1 else []
+    ups = [change.after for change in chart.changes if change.factor > 1.0]
+    labelled = [*ups, chart.points[-1]] if len(series) == 1 else []
     return [
         *layout.band(chart.margin, shown, "y", y),
         layout.layer(
-            {"type": "line", "strokeWidth": 1.5}, [each for each, _ in drawn], **at("ratio"), color=looks["stroke"]
+            {"type": "line", "strokeWidth": 1.5}, [datum for datum, _ in drawn], **at("ratio"), color=looks["stroke"]
         ),
         *layout.estimates(
             drawn,
@@ -244,11 +248,11 @@ def _layers(chart: Lines, title: str) -> list[Specification]:
             {"type": "text", "align": "center", "baseline": "bottom", "dy": -6},
             [
                 {
-                    "environment": each.environment,
-                    "ratio": axes.bar(each.takes.interval, shown).high if each.takes.interval else each.takes.value,
-                    "told": format.factor(each.takes.value),
+                    "environment": point.environment,
+                    "ratio": axes.bar(point.takes.interval, shown).high if point.takes.interval else point.takes.value,
+                    "told": format.factor(point.takes.value),
                 }
-                for each in told
+                for point in labelled
             ],
             **at("ratio"),
             text={"field": "told", "type": "nominal"},

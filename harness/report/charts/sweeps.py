@@ -62,23 +62,25 @@ class SweepPanel:
 
 def pictures(results: Results, table: ScenarioTable, swept: Sequence[MeasuredSweep]) -> Iterator[Picture]:
     """Yield the curves of one table along each numeric axis, with their crossings."""
-    for number, axis in enumerate(dict.fromkeys(each.axis for each in swept), 1):
+    for number, axis in enumerate(dict.fromkeys(sweep.axis for sweep in swept), 1):
         name = file_name(results, "sweeps", table.scenario, str(number) if number > 1 else "")
-        yield _picture(name, table, [each for each in swept if each.axis == axis])
+        yield _picture(name, table, [sweep for sweep in swept if sweep.axis == axis])
 
 
 def _picture(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) -> Picture:
     """Return the chart of a table's sweeps (at least one) along one axis: panels with the same axes and one legend."""
-    made = [panel for sweep in swept for panel in _panels(table, sweep)]
-    called = layout.called((name for panel in made for name in panel.curves), layout.SERIES_CHARACTERS)
+    all_panels = [panel for sweep in swept for panel in _panels(table, sweep)]
+    called = layout.called((name for panel in all_panels for name in panel.curves), layout.SERIES_CHARACTERS)
     kept = dict(list(called.items())[:CURVES])
     panels = [
         SweepPanel(title, {kept[name]: points for name, points in panel.curves.items() if name in kept}, panel.marks)
-        for title, panel in zip(layout.distinct([panel.name for panel in made[:PANELS]]), made, strict=False)
+        for title, panel in zip(
+            layout.distinct([panel.name for panel in all_panels[:PANELS]]), all_panels, strict=False
+        )
     ]
     estimates = [point.estimate for panel in panels for points in panel.curves.values() for point in points]
     series, shown = list(kept.values()), axes.domain(estimates)
-    unit, step = format.unit([each.value for each in estimates], table.clock), f"{table.clock.time} per step"
+    unit, step = format.unit([estimate.value for estimate in estimates], table.clock), f"{table.clock.time} per step"
     axis, scenario, marks = swept[0].axis, table.scenario, sum(len(panel.marks) for panel in panels)
     sure = f"{format.level(LEVEL)} confidence intervals"
     intervals = f"Vertical bars: {sure}." if table.rounds > 1 else layout.NO_INTERVALS
@@ -88,7 +90,7 @@ def _picture(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) ->
         f"{scenario.title}: {step} by {axis}",
         [
             f"{intervals}{f' Rings: crossings{spans}.' if marks else ''}",
-            layout.some(len(panels), len(made), "panel", "the first"),
+            layout.some(len(panels), len(all_panels), "panel", "the first"),
             layout.some(len(series), len(called), "curve", "the first"),
             layout.cut(estimates, shown),
         ],
@@ -151,7 +153,7 @@ def _marks(
             continue
         both = [points.get(_series(table, side, apart=apart), ()) for side in sides]
         for crossing in race.crossings if all(both) else ():
-            heights = [_height(crossing.at, known) for known in both]
+            heights = [_height(crossing.at, curve) for curve in both]
             seconds = math.exp(sum(map(math.log, heights)) / len(heights))
             yield CrossingMark(crossing.at, seconds, crossing.interval, format.size(crossing.at, sweep))
 
@@ -196,13 +198,13 @@ def _layers(
 ) -> list[Specification]:
     points = [
         ({"series": series, "size": point.size}, point.estimate)
-        for series, known in panel.curves.items()
-        for point in known
+        for series, curve in panel.curves.items()
+        for point in curve
     ]
     lines = [
         {"series": series, "size": size, "time": seconds * unit.factor}
-        for series, known in panel.curves.items()
-        for size, seconds in _drawn(known)
+        for series, curve in panel.curves.items()
+        for size, seconds in _drawn(curve)
     ]
     marks = [{"size": mark.at, "time": mark.seconds * unit.factor, "told": mark.told} for mark in panel.marks]
     spans = [
@@ -231,4 +233,4 @@ def _layers(
             text={"field": "told", "type": "nominal"},
         ),
     ]
-    return [each for each in layers if each["data"]["values"]]
+    return [layer for layer in layers if layer["data"]["values"]]

@@ -36,9 +36,9 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     moments, margin, scenario = results.timeline(table), results.run.plan.margin, table.scenario
     if len(moments) < 2:
         return
-    kept = layout.farthest(moments, lambda each: abs(math.log(each.factor)), LAUNCHES)
-    apart = sum(abs(math.log(each.factor)) > math.log1p(margin) for each in kept)
-    disturbed, within = sum(each.disturbed for each in kept), format.share(margin)
+    kept = layout.farthest(moments, lambda moment: abs(math.log(moment.factor)), LAUNCHES)
+    apart = sum(abs(math.log(moment.factor)) > math.log1p(margin) for moment in kept)
+    disturbed, within = sum(moment.disturbed for moment in kept), format.share(margin)
     words = layout.words(
         f"{scenario.title}: each launch compared with the mean of its cell",
         [
@@ -59,28 +59,28 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
 
 
 def _layers(
-    moments: Sequence[Moment], of: int, margin: float, title: Sequence[str], clock: Clock
+    moments: Sequence[Moment], total: int, margin: float, title: Sequence[str], clock: Clock
 ) -> list[Specification]:
-    samples = [_samples(each) for each in moments]
-    drawn = [Estimate(each.factor, 1, within) for each, within in zip(moments, samples, strict=True)]
+    samples = [_samples(moment) for moment in moments]
+    drawn = [Estimate(moment.factor, 1, within) for moment, within in zip(moments, samples, strict=True)]
     shown = axes.domain_of_ratios(drawn, margin)
     y = layout.ratios(shown, f"{clock.time} / mean of its cell", HEIGHT, APART)
     x = {
         "field": "place",
         "type": "quantitative",
-        "scale": {"domain": [0, of + 1], "nice": False},
+        "scale": {"domain": [0, total + 1], "nice": False},
         "axis": {"title": title, "grid": False, "tickMinStep": 1, "format": ",d"},
     }
-    known = [{"place": each.place, "kind": _kind(each)} for each in moments]
-    occurring = {_kind(each) for each in moments}
+    points = [{"place": moment.place, "kind": _kind(moment)} for moment in moments]
+    occurring = {_kind(moment) for moment in moments}
     kinds = {kind: look for kind, look in LOOKS.items() if kind in occurring}
     looks = layout.looks("kind", kinds, ("shape", "stroke", "fill"), layout.legend(list(kinds)))
-    bars = [(each, axes.bar(within, shown)) for each, within in zip(known, samples, strict=True)]
+    bars = [(point, axes.bar(within, shown)) for point, within in zip(points, samples, strict=True)]
     return [
         *layout.band(margin, shown, "y", y),
         layout.layer(
             {"type": "rule", "strokeWidth": 1},
-            [{**each, "low": bar.low, "high": bar.high} for each, bar in bars if bar.high > bar.low],
+            [{**point, "low": bar.low, "high": bar.high} for point, bar in bars if bar.high > bar.low],
             x=x,
             y={"field": "low", **y},
             y2={"field": "high"},
@@ -88,7 +88,7 @@ def _layers(
         ),
         layout.layer(
             {"type": "point", "size": 28, "strokeWidth": 1, "opacity": 1},
-            [{**each, "factor": moment.factor} for each, moment in zip(known, moments, strict=True)],
+            [{**point, "factor": moment.factor} for point, moment in zip(points, moments, strict=True)],
             x=x,
             y={"field": "factor", **y},
             **looks,

@@ -57,10 +57,10 @@ class Time:
 
 def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     """Return the times of a table, longest rows first; nothing for fewer than 2 times, or if times can be zero."""
-    found = _cells(table)
-    if len(found) < 2 or table.quantity == GROWTH:
+    cells = _cells(table)
+    if len(cells) < 2 or table.quantity == GROWTH:
         return
-    rows, scenario, unit = _kept(found), table.scenario, format.unit_of(table)
+    rows, scenario, unit = _kept(cells), table.scenario, format.unit_of(table)
     lines, estimates = len({row.name for row in rows}), [row.estimate for row in rows]
     log = axes.is_log(row.seconds for row in rows)
     shown = axes.domain(estimates)
@@ -82,7 +82,7 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
         f"{scenario.title}: {step}",
         [
             bars if table.rounds > 1 else layout.NO_INTERVALS,
-            layout.some(lines, len({cell.name for cell in found}), "line", f"those with the {most}"),
+            layout.some(lines, len({cell.name for cell in cells}), "line", f"those with the {most}"),
             layout.cut(estimates, shown),
         ],
         f"{', '.join(filter(None, [step, unit.symbol]))}{' (log scale)' if log else ''}",
@@ -101,14 +101,14 @@ def _cells(table: ScenarioTable) -> list[Time]:
     """Return every number of the table, row by row, in a lane of its row and environment, or in its own."""
     row_axes = names.varying(table)
     several = len({names.values(table, head.side) for _, head, _ in table.times()})
-    found = []
+    cells = []
     for row, head, value in table.times():
         if value.estimate and several <= len(LOOKS):
             name = ", ".join(filter(None, [names.place(table, row, row_axes), head.side.environment]))
-            found.append(Time(name, names.values(table, head.side), value.estimate))
+            cells.append(Time(name, names.values(table, head.side), value.estimate))
         elif value.estimate:
-            found.append(Time(names.cell_name(table, row, head.side, row_axes), "", value.estimate))
-    return found
+            cells.append(Time(names.cell_name(table, row, head.side, row_axes), "", value.estimate))
+    return cells
 
 
 def _kept(cells: Sequence[Time]) -> list[Time]:
@@ -127,20 +127,20 @@ def _layers(
 ) -> list[Specification]:
     """Below the name of each line a lane for each series."""
     lines, series = list(dict.fromkeys(row.name for row in rows)), list(dict.fromkeys(row.series for row in rows))
-    told = [format.time(row.estimate, unit) for row in rows]
+    texts = [format.time(row.estimate, unit) for row in rows]
     # the text of a lane is beside it
-    x = layout.times(shown, unit, title, log=log, range=[0, {"expr": f"width - {layout.room(told):.0f}"}])
+    x = layout.times(shown, unit, title, log=log, range=[0, {"expr": f"width - {layout.room(texts):.0f}"}])
     # the names of the lanes have their own lane, the first
     lanes = {"field": "series", "type": "nominal", "scale": {"domain": [_NAMES, *series]}}
     y: dict[str, Any] = {"y": layout.rows(lines, grid=False, apart=0.15), "yOffset": lanes}
     looks = layout.looks("series", dict(zip(series, LOOKS, strict=False)), ("shape", "color"), layout.legend(series))
-    known = [({"name": row.name, "series": row.series}, row.estimate) for row in rows]
+    points = [({"name": row.name, "series": row.series}, row.estimate) for row in rows]
 
     def at(field: str) -> Specification:
         return {"x": {"field": field, **x}, **y}
 
     return [
-        *layout.estimates(known, shown, "x", at, looks, point=POINT, field="time", factor=unit.factor),
+        *layout.estimates(points, shown, "x", at, looks, point=POINT, field="time", factor=unit.factor),
         *layout.headings([{"name": line, "series": _NAMES} for line in lines], free=0, up=0, **y),
-        layout.ends([{**each, "told": text} for (each, _), text in zip(known, told, strict=True)], up=0, **y),
+        layout.ends([{**datum, "told": text} for (datum, _), text in zip(points, texts, strict=True)], up=0, **y),
     ]

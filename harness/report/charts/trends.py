@@ -20,12 +20,12 @@ HEIGHT = 200
 
 def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     """Yield the curves of a table's cells with the largest trends; nothing without a trend."""
-    found = [
-        (names.measured(table, each), each.shape.trend)
-        for each in results.measured[table.scenario.name]
-        if each.shape.trend
+    changing = [
+        (names.measured(table, cell), cell.shape.trend)
+        for cell in results.measured[table.scenario.name]
+        if cell.shape.trend
     ]
-    kept = layout.farthest(found, lambda pair: _factor(pair[1]), CURVES)
+    kept = layout.farthest(changing, lambda pair: _factor(pair[1]), CURVES)
     if not kept:
         return
     called = layout.distinct([name for name, _ in kept], layout.SERIES_CHARACTERS)
@@ -33,17 +33,17 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     counted = all(trend.counted for trend in curves.values())
     stages = [(name, stage) for name, trend in curves.items() for stage in trend.stages]
     estimates = [Estimate(stage.seconds, 1) for _, stage in stages]
-    unit, shown = format.unit([each.value for each in estimates], table.clock), axes.domain(estimates)
+    unit, shown = format.unit([estimate.value for estimate in estimates], table.clock), axes.domain(estimates)
     step = f"{table.clock.time} per step"
-    told = "; ".join(f"{name}: {format.trend(trend, table.clock)}" for name, trend in curves.items())
+    text = "; ".join(f"{name}: {format.trend(trend, table.clock)}" for name, trend in curves.items())
     words = layout.words(
         f"{table.scenario.title}: {step} by how many came before",
         [
             "Each mark: the mean over launches, of a part of each launch.",
-            layout.some(len(curves), len(found), "cell", "those that change most"),
+            layout.some(len(curves), len(changing), "cell", "those that change most"),
         ],
         f"{step}, {unit.symbol} (log scale)",
-        f"Chart of the {step} of {table.scenario.name} by the number of earlier steps. {told}.",
+        f"Chart of the {step} of {table.scenario.name} by the number of earlier steps. {text}.",
     )
     points = [
         {"series": name, "steps": stage.step, "time": stage.seconds * unit.factor, "order": at}

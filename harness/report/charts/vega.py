@@ -58,19 +58,19 @@ def file_name(results: Results, kind: str, scenario: Scenario, suffix: str = "")
 
 def file_names(scenarios: Iterable[str]) -> dict[str, str]:
     """For each scenario what stands for it in names of files: letters, digits, `-` and `_`, each different."""
-    known = list(dict.fromkeys(scenarios))
-    stems = [re.sub(r"[^A-Za-z0-9_]+", "-", name)[:NAME_CHARACTERS].strip("-") or "scenario" for name in known]
+    distinct = list(dict.fromkeys(scenarios))
+    stems = [re.sub(r"[^A-Za-z0-9_]+", "-", name)[:NAME_CHARACTERS].strip("-") or "scenario" for name in distinct]
     # names differ in more than upper and lower case, which some file systems don't distinguish
-    return dict(zip(known, numbered(stems, "{}-{}", str.lower), strict=True))
+    return dict(zip(distinct, numbered(stems, "{}-{}", str.lower), strict=True))
 
 
 def numbered(names: Iterable[str], form: str, key: Callable[[str], str] = str) -> list[str]:
     """Return the names, with a number (`form`, such as `{} ({})`) after a name whose key is already used."""
-    found: dict[str, str] = {}
+    by_key: dict[str, str] = {}
     for name in names:
-        told, number = name, 1
-        while key(told) in found:
+        candidate, number = name, 1
+        while key(candidate) in by_key:
             number += 1
-            told = form.format(name, number)
-        found[key(told)] = told
-    return list(found.values())
+            candidate = form.format(name, number)
+        by_key[key(candidate)] = candidate
+    return list(by_key.values())

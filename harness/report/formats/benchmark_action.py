@@ -20,19 +20,21 @@ def render(results: Results) -> str:
 
     Raises NothingSelectedError for none, because the action fails on an empty list.
     """
-    return dumps([_entry(results.run, each) for each in with_numbers(results, "github-action-benchmark")])
+    return dumps([_entry(results.run, result) for result in with_numbers(results, "github-action-benchmark")])
 
 
 def _entry(run: Run, result: CellResult) -> dict[str, str | float]:
     assert result.estimate is not None, "a cell without a number can't be exported"
     between = format.between(result.estimate.interval, MILLISECONDS.factor)
-    title = next((known.title for known in run.environments if known.name == result.cell.environment), "")
-    told = [title, f"rounds: {result.estimate.rounds}", f"run: {run.id}", f"commit: {run.commit}" if run.commit else ""]
+    title = next(
+        (environment.title for environment in run.environments if environment.name == result.cell.environment), ""
+    )
+    more = [title, f"rounds: {result.estimate.rounds}", f"run: {run.id}", f"commit: {run.commit}" if run.commit else ""]
     return {
         "name": plain(named(result.name, run)).translate(_IN_CODE),
         # the same for every cell and run with a clock: the action compares numbers with those of earlier commits
         "unit": f"{of_clock(MILLISECONDS, run.plan.clock).symbol}/step",
         "value": result.estimate.value * MILLISECONDS.factor,
         **({"range": between} if between else {}),
-        "extra": "\n".join(plain(line) for line in told if line),
+        "extra": "\n".join(plain(line) for line in more if line),
     }

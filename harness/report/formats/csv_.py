@@ -49,11 +49,11 @@ def cell(text: str) -> str:
 
 
 def _line(launch: Launch, axes: Iterable[str], phases: Iterable[str], *, counts: bool) -> list[object]:
-    of = launch.cell
+    subject = launch.cell
     return [
         *(cell(launch.group), launch.round, launch.attempt, launch.order, launch.role.value, "yes" if counts else "no"),
-        *(cell(of.scenario), cell(of.environment), of.device.value),
-        *(cell(of.axes.get(axis, "")) for axis in axes),
+        *(cell(subject.scenario), cell(subject.environment), subject.device.value),
+        *(cell(subject.axes.get(axis, "")) for axis in axes),
         *(launch.status.value, *((centre(launch), taken(launch)) if launch.steps else ("", ""))),
         *(launch.steps, len(launch.samples)),
         *(cell(disturbed(launch)), cell(launch.started), launch.seconds or ""),

@@ -159,7 +159,7 @@ def build(results: Results) -> Document:
         schema=SCHEMA,
         run=results.run,
         control=results.control,
-        answers=[_told(results, each) for each in results.answers],
+        answers=[_describe_answer(results, answer) for answer in results.answers],
         cells=results.cells,
         comparisons=[
             ComparisonFacts(
@@ -174,13 +174,16 @@ def build(results: Results) -> Document:
             for table in results.all_tables
             for line in lines(table)
         ],
-        attributions=[Accounted(attribution.sentence(each, results.run.plan), each) for each in results.attributions],
+        attributions=[
+            Accounted(attribution.sentence(breakdown, results.run.plan), breakdown)
+            for breakdown in results.attributions
+        ],
         sweeps=[sweep for _, sweep in results.sweeps],
         statements=results.statements,
         missing=results.missing,
         disturbance=results.disturbance,
         turns=results.turns,
-        settings=[UnrequestedDifference(settings.sentence(each), each) for each in results.settings],
+        settings=[UnrequestedDifference(settings.sentence(setting), setting) for setting in results.settings],
         quantities=[
             Quantified(cell_name(cell), table.quantity, value.estimate)
             for table in results.all_tables
@@ -188,27 +191,34 @@ def build(results: Results) -> Document:
             for cell, value in table.cells().items()
         ],
         claims=[
-            Claimed(claims.text(results, each), each.claim.issue.short, each.claim.issue.url, each)
-            for each in results.claims
+            Claimed(claims.text(results, result), result.claim.issue.short, result.claim.issue.url, result)
+            for result in results.claims
         ],
         machines=[
-            OnMachine(name, each.control, each.disturbance, each.turns) for name, each in results.machines.items()
+            OnMachine(name, machine.control, machine.disturbance, machine.turns)
+            for name, machine in results.machines.items()
         ],
         agreements=[
-            Agreed(each.table.scenario.name, machines.what(each), each.verdicts, each.agrees, each.table.quantity)
-            for each in results.agreements
+            Agreed(
+                agreement.table.scenario.name,
+                machines.what(agreement),
+                agreement.verdicts,
+                agreement.agrees,
+                agreement.table.quantity,
+            )
+            for agreement in results.agreements
         ],
     )
 
 
-def _told(results: Results, each: Answer) -> Description:
+def _describe_answer(results: Results, answer: Answer) -> Description:
     return Description(
-        text=summary.sentence(results.run, each),
-        scenario=each.table.scenario.name,
-        comparison=each.comparison.name,
-        along=each.comparison.along,
-        findings=[finding.compared for finding in each.findings],
-        of=each.table.quantity,
+        text=summary.sentence(results.run, answer),
+        scenario=answer.table.scenario.name,
+        comparison=answer.comparison.name,
+        along=answer.comparison.along,
+        findings=[finding.compared for finding in answer.findings],
+        of=answer.table.quantity,
     )
 
 
@@ -222,11 +232,11 @@ def schemas() -> dict[str, dict[str, Any]]:
         def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
             return {"type": "string"} if schema["cls"] is Scenario else super().dataclass_schema(schema)
 
-    made = TypeAdapter(Document).json_schema(schema_generator=Generate, mode="serialization")
+    definition = TypeAdapter(Document).json_schema(schema_generator=Generate, mode="serialization")
     return {
         f"report.v{SCHEMA}.schema.json": {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
-            **made,
+            **definition,
             "title": "harness report --format json",
         }
     }

@@ -73,10 +73,14 @@ def render(results: Results) -> str:
     compared = [line for table in results.all_tables for line in lines(table)]
     root = Element("testsuites", name=plain(run.id))
     for scenario in run.scenarios:
-        cells = [_measured(results, each) for each in results.cells if each.cell.scenario == scenario.name]
-        judged = [_judged(results, each) for each in compared if each.table.scenario.name == scenario.name]
-        said = [_said(results, each) for each in results.claims if each.scenario.name == scenario.name]
-        root.append(_suite(run, scenario.name, [*said, *cells, *judged]))
+        cells = [_build_cell_case(results, result) for result in results.cells if result.cell.scenario == scenario.name]
+        judged = [
+            _build_comparison_case(results, line) for line in compared if line.table.scenario.name == scenario.name
+        ]
+        claimed = [
+            _build_claim_case(results, result) for result in results.claims if result.scenario.name == scenario.name
+        ]
+        root.append(_suite(run, scenario.name, [*claimed, *cells, *judged]))
     for count in ("tests", "failures", "errors"):
         root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
     indent(root)
@@ -84,27 +88,27 @@ def render(results: Results) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _said(results: Results, result: ClaimResult) -> _Case:
-    outcome, told = result.at.outcome, plain(claims.text(results, result))
+def _build_claim_case(results: Results, result: ClaimResult) -> _Case:
+    outcome, text = result.at.outcome, plain(claims.text(results, result))
     name = named(f"{result.claim.issue.short}: {result.claim.reported}", results.run)
     is_answered = outcome.holds or outcome.is_gone
-    return _Case(name, stdout=told) if is_answered else _Case(name, "skipped", outcome.value, told)
+    return _Case(name, stdout=text) if is_answered else _Case(name, "skipped", outcome.value, text)
 
 
-def _judged(results: Results, line: ComparisonLine) -> _Case:
+def _build_comparison_case(results: Results, line: ComparisonLine) -> _Case:
     verdict = line.compared.verdict
     # a pick's words have the name of its entry in front already
     name = line.name if line.entry.pick else f"{line.entry.name}: {line.name}"
     name = named(name if line.table.quantity == STEP else f"{name}: {measure(line.table)}", results.run)
     ratio = "" if verdict is Verdict.DIFFERENT_WORK else format.ratio(line.compared.ratio)
     kind = "difference" if line.table.quantity == GROWTH else "ratio"
-    told = ", ".join(filter(None, [line.verdict, ratio and f"{measure(line.table)} {kind} {ratio}"]))
+    text = ", ".join(filter(None, [line.verdict, ratio and f"{measure(line.table)} {kind} {ratio}"]))
     remarks = remark(results, line.compared, of=line.table.quantity)
-    message = f"{line.name}: {told}{f'; {remarks}' if remarks else ''}"
+    message = f"{line.name}: {text}{f'; {remarks}' if remarks else ''}"
     return _Case(name, _FOUND.get(verdict, "skipped") if verdict else "skipped", line.verdict, plain(message))
 
 
-def _measured(results: Results, result: CellResult) -> _Case:
+def _build_cell_case(results: Results, result: CellResult) -> _Case:
     seconds = result.estimate.value if result.estimate else None
     cause, name = results.causes.get(result.cell), named(result.name, results.run)
     # a cell with a number passes unless some of its launches went wrong

@@ -37,10 +37,10 @@ def render(results: Results) -> str:
 
 
 def _compared(results: Results) -> Iterator[Block]:
-    known = [line for table in results.all_tables for line in lines(table)]
-    if known:
-        yield Text(verdict_counts(known, too_few_rounds(line.compared for line in known)))
-    shown = sorted((line for line in known if line.compared.verdict in _SHOWN), key=_urgency)
+    compared = [line for table in results.all_tables for line in lines(table)]
+    if compared:
+        yield Text(verdict_counts(compared, too_few_rounds(line.compared for line in compared)))
+    shown = sorted((line for line in compared if line.compared.verdict in _SHOWN), key=_urgency)
     if shown:
         several, clock = len(results.tables) > 1, results.run.plan.clock.time
         # of several quantities each line names its own
@@ -80,8 +80,8 @@ def _urgency(line: ComparisonLine) -> tuple[int, float]:
 
 def _absent(results: Results) -> Iterator[Block]:
     items: list[Words] = [
-        [Bold(each.status.value), f", {no_results.cells(results, each)}: {no_results.reason(each)}"]
-        for each in results.missing[:ABSENCES]
+        [Bold(missing.status.value), f", {no_results.cells(results, missing)}: {no_results.reason(missing)}"]
+        for missing in results.missing[:ABSENCES]
     ]
     more = len(results.missing) - ABSENCES
     if more > 0:

@@ -102,13 +102,13 @@ def vega(cache: Path | None = None) -> PageScript:
         with suppress(OSError):
             return PageScript(kept.read_text(encoding="utf-8"))
     try:
-        made = _harmless(drawer().scripts())
+        source = _harmless(drawer().scripts())
     except DrawingError:  # then there are no charts either
         return PageScript("window.vegaEmbed = () => Promise.resolve();")
     if kept:
         with suppress(OSError):
-            write_atomically(kept, made)
-    return PageScript(made)
+            write_atomically(kept, source)
+    return PageScript(source)
 
 
 def _harmless(text: str) -> str:

@@ -44,13 +44,13 @@ def specification(picture: Picture, clock: Clock) -> Specification:
 def _interactive(part: Specification, clock: Clock) -> Specification:
     """Return the specification with tooltips on all marks that have values to show."""
     inner: Specification = {
-        key: [_interactive(each, clock) for each in part[key]] for key in ("layer", "concat") if key in part
+        key: [_interactive(child, clock) for child in part[key]] for key in ("layer", "concat") if key in part
     }
-    made = part | inner
-    return _told(made, clock) if part.get("mark", {}).get("type") in MARKS else made
+    whole = part | inner
+    return _add_tooltip(whole, clock) if part.get("mark", {}).get("type") in MARKS else whole
 
 
-def _told(unit: Specification, clock: Clock) -> Specification:
+def _add_tooltip(unit: Specification, clock: Clock) -> Specification:
     values: list[dict[str, Any]] = unit["data"]["values"] or [{}]
     fields = set(values[0])
     if {"start", "end"} <= fields:

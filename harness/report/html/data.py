@@ -129,7 +129,7 @@ class PageData:
 
 def build(results: Results, sections: Sequence[Section]) -> PageData:
     """Return the page's data; `sections` are the sections of the page."""
-    found, clock = results.found, results.run.plan.clock
+    lookup, clock = results.found, results.run.plan.clock
     starts = {id(launch): _instant(launch.started) for launch in results.launches}
     began = min((start for start in starts.values() if start is not None), default=None)
     values = {cell: value for table in results.tables for cell, value in table.cells().items()}
@@ -138,13 +138,13 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
     absences = {cell: place for place, absence in enumerate(results.missing) for cell in absence.cells}
     scenarios = {scenario.name: place for place, scenario in enumerate(results.run.scenarios)}
     tables = _of_cells(sections)
-    told = _told([table for _, table in tables])
+    rows = _collect_rows([table for _, table in tables])
     of_cell: dict[Cell, list[Launch]] = defaultdict(list)
     for launch in sorted(results.launches, key=lambda launch: starts[id(launch)] or 0.0):
         of_cell[launch.cell].append(launch)
 
     def launches(cell: Cell, exponent: int) -> list[LaunchData]:
-        counted = {id(launch) for launch in found.numbers.get(cell, ())}
+        counted = {id(launch) for launch in lookup.numbers.get(cell, ())}
         return [
             _launch(launch, id(launch) in counted, _after(began, starts[id(launch)]), exponent)
             for launch in of_cell[cell]
@@ -160,8 +160,8 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
             environment=plain(cell.environment),
             device=cell.device.value,
             axes={plain(axis): plain(text) for axis, text in cell.axes.items()},
-            group=plain(found.groups.get(cell, "")),
-            status="ok" if estimate else str(found.status(cell) or ""),
+            group=plain(lookup.groups.get(cell, "")),
+            status="ok" if estimate else str(lookup.status(cell) or ""),
             absence=absences.get(cell, -1),
             seconds=_rounded(estimate.value) if estimate else None,
             low=_rounded(ends.low) if ends else None,
@@ -171,7 +171,7 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
             number=f"{format.time(estimate, own)} {own.symbol}" if estimate else "",
             rounds=estimate.rounds if estimate else 0,
             marks=" ".join(format.marks(value, clock)) if value and estimate else "",
-            told=told.get(cell, ()),
+            told=rows.get(cell, ()),
             exponent=exponent,
             launches=launches(cell, exponent),
         )
@@ -184,7 +184,7 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
         folder=plain(results.run.shown_folder),
         began=began,
         unit=unit.symbol,
-        columns=_columns(found.cells),
+        columns=_columns(lookup.cells),
         scenarios=[scenario_data(scenario) for scenario in results.run.scenarios],
         tables=[
             ToldData(plain(section.title), [plain(head.text) for head in table.heads if not head.is_label])
@@ -194,7 +194,7 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
             AbsenceData(absence.status.value, plain(absence.reason), plain(absence.advice))
             for absence in results.missing
         ],
-        cells=[data(cell) for cell in found.cells],
+        cells=[data(cell) for cell in lookup.cells],
         config=charts.PAGE_CONFIG,
         charts={picture.name: charts.specification(picture, clock) for picture in blocks.pictures(sections)},
     )
@@ -217,7 +217,7 @@ def _columns(cells: Iterable[Cell]) -> list[str]:
         facts = {"scenario": cell.scenario, "device": cell.device.value, ENVIRONMENT: cell.environment, **cell.axes}
         for name, value in facts.items():
             values[name].add(value)
-    return [plain(name) for name, known in values.items() if len(known) > 1]
+    return [plain(name) for name, texts in values.items() if len(texts) > 1]
 
 
 def _of_cells(sections: Sequence[Section]) -> list[tuple[Section, Table]]:
@@ -230,15 +230,15 @@ def _of_cells(sections: Sequence[Section]) -> list[tuple[Section, Table]]:
     ]
 
 
-def _told(tables: Sequence[Table]) -> Mapping[Cell, Sequence[tuple[int, Sequence[str]]]]:
+def _collect_rows(tables: Sequence[Table]) -> Mapping[Cell, Sequence[tuple[int, Sequence[str]]]]:
     """Return the rows of each cell without their labels, each after the index of its table."""
-    found: dict[Cell, list[tuple[int, Sequence[str]]]] = defaultdict(list)
+    rows: dict[Cell, list[tuple[int, Sequence[str]]]] = defaultdict(list)
     for place, table in enumerate(tables):
         shown = [at for at, head in enumerate(table.heads) if not head.is_label]
         for line in table.lines:
             if line.cell:
-                found[line.cell].append((place, [plain(line.entries[at].text) for at in shown]))
-    return found
+                rows[line.cell].append((place, [plain(line.entries[at].text) for at in shown]))
+    return rows
 
 
 def _launch(launch: Launch, counted: bool, started: float | None, exponent: int) -> LaunchData:
@@ -267,8 +267,8 @@ def _finite_rates(launch: Launch) -> list[float]:
 
 def _exponent(launches: Sequence[Launch]) -> int:
     """Return the power of ten of the unit of samples, so that the median keeps its digits; 0 without samples."""
-    known = [rate for launch in launches for rate in _finite_rates(launch) if rate > 0.0]
-    return math.floor(math.log10(statistics.median_low(known))) + 1 - DIGITS if known else 0
+    positive = [rate for launch in launches for rate in _finite_rates(launch) if rate > 0.0]
+    return math.floor(math.log10(statistics.median_low(positive))) + 1 - DIGITS if positive else 0
 
 
 def _rounded(seconds: float) -> float | None:

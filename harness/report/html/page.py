@@ -41,23 +41,23 @@ def render(results: Results, sections: Sequence[Section], *, cache: Path | None 
 
     `cache` is a folder for files that can be regenerated.
     """
-    made = assets(cache=cache)
-    shown = [found for section in sections if (found := section.shown(Where.PAGE))]
+    page_assets = assets(cache=cache)
+    shown = [visible for section in sections if (visible := section.shown(Where.PAGE))]
     page = _environment(results.found.cells).get_template("report.html.j2")
     return page.render(
         run=results.run,
         sections=shown,
         # the table of all cells is the first part that isn't in report.md
-        details=next((each for each in shown[1:] if not each.shown(Where.PASTE)), None),
+        details=next((section for section in shown[1:] if not section.shown(Where.PASTE)), None),
         data=data.dumps(data.build(results, shown)),
-        assets=made,
-        policy=policy(made.scripts),
+        assets=page_assets,
+        policy=policy(page_assets.scripts),
     )
 
 
 def render_plain(run: Run, sections: Sequence[Section]) -> str:
     """Return a page of sections alone: without launches, and without any script."""
-    shown = [found for section in sections if (found := section.shown(Where.PAGE))]
+    shown = [visible for section in sections if (visible := section.shown(Where.PAGE))]
     page = _environment(()).get_template("profile.html.j2")
     return page.render(run=run, sections=shown, style=style(PLAIN_STYLES))
 
@@ -72,8 +72,8 @@ def _environment(cells: Iterable[Cell]) -> "Environment":
 
     def cells_of(shown: Sequence[Cell]) -> str:
         """Return the attribute with the cells of a number; empty if the cells aren't in the run."""
-        known = [str(places[cell]) for cell in shown if cell in places]
-        return f' data-cells="{" ".join(known)}"' if known and len(known) == len(shown) else ""
+        numbers = [str(places[cell]) for cell in shown if cell in places]
+        return f' data-cells="{" ".join(numbers)}"' if numbers and len(numbers) == len(shown) else ""
 
     jinja = environment(_text)
     jinja.globals |= {"cells_of": safe(cells_of), "unknown": _unknown}

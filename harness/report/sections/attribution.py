@@ -27,23 +27,23 @@ Line = tuple[Attribution, Effect]
 
 def sections(results: Results) -> Iterator[Section]:
     """Return the main effects and interactions of each table, by device."""
-    blocks = [block for made in results.attributions for block in _blocks(results, made)]
+    blocks = [block for attribution in results.attributions for block in _blocks(results, attribution)]
     if blocks:
-        told = Text(legend(results, results.attributions), True)
-        yield Section("Effects of each change", "effects", [*blocks, told])
+        explanation = Text(legend(results, results.attributions), True)
+        yield Section("Effects of each change", "effects", [*blocks, explanation])
 
 
-def _blocks(results: Results, made: Attribution) -> Iterator[Block]:
+def _blocks(results: Results, attribution: Attribution) -> Iterator[Block]:
     # without verdicts there is nothing to paste
-    where = FILES | REST if _has_verdicts(made) else REST
-    several = any(table.several_devices for table in results.tables if table.scenario.name == made.scenario.name)
-    device = ", ".join(filter(None, [made.device.value if several else "", made.machine]))
-    yield from headed(results, made.scenario, device, where)
-    yield Text(sentence(made, results.run.plan), where=where)
-    yield from map(Figure, forest.effects(results, made))
-    caption = ", ".join(filter(None, ["Effects", made.scenario.title, device]))
-    yield tabulate(caption, columns(results), [(made, effect) for effect in made.told], noun="effect")
-    yield Text(cells(made), True)
+    where = FILES | REST if _has_verdicts(attribution) else REST
+    several = any(table.several_devices for table in results.tables if table.scenario.name == attribution.scenario.name)
+    device = ", ".join(filter(None, [attribution.device.value if several else "", attribution.machine]))
+    yield from headed(results, attribution.scenario, device, where)
+    yield Text(sentence(attribution, results.run.plan), where=where)
+    yield from map(Figure, forest.effects(results, attribution))
+    caption = ", ".join(filter(None, ["Effects", attribution.scenario.title, device]))
+    yield tabulate(caption, columns(results), [(attribution, effect) for effect in attribution.told], noun="effect")
+    yield Text(cells(attribution), True)
 
 
 def causes(results: Results) -> list[str]:
@@ -51,61 +51,64 @@ def causes(results: Results) -> list[str]:
 
     If the effect of a change depends on another, the sentence is about these two.
     """
-    every = [made for made in results.attributions if made.judged and _has_verdicts(made)]
+    every = [candidate for candidate in results.attributions if candidate.judged and _has_verdicts(candidate)]
     if len(every) != 1 or len(every[0].leading) < 2:
         return []
-    (made,) = every
-    if made.depending is None:
-        return [sentence(made, results.run.plan)]
-    parts = made.depending.parts
+    (attribution,) = every
+    if attribution.depending is None:
+        return [sentence(attribution, results.run.plan)]
+    parts = attribution.depending.parts
     assert parts is not None, "an interaction has parts"
-    first, second = made.depending.changes
-    base, level = (names.label(made.scenario, second.axis, value) for value in (second.base, second.level))
+    first, second = attribution.depending.changes
+    base, level = (names.label(attribution.scenario, second.axis, value) for value in (second.base, second.level))
     return [
-        f"The effect of {names.change(made.scenario, first)} depends on another change. Averaged over "
-        f"{counted(made.cells, 'cell')}, it is {format.factor(parts.alone)} with {base}, and "
+        f"The effect of {names.change(attribution.scenario, first)} depends on another change. Averaged over "
+        f"{counted(attribution.cells, 'cell')}, it is {format.factor(parts.alone)} with {base}, and "
         f"{format.factor(parts.with_second)} with {level}."
     ]
 
 
-def sentence(made: Attribution, plan: Plan) -> str:
+def sentence(attribution: Attribution, plan: Plan) -> str:
     """Return the sentence on changes that make a difference, and on two that depend on each other."""
-    if not made.judged:
-        return f"{capital(too_few(made.rounds))} on these effects."
-    if not _has_verdicts(made):
+    if not attribution.judged:
+        return f"{capital(too_few(attribution.rounds))} on these effects."
+    if not _has_verdicts(attribution):
         return "No verdicts on these effects: two identical cells differed by more than the margin."
-    leading, on = made.leading, made.depending
-    told = [f"{names.effect(made.scenario, each)} {format.factor(each.estimate.value)}" for each in leading[:NAMED]]
-    told += [counted(len(leading) - NAMED, "more change")] if len(leading) > NAMED else []
+    leading, on = attribution.leading, attribution.depending
+    factors = [
+        f"{names.effect(attribution.scenario, effect)} {format.factor(effect.estimate.value)}"
+        for effect in leading[:NAMED]
+    ]
+    factors += [counted(len(leading) - NAMED, "more change")] if len(leading) > NAMED else []
     beyond = f"a difference{in_clock(plan.clock)} of more than {format.share(plan.margin)}"
     match len(leading):
         case 0:
             changes = f"no change is shown to make {beyond}"
         case 1:
-            changes = f"one change makes {beyond}: {told[0]}"
+            changes = f"one change makes {beyond}: {factors[0]}"
         case count:
-            changes = f"{count} changes make {beyond}, largest first: {joined(told)}"
+            changes = f"{count} changes make {beyond}, largest first: {joined(factors)}"
     first = f"Averaged over the other axes, {changes}."
-    return f"{first} {capital(_dependence(made, on))}" if on else first
+    return f"{first} {capital(_dependence(attribution, on))}" if on else first
 
 
-def _dependence(made: Attribution, of: Effect) -> str:
-    return f"two changes depend on each other: {_depends(made, of)}."
+def _dependence(attribution: Attribution, effect: Effect) -> str:
+    return f"two changes depend on each other: {_depends(attribution, effect)}."
 
 
-def _has_verdicts(made: Attribution) -> bool:
-    return any(effect.verdict for effect in made.effects)
+def _has_verdicts(attribution: Attribution) -> bool:
+    return any(effect.verdict for effect in attribution.effects)
 
 
-def _depends(made: Attribution, of: Effect) -> str:
+def _depends(attribution: Attribution, effect: Effect) -> str:
     """`tf2.0 vs tf1.14 is 1.06× with graph and 2.96× with eager; both changes together are 3.06×`."""
-    assert of.parts is not None, "an interaction has parts"
-    first, second = of.changes
-    base, level = (names.label(made.scenario, second.axis, value) for value in (second.base, second.level))
+    assert effect.parts is not None, "an interaction has parts"
+    first, second = effect.changes
+    base, level = (names.label(attribution.scenario, second.axis, value) for value in (second.base, second.level))
     return (
-        f"{names.change(made.scenario, first)} is {format.factor(of.parts.alone)} with {base} and "
-        f"{format.factor(of.parts.with_second)} with {level}; "
-        f"both changes together are {format.factor(of.parts.together)}"
+        f"{names.change(attribution.scenario, first)} is {format.factor(effect.parts.alone)} with {base} and "
+        f"{format.factor(effect.parts.with_second)} with {level}; "
+        f"both changes together are {format.factor(effect.parts.together)}"
     )
 
 
@@ -136,49 +139,52 @@ def columns(results: Results) -> list[Column[Line]]:
 
 
 def _name(line: Line) -> str:
-    made, effect = line
-    return names.effect(made.scenario, effect) + (": additional factor" if effect.parts else "")
+    attribution, effect = line
+    return names.effect(attribution.scenario, effect) + (": additional factor" if effect.parts else "")
 
 
-def _remark(results: Results, made: Attribution, effect: Effect) -> str:
+def _remark(results: Results, attribution: Attribution, effect: Effect) -> str:
     change = effect.changes[0]
     versions = results.found.pythons(change.level, change.base) if change.axis == ENVIRONMENT else None
-    told = _depends(made, effect) if effect.parts else pythons(versions)
-    return remarks([told])
+    text = _depends(attribution, effect) if effect.parts else pythons(versions)
+    return remarks([text])
 
 
-def cells(made: Attribution) -> str:
+def cells(attribution: Attribution) -> str:
     """Return the sentences on the cells of the effects, and on all effects."""
-    left, untold = made.of - made.cells, made.left
-    axes = joined([f"{axis} ({_levels(levels)})" for axis, levels in made.axes.items()])
-    held = ", ".join(names.labels(made.scenario, made.held))
-    others = "The other cell with a number is" if left == 1 else f"The other {left} cells with a number are"
-    rounds = counted(made.rounds, "round") + (" that all cells share" if made.rounds > 1 else "")
-    told = [
-        f"The effects are of {counted(made.cells, 'cell')}: every combination of "
+    left, untold = attribution.of - attribution.cells, attribution.left
+    axes = joined([f"{axis} ({_levels(levels)})" for axis, levels in attribution.axes.items()])
+    held = ", ".join(names.labels(attribution.scenario, attribution.held))
+    subject = "The other cell with a number is" if left == 1 else f"The other {left} cells with a number are"
+    rounds = counted(attribution.rounds, "round") + (" that all cells share" if attribution.rounds > 1 else "")
+    sentences = [
+        f"The effects are of {counted(attribution.cells, 'cell')}: every combination of "
         f"{', with '.join(filter(None, [axes, held]))}, in {rounds}.",
-        f"{others} left out, so that no combination is missing." if left else "",
-        f"{counted(len(untold), 'interaction', 'is')} not shown: {tally(each.verdict for each in untold)}."
+        f"{subject} left out, so that no combination is missing." if left else "",
+        f"{counted(len(untold), 'interaction', 'is')} not shown: {tally(effect.verdict for effect in untold)}."
         if untold
         else "",
-        "Not all of these cells could be checked for doing the same work." if made.unchecked else "",
-        f"The {len(made.effects)} effects are judged together at {format.level(LEVEL)} (Holm); each interval is at "
-        f"{format.level(made.effects[0].level)}. Variances are moderated with the variance of the cells (Smyth 2004)."
-        if made.judged
-        else f"Each interval is at {format.level(made.effects[0].level)}."
-        if made.rounds > 1
+        "Not all of these cells could be checked for doing the same work." if attribution.unchecked else "",
+        f"The {len(attribution.effects)} effects are judged together at {format.level(LEVEL)} (Holm); each interval is "
+        f"at {format.level(attribution.effects[0].level)}. Variances are moderated with the variance of the cells "
+        "(Smyth 2004)."
+        if attribution.judged
+        else f"Each interval is at {format.level(attribution.effects[0].level)}."
+        if attribution.rounds > 1
         else "",
     ]
-    return " ".join(filter(None, told))
+    return " ".join(filter(None, sentences))
 
 
 def _levels(levels: Sequence[str]) -> str:
     return f"{len(levels)}, {levels[0]} to {levels[-1]}" if len(levels) > LEVELS else ", ".join(levels)
 
 
-def legend(results: Results, made: Sequence[Attribution]) -> str:
+def legend(results: Results, attributions: Sequence[Attribution]) -> str:
     """Explain the columns, once for all tables."""
-    told = tabulate("", columns(results), [(each, effect) for each in made for effect in each.told]).legend
-    varies = any(ENVIRONMENT in each.axes for each in made)
+    text = tabulate(
+        "", columns(results), [(attribution, effect) for attribution in attributions for effect in attribution.told]
+    ).legend
+    varies = any(ENVIRONMENT in attribution.axes for attribution in attributions)
     held = "Another environment is a change of all its contents: release, Python, packages and CUDA."
-    return f"{told} {held}" if varies else told
+    return f"{text} {held}" if varies else text

@@ -48,7 +48,7 @@ def sections(results: Results) -> Iterator[Section]:
     for part in (
         _CellSection("Phases", "phases", phases, phases_chart.pictures, SPREADS),
         _CellSection(
-            "Distribution", "distribution", shape, lambda *of: (*timeline.pictures(*of), *trends.pictures(*of))
+            "Distribution", "distribution", shape, lambda *args: (*timeline.pictures(*args), *trends.pictures(*args))
         ),
         _CellSection("Resources", "resources", resources, lambda *_: (), SPREADS),
     ):
@@ -63,13 +63,13 @@ def _blocks(results: Results, part: _CellSection) -> Iterator[Block]:
         cells = results.measured[table.scenario.name]
         columns = [Column("cell", partial(names.measured, table), is_label=True), *part.columns(table, cells)]
         caption = f"{part.title}, {table.scenario.title}"
-        made = tabulate(caption, columns, cells, cell=lambda each: each.cell, noun="cell")
-        if len(made.heads) > 1:
+        cell_table = tabulate(caption, columns, cells, cell=lambda cell: cell.cell, noun="cell")
+        if len(cell_table.heads) > 1:
             if len(results.tables) > 1:
                 yield Heading(table.scenario.title)
             yield from map(Figure, part.drawn(results, table))
-            yield made
-            legends |= dict.fromkeys([part.note, *(head.legend for head in made.heads)])
+            yield cell_table
+            legends |= dict.fromkeys([part.note, *(head.legend for head in cell_table.heads)])
     if legends:
         yield Text(" ".join(filter(None, legends)), True)
 
@@ -79,39 +79,39 @@ def phases(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[M
     column = partial(_spread, table, cells)
 
     def phase(name: str) -> Column[MeasuredCell]:
-        return column(Quantity.SECONDS, name, lambda each: each.used.phases.get(name))
+        return column(Quantity.SECONDS, name, lambda cell: cell.used.phases.get(name))
 
     is_wall = table.clock is Clock.WALL
-    legend = f"{_TO_FIRST_STEP} {_BESIDE}" if any(each.used.beside for each in cells) else _TO_FIRST_STEP
-    told = [phase(name) for name in in_order(name for each in cells for name in each.used.phases)]
-    return told and [
-        *told,
-        column(Quantity.SECONDS, "to the first step", lambda each: each.used.cold, legend=legend),
+    legend = f"{_TO_FIRST_STEP} {_BESIDE}" if any(cell.used.beside for cell in cells) else _TO_FIRST_STEP
+    phase_columns = [phase(name) for name in in_order(name for cell in cells for name in cell.used.phases)]
+    return phase_columns and [
+        *phase_columns,
+        column(Quantity.SECONDS, "to the first step", lambda cell: cell.used.cold, legend=legend),
         # a warm-up's length is known by the wall's clock
         *(
-            [column(Quantity.STEP, "warm up a step", lambda each: each.used.warm_up, legend=_WARM_UP)]
+            [column(Quantity.STEP, "warm up a step", lambda cell: cell.used.warm_up, legend=_WARM_UP)]
             if is_wall
             else []
         ),
-        column(Quantity.STEP, "steady state a step", lambda each: each.step, legend=_STEADY_STATE),
+        column(Quantity.STEP, "steady state a step", lambda cell: cell.step, legend=_STEADY_STATE),
     ]
 
 
 def shape(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
     """Yield the section with the statistics of each cell, and remarks on its launches."""
     return [
-        *(_statistic(each, _unit(each.quantity, table, ())) for each in STATISTICS),
+        *(_statistic(statistic, _unit(statistic.quantity, table, ())) for statistic in STATISTICS),
         Column(REMARKS, lambda cell: remark(cell.shape, table.clock), is_optional=True),
     ]
 
 
 def _statistic(statistic: Statistic[Times], unit: Unit) -> Column[MeasuredCell]:
     def value(cell: MeasuredCell) -> Entry:
-        found = cell.shape.statistics[statistic.name]
-        if found is None:
+        number = cell.shape.statistics[statistic.name]
+        if number is None:
             return Entry("")
         is_count = statistic.quantity is Quantity.COUNT
-        return Entry(f"{found:,.0f}" if is_count else format.number(found * unit.factor), order=found)
+        return Entry(f"{number:,.0f}" if is_count else format.number(number * unit.factor), order=number)
 
     return Column(_heading(statistic.name, unit), value, legend=statistic.legend, is_number=True, is_optional=True)
 
@@ -134,12 +134,17 @@ def remark(shape: Shape, clock: Clock) -> str:
 def resources(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
     """Yield the section on resources that launches used."""
 
-    def column(of: Statistic[Launch]) -> Column[MeasuredCell]:
+    def column(statistic: Statistic[Launch]) -> Column[MeasuredCell]:
         return _spread(
-            table, cells, of.quantity, of.name, lambda each: each.used.resources.get(of.name), legend=of.legend
+            table,
+            cells,
+            statistic.quantity,
+            statistic.name,
+            lambda cell: cell.used.resources.get(statistic.name),
+            legend=statistic.legend,
         )
 
-    return [column(each) for each in RESOURCES]
+    return [column(statistic) for statistic in RESOURCES]
 
 
 def _spread(
@@ -147,16 +152,16 @@ def _spread(
     cells: Sequence[MeasuredCell],
     quantity: Quantity,
     name: str,
-    of: Callable[[MeasuredCell], Spread | None],
+    spread_of: Callable[[MeasuredCell], Spread | None],
     *,
     legend: str = "",
 ) -> Column[MeasuredCell]:
     """Return a column of ranges over launches, in a fitting unit."""
-    unit = _unit(quantity, table, [found.median for each in cells if (found := of(each))])
+    unit = _unit(quantity, table, [summary.median for cell in cells if (summary := spread_of(cell))])
 
     def value(cell: MeasuredCell) -> Entry:
-        found = of(cell)
-        return Entry(format.spread(found, unit.factor), order=found.median) if found else Entry("")
+        spread = spread_of(cell)
+        return Entry(format.spread(spread, unit.factor), order=spread.median) if spread else Entry("")
 
     return Column(_heading(name, unit), value, legend=legend, is_number=True, is_optional=True)
 

@@ -59,25 +59,27 @@ class _ClaimLine:
 
 def head(results: Results) -> Iterator[Block]:
     """Return the number of claims by outcome, and a sentence for each of the first claims."""
-    found = results.claims
-    if len(found) > 1:
-        yield Text(counts(found), where=EVERYWHERE)
-    if found:
-        yield Items([sentence(results, each) for each in found[:SENTENCES]], where=EVERYWHERE)
-    told = list(dict.fromkeys(format.level(each.level) for of in found for each in of.places if _interval(each)))
-    if told:
-        yield Text(f"The intervals in brackets are at {' and '.join(told)}. {_TOGETHER}", True, where=REPORT)
+    claims = results.claims
+    if len(claims) > 1:
+        yield Text(counts(claims), where=EVERYWHERE)
+    if claims:
+        yield Items([sentence(results, result) for result in claims[:SENTENCES]], where=EVERYWHERE)
+    levels = list(
+        dict.fromkeys(format.level(place.level) for result in claims for place in result.places if _interval(place))
+    )
+    if levels:
+        yield Text(f"The intervals in brackets are at {' and '.join(levels)}. {_TOGETHER}", True, where=REPORT)
 
 
 def sections(results: Results) -> Iterator[Section]:
     """Return the other claims, and a table of all claims in every environment."""
-    found = results.claims
-    if not found:
+    claims = results.claims
+    if not claims:
         return
-    rest = [sentence(results, each) for each in found[SENTENCES:]]
-    lines = [_ClaimLine(each, place) for each in found for place in each.places]
+    rest = [sentence(results, result) for result in claims[SENTENCES:]]
+    lines = [_ClaimLine(result, place) for result in claims for place in result.places]
     # a terminal doesn't repeat the claims that are in the sentences
-    has_more = bool(rest) or any(len(each.elsewhere) > OTHERS for each in found)
+    has_more = bool(rest) or any(len(result.elsewhere) > OTHERS for result in claims)
     table = tabulate(
         "Claims of upstream issues and the measured values",
         _columns(results),
@@ -111,80 +113,80 @@ _OUTCOME = (
 )
 
 
-def counts(found: Sequence[ClaimResult]) -> str:
+def counts(claims: Sequence[ClaimResult]) -> str:
     """Return a sentence that counts the claims by outcome.
 
     For example, `Of 3 claims of upstream issues: 2 confirmed, 1 not seen here.`
     """
-    outcomes = Counter(each.at.outcome for each in found)
-    told = ", ".join(f"{outcomes[outcome]} {words}" for outcome, words in WORDS.items() if outcomes[outcome])
-    fixed = sum(each.fixed is not None for each in found)
+    outcomes = Counter(result.at.outcome for result in claims)
+    listing = ", ".join(f"{outcomes[outcome]} {words}" for outcome, words in WORDS.items() if outcomes[outcome])
+    fixed = sum(result.fixed is not None for result in claims)
     more = f"; {fixed} of them fixed in a later release, measured" if fixed else ""
-    return f"Of {counted(len(found), 'claim')} of upstream issues: {told}{more}."
+    return f"Of {counted(len(claims), 'claim')} of upstream issues: {listing}{more}."
 
 
 def sentence(results: Results, result: ClaimResult) -> Words:
     """Describe one claim: its outcome in the environment where it was made, and in others. Its issue is a link."""
     claim = result.claim
     outcome, rest = verdict(results, result)
-    said = f" says: {claim.reported.rstrip('.')}. "
-    return [Link(claim.issue.short, claim.issue.url), said, Bold(capital(outcome)), rest]
+    statement = f" says: {claim.reported.rstrip('.')}. "
+    return [Link(claim.issue.short, claim.issue.url), statement, Bold(capital(outcome)), rest]
 
 
 def text(results: Results, result: ClaimResult) -> str:
     """Return the sentence without a link."""
-    return "".join(each if isinstance(each, str) else each.text for each in sentence(results, result))
+    return "".join(part if isinstance(part, str) else part.text for part in sentence(results, result))
 
 
 def verdict(results: Results, result: ClaimResult) -> tuple[str, str]:
     """Describe the outcome of a claim with the claimed and measured values, and the other environments."""
     at, claim = result.at, result.claim
-    parts = [f": {_told(results, result, at)}." if at.estimate else f": {at.why}." if at.why else "."]
+    parts = [f": {_describe_place(results, result, at)}." if at.estimate else f": {at.why}." if at.why else "."]
     if result.fixed:
         parts.append(f"Fixed in {result.fixed.environment}, measured: {measured(result.fixed)}.")
     if claim.fixed:
         parts.append(f"Reported as fixed in {claim.fixed}.")
-    others = [place for place in result.elsewhere if place is not result.fixed]
-    parts += [f"In {_where(place)}: {_elsewhere(place)}." for place in others[:OTHERS]]
-    if len(others) > OTHERS:
-        parts.append(f"{counted(len(others) - OTHERS, 'more environment', 'is')} in the table.")
+    elsewhere = [place for place in result.elsewhere if place is not result.fixed]
+    parts += [f"In {_where(place)}: {_elsewhere(place)}." for place in elsewhere[:OTHERS]]
+    if len(elsewhere) > OTHERS:
+        parts.append(f"{counted(len(elsewhere) - OTHERS, 'more environment', 'is')} in the table.")
     return WORDS[at.outcome], " ".join(parts)
 
 
-def _told(results: Results, result: ClaimResult, place: ClaimPlace) -> str:
+def _describe_place(results: Results, result: ClaimResult, place: ClaimPlace) -> str:
     """`in tf2.2, predict takes 12.3× (11.9 to 12.8) as long as model (rows one); claimed: 50 to 300× (…)`."""
     claim, scenario, better = result.claim, result.scenario, place.better
     apart = better is not None and better.environment != place.environment
 
     def side(cell: Cell) -> str:
         axes = [axis for axis in claim.worse.axes if better is None or place.worse.axes[axis] != better.axes[axis]]
-        told = names.labels(scenario, {axis: cell.axes[axis] for axis in axes})
-        return " ".join([*([cell.environment] if apart else []), *told])
+        labels = names.labels(scenario, {axis: cell.axes[axis] for axis in axes})
+        return " ".join([*([cell.environment] if apart else []), *labels])
 
     worse, amount = side(place.worse), _amount(place)
     if better is None:
-        of = {STEP: "a step"}.get(claim.of, claim.of) if claim.seconds else "each call"
-        said = f"{of}{f' of {worse}' if worse else ''} {'takes' if claim.seconds else 'keeps'} {amount}"
+        subject = {STEP: "a step"}.get(claim.of, claim.of) if claim.seconds else "each call"
+        statement = f"{subject}{f' of {worse}' if worse else ''} {'takes' if claim.seconds else 'keeps'} {amount}"
     elif claim.of == STEP:
         long = "as much CPU time" if results.run.plan.clock is Clock.CPU else "as long"
-        said = f"{worse} takes {amount} {long} as {side(better)}"
+        statement = f"{worse} takes {amount} {long} as {side(better)}"
     else:
-        said = f"{claim.of} of {worse} is {amount} the value of {side(better)}"
+        statement = f"{claim.of} of {worse} is {amount} the value of {side(better)}"
     when = ", ".join(names.labels(scenario, claim.when))
     where = ", ".join(
         filter(None, [f"on {result.machine}" if result.machine else "", "" if apart else f"in {place.environment}"])
     )
-    told = f"{f'{where}, ' if where else ''}{said}{f' ({when})' if when else ''}"
+    finding = f"{f'{where}, ' if where else ''}{statement}{f' ({when})' if when else ''}"
     hardware = f" ({claim.hardware})" if claim.hardware else ""
     unclear = _unclear(results, place, claim) if place.outcome is ClaimOutcome.UNCLEAR else place.why
     versions = pythons(place.compared.pythons) if place.compared else ""
-    return "; ".join(filter(None, [told, versions, f"claimed: {claimed(claim)}{hardware}", unclear]))
+    return "; ".join(filter(None, [finding, versions, f"claimed: {claimed(claim)}{hardware}", unclear]))
 
 
 def _elsewhere(place: ClaimPlace) -> str:
     outcome = WORDS[place.outcome].removesuffix(" here")
-    told = measured(place) if place.estimate else place.why
-    return f"{outcome}, {told}" if told else outcome
+    detail = measured(place) if place.estimate else place.why
+    return f"{outcome}, {detail}" if detail else outcome
 
 
 def _unclear(results: Results, place: ClaimPlace, claim: Claim) -> str:
@@ -197,14 +199,14 @@ def _unclear(results: Results, place: ClaimPlace, claim: Claim) -> str:
 
 def _remarks(results: Results, line: _ClaimLine) -> str:
     place, claim = line.place, line.result.claim
-    told = [place.why if place.outcome is not ClaimOutcome.UNCLEAR else _unclear(results, place, claim)]
+    parts = [place.why if place.outcome is not ClaimOutcome.UNCLEAR else _unclear(results, place, claim)]
     compared = place.compared
     if compared and compared.verdict not in (Verdict.UNCLEAR, Verdict.DIFFERENT_WORK) and not place.why:
-        told.append(scenarios.remark(results, compared, of=claim.of))
+        parts.append(scenarios.remark(results, compared, of=claim.of))
     elif compared:
-        told.append(pythons(compared.pythons))
-    told.append("measured as fixed from this release on" if place is line.result.fixed else "")
-    return "; ".join(filter(None, told))
+        parts.append(pythons(compared.pythons))
+    parts.append("measured as fixed from this release on" if place is line.result.fixed else "")
+    return "; ".join(filter(None, parts))
 
 
 def claimed(claim: Claim) -> str:

@@ -22,15 +22,18 @@ _DEVICE = "device"
 
 def sections(results: Results) -> Iterator[Section]:
     """Return the results of the checks, by scenario."""
-    found = results.statements
-    if not found:
+    statements = results.statements
+    if not statements:
         return
     tables: list[Block] = []
     otherwise: list[str] = []
-    for _, members in groupby(found, key=lambda statement: statement.scenario.name):
+    for _, members in groupby(statements, key=lambda statement: statement.scenario.name):
         stated = list(members)
-        scenario, present = stated[0].scenario, {check.cell.environment for each in stated for check in each.checks}
-        environments = [known.name for known in results.run.environments if known.name in present]
+        scenario, present = (
+            stated[0].scenario,
+            {check.cell.environment for statement in stated for check in statement.checks},
+        )
+        environments = [environment.name for environment in results.run.environments if environment.name in present]
         lines = [line for statement in stated for line in _lines(statement, environments)]
         caption = f"Statements, {scenario.title}"
         tables += headed(results, scenario, where=EVERYWHERE)
@@ -40,17 +43,19 @@ def sections(results: Results) -> Iterator[Section]:
             tables.append(by_environment(caption, LABELS, environments, odd, where=Where.TERMINAL))
             otherwise += [_name(line, environments) for line in odd]
     # without any time this section is the answer, and comes first
-    told = EVERYWHERE if results.tables else Where.DETAILS
+    where = EVERYWHERE if results.tables else Where.DETAILS
     more = [Text(f"Not as stated: {listed(otherwise)}.", where=FILES)] if otherwise else []
-    yield Section("Claims checked against the source", "statements", [Text(counts(found), where=told), *more, *tables])
+    yield Section(
+        "Claims checked against the source", "statements", [Text(counts(statements), where=where), *more, *tables]
+    )
 
 
-def counts(found: Sequence[Statement]) -> str:
+def counts(statements: Sequence[Statement]) -> str:
     """Count the statements by result, once per cell to which they apply."""
-    standings = Counter(check.standing for statement in found for check in statement.checks)
-    told = ", ".join(f"{standings[standing]} {standing.value}" for standing in Standing if standings[standing])
+    standings = Counter(check.standing for statement in statements for check in statement.checks)
+    listing = ", ".join(f"{standings[standing]} {standing.value}" for standing in Standing if standings[standing])
     total = counted(sum(standings.values()), "statement")
-    return f"{total} from the sources were checked, each in every cell that it applies to: {told}."
+    return f"{total} from the sources were checked, each in every cell that it applies to: {listing}."
 
 
 def _name(line: SeenLine, environments: Sequence[str]) -> str:
@@ -67,12 +72,12 @@ def _lines(statement: Statement, environments: Sequence[str]) -> Iterator[SeenLi
         axis for axis in scenario.axes if axis not in expectation.when and len({cell.axes[axis] for cell in cells}) > 1
     ]
     # the device is listed after the header's own axes
-    said = {
+    by_cell = {
         ((*(check.cell.axes[axis] for axis in axes), check.cell.device.value), check.cell.environment): _value(check)
         for check in statement.checks
     }
     when = [names.label(scenario, axis, value) for axis, value in expectation.when.items()]
-    for line in fold(said, [*axes, _DEVICE], environments, lambda value: value.text):
+    for line in fold(by_cell, [*axes, _DEVICE], environments, lambda value: value.text):
         own = [value if axis == _DEVICE else names.label(scenario, axis, value) for axis, value in line.axes.items()]
         where = ", ".join([*when, *own])
         name = ", ".join(filter(None, [expectation.observation, where]))
@@ -82,10 +87,10 @@ def _lines(statement: Statement, environments: Sequence[str]) -> Iterator[SeenLi
 def _value(check: Check) -> SeenValue:
     if check.observed is None:
         return SeenValue(check.standing.value, is_observed=False, stands_out=True)
-    told = seen(check.observed)
+    shown = seen(check.observed)
     match check.standing:
         case Standing.AS_STATED:
             return SeenValue(check.standing.value)
         case Standing.VARIES:
-            return SeenValue(f"{check.standing.value}: {told}", stands_out=True)
-    return SeenValue(told, stands_out=True)
+            return SeenValue(f"{check.standing.value}: {shown}", stands_out=True)
+    return SeenValue(shown, stands_out=True)

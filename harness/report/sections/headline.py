@@ -53,8 +53,8 @@ def shared(results: Results) -> dict[str, str]:
     answers = leading(results)
     if len({id(answer.table) for answer in answers}) != 1:
         return {}
-    first, *others = [{**answer.context, **answer.common} for answer in answers]
-    return {axis: value for axis, value in first.items() if all(each.get(axis) == value for each in others)}
+    first, *rest = [{**answer.context, **answer.common} for answer in answers]
+    return {axis: value for axis, value in first.items() if all(context.get(axis) == value for context in rest)}
 
 
 def blocks(results: Results) -> Iterator[Block]:
@@ -73,34 +73,37 @@ def blocks(results: Results) -> Iterator[Block]:
         where=EVERYWHERE,
         noun="comparison",
     )
-    others = [line.finding.verdict for line in every if line not in shown]
-    if others:
-        yield Text(f"Not in this table: {tally(others)}.", where=EVERYWHERE ^ Where.DETAILS)
+    verdicts = [line.finding.verdict for line in every if line not in shown]
+    if verdicts:
+        yield Text(f"Not in this table: {tally(verdicts)}.", where=EVERYWHERE ^ Where.DETAILS)
 
 
 def _columns(results: Results, shown: Sequence[_HeadlineLine]) -> Iterator[Column[_HeadlineLine]]:
     tables = {id(line.answer.table): line.answer.table for line in shown}
     pairs, common = {_sides(line.answer) for line in shown}, shared(results)
     bases = {base for _, base in pairs}
-    (table, *others) = tables.values()
+    (table, *other_tables) = tables.values()
 
     def label(line: _HeadlineLine) -> str:
-        of, row = line.answer.table, line.finding.row
-        scenario, place = of.scenario.name if others else "", names.place(of, row, names.varying(of))
+        own_table, row = line.answer.table, line.finding.row
+        scenario, place = (
+            own_table.scenario.name if other_tables else "",
+            names.place(own_table, row, names.varying(own_table)),
+        )
         context = {axis: value for axis, value in line.answer.context.items() if axis not in common}
-        words = [scenario, *names.labels(of.scenario, context), place]
+        words = [scenario, *names.labels(own_table.scenario, context), place]
         subject, base = _sides(line.answer)
         if len(pairs) > 1 or not any(words):
-            words = [subject if len(bases) == 1 and not others else f"{subject} vs {base}", *words]
+            words = [subject if len(bases) == 1 and not other_tables else f"{subject} vs {base}", *words]
         return ", ".join(filter(None, [row.machine if results.machines else "", *words]))
 
     entry = shown[0].answer.comparison
-    yield Column(entry.name if not others else "", label, is_label=True)
+    yield Column(entry.name if not other_tables else "", label, is_label=True)
     differ = any(isinstance(line.finding.ratio, Difference) for line in shown)
-    if not others:
+    if not other_tables:
         subject = next(iter(pairs))[0] if len(pairs) == 1 else "compared"
         yield from _times(table, subject, next(iter(bases)) if len(bases) == 1 else "baseline")
-    measure = "difference" if differ else f"{names.measure(table)} ratio" if not others else "ratio"
+    measure = "difference" if differ else f"{names.measure(table)} ratio" if not other_tables else "ratio"
     yield Column(measure, _ratio, is_number=True)
     comparable = [line.finding.ratio for line in shown if _is_comparable(line)]
     if comparable and not differ:
@@ -132,7 +135,7 @@ def _times(table: ScenarioTable, subject: str, base: str) -> Iterator[Column[_He
 def _sides(answer: Answer) -> tuple[str, str]:
     """Return the names of the subject and the base: `tf2.0 eager`, `tf1.14 graph`."""
     scenario, along = answer.table.scenario, answer.comparison.along
-    subject, base = (names.label(scenario, along, each) for each in (answer.subject, answer.base))
+    subject, base = (names.label(scenario, along, level) for level in (answer.subject, answer.base))
     return " ".join([subject, *answer.subject_has]), " ".join([base, *answer.base_has])
 
 

@@ -16,12 +16,12 @@ from harness.report.comparisons import NO_VERDICT
 LISTED = 10
 
 
-def told(results: Results, of: Callable[[Results], Iterable[str]]) -> list[str]:
+def collect_sentences(results: Results, of: Callable[[Results], Iterable[str]]) -> list[str]:
     """Return sentences about the run; for a merged run, those of each machine, beginning with the machine's name."""
     return [
         f"{machine}: {sentence}" if machine else sentence
-        for machine, each in results.each_machine.items()
-        for sentence in of(each)
+        for machine, machine_results in results.each_machine.items()
+        for sentence in of(machine_results)
         if sentence
     ]
 
@@ -34,14 +34,14 @@ def sections(results: Results) -> Iterator[Section]:
     # what is under way there must not be looked up by each of them
     groups = Counter(group.machine for group in results.run.plan.groups)
     columns = [
-        Column[MachineFacts]("machine", lambda each: each.label, is_label=True),
+        Column[MachineFacts]("machine", lambda facts: facts.label, is_label=True),
         Column[MachineFacts]("model", model),
-        Column[MachineFacts]("groups", lambda each: str(groups[each.machine.id]), is_number=True),
-        Column[MachineFacts]("id", lambda each: each.machine.id),
-        Column[MachineFacts]("runs", lambda each: ", ".join(each.runs)),
+        Column[MachineFacts]("groups", lambda facts: str(groups[facts.machine.id]), is_number=True),
+        Column[MachineFacts]("id", lambda facts: facts.machine.id),
+        Column[MachineFacts]("runs", lambda facts: ", ".join(facts.runs)),
     ]
-    differing = [each for each in results.agreements if each.agrees is False]
-    lines = [difference(each) for each in differing[:LISTED]]
+    differing = [agreement for agreement in results.agreements if agreement.agrees is False]
+    lines = [difference(agreement) for agreement in differing[:LISTED]]
     more = [f"and {counted(len(differing) - LISTED, 'more comparison')}"] if len(differing) > LISTED else []
     yield Section(
         "Machines",
@@ -54,52 +54,52 @@ def sections(results: Results) -> Iterator[Section]:
     )
 
 
-def model(each: MachineFacts) -> str:
+def model(facts: MachineFacts) -> str:
     """Return the models of a machine's CPU and GPUs."""
-    cards = each.host.get("gpus")
-    known = [card.get("name") for card in cards if isinstance(card, dict)] if isinstance(cards, list) else []
-    cpu = each.backend.told().get("architecture") if each.backend.is_remote else each.host.get("cpu")
-    return ", ".join(str(part) for part in (cpu, *known) if part)
+    cards = facts.host.get("gpus")
+    gpu_names = [card.get("name") for card in cards if isinstance(card, dict)] if isinstance(cards, list) else []
+    cpu = facts.backend.told().get("architecture") if facts.backend.is_remote else facts.host.get("cpu")
+    return ", ".join(str(part) for part in (cpu, *gpu_names) if part)
 
 
 def apart(machines: Sequence[MachineFacts]) -> str:
     """Return a sentence that results of different machines aren't combined, and whether their models differ."""
-    models = {model(each) for each in machines}
-    of = "are different models" if len(models) > 1 else "are the same model"
+    models = {model(machine) for machine in machines}
+    kind = "are different models" if len(models) > 1 else "are the same model"
     return (
-        f"The machines {of}. Each row has the results of one machine. Intervals, controls and variances are computed "
+        f"The machines {kind}. Each row has the results of one machine. Intervals, controls and variances are computed "
         "per machine, and machines aren't compared."
     )
 
 
 def absent(results: Results) -> list[str]:
     """Return a sentence on missing parts of the plan, so that an incomplete run isn't mistaken for a complete one."""
-    told = [f"{shard} ({counted(len(groups), 'group')})" for shard, groups in results.run.absent.items()]
-    return [f"The plan is incomplete: the runs of these shards are missing: {joined(told)}."] if told else []
+    shards = [f"{shard} ({counted(len(groups), 'group')})" for shard, groups in results.run.absent.items()]
+    return [f"The plan is incomplete: the runs of these shards are missing: {joined(shards)}."] if shards else []
 
 
 def sentences(results: Results) -> list[str]:
     """Return sentences on whether machines agree on the comparisons that several of them measured."""
-    found = Counter(each.agrees for each in results.agreements)
-    if not found:
+    counts = Counter(agreement.agrees for agreement in results.agreements)
+    if not counts:
         return []
-    on = joined(list(dict.fromkeys(name for each in results.agreements for name in each.compared)))
+    on = joined(list(dict.fromkeys(name for agreement in results.agreements for name in agreement.compared)))
     parts = [
-        f"they agree on {found[True]}" if found[True] else "",
-        f"they differ on {found[False]}" if found[False] else "",
-        f"on {found[None]} some have no clear verdict" if found[None] else "",
+        f"they agree on {counts[True]}" if counts[True] else "",
+        f"they differ on {counts[False]}" if counts[False] else "",
+        f"on {counts[None]} some have no clear verdict" if counts[None] else "",
     ]
-    return [f"{on} measured {counted(found.total(), 'comparison')} each: {joined(list(filter(None, parts)))}."]
+    return [f"{on} measured {counted(counts.total(), 'comparison')} each: {joined(list(filter(None, parts)))}."]
 
 
-def what(each: Agreement) -> str:
+def what(agreement: Agreement) -> str:
     """Return the compared sides, and the row: `graph vs eager, tf1.14 (fit)`."""
-    axes = [axis for axis in names.varying(each.table) if axis != MACHINE]
-    place = names.place(each.table, each.row, axes)
-    return f"{names.what(each.table, each.column)}{f' ({place})' if place else ''}"
+    axes = [axis for axis in names.varying(agreement.table) if axis != MACHINE]
+    place = names.place(agreement.table, agreement.row, axes)
+    return f"{names.what(agreement.table, agreement.column)}{f' ({place})' if place else ''}"
 
 
-def difference(each: Agreement) -> str:
+def difference(agreement: Agreement) -> str:
     """Return the result of each machine for a comparison on which they differ."""
-    said = [f"{verdict or NO_VERDICT} on {machine}" for machine, verdict in each.verdicts.items()]
-    return f"{names.title(each.table)}: {what(each)} is {joined(said)}."
+    verdicts = [f"{verdict or NO_VERDICT} on {machine}" for machine, verdict in agreement.verdicts.items()]
+    return f"{names.title(agreement.table)}: {what(agreement)} is {joined(verdicts)}."

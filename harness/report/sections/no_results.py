@@ -23,45 +23,45 @@ def sections(results: Results) -> Iterator[Section]:
 
 
 def _blocks(results: Results) -> Iterator[Block]:
-    found = results.missing
+    reasons = results.missing
     columns: list[Column[Missing]] = [
-        Column("status", lambda each: each.status.value, is_label=True),
-        Column("cells", lambda each: cells(results, each), is_label=True),
+        Column("status", lambda missing: missing.status.value, is_label=True),
+        Column("cells", lambda missing: cells(results, missing), is_label=True),
         Column("why", reason),
-        Column("what to do", lambda each: advice(results.run, each), is_optional=True),
+        Column("what to do", lambda missing: advice(results.run, missing), is_optional=True),
     ]
-    first, others = found[:REASONS], found[REASONS:]
+    first, rest = reasons[:REASONS], reasons[REASONS:]
     # an error that is in the answer isn't repeated
-    where = FILES if scripts.are_told(results, found) else REPORT
+    where = FILES if scripts.are_told(results, reasons) else REPORT
     yield tabulate("No result", columns, first, where=where, noun="reason")
-    if others:
-        more = f"{counted(len(others), 'more reason')}: in details.md and report.html."
+    if rest:
+        more = f"{counted(len(rest), 'more reason')}: in details.md and report.html."
         yield Text(more, where=Where.PASTE | Where.TERMINAL)
-        yield tabulate("No result: further reasons", columns, others, noun="reason")
+        yield tabulate("No result: further reasons", columns, rest, noun="reason")
     yield from _outputs(results)
 
 
 def _outputs(results: Results) -> Iterator[Block]:
     """Return the last lines that launches wrote to standard error."""
-    told = [each for each in results.missing if each.stderr]
-    if told:
+    with_output = [missing for missing in results.missing if missing.stderr]
+    if with_output:
         yield Text("Their error output is in details.md and report.html.", True, where=Where.PASTE | Where.TERMINAL)
-    for each in told[:OUTPUTS]:
-        summary = f"End of the error output: {each.status.value}, {named(results, each)[0][0]}"
-        yield Folded(summary, [Code(each.stderr, "text")])
-    if told[OUTPUTS:]:
-        yield Text(f"The error output of {len(told) - OUTPUTS} more is in launches.jsonl.", where=REST)
+    for failure in with_output[:OUTPUTS]:
+        summary = f"End of the error output: {failure.status.value}, {named(results, failure)[0][0]}"
+        yield Folded(summary, [Code(failure.stderr, "text")])
+    if with_output[OUTPUTS:]:
+        yield Text(f"The error output of {len(with_output) - OUTPUTS} more is in launches.jsonl.", where=REST)
 
 
-def named(results: Results, of: Missing) -> tuple[list[str], int]:
+def named(results: Results, missing: Missing) -> tuple[list[str], int]:
     """Return names of the cells without a number for one reason, and the number of unnamed cells."""
-    boxes, left = cover(of.cells, results.found.cells)
+    boxes, left = cover(missing.cells, results.found.cells)
     return [_box(box) for box in boxes], left
 
 
-def cells(results: Results, of: Missing) -> str:
+def cells(results: Results, missing: Missing) -> str:
     """Return the cells without a number for one reason: `step, tf2.1 (2 cells)`."""
-    names, left = named(results, of)
+    names, left = named(results, missing)
     return "; ".join([*names, *([f"and {counted(left, 'more cell')}"] if left else [])])
 
 
@@ -73,20 +73,22 @@ def _box(box: Box) -> str:
     return ", ".join([box.scenario, *(["/".join(environments)] if environments else []), *axes]) + count
 
 
-def reason(of: Missing) -> str:
+def reason(missing: Missing) -> str:
     """Return why there is no number."""
-    unknown = "The run ended before the first counted launch." if _was_interrupted(of) else "No reason was recorded."
-    some = " (Some launches only. The result is from the other launches.)" if of.partial else ""
-    return (of.reason or unknown) + some
+    unknown = (
+        "The run ended before the first counted launch." if _was_interrupted(missing) else "No reason was recorded."
+    )
+    some = " (Some launches only. The result is from the other launches.)" if missing.partial else ""
+    return (missing.reason or unknown) + some
 
 
-def advice(run: Run, of: Missing) -> str:
+def advice(run: Run, missing: Missing) -> str:
     """Return the advice; empty if none is known."""
-    budget = " --budget 10m" if of.reason == OUT_OF_BUDGET else ""
-    return of.advice or (
-        f"Continue with: harness matrix --resume {run.shown_folder}{budget}" if _was_interrupted(of) else ""
+    budget = " --budget 10m" if missing.reason == OUT_OF_BUDGET else ""
+    return missing.advice or (
+        f"Continue with: harness matrix --resume {run.shown_folder}{budget}" if _was_interrupted(missing) else ""
     )
 
 
-def _was_interrupted(of: Missing) -> bool:
-    return of.status is Status.INTERRUPTED
+def _was_interrupted(missing: Missing) -> bool:
+    return missing.status is Status.INTERRUPTED

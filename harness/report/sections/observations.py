@@ -43,21 +43,21 @@ def sections(results: Results) -> Iterator[Section]:
 
     If nothing is timed, they are the answer; otherwise they are in the details.
     """
-    found = results.behaviours
-    if found:
-        blocks = [block for made in found for block in _blocks(results, made)]
+    behaviours = results.behaviours
+    if behaviours:
+        blocks = [block for behaviour in behaviours for block in _blocks(results, behaviour)]
         yield Section("Observations", "observed", [*legends(results), *blocks])
 
 
 def legends(results: Results) -> Iterator[Text]:
     """Return the legends of the tables."""
-    wide = {len(each.environments) > SIDE_BY_SIDE for each in results.behaviours if not each.timed}
-    told = [f"{SAME} means the same as in the environment to its left."] if False in wide else []
-    told += ["Adjacent environments with the same observation share a line."] if True in wide else []
+    wide = {len(behaviour.environments) > SIDE_BY_SIDE for behaviour in results.behaviours if not behaviour.timed}
+    sentences = [f"{SAME} means the same as in the environment to its left."] if False in wide else []
+    sentences += ["Adjacent environments with the same observation share a line."] if True in wide else []
     if wide:
         bold = "Bold: different from the environment before, or the cell's launches disagree."
-        yield Text(" ".join([*told, bold]), True, where=_where(results, timed=False))
-    if any(each.timed for each in results.behaviours):
+        yield Text(" ".join([*sentences, bold]), True, where=_where(results, timed=False))
+    if any(behaviour.timed for behaviour in results.behaviours):
         timed = "Next to the times: the observations that differ between compared cells, or that the header expects."
         yield Text(timed, True)
 
@@ -66,55 +66,57 @@ def _where(results: Results, *, timed: bool) -> Where:
     return REST if timed else REST | Where.TERMINAL if results.tables else EVERYWHERE
 
 
-def _blocks(results: Results, made: Behaviour) -> Iterator[Block]:
-    where = _where(results, timed=made.timed)
-    several = len({each.device for each in results.behaviours}) > 1
-    shared = [names.label(made.scenario, *pair) for pair in made.shared.items()]
-    place = ", ".join([*([made.device.value] if several else []), *shared])
-    yield from headed(results, made.scenario, place, where)
-    caption = ", ".join(filter(None, ["Observed", made.scenario.title, place]))
-    yield from _beside_times(results, made, caption) if made.timed else _by_observation(made, caption, where)
+def _blocks(results: Results, behaviour: Behaviour) -> Iterator[Block]:
+    where = _where(results, timed=behaviour.timed)
+    several = len({other.device for other in results.behaviours}) > 1
+    shared = [names.label(behaviour.scenario, *pair) for pair in behaviour.shared.items()]
+    place = ", ".join([*([behaviour.device.value] if several else []), *shared])
+    yield from headed(results, behaviour.scenario, place, where)
+    caption = ", ".join(filter(None, ["Observed", behaviour.scenario.title, place]))
+    yield from (
+        _beside_times(results, behaviour, caption) if behaviour.timed else _by_observation(behaviour, caption, where)
+    )
 
 
-def _by_observation(made: Behaviour, caption: str, where: Where) -> Iterator[Block]:
+def _by_observation(behaviour: Behaviour, caption: str, where: Where) -> Iterator[Block]:
     """Yield tables with one line per observation."""
     lines = [
         SeenLine(
-            ", ".join([row.observation, *(names.label(made.scenario, *pair) for pair in row.line.axes.items())]),
-            [row.observation, *(row.line.axes.get(axis, "") for axis in made.axes)],
-            [None if said is None else _value(said) for said in row.line.entries],
+            ", ".join([row.observation, *(names.label(behaviour.scenario, *pair) for pair in row.line.axes.items())]),
+            [row.observation, *(row.line.axes.get(axis, "") for axis in behaviour.axes)],
+            [None if entry is None else _value(entry) for entry in row.line.entries],
         )
-        for row in made.rows
+        for row in behaviour.rows
     ]
-    labels = ["observation", *made.axes]
-    yield by_environment(caption, labels, made.environments, lines, changes=True, where=where)
-    yield from in_full(made.environments, lines)
+    labels = ["observation", *behaviour.axes]
+    yield by_environment(caption, labels, behaviour.environments, lines, changes=True, where=where)
+    yield from in_full(behaviour.environments, lines)
 
 
-def _beside_times(results: Results, made: Behaviour, caption: str) -> Iterator[Block]:
+def _beside_times(results: Results, behaviour: Behaviour, caption: str) -> Iterator[Block]:
     """Yield tables with one line per cell with a number: its time and its observations."""
-    table = next(table for table in results.tables if table.scenario is made.scenario)
+    table = next(table for table in results.tables if table.scenario is behaviour.scenario)
     unit, axes = unit_of(table), names.varying(table)
-    shown = list(dict.fromkeys(row.observation for row in made.rows))
+    shown = list(dict.fromkeys(row.observation for row in behaviour.rows))
     lines = []
     for row, head, value in table.times():
-        if row.device is not made.device or not value.estimate:
+        if row.device is not behaviour.device or not value.estimate:
             continue
         cell, name = table.cell(row, head.side), names.cell_name(table, row, head.side, axes)
         seen = observations(cell, results.found)
         time = Entry(format.time(value.estimate, unit), cells=[cell], order=value.estimate.value)
-        values = [_value(seen[each]) if each in seen else None for each in shown]
+        values = [_value(seen[observation]) if observation in seen else None for observation in shown]
         lines.append(SeenLine(name, [name, time], values, cell))
     labels = [Head("cell", is_label=True), Head(f"{table.clock.time}, {unit.symbol}", is_number=True)]
     yield _side_by_side(caption, labels, shown, lines, REST)
     yield from in_full(shown, lines)
 
 
-def _value(said: Said) -> "SeenValue":
-    if isinstance(said, Observed):
-        told = seen(said)
-        return SeenValue(f"varies: {told}" if said.varies else told, stands_out=said.varies)
-    return SeenValue(f"{said!s}", is_observed=False)
+def _value(entry: Said) -> "SeenValue":
+    if isinstance(entry, Observed):
+        shown = seen(entry)
+        return SeenValue(f"varies: {shown}" if entry.varies else shown, stands_out=entry.varies)
+    return SeenValue(f"{entry!s}", is_observed=False)
 
 
 # Values by environment: side by side, or of many environments in lines.
@@ -182,16 +184,16 @@ def _side_by_side(
 
 def in_full(headings: Sequence[str], lines: Sequence[SeenLine]) -> list[Folded]:
     """Return the values that a table shortens, each with its headings."""
-    found: list[tuple[str, str]] = []
+    cut_values: list[tuple[str, str]] = []
     for line in lines:
         having: dict[str, list[str]] = {}
         for heading, value in zip(headings, line.values, strict=True):
             if value and len(_on_one_line(value.text)) > CHARACTERS:
                 having.setdefault(value.text, []).append(heading)
-        found += [(", ".join([line.name, *named]), whole[:FULL_CHARACTERS]) for whole, named in having.items()]
-    told = [block for what, whole in found[:FULL] for block in (Text(f"{what}:"), Code(whole, "text"))]
-    more = [Text(f"{len(found) - FULL} more are in launches.jsonl.")] if len(found) > FULL else []
-    return [Folded("In full", [*told, *more])] if told else []
+        cut_values += [(", ".join([line.name, *named]), whole[:FULL_CHARACTERS]) for whole, named in having.items()]
+    blocks = [block for what, whole in cut_values[:FULL] for block in (Text(f"{what}:"), Code(whole, "text"))]
+    more = [Text(f"{len(cut_values) - FULL} more are in launches.jsonl.")] if len(cut_values) > FULL else []
+    return [Folded("In full", [*blocks, *more])] if blocks else []
 
 
 def _changes(values: Iterable[SeenValue | None]) -> Iterator[SeenValue | None]:
@@ -207,14 +209,14 @@ def _changes(values: Iterable[SeenValue | None]) -> Iterator[SeenValue | None]:
 
 def _runs(line: SeenLine, environments: Sequence[str], *, changes: bool) -> Iterator[Line]:
     """Return a row for each group of successive environments with equal values. The labels are in the first row."""
-    known = [(name, value) for name, value in zip(environments, line.values, strict=True) if value]
-    for number, (value, members) in enumerate(groupby(known, key=lambda pair: pair[1])):
+    present = [(name, value) for name, value in zip(environments, line.values, strict=True) if value]
+    for number, (value, members) in enumerate(groupby(present, key=lambda pair: pair[1])):
         span = [name for name, _ in members]
-        told = span[0] if len(span) == 1 else f"{span[0]} to {span[-1]} ({len(span)})"
+        span_name = span[0] if len(span) == 1 else f"{span[0]} to {span[-1]} ({len(span)})"
         changed = changes and value.is_observed and number > 0
         labels = [Entry("") if number else as_entry(label) for label in line.labels]
         entry = _entry(replace(value, stands_out=value.stands_out or changed))
-        yield Line([*labels, Entry(told), entry], line.cell)
+        yield Line([*labels, Entry(span_name), entry], line.cell)
 
 
 def _entry(value: SeenValue | None) -> Entry:

@@ -42,20 +42,20 @@ _HOW = (
 
 
 def _blocks(results: Results, table: ScenarioTable) -> Iterator[Block]:
-    cells = [each for each in results.measured[table.scenario.name] if each.cell in results.on_device]
+    cells = [cell for cell in results.measured[table.scenario.name] if cell.cell in results.on_device]
     yield from headed(results, table.scenario, where=FILES)
     if cells:
         columns: list[Column[MeasuredCell]] = [Column("cell", partial(names.measured, table), is_label=True)]
         columns += [_of_cell(results, column) for column in _columns()]
         caption = f"Time on the device, {table.scenario.title}"
-        yield tabulate(caption, columns, cells, cell=lambda each: each.cell, where=FILES, noun="cell")
-    yield from (Text(each, where=FILES) for each in _not_told(results, table))
+        yield tabulate(caption, columns, cells, cell=lambda cell: cell.cell, where=FILES, noun="cell")
+    yield from (Text(sentence, where=FILES) for sentence in _not_told(results, table))
 
 
 def _of_cell(results: Results, column: Column[OnDevice]) -> Column[MeasuredCell]:
     return Column(
         column.text,
-        lambda each: column.value(results.on_device[each.cell]),
+        lambda cell: column.value(results.on_device[cell.cell]),
         legend=column.legend,
         is_number=True,
         is_optional=True,
@@ -66,44 +66,44 @@ def _columns() -> Sequence[Column[OnDevice]]:
     """Return the columns of a cell: shares of a step, which add up to 100 %, and counts per step."""
 
     def column(
-        name: str, of: Callable[[OnDevice], float | None], legend: str = "", factor: float = 1.0
+        name: str, number_of: Callable[[OnDevice], float | None], legend: str = "", factor: float = 1.0
     ) -> Column[OnDevice]:
-        def value(each: OnDevice) -> Entry:
-            found = of(each)
-            return Entry("") if found is None else Entry(format.number(found * factor), order=found)
+        def value(profile: OnDevice) -> Entry:
+            number = number_of(profile)
+            return Entry("") if number is None else Entry(format.number(number * factor), order=number)
 
         return Column(name, value, legend=legend, is_number=True, is_optional=True)
 
     return [
         column(
             "kernels, %",
-            lambda each: each.kernels,
+            lambda profile: profile.kernels,
             "Kernels: the share of a step in which at least one kernel ran.",
             100.0,
         ),
         column(
             "copies alone, %",
-            lambda each: each.copies,
+            lambda profile: profile.copies,
             "Copies alone: the share in which memory was copied or filled and no kernel ran.",
             100.0,
         ),
         column(
             "nothing, %",
-            lambda each: each.nothing,
+            lambda profile: profile.nothing,
             "Nothing: the remaining share, in which the GPU waited for the CPU.",
             100.0,
         ),
         column(
             "launching, %",
-            lambda each: each.launching,
+            lambda profile: profile.launching,
             "Launching: the share in which a CPU thread submitted kernels or copies, while the GPU was busy or idle.",
             100.0,
         ),
-        column("kernels per step", lambda each: each.kernel_count),
-        column("copies per step", lambda each: each.copy_count),
+        column("kernels per step", lambda profile: profile.kernel_count),
+        column("copies per step", lambda profile: profile.copy_count),
         column(
             "under the profiler, ×",
-            lambda each: each.slower,
+            lambda profile: profile.slower,
             "Under the profiler: the time per step with the profiler, relative to the time right before without it.",
         ),
     ]
@@ -112,9 +112,9 @@ def _columns() -> Sequence[Column[OnDevice]]:
 def _not_told(results: Results, table: ScenarioTable) -> Iterator[str]:
     """Yield a sentence per reason on the cells without profiler data."""
     reasons: dict[str, list[str]] = defaultdict(list)
-    for each in results.measured[table.scenario.name]:
-        if each.cell in results.untold_on_device and each.cell not in results.on_device:
-            reasons[results.untold_on_device[each.cell]].append(names.measured(table, each))
+    for cell in results.measured[table.scenario.name]:
+        if cell.cell in results.untold_on_device and cell.cell not in results.on_device:
+            reasons[results.untold_on_device[cell.cell]].append(names.measured(table, cell))
     for why, cells in reasons.items():
         yield f"Unknown for {listed(cells)}: {why.rstrip('.')}."
 
@@ -123,7 +123,9 @@ def remark(results: Results, compared: Compared) -> str:
     """Return a remark if cells of a comparison are launch-bound."""
     sides = (("first", compared.cell), ("second", compared.other))
     bound = [(side, results.on_device[cell]) for side, cell in sides if _is_bound(results, cell)]
-    shares = [f"{_share(each)}{' of a step' if at == 0 else ''} of the {side}" for at, (side, each) in enumerate(bound)]
+    shares = [
+        f"{_share(profile)}{' of a step' if at == 0 else ''} of the {side}" for at, (side, profile) in enumerate(bound)
+    ]
     return f"launch-bound: kernels ran in {joined(shares)}" if shares else ""
 
 
@@ -139,11 +141,11 @@ def warnings(results: Results) -> Iterator[str]:
     if not bound:
         return
     if len(bound) <= NAMED:
-        first, *others = [(_name(results, compared[cell], cell), _share(results.on_device[cell])) for cell in bound]
-        more = "".join(f", in {name} in {share}" for name, share in others)
+        first, *rest = [(_name(results, compared[cell], cell), _share(results.on_device[cell])) for cell in bound]
+        more = "".join(f", in {name} in {share}" for name, share in rest)
         yield f"In {first[0]} kernels ran in {first[1]} of a step{more}: {_SO}."
     else:
-        shares = sorted((results.on_device[cell] for cell in bound), key=lambda each: each.kernels)
+        shares = sorted((results.on_device[cell] for cell in bound), key=lambda profile: profile.kernels)
         ends = " to ".join(dict.fromkeys(map(_share, (shares[0], shares[-1]))))
         where = f"{len(bound)} of {counted(len(compared), 'compared cell')}"
         yield f"In {where} kernels ran in less than {format.share(LAUNCH_BOUND)} of a step ({ends}): {_SO}."
@@ -154,10 +156,14 @@ def _is_bound(results: Results, cell: Cell) -> bool:
 
 
 def _name(results: Results, table: ScenarioTable, cell: Cell) -> str:
-    named = (names.measured(table, each) for each in results.measured[table.scenario.name] if each.cell == cell)
+    named = (
+        names.measured(table, measured_cell)
+        for measured_cell in results.measured[table.scenario.name]
+        if measured_cell.cell == cell
+    )
     return next(named, cell.environment)
 
 
-def _share(each: OnDevice) -> str:
+def _share(profile: OnDevice) -> str:
     """Return a share of two digits."""
-    return format.share(float(f"{each.kernels:.2g}"))
+    return format.share(float(f"{profile.kernels:.2g}"))

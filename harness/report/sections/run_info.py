@@ -48,16 +48,16 @@ def sections(results: Results) -> Iterator[Section]:
 
 def _blocks(results: Results) -> Iterator[Block]:
     run = results.run
-    subjects = [subject(results, each) for each in run.scenarios if results.found.cells_of(each.name)]
-    told = {
-        "Rounds": timeline.told(results),
+    subjects = [subject(results, candidate) for candidate in run.scenarios if results.found.cells_of(candidate.name)]
+    by_label = {
+        "Rounds": timeline.describe_rounds(results),
         "Sampling": f"{timeline.sampling(results)}{f'; {placement(run)}' if not run.machines else ''}",
         "Clock": CPU_TIME if run.plan.clock is Clock.CPU else "",
         "Interleaving checks": turns.checks(results),
         "Machine": "" if run.machines else machine(run),
         **{
-            f"Machine {name}": f"{machine(each.run)}; launches {placement(each.run)}"
-            for name, each in results.machines.items()
+            f"Machine {name}": f"{machine(machine_results.run)}; launches {placement(machine_results.run)}"
+            for name, machine_results in results.machines.items()
         },
         "Not controlled": "" if run.machines else joined(run.backend.uncontrolled),
         "GPUs used": used_gpus(results),
@@ -66,12 +66,12 @@ def _blocks(results: Results) -> Iterator[Block]:
         "Run": origin(run),
         "Reference": run.reference,
     }
-    labelled: list[Words] = [[Bold(f"{name}:"), f" {text}."] for name, text in told.items() if text]
+    labelled: list[Words] = [[Bold(f"{name}:"), f" {text}."] for name, text in by_label.items() if text]
     yield Items([*subjects, *labelled], where=FILES)
     for scenario in run.scenarios:
         if scenario.name in run.scripts:
             yield script(scenario, run.scripts[scenario.name])
-    lines = [Line([*map(Entry, each)]) for each in facts(run)]
+    lines = [Line([*map(Entry, row)]) for row in facts(run)]
     if lines:
         heads = [Head("of", is_label=True), Head("fact", is_label=True), Head("value")]
         yield Folded(
@@ -161,11 +161,11 @@ def script(scenario: Scenario, text: str) -> Folded:
 def machine(run: Run) -> str:
     """Return a description of the machine of the launches (the engine's machine if it is remote); empty if unknown."""
     remote = run.backend.is_remote
-    known = run.backend.told() if remote else run.host
-    cores = int(known.get("cpus" if remote else "cores") or 0)
-    memory, cards = known.get("memory_bytes"), run.host.get("gpus")
+    hardware = run.backend.told() if remote else run.host
+    cores = int(hardware.get("cpus" if remote else "cores") or 0)
+    memory, cards = hardware.get("memory_bytes"), run.host.get("gpus")
     parts = [
-        str(known.get("cpu") or known.get("architecture") or ""),
+        str(hardware.get("cpu") or hardware.get("architecture") or ""),
         counted(cores, "core") if cores else "",
         bytes_(memory) if isinstance(memory, int | float) and memory else "",
         *(_card(card) for card in (cards if isinstance(cards, list) else ())),
@@ -189,43 +189,46 @@ def locked_clocks(results: Results) -> str:
     locked = results.run.plan.lock_clocks
     steady = [launch.resources for launch in results.launches if launch.resources.get("gpu_steady")]
     names = ("gpu_sm_clock_least_mhz", "gpu_sm_clock_mhz")
-    read = [told[name] for told in steady for name in names if name in told]
+    read = [resources[name] for resources in steady for name in names if name in resources]
     ends = dict.fromkeys(f"{end:.0f}" for end in (min(read, default=0.0), max(read, default=0.0)))
     while_timed = f"; while steps were timed they were {' to '.join(ends)} MHz" if read else ""
     return f"locked for the run, {clock(locked)}{while_timed}" if locked else ""
 
 
-def _card(told: Mapping[str, Any]) -> str:
+def _card(card: Mapping[str, Any]) -> str:
     """Return a GPU with unusual facts in parentheses, such as a lowered power limit, a narrow link or sharing."""
-    limit, usual = told.get("power_limit_watts"), told.get("power_limit_default_watts")
-    width, widest = told.get("pcie_width"), told.get("pcie_width_most")
+    limit, usual = card.get("power_limit_watts"), card.get("power_limit_default_watts")
+    width, widest = card.get("pcie_width"), card.get("pcie_width_most")
     unusual = [
         f"limited to {limit:g} W of {usual:g} W" if limit and usual and limit != usual else "",
         f"{width} of {widest} PCIe lanes" if width and widest and width < widest else "",
-        "divided into instances (MIG)" if "mig" in told else "",
-        "a vGPU" if told.get("virtualization") == "vGPU" else "",
-        "drives a screen" if told.get("display") else "",
+        "divided into instances (MIG)" if "mig" in card else "",
+        "a vGPU" if card.get("virtualization") == "vGPU" else "",
+        "drives a screen" if card.get("display") else "",
     ]
     words = ", ".join(filter(None, unusual))
-    return f"{told.get('name', '')}{f' ({words})' if words else ''}"
+    return f"{card.get('name', '')}{f' ({words})' if words else ''}"
 
 
 def facts(run: Run) -> list[tuple[str, str, str]]:
     """Return the recorded facts of the machine and the backend: their source, label and value as text."""
-    of = {"machine": run.host, "backend": run.backend.told()}
+    by_source = {"machine": run.host, "backend": run.backend.told()}
     if run.machines:
-        of = {
-            name: known
-            for each in run.machines
-            for name, known in ((each.label, each.host), (f"{each.label}: backend", each.backend.told()))
+        by_source = {
+            name: values
+            for machine_facts in run.machines
+            for name, values in (
+                (machine_facts.label, machine_facts.host),
+                (f"{machine_facts.label}: backend", machine_facts.backend.told()),
+            )
         }
-    return [(name, label, text) for name, known in of.items() for label, text in pairs(known)]
+    return [(name, label, text) for name, values in by_source.items() for label, text in pairs(values)]
 
 
-def pairs(known: Mapping[str, Any]) -> list[tuple[str, str]]:
+def pairs(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Label and text of every free-form fact that says something: `memory_bytes` becomes `memory`, in a unit."""
-    told = [(label(key), fact(key, value)) for key, value in known.items()]
-    return [(name, text) for name, text in told if text]
+    labelled = [(label(key), fact(key, value)) for key, value in values.items()]
+    return [(name, text) for name, text in labelled if text]
 
 
 #: What is not made of a fact's key by rule.

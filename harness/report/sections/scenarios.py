@@ -53,12 +53,12 @@ def sections(results: Results) -> Iterator[Section]:
     explained: set[str] = set()
     for number, table in enumerate(results.all_tables, 1):
         compared = largest_first(lines(table))
-        found: list[Block] = []
+        blocks: list[Block] = []
         if compared:
             first = names.measure(table) not in explained
-            found += [*comparisons(results, table, compared), *legends(results, table, compared, first=first)]
+            blocks += [*comparisons(results, table, compared), *legends(results, table, compared, first=first)]
             explained.add(names.measure(table))
-        yield Section(names.title(table), f"scenario-{number}", [*found, *times(results, table)])
+        yield Section(names.title(table), f"scenario-{number}", [*blocks, *times(results, table)])
 
 
 # What is compared.
@@ -70,9 +70,9 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
     columns_ = [*labels(table, lambda line: line.row), *columns(results, table, compared, few)]
     # a line chart over releases replaces the chart of ratios
     drawn = releases.drawn_pairs(results, table, compared)
-    others = [line for line in compared if (line.compared.cell, line.compared.other) not in drawn]
+    rest = [line for line in compared if (line.compared.cell, line.compared.other) not in drawn]
     yield from (Figure(picture, where=FILES) for picture in releases.pictures(results, table, compared))
-    yield from map(Figure, forest.comparisons(results, table, others))
+    yield from map(Figure, forest.comparisons(results, table, rest))
     caption = f"Comparisons, {names.title(table)}"
     yield tabulate(caption, columns_, compared, where=FILES, noun="comparison", is_searchable=True)
     yield Text(verdict_counts(compared, few), where=FILES)
@@ -121,24 +121,24 @@ def _ratios(results: Results, table: ScenarioTable, compared: Sequence[Compariso
 def _differences(table: ScenarioTable) -> list[Column[ComparisonLine]]:
     unit = unit_of(table)
 
-    def told(takes: Estimate) -> str:
+    def format_difference(takes: Estimate) -> str:
         assert isinstance(takes, Difference), "memory growth is a difference, not a ratio"
         return format.difference(takes, unit)
 
     heading = f"difference, {unit.symbol} per call"
-    return [Column(heading, lambda line: _ratio(line, told, table.rounds), is_number=True)]
+    return [Column(heading, lambda line: _ratio(line, format_difference, table.rounds), is_number=True)]
 
 
 def _is_comparable(line: ComparisonLine) -> bool:
     return line.compared.verdict is not Verdict.DIFFERENT_WORK
 
 
-def _ratio(line: ComparisonLine, told: Callable[[Estimate], str], rounds: int) -> Entry:
+def _ratio(line: ComparisonLine, text_of: Callable[[Estimate], str], rounds: int) -> Entry:
     compared = line.compared
     if not _is_comparable(line):
         return Entry("")
     fewer = format.fewer(compared.ratio, rounds)
-    text = " ".join(filter(None, [told(compared.ratio), fewer]))
+    text = " ".join(filter(None, [text_of(compared.ratio), fewer]))
     return Entry(text, cells=(compared.cell, compared.other), order=compared.ratio.value)
 
 
@@ -217,10 +217,10 @@ def legends(
             f"The verdicts hold together at {together} too (Holm's procedure), and one may be clear where an interval "
             "still touches the margin. "
         )
-        told = verdicts if any(each.judged and each.verdict for each in shown) else ""
-        told += "" if table.quantity == GROWTH else "Each variance is moderated by its group's (Smyth 2004)."
-        if told:
-            yield Text(told.rstrip(), True, where=FILES)
+        text = verdicts if any(comparison.judged and comparison.verdict for comparison in shown) else ""
+        text += "" if table.quantity == GROWTH else "Each variance is moderated by its group's (Smyth 2004)."
+        if text:
+            yield Text(text.rstrip(), True, where=FILES)
     if table.quantity == STEP and any(on_device.remark(results, line.compared) for line in compared):
         yield Text(on_device.LEGEND, True, where=FILES)
 
@@ -250,17 +250,17 @@ def _looked(results: Results, compared: Sequence[ComparisonLine]) -> Iterator[Te
 
 def levels(shown: Sequence[Compared | Judgement], fewest: int = FEWEST_ROUNDS) -> str:
     """Describe the confidence of intervals that are shown together, and the assumption behind those of few rounds."""
-    sure = sorted(each.level for each in shown)
+    sure = sorted(judgement.level for judgement in shown)
     level = " to ".join(dict.fromkeys(map(format.level, (sure[0], sure[-1]))))
-    told = f"These {len(shown)} intervals are at {level}, so that all of them together hold the true ratios with "
-    told = f"{told}{_together(shown)}." if len(shown) > 1 else f"The interval of the ratio is at {level}."
-    rounds = [each.ratio.rounds for each in shown]
-    return f"{told} {ALIKE.format(fewest)}" if min(rounds) < fewest else told
+    text = f"These {len(shown)} intervals are at {level}, so that all of them together hold the true ratios with "
+    text = f"{text}{_together(shown)}." if len(shown) > 1 else f"The interval of the ratio is at {level}."
+    rounds = [judgement.ratio.rounds for judgement in shown]
+    return f"{text} {ALIKE.format(fewest)}" if min(rounds) < fewest else text
 
 
 def _together(shown: Sequence[Compared | Judgement]) -> str:
     """Return the joint confidence level of all intervals (Bonferroni)."""
-    return format.level(1.0 - sum(1.0 - each.level for each in shown))
+    return format.level(1.0 - sum(1.0 - judgement.level for judgement in shown))
 
 
 def _meaning(results: Results, table: ScenarioTable) -> str:
@@ -293,7 +293,7 @@ def times(results: Results, table: ScenarioTable) -> Iterator[Block]:
     yield times_table(table)
     yield Text(intervals(table, unit), True, where=FILES)
     yield from map(Figure, times_chart.pictures(results, table))
-    yield from (Text(told, True, where=FILES) for told in marked(table))
+    yield from (Text(sentence, True, where=FILES) for sentence in marked(table))
 
 
 def times_table(table: ScenarioTable) -> Table:
@@ -332,9 +332,9 @@ def _time(table: ScenarioTable, at: int, unit: Unit, row: Row) -> Entry:
     value = row.values[at]
     if value.estimate is None:
         return Entry(value.status.value if value.status else "")
-    told = [format.time(value.estimate, unit), format.fewer(value.estimate, table.rounds), *marks(value, table.clock)]
+    parts = [format.time(value.estimate, unit), format.fewer(value.estimate, table.rounds), *marks(value, table.clock)]
     return Entry(
-        " ".join(filter(None, told)), cells=[table.cell(row, table.columns[at].side)], order=value.estimate.value
+        " ".join(filter(None, parts)), cells=[table.cell(row, table.columns[at].side)], order=value.estimate.value
     )
 
 
@@ -349,11 +349,11 @@ def intervals(table: ScenarioTable, unit: Unit) -> str:
     fewer = any(value.estimate and value.estimate.rounds < rounds for *_, value in table.times())
     counts = " (fewer if n= is shown)" if fewer else ""
     level = format.level(LEVEL)
-    told = (
+    text = (
         f"{step}; ± or the range in brackets is a {level} confidence interval over {counted(rounds, 'round')}{counts}."
     )
     compares = any(head.other for head in table.columns) and table.quantity != GROWTH
-    return f"{told} {BETWEEN_ROUNDS}" if compares else told
+    return f"{text} {BETWEEN_ROUNDS}" if compares else text
 
 
 def _symbol(table: ScenarioTable, unit: Unit) -> str:
@@ -363,10 +363,10 @@ def _symbol(table: ScenarioTable, unit: Unit) -> str:
 def marked(table: ScenarioTable) -> list[str]:
     """Explain the marks beside numbers, one sentence each, with the numbers that have them."""
     axes = names.varying(table)
-    found: dict[str, list[str]] = {UNEVEN: [], OUTLYING: [], UNDONE: [], CHANGING: []}
+    by_mark: dict[str, list[str]] = {UNEVEN: [], OUTLYING: [], UNDONE: [], CHANGING: []}
     for row, head, value in table.times():
         for mark, why in marks(value, table.clock).items():
-            found[mark].append(f"{names.cell_name(table, row, head.side, axes)}: {why}{_curve(value, mark)}")
+            by_mark[mark].append(f"{names.cell_name(table, row, head.side, axes)}: {why}{_curve(value, mark)}")
     sentences = {
         UNEVEN: "Uneven samples: the mean and the median of a launch's samples differ by more than 10 %. Launches:",
         OUTLYING: "Outliers: some launches of this cell are far from the others. The mean includes them. Launches:",
@@ -374,7 +374,7 @@ def marked(table: ScenarioTable) -> list[str]:
         CHANGING: f"{capital(table.clock.time)} per step depends on the number of steps before it. The mean is over "
         "the measured steps, and cells are compared at equal numbers of steps only:",
     }
-    return [f"{mark} {sentences[mark]} {listed(members)}." for mark, members in found.items() if members]
+    return [f"{mark} {sentences[mark]} {listed(members)}." for mark, members in by_mark.items() if members]
 
 
 def _curve(value: Value, mark: str) -> str:

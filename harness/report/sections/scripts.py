@@ -35,61 +35,63 @@ def sentences(results: Results) -> list[str]:
     scenarios = results.run.scenarios
     if not all(scenario.script for scenario in scenarios):
         return []
-    return [each for scenario in scenarios for each in _of_script(results, scenario)]
+    return [sentence for scenario in scenarios for sentence in _of_script(results, scenario)]
 
 
-def are_told(results: Results, found: Sequence[Missing]) -> bool:
+def are_told(results: Results, reasons: Sequence[Missing]) -> bool:
     """Return whether the sentences explain all missing results."""
     scripts = [scenario for scenario in results.run.scenarios if scenario.script]
-    return len(scripts) == len(results.run.scenarios) and all(each.status in _ENDS for each in found)
+    return len(scripts) == len(results.run.scenarios) and all(missing.status in _ENDS for missing in reasons)
 
 
 def _of_script(results: Results, scenario: Scenario) -> Iterator[str]:
-    known = {
+    answers = {
         (answer.table.quantity, answer.subject): answer
         for answer in results.answers
         if answer.table.scenario is scenario and answer.comparison.along == ENVIRONMENT
     }
     yield from _failures(results, scenario)
-    subjects = list(dict.fromkeys(subject for _, subject in known))
-    told = {each.cell.environment: each for each in outputs(results.found, results.run.reference, [scenario.name])}
+    subjects = list(dict.fromkeys(subject for _, subject in answers))
+    by_environment = {
+        output.cell.environment: output for output in outputs(results.found, results.run.reference, [scenario.name])
+    }
     for subject in subjects:
-        of = {quantity: answer for (quantity, about), answer in known.items() if about == subject}
-        yield from _compared(results, scenario, of, told.get(subject))
+        by_quantity = {quantity: answer for (quantity, about), answer in answers.items() if about == subject}
+        yield from _compared(results, scenario, by_quantity, by_environment.get(subject))
     if not subjects:
         yield from _alone(results, scenario)
 
 
 def _failures(results: Results, scenario: Scenario) -> Iterator[str]:
-    for each in results.missing:
-        names = list(dict.fromkeys(cell.environment for cell in each.cells if cell.scenario == scenario.name))
-        if names and each.status in _ENDS:
-            where = f"{'sometimes ' if each.partial else ''}{_ENDS[each.status]} in {joined(names)}"
-            advice = f" {each.advice}" if each.status is not Status.FAILED else ""
-            yield f"{scenario.script} {where}: {each.reason.rstrip('.')}.{advice}"
+    for missing in results.missing:
+        names = list(dict.fromkeys(cell.environment for cell in missing.cells if cell.scenario == scenario.name))
+        if names and missing.status in _ENDS:
+            where = f"{'sometimes ' if missing.partial else ''}{_ENDS[missing.status]} in {joined(names)}"
+            advice = f" {missing.advice}" if missing.status is not Status.FAILED else ""
+            yield f"{scenario.script} {where}: {missing.reason.rstrip('.')}.{advice}"
 
 
 def _compared(
-    results: Results, scenario: Scenario, of: Mapping[str, Answer], output: OutputComparison | None
+    results: Results, scenario: Scenario, answers: Mapping[str, Answer], output: OutputComparison | None
 ) -> Iterator[str]:
     """Yield sentences that compare one environment with the reference: time, output, memory and printed numbers."""
     has_steps = WHOLE in scenario.quantities
-    whole = of.get(WHOLE if has_steps else STEP)
-    if has_steps and (step := of.get(STEP)):
-        first = of.get(FIRST_CALL)
+    whole = answers.get(WHOLE if has_steps else STEP)
+    if has_steps and (step := answers.get(STEP)):
+        first = answers.get(FIRST_CALL)
         more = f"; its first call {_short(results, first)}" if first else ""
         yield f"{_sentence(results, f'A step of {scenario.script}', step)}{more}{_undecided(results, step)}."
     if whole:
-        rest = of.get(OWN)
+        rest = answers.get(OWN)
         cells = [whole.findings[0].compared.cell, whole.findings[0].compared.other]
         imports = any(_import_seconds(results, scenario, cell.environment) > 0.0 for cell in cells)
         more = f", and {_short(results, rest)} without the import of TensorFlow" if rest and imports else ""
         yield f"{_sentence(results, scenario.script, whole)}{more}{_pythons(whole)}{_undecided(results, whole)}."
     if output:
         yield _output(output)
-    if memory := of.get(PEAK):
+    if memory := answers.get(PEAK):
         yield f"At its peak it takes {_short(results, memory)} as much memory in {memory.subject} as in {memory.base}."
-    for quantity, answer in of.items():
+    for quantity, answer in answers.items():
         if quantity.startswith(PRINTED):
             name = quantity.removeprefix(PRINTED)
             yield f"The printed `{name}` is {_short(results, answer)} as large in {answer.subject} as in {answer.base}."
@@ -97,47 +99,47 @@ def _compared(
 
 def _sentence(results: Results, name: str, answer: Answer) -> str:
     """Return a clause about the first row: `mine.py takes 2.10× as long in tf2.13 as in tf2.12 (2.0 to 2.2)`."""
-    found = answer.findings[0]
+    finding = answer.findings[0]
     as_long = "as much CPU time" if results.run.plan.clock is Clock.CPU else "as long"
     sides = f"in {answer.subject} as in {answer.base}"
-    if found.verdict is Verdict.SAME:
+    if finding.verdict is Verdict.SAME:
         return f"{name} takes {as_long} {sides}, within {format.share(results.run.plan.margin)}"
-    said = f"{name} takes {_times(found)} {as_long} {sides}{_interval(found)}"
-    if found.verdict is Verdict.UNCLEAR:
-        return f"No clear difference: {said}"
-    return said
+    text = f"{name} takes {_times(finding)} {as_long} {sides}{_interval(finding)}"
+    if finding.verdict is Verdict.UNCLEAR:
+        return f"No clear difference: {text}"
+    return text
 
 
 def _undecided(results: Results, answer: Answer) -> str:
     """Return why the verdict is missing or unclear, and how to get one."""
-    found = answer.findings[0]
-    if found.verdict is Verdict.UNCLEAR:
-        told = settled(results.found_of(answer.table.quantity), found.compared.cell, found.compared.settling)
-        return f"; {told}" if told else ""
-    if found.verdict is not None:
+    finding = answer.findings[0]
+    if finding.verdict is Verdict.UNCLEAR:
+        text = settled(results.found_of(answer.table.quantity), finding.compared.cell, finding.compared.settling)
+        return f"; {text}" if text else ""
+    if finding.verdict is not None:
         return ""
-    control = results.found_of(answer.table.quantity).control_of(found.compared.cell)
-    if found.compared.withheld is Withheld.CONTROL and control:
+    control = results.found_of(answer.table.quantity).control_of(finding.compared.cell)
+    if finding.compared.withheld is Withheld.CONTROL and control:
         itself = f"two launches of the same cell differed by {format.from_itself(control.estimate)}"
-        again = f"run it again without other work on the machine, and with --rounds {2 * found.ratio.rounds}"
+        again = f"run it again without other work on the machine, and with --rounds {2 * finding.ratio.rounds}"
         return f"; no verdict, because {itself}: {again}"
-    few = found.ratio.rounds < FEWEST_ROUNDS
-    return f"; {why_withheld([found])}{f': pass --rounds {FEWEST_ROUNDS} or more' if few else ''}"
+    few = finding.ratio.rounds < FEWEST_ROUNDS
+    return f"; {why_withheld([finding])}{f': pass --rounds {FEWEST_ROUNDS} or more' if few else ''}"
 
 
 def _short(results: Results, answer: Answer) -> str:
     """Return a ratio with its interval: `1.02× (0.99 to 1.05)`."""
-    found = answer.findings[0]
-    unclear = ", unclear" if found.verdict is Verdict.UNCLEAR else ""
-    return f"{_times(found)}{_interval(found, unclear)}"
+    finding = answer.findings[0]
+    unclear = ", unclear" if finding.verdict is Verdict.UNCLEAR else ""
+    return f"{_times(finding)}{_interval(finding, unclear)}"
 
 
-def _times(found: Finding) -> str:
-    return format.factor(found.ratio.value)
+def _times(finding: Finding) -> str:
+    return format.factor(finding.ratio.value)
 
 
-def _interval(found: Finding, more: str = "") -> str:
-    interval = found.ratio.interval
+def _interval(finding: Finding, more: str = "") -> str:
+    interval = finding.ratio.interval
     return f" ({format.between(interval)}{more})" if interval else ""
 
 
@@ -157,21 +159,21 @@ def _import_seconds(results: Results, scenario: Scenario, environment: str) -> f
     return max((launch.phases.get(IMPORT, 0.0) for launch in launches), default=0.0)
 
 
-def _output(made: OutputComparison) -> str:
-    one, other = made.cell.environment, made.other.environment
-    match made.likeness:
+def _output(pair: OutputComparison) -> str:
+    one, other = pair.cell.environment, pair.other.environment
+    match pair.likeness:
         case OutputMatch.SAME:
             return f"Exit status and output are the same in {one} and {other}."
         case OutputMatch.VARIES:
-            first, second = _apart(*made.texts)
+            first, second = _apart(*pair.texts)
             return (
-                f"The output also varies between launches of one environment, first in line {made.line}: {first}, then "
+                f"The output also varies between launches of one environment, first in line {pair.line}: {first}, then "
                 f"{second}."
             )
         case OutputMatch.LATER:
-            return f"The output is the same up to line {made.line - 1} and differs after it."
-    ours, theirs = _apart(*made.texts)
-    return f"The output differs at line {made.line}: {ours} in {one}, {theirs} in {other}."
+            return f"The output is the same up to line {pair.line - 1} and differs after it."
+    ours, theirs = _apart(*pair.texts)
+    return f"The output differs at line {pair.line}: {ours} in {one}, {theirs} in {other}."
 
 
 def _apart(one: str | None, other: str | None) -> tuple[str, str]:

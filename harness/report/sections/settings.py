@@ -37,9 +37,9 @@ _SUBJECTS = {
 
 def sentences(results: Results) -> list[str]:
     """Return a sentence for each setting that differs: `XLA compiles nothing in tf2.0 and …; -a xla=off …`."""
-    several = len({each.scenario.name for each in results.settings}) > 1
-    told = [(each.scenario.name if several else "", sentence(each)) for each in results.settings]
-    return [f"{where}: {text}" if where else f"{text[0].upper()}{text[1:]}" for where, text in told]
+    several = len({setting.scenario.name for setting in results.settings}) > 1
+    placed = [(setting.scenario.name if several else "", sentence(setting)) for setting in results.settings]
+    return [f"{where}: {text}" if where else f"{text[0].upper()}{text[1:]}" for where, text in placed]
 
 
 def page_faults(results: Results) -> list[str]:
@@ -50,36 +50,38 @@ def page_faults(results: Results) -> list[str]:
     cells = [(table, cell) for table in results.tables for cell in results.measured[table.scenario.name]]
     if cells and all(measured.cell.axes.get(MALLOC) == KEEP for _, measured in cells):
         return [KEPT]
-    found = [(share, table, cell) for table, cell in cells if (share := by_faults(cell.used, cell.step)) > SHARE]
-    if not found:
+    by_share = [(share, table, cell) for table, cell in cells if (share := by_faults(cell.used, cell.step)) > SHARE]
+    if not by_share:
         return []
-    _, table, cell = max(found, key=lambda each: each[0])
+    _, table, cell = max(by_share, key=lambda triple: triple[0])
     faults = cell.used.resources[FAULTS]
-    others = f"; {counted(len(found) - 1, 'more cell', 'is')} affected" if len(found) > 1 else ""
+    more = f"; {counted(len(by_share) - 1, 'more cell', 'is')} affected" if len(by_share) > 1 else ""
     return [
         f"The number of page faults differs between launches of {names.measured(table, cell)} ({faults.low:,.0f} to "
-        f"{faults.high:,.0f} per step), and changes their times{others}. To avoid page faults: -a malloc=keep."
+        f"{faults.high:,.0f} per step), and changes their times{more}. To avoid page faults: -a malloc=keep."
     ]
 
 
-def sentence(of: SettingDifference) -> str:
+def sentence(difference: SettingDifference) -> str:
     """Return a sentence on a setting that differs, and how to make it equal."""
-    subject, same = _SUBJECTS.get(of.setting, (f"{of.setting} is", ""))
-    told = joined([f"{_value(of.setting, seen.value)} {_places(of, seen.places)}" for seen in of.seen])
-    return f"{subject} {told}{f'; -a {of.setting}={same} makes it equal' if same else ''}."
+    subject, same = _SUBJECTS.get(difference.setting, (f"{difference.setting} is", ""))
+    text = joined(
+        [f"{_value(difference.setting, seen.value)} {_places(difference, seen.places)}" for seen in difference.seen]
+    )
+    return f"{subject} {text}{f'; -a {difference.setting}={same} makes it equal' if same else ''}."
 
 
 def _value(setting: str, value: Any) -> str:
     if setting != "xla":
         return str(value)
-    listed = [_OF_KERAS.get(each, str(each)) for each in value] if isinstance(value, list | tuple) else [str(value)]
+    listed = [_OF_KERAS.get(name, str(name)) for name in value] if isinstance(value, list | tuple) else [str(value)]
     more = [f"{len(listed) - FUNCTIONS} more"] if len(listed) > FUNCTIONS else []
     return joined([*listed[:FUNCTIONS], *more]) or "nothing"
 
 
-def _places(of: SettingDifference, places: Sequence[Mapping[str, str]]) -> str:
+def _places(difference: SettingDifference, places: Sequence[Mapping[str, str]]) -> str:
     """Name the environments or axis values with which a value was observed."""
     if ENVIRONMENT in places[0]:
         return f"in {joined([place.get(ENVIRONMENT, '') for place in places])}"
-    told = [" ".join(names.label(of.scenario, *pair) for pair in place.items()) for place in places]
-    return f"with {joined(told)}"
+    labels = [" ".join(names.label(difference.scenario, *pair) for pair in place.items()) for place in places]
+    return f"with {joined(labels)}"

@@ -67,10 +67,10 @@ def first_screen(results: Results, *, table: bool = True) -> list[Block]:
     """
     return [
         *claims.head(results),
-        *(Text([Bold(each)], where=EVERYWHERE) for each in _answers(results)[:1]),
+        *(Text([Bold(answer)], where=EVERYWHERE) for answer in _answers(results)[:1]),
         *(_table(results) if table else ()),
-        *(Text(each, where=EVERYWHERE) for each in machines.sentences(results)),
-        *(Text(each, where=FILES) for each in attribution.causes(results)),
+        *(Text(text, where=EVERYWHERE) for text in machines.sentences(results)),
+        *(Text(text, where=FILES) for text in attribution.causes(results)),
         *_alerts(results),
         Text(" ".join(_conditions(results)), is_small=True, where=FILES),
     ]
@@ -78,29 +78,29 @@ def first_screen(results: Results, *, table: bool = True) -> list[Block]:
 
 def _answers(results: Results) -> list[str]:
     """Return the answers in sentences. The small print has the values that all rows of the first one share."""
-    first, *others = sentences(results) or ([] if results.claims else [no_answer(results)]) or [""]
+    first, *rest = sentences(results) or ([] if results.claims else [no_answer(results)]) or [""]
     if results.answers and not scripts.sentences(results):
         first = sentence(results.run, results.answers[0], _apart(results))
-    return [each for each in (first, *others) if each]
+    return [text for text in (first, *rest) if text]
 
 
 def _apart(results: Results) -> str:
     """Return the values that distinguish the first answer's rows from the other rows on the first screen."""
-    answer, known = results.answers[0], headline.shared(results)
-    facts = {axis: value for axis, value in {**answer.context, **answer.common}.items() if axis not in known}
-    several = len({id(each.table) for each in headline.leading(results)}) > 1
+    answer, shared = results.answers[0], headline.shared(results)
+    facts = {axis: value for axis, value in {**answer.context, **answer.common}.items() if axis not in shared}
+    several = len({id(other.table) for other in headline.leading(results)}) > 1
     return ", ".join([*([answer.table.scenario.name] if several else []), *names.labels(answer.table.scenario, facts)])
 
 
 def _rest(results: Results) -> Iterator[Block]:
-    others = _answers(results)[1:]
-    if others:
-        yield Items(others, where=FILES)
+    rest = _answers(results)[1:]
+    if rest:
+        yield Items(rest, where=FILES)
     more = len(results.answers) - SENTENCES
     if more > 0 and not scripts.sentences(results):
         yield Text(f"{counted(more, 'more comparison', 'is')} in the tables.", where=FILES)
-    for each in [*settings.sentences(results), *settings.page_faults(results)]:
-        yield Text(each, True, where=FILES)
+    for text in [*settings.sentences(results), *settings.page_faults(results)]:
+        yield Text(text, True, where=FILES)
 
 
 def _table(results: Results) -> Iterator[Block]:
@@ -114,28 +114,32 @@ def _table(results: Results) -> Iterator[Block]:
 def _alerts(results: Results) -> Iterator[Alert]:
     """Return the warnings that a reader must see before believing the answer."""
     taken = stood_in(results.run.plan.stand_ins)
-    told = [
+    warnings = [
         *machines.absent(results),
         *([taken] if taken else []),
-        *machines.told(results, turns.warnings),
+        *machines.collect_sentences(results, turns.warnings),
         *on_device.warnings(results),
     ]
-    blocks = [*early_end(results), *(Text(each, where=REPORT) for each in told), *settle(results)]
+    blocks = [*early_end(results), *(Text(text, where=REPORT) for text in warnings), *settle(results)]
     if blocks:
         yield Alert(blocks, where=REPORT)
 
 
 def _conditions(results: Results) -> list[str]:
     """Return sentences on how the run measured, and on the A/A control."""
-    counts = tally(each.compared.verdict for each in _judged(results))
-    known = headline.shared(results)
-    scenario = results.answers[0].table.scenario if known else None
-    shared = ", ".join([scenario.name, *names.labels(scenario, known)]) if scenario else ""
+    counts = tally(line.compared.verdict for line in _judged(results))
+    common = headline.shared(results)
+    scenario = results.answers[0].table.scenario if common else None
+    shared = ", ".join([scenario.name, *names.labels(scenario, common)]) if scenario else ""
     return [
         *([f"Of {counted(len(_judged(results)), 'comparison')}: {counts}."] if counts else []),
         *([f"In every row: {shared}."] if shared else []),
-        *machines.told(results, lambda each: [conditions(each)]),
-        *(machines.told(results, lambda each: [control(each)]) if results.compares or results.claims else []),
+        *machines.collect_sentences(results, lambda machine: [conditions(machine)]),
+        *(
+            machines.collect_sentences(results, lambda machine: [control(machine)])
+            if results.compares or results.claims
+            else []
+        ),
     ]
 
 
@@ -146,12 +150,12 @@ def title(results: Results) -> str:
     return ": ".join(filter(None, [subject, _versions(results.run.environments)]))
 
 
-def _versions(known: Sequence[Environment]) -> str:
+def _versions(run_environments: Sequence[Environment]) -> str:
     """Return the versions of two TensorFlow releases, newer first, or the names of other environments."""
-    versions = [each.tensorflow for each in known if not each.base]
-    if len(known) == 2 == len({*versions}):
+    versions = [environment.tensorflow for environment in run_environments if not environment.base]
+    if len(run_environments) == 2 == len({*versions}):
         return f"TensorFlow {versions[1]} vs {versions[0]}"
-    return environments(known)
+    return environments(run_environments)
 
 
 def sentences(results: Results, most: int = SENTENCES) -> list[str]:
@@ -174,34 +178,36 @@ def sentence(run: Run, answer: Answer, where: str | None = None) -> str:
 
     `where` has the values that all rows share; by default, scenario and axis values.
     """
-    parts = [(kind, [each for each in answer.findings if (each.verdict or NO_VERDICT) == kind]) for kind in _ORDER]
-    (first, _), *others = [_clauses(run, answer, kind, findings) for kind, findings in parts if findings]
+    parts = [
+        (kind, [finding for finding in answer.findings if (finding.verdict or NO_VERDICT) == kind]) for kind in _ORDER
+    ]
+    (first, _), *rest = [_clauses(run, answer, kind, findings) for kind, findings in parts if findings]
     shared = _where(answer) if where is None else where
-    return "; ".join([first, *(further for _, further in others)]) + (f" ({shared})." if shared else ".")
+    return "; ".join([first, *(further for _, further in rest)]) + (f" ({shared})." if shared else ".")
 
 
 def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> tuple[str, str]:
     """Describe the rows of one verdict: as the beginning of a sentence, and as a later clause of one."""
     subject, base = _sides(run, answer)
     rows, ends, most = _rows(answer, findings), _interval(findings), _most(answer, findings)
-    said, where = _said(run, answer, kind, findings), rows.strip()
-    takes, of = f"{subject} {said} {_than(answer)} {base}{_of(answer)}{rows}", names.measure(answer.table)
+    phrase, where = _format_predicate(run, answer, kind, findings), rows.strip()
+    takes, measure = f"{subject} {phrase} {_than(answer)} {base}{_of(answer)}{rows}", names.measure(answer.table)
     match kind:
         case Verdict.SLOWER | Verdict.MORE | Verdict.FASTER | Verdict.LESS:
-            return f"{takes}{ends}{most}", f"{where} it {said}"
+            return f"{takes}{ends}{most}", f"{where} it {phrase}"
         case Verdict.SAME:
             within = _within(run, answer)
-            return f"{subject} {said} as {base}{_of(answer)} {within}{rows}", f"{where} it {said} {within}"
+            return f"{subject} {phrase} as {base}{_of(answer)} {within}{rows}", f"{where} it {phrase} {within}"
         case Verdict.UNCLEAR:
             return f"No clear difference: {takes}{ends}", f"no clear difference {where}"
         case Verdict.DIFFERENT_WORK:
-            several = of if of.endswith(("s", "growth", "memory")) else f"{of}s"
+            several = measure if measure.endswith(("s", "growth", "memory")) else f"{measure}s"
             apart = f"{subject} and {base} did not do the same work{rows}: their {several} cannot be compared"
             return apart, f"different work {where}"
     return f"{takes}{ends}; {why_withheld(findings)}", why_withheld(findings, where)
 
 
-def _said(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> str:
+def _format_predicate(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> str:
     """Return the predicate of the subject: `takes 2.70× as long`, `has 3.00× as many traces`."""
     clock, quantity = run.plan.clock, answer.table.quantity
     as_much = {
@@ -242,7 +248,7 @@ def _within(run: Run, answer: Answer) -> str:
 
 def _bytes(findings: Sequence[Finding]) -> str:
     """Return a difference or a range of differences in bytes: `1,230 B more`, `12 to 1,230 B more`."""
-    values = [each.ratio.value for each in findings]
+    values = [finding.ratio.value for finding in findings]
     ends = dict.fromkeys(format.number(abs(end)) for end in sorted((min(values), max(values)), key=abs))
     if min(values) < 0.0 < max(values):
         return f"{format.number(-min(values))} B less to {format.number(max(values))} B more"
@@ -251,7 +257,7 @@ def _bytes(findings: Sequence[Finding]) -> str:
 
 def _span(findings: Sequence[Finding], *, faster: bool = False) -> str:
     """`2.70×`, or from the least to the most: `1.16× to 3.07×`."""
-    ratios = sorted((each.ratio.inverse if faster else each.ratio).value for each in findings)
+    ratios = sorted((finding.ratio.inverse if faster else finding.ratio).value for finding in findings)
     return " to ".join(dict.fromkeys(f"{format.number(end)}×" for end in (ratios[0], ratios[-1])))
 
 
@@ -259,18 +265,20 @@ def _interval(findings: Sequence[Finding]) -> str:
     """Return the interval of a single row, in the direction of its ratio."""
     if len(findings) != 1:
         return ""
-    (found,) = findings
-    is_turned = found.verdict is Verdict.FASTER or (isinstance(found.ratio, Difference) and found.ratio.value < 0.0)
-    ratio = found.ratio.inverse if is_turned else found.ratio
+    (finding,) = findings
+    is_turned = finding.verdict is Verdict.FASTER or (
+        isinstance(finding.ratio, Difference) and finding.ratio.value < 0.0
+    )
+    ratio = finding.ratio.inverse if is_turned else finding.ratio
     return f" ({format.between(ratio.interval)})" if ratio.interval else ""
 
 
 def _most(answer: Answer, findings: Sequence[Finding]) -> str:
     """Name the row whose ratio is farthest from 1; empty if all ratios are equal."""
-    if len({format.number(each.ratio.value) for each in findings}) == 1:
+    if len({format.number(finding.ratio.value) for finding in findings}) == 1:
         return ""
-    farthest = max(findings, key=lambda each: each.distance)
-    rows = [each.row for each in findings]
+    farthest = max(findings, key=lambda finding: finding.distance)
+    rows = [finding.row for finding in findings]
     axes = [axis for axis in answer.table.row_axes if len({row.axes[axis] for row in rows}) > 1]
     place = names.place(answer.table, farthest.row, axes)
     return f", most with {place}" if place else ""
@@ -278,15 +286,15 @@ def _most(answer: Answer, findings: Sequence[Finding]) -> str:
 
 def _rows(answer: Answer, findings: Sequence[Finding]) -> str:
     """Return the names of the rows of these findings; empty in a table with one row."""
-    count, of = len(findings), len(answer.findings)
-    if of == 1:
+    count, total = len(findings), len(answer.findings)
+    if total == 1:
         return ""
-    if count == of > NAMES:
-        return f" in all {of} rows"
+    if count == total > NAMES:
+        return f" in all {total} rows"
     named = _names(answer, findings)
     if named:
         return " with " + " and with ".join(named)
-    return f" in {count} of {of} rows"
+    return f" in {count} of {total} rows"
 
 
 def _names(answer: Answer, findings: Sequence[Finding]) -> list[str]:
@@ -297,7 +305,7 @@ def _names(answer: Answer, findings: Sequence[Finding]) -> list[str]:
     boxes, left = cover(_cells(answer, findings), _cells(answer, answer.findings), limit=NAMES)
     if len(findings) == len(answer.findings) or 1 < len(findings) == len(boxes):
         axes = [axis for axis in names.varying(answer.table) if axis not in answer.common]
-        return [names.place(answer.table, each.row, axes) for each in _in_order(answer, findings)]
+        return [names.place(answer.table, finding.row, axes) for finding in _in_order(answer, findings)]
     if left or any(len(values) > VALUES for box in boxes for values in box.values.values()):
         return []
     return [_name(answer, box) for box in boxes]
@@ -306,11 +314,11 @@ def _names(answer: Answer, findings: Sequence[Finding]) -> list[str]:
 def _in_order(answer: Answer, findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings in the table's order."""
     places = {id(row): place for place, row in enumerate(answer.table.rows)}
-    return sorted(findings, key=lambda each: places[id(each.row)])
+    return sorted(findings, key=lambda finding: places[id(finding.row)])
 
 
 def _cells(answer: Answer, findings: Iterable[Finding]) -> list[Cell]:
-    return [each.compared.cell for each in _in_order(answer, findings)]
+    return [finding.compared.cell for finding in _in_order(answer, findings)]
 
 
 def _name(answer: Answer, box: Box) -> str:
@@ -333,11 +341,11 @@ def _where(answer: Answer) -> str:
 def _sides(run: Run, answer: Answer) -> tuple[str, str]:
     """Return the names of the subject and the base, each with the other values in which they differ."""
     scenario, along = answer.table.scenario, answer.comparison.along
-    subject, base = (names.label(scenario, along, each) for each in (answer.subject, answer.base))
+    subject, base = (names.label(scenario, along, level) for level in (answer.subject, answer.base))
     has, base_has = list(answer.subject_has), list(answer.base_has)
     if along == ENVIRONMENT:
-        known = {each.name: each for each in run.environments}
-        subject, base = _environments(run, known.get(answer.subject), known.get(answer.base)) or (subject, base)
+        by_name = {environment.name: environment for environment in run.environments}
+        subject, base = _environments(run, by_name.get(answer.subject), by_name.get(answer.base)) or (subject, base)
         pythons = answer.findings[0].compared.pythons
         if pythons:
             has.append(f"Python {pythons[0]}")
@@ -355,9 +363,9 @@ def _environments(run: Run, one: Environment | None, other: Environment | None) 
         return None
     if one.base or other.base:
         return moved(run, one) or one.name, moved(run, other) or other.name
-    for called in (lambda each: f"TensorFlow {each.tensorflow}", lambda each: each.title):
-        titles = [called(each) for each in run.environments]
-        if all(titles.count(called(each)) == 1 for each in (one, other)):
+    for called in (lambda environment: f"TensorFlow {environment.tensorflow}", lambda environment: environment.title):
+        titles = [called(environment) for environment in run.environments]
+        if all(titles.count(called(environment)) == 1 for environment in (one, other)):
             return called(one), called(other)
     if (one.tensorflow, one.keras) != (other.tensorflow, other.keras):
         return None
@@ -370,16 +378,16 @@ def no_answer(results: Results) -> str:
     cells = len(results.found.cells)
     if results.tables:
         number = len(results.found.series)
-        told = (
+        text = (
             f"Nothing is compared: {number} of {cells} cells have a number, but no two of them are a pair to compare."
         )
         asks = " To compare the values of an axis, name it in the scenario's header: [[tool.harness.compare]]."
-        return told + asks if 1 < cells == number else told
+        return text + asks if 1 < cells == number else text
     observed = len(results.found.observed)
     if not observed:
         return "No cell has a number."
-    told = f"Nothing was timed: {observed} of {cells} cells have observations."
-    return f"{told} {expectations.counts(results.statements)}" if results.statements else told
+    text = f"Nothing was timed: {observed} of {cells} cells have observations."
+    return f"{text} {expectations.counts(results.statements)}" if results.statements else text
 
 
 def settle(results: Results) -> Iterator[Block]:
@@ -388,43 +396,43 @@ def settle(results: Results) -> Iterator[Block]:
     These rounds settle half of the comparisons that any number is likely to settle. Remarks have the rounds of each.
     """
     every, noun = _settlings(results), "claim" if results.claims else "comparison"
-    unclear = [(found, cell, settling) for found, cell, settling in every if settling]
+    unclear = [(index, cell, settling) for index, cell, settling in every if settling]
     if not unclear:
         return
-    told = f"{len(unclear)} of {counted(len(every), noun)} {'is' if len(unclear) == 1 else 'are'} unclear"
+    text = f"{len(unclear)} of {counted(len(every), noun)} {'is' if len(unclear) == 1 else 'are'} unclear"
     if not results.claims and len(unclear) < len(every):
-        told += _which(results, [line for line in _judged(results) if line.compared.settling])
-    totals = sorted(found.rounds_of(cell) + each.rounds for found, cell, each in unclear if each.is_likely)
+        text += _which(results, [line for line in _judged(results) if line.compared.settling])
+    totals = sorted(index.rounds_of(cell) + needed.rounds for index, cell, needed in unclear if needed.is_likely)
     if not totals:
-        ends = sorted(each.probability for *_, each in unclear)
+        ends = sorted(needed.probability for *_, needed in unclear)
         least, most = (format.chance(end) for end in (ends[0], ends[-1]))
         chances = least if least == most else f"{least} to {most.removeprefix('probability ')}"
-        each = "it" if len(unclear) == 1 else "each"
-        yield Text(f"{told}: {MOST_ROUNDS} rounds settle {each} with {chances}.", where=REPORT)
+        pronoun = "it" if len(unclear) == 1 else "each"
+        yield Text(f"{text}: {MOST_ROUNDS} rounds settle {pronoun} with {chances}.", where=REPORT)
         return
     rounds = _middle(totals)
-    enough = sum(each <= rounds for each in totals)
+    enough = sum(total <= rounds for total in totals)
     which = f"{enough} of them" if enough < len(unclear) else "it" if enough == 1 else "each"
-    found, cell, _ = unclear[0]
-    more = rounds - found.rounds_of(cell)
-    seconds = found.seconds_for(cell, more)
+    lookup, cell, _ = unclear[0]
+    more = rounds - lookup.rounds_of(cell)
+    seconds = lookup.seconds_for(cell, more)
     took = f", about {format.duration(seconds)}" if seconds else ""
-    told = (
-        f"{told}. With {rounds} rounds in total ({more} more{took}), {which} probably "
+    text = (
+        f"{text}. With {rounds} rounds in total ({more} more{took}), {which} probably "
         f"{'get' if enough > 1 else 'gets'} a verdict ({format.share(POWER)} or more)"
     )
     if results.machines:
         # a merged run can't be continued
-        yield Text(f"{told}.", where=REPORT)
+        yield Text(f"{text}.", where=REPORT)
         return
-    yield Text(f"{told}:", where=REPORT)
+    yield Text(f"{text}:", where=REPORT)
     folder = results.run.shown_folder
     yield Code(shlex.join(["harness", "matrix", "--resume", folder, "--rounds", str(rounds)]), where=REPORT)
 
 
 def _which(results: Results, unclear: Sequence[ComparisonLine]) -> str:
     """Return whether they are in the table of the first screen, and the names of a few comparisons in parentheses."""
-    shown = [found.compared for each in headline.leading(results) for found in each.findings]
+    shown = [finding.compared for answer in headline.leading(results) for finding in answer.findings]
     outside = "" if any(line.compared in shown for line in unclear) else ", none of them in this table"
     title = len({line.table.scenario.name for line in unclear}) > 1
     named = [f"{line.table.scenario.name}: {line.name}" if title else line.name for line in unclear]
@@ -453,7 +461,9 @@ def command_to_continue(results: Results) -> str:
 def rounds_to_settle(results: Results) -> int | None:
     """Return the rounds in all that `settle` suggests; None if it suggests none."""
     every = _settlings(results)
-    totals = sorted(found.rounds_of(cell) + each.rounds for found, cell, each in every if each and each.is_likely)
+    totals = sorted(
+        lookup.rounds_of(cell) + needed.rounds for lookup, cell, needed in every if needed and needed.is_likely
+    )
     return _middle(totals) if totals and not results.machines else None
 
 
@@ -471,24 +481,24 @@ def _settlings(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None
 
 def _judged(results: Results) -> list[ComparisonLine]:
     """Return the comparisons, each once, as two columns may show the same one."""
-    found = {
+    by_cells = {
         (table.quantity, line.compared.cell, line.compared.other): line
         for table in results.all_tables
         for line in lines(table)
     }
-    return [*found.values()]
+    return [*by_cells.values()]
 
 
 def _claimed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:
     """Return the claims in each environment with a measurement, and the rounds that settle them."""
     return [
         (
-            results.found_of(each.claim.of),
+            results.found_of(result.claim.of),
             place.worse,
             place.settling if place.outcome is ClaimOutcome.UNCLEAR else None,
         )
-        for each in results.claims
-        for place in each.places
+        for result in results.claims
+        for place in result.places
         if place.estimate
     ]
 
@@ -502,7 +512,7 @@ def conditions(results: Results) -> str:
     cpu = run.host.get("cpu")
     on = f", on {cpu}" if cpu else ""
     measured = "CPU time, not wall-clock time, was measured" if run.plan.clock is Clock.CPU else "Measured"
-    has_intervals = any(found.ratio.interval for each in results.answers for found in each.findings)
+    has_intervals = any(finding.ratio.interval for answer in results.answers for finding in answer.findings)
     level = f"All intervals in brackets together have {format.level(LEVEL)} confidence. " if has_intervals else ""
     return (
         f"{measured} in {timeline.rounds(results)} of fresh processes, {timeline.pinning(run)}{on}. "
@@ -516,21 +526,21 @@ def control(results: Results, margin: float | None = None) -> str:
 
     `margin` is a share, by default that of the run.
     """
-    found, margin = results.control, results.run.plan.margin if margin is None else margin
-    if found is None:
+    noise, margin = results.control, results.run.plan.margin if margin is None else margin
+    if noise is None:
         return "No A/A control: no cell was launched twice in a round, so this run's own noise is not known."
     logs = math.log1p(margin)
-    differed = f"two identical cells differed by {format.from_itself(found.estimate)}"
-    told = f"A/A control: {differed}{in_clock(results.run.plan.clock)}, over {counted(found.groups, 'group')}"
-    if found.beyond(logs):
+    differed = f"two identical cells differed by {format.from_itself(noise.estimate)}"
+    text = f"A/A control: {differed}{in_clock(results.run.plan.clock)}, over {counted(noise.groups, 'group')}"
+    if noise.beyond(logs):
         return (
-            f"{told}. That is more than the margin of {format.share(margin)}, so no verdicts are given. Measure on a "
+            f"{text}. That is more than the margin of {format.share(margin)}, so no verdicts are given. Measure on a "
             "machine with less interference (see harness doctor), and with more rounds."
         )
-    if found.estimate.interval is None or not found.is_check(logs):
-        return f"{told}: too few rounds to check for a bias."
-    least = format.share(float(f"{math.expm1(found.least_bias(logs)):.2g}"))
+    if noise.estimate.interval is None or not noise.is_check(logs):
+        return f"{text}: too few rounds to check for a bias."
+    least = format.share(float(f"{math.expm1(noise.least_bias(logs)):.2g}"))
     could = f"A bias below {least} could go unnoticed."
-    if 1.0 in found.estimate.interval:
-        return f"{told}: no difference is shown. {could}"
-    return f"{told}: more than noise, but not shown to be more than the margin of {format.share(margin)}. {could}"
+    if 1.0 in noise.estimate.interval:
+        return f"{text}: no difference is shown. {could}"
+    return f"{text}: more than noise, but not shown to be more than the margin of {format.share(margin)}. {could}"

@@ -36,11 +36,11 @@ def sections(results: Results) -> Iterator[Section]:
     blocks: list[Block] = []
     lines: list[SweepLine] = []
     for _, members in groupby(results.sweeps, key=lambda pair: pair[0].scenario.name):
-        found = list(members)
-        drawn = [*map(Figure, sweeps_chart.pictures(results, found[0][0], [sweep for _, sweep in found]))]
-        for table, sweep in found:
+        pairs = list(members)
+        drawn = [*map(Figure, sweeps_chart.pictures(results, pairs[0][0], [sweep for _, sweep in pairs]))]
+        for table, sweep in pairs:
             blocks += headed(results, table.scenario, names.sweep_place(table, sweep), EVERYWHERE)
-            blocks += [*drawn, *_told(table, sweep)]
+            blocks += [*drawn, *_describe_sweep(table, sweep)]
             drawn, lines = [], [*lines, *_lines(table, sweep)]
     if lines:
         blocks.append(Text(tabulate("", columns(lines[0].table, lines[0].sweep), lines).legend, True))
@@ -48,17 +48,17 @@ def sections(results: Results) -> Iterator[Section]:
         yield Section("Sweeps", "sweeps", blocks)
 
 
-def _told(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[Block]:
+def _describe_sweep(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[Block]:
     """Yield a sentence for each comparison of a sweep, and its table."""
     if sweep.withheld:
         yield Text("No crossings are shown: two identical cells differed by more than the margin.", where=EVERYWHERE)
     if not sweep.races:
         return
-    told = sentences(table, sweep)
-    more = sum(count for _, count in told[SENTENCES:])
+    clauses = sentences(table, sweep)
+    more = sum(count for _, count in clauses[SENTENCES:])
     rest = f"{counted(more, 'more comparison')} along {sweep.axis} {'is' if more == 1 else 'are'} in the table."
-    yield Items([*(each for each, _ in told[:SENTENCES]), *([rest] if more else [])], where=FILES | Where.DETAILS)
-    yield Items([each for each, _ in told], where=Where.TERMINAL)
+    yield Items([*(text for text, _ in clauses[:SENTENCES]), *([rest] if more else [])], where=FILES | Where.DETAILS)
+    yield Items([text for text, _ in clauses], where=Where.TERMINAL)
     place = ", ".join(filter(None, [table.scenario.title, names.sweep_place(table, sweep)]))
     yield tabulate(f"Crossings along {sweep.axis}, {place}", columns(table, sweep), _lines(table, sweep))
 
@@ -68,11 +68,13 @@ def _told(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[Block]:
 
 def sentences(table: ScenarioTable, sweep: MeasuredSweep) -> list[tuple[str, int]]:
     """Return a sentence for each comparison along a sweep, crossovers first."""
-    told: dict[str, list[str]] = {}
+    by_text: dict[str, list[str]] = {}
     for race in sorted(sweep.races, key=lambda race: 0 if race.crossings else 1 if race.ahead else 2):
-        told.setdefault(_sentence(table, sweep, race), []).append(names.sides(table, race.column)[2])
-    shared = {text: remarks(each) for text, each in told.items()}
-    return [(f"{text} ({shared[text]})." if shared[text] else f"{text}.", len(each)) for text, each in told.items()]
+        by_text.setdefault(_sentence(table, sweep, race), []).append(names.sides(table, race.column)[2])
+    shared = {text: remarks(places) for text, places in by_text.items()}
+    return [
+        (f"{text} ({shared[text]})." if shared[text] else f"{text}.", len(places)) for text, places in by_text.items()
+    ]
 
 
 def _sentence(table: ScenarioTable, sweep: MeasuredSweep, race: SweepComparison) -> str:
@@ -84,10 +86,10 @@ def _sentence(table: ScenarioTable, sweep: MeasuredSweep, race: SweepComparison)
         first, last = format.size(race.sizes[0], sweep), amount(race.sizes[-1], sweep)
         once = ", in one round" if race.rounds == 1 else ""
         return f"{ahead} takes less {table.clock.time} than {behind} at every size from {first} to {last}{once}"
-    clauses = [_crossing(each, sweep, subject, base, table.clock) for each in race.crossings]
+    clauses = [_crossing(crossing, sweep, subject, base, table.clock) for crossing in race.crossings]
     if race.unclear:
         where = " and ".join(
-            f"from {format.size(each.low, sweep)} to {amount(each.high, sweep)}" for each in race.unclear
+            f"from {format.size(interval.low, sweep)} to {amount(interval.high, sweep)}" for interval in race.unclear
         )
         clauses.append(f"{'no' if clauses else 'No'} clear difference between {subject} and {base} {where}")
     if race.ahead:
@@ -103,8 +105,8 @@ def _crossing(crossing: Crossing, sweep: MeasuredSweep, subject: str, base: str,
 
 def amount(size: float, sweep: MeasuredSweep) -> str:
     """Return a size with its unit, such as `130 calls`, or with its axis, such as `size 130`."""
-    told = format.size(size, sweep)
-    return f"{told} {sweep.unit}" if sweep.unit else f"{sweep.axis} {told}"
+    text = format.size(size, sweep)
+    return f"{text} {sweep.unit}" if sweep.unit else f"{sweep.axis} {text}"
 
 
 def span(crossing: Crossing, sweep: MeasuredSweep) -> str:
@@ -157,7 +159,7 @@ def columns(table: ScenarioTable, sweep: MeasuredSweep) -> list[Column[SweepLine
 
 def _lines(table: ScenarioTable, sweep: MeasuredSweep) -> Sequence[SweepLine]:
     """Yield a line for each crossing, and a line for each comparison without one."""
-    return [SweepLine(table, sweep, race, each) for race in sweep.races for each in race.crossings or (None,)]
+    return [SweepLine(table, sweep, race, crossing) for race in sweep.races for crossing in race.crossings or (None,)]
 
 
 def _ahead(line: SweepLine, *, before: bool) -> str:
@@ -173,7 +175,7 @@ def _ahead(line: SweepLine, *, before: bool) -> str:
 
 def _remark(line: SweepLine) -> str:
     race, sweep = line.race, line.sweep
-    unclear = " and from ".join(" to ".join(_ends(each, sweep)) for each in race.unclear)
+    unclear = " and from ".join(" to ".join(_ends(interval, sweep)) for interval in race.unclear)
     first, last = (format.size(size, sweep) for size in (race.sizes[0], race.sizes[-1]))
     return remarks(
         [

@@ -18,38 +18,44 @@ LISTED = 10
 
 def sections(results: Results) -> Iterator[Section]:
     """Return the noisy rounds, if there are any."""
-    found = results.disturbance.disturbed
-    if found:
-        more = [f"and {len(found) - LISTED} more"] if len(found) > LISTED else []
-        items = [*map(_disturbed, found[:LISTED]), *more]
+    noisy_rounds = results.disturbance.disturbed
+    if noisy_rounds:
+        more = [f"and {len(noisy_rounds) - LISTED} more"] if len(noisy_rounds) > LISTED else []
+        items = [*map(_disturbed, noisy_rounds[:LISTED]), *more]
         judged = "A round is noisy if other processes were active while its steps were timed. The times don't matter."
-        told = [Text(each) for each in machines.told(results, lambda each: [disturbance(each.disturbance)])]
-        yield Section("Noisy rounds", "disturbed", [*told, Items(items), Text(judged, True)])
+        texts = [
+            Text(text)
+            for text in machines.collect_sentences(results, lambda machine: [disturbance(machine.disturbance)])
+        ]
+        yield Section("Noisy rounds", "disturbed", [*texts, Items(items), Text(judged, True)])
 
 
-def _disturbed(each: DisturbedRound) -> str:
-    return f"Round {each.round} of {each.group}{' (repeated)' if each.repeated else ''}: {each.reason}"
+def _disturbed(noisy: DisturbedRound) -> str:
+    return f"Round {noisy.round} of {noisy.group}{' (repeated)' if noisy.repeated else ''}: {noisy.reason}"
 
 
-def disturbance(found: Disturbance) -> str:
+def disturbance(interference: Disturbance) -> str:
     """Return how many rounds had interference from other processes, and how they were handled."""
-    count, taken = len(found.disturbed), _taken(found)
+    count, taken = len(interference.disturbed), _taken(interference)
     if not count:
-        if found.rounds and not found.told:
+        if interference.rounds and not interference.told:
             return "Interference is unknown: no launch recorded the activity of other processes."
-        return f"No round had interference from other processes.{taken}" if found.rounds else ""
-    told = f"{count} of {counted(found.rounds, 'round')} had interference from other processes"
-    left = count - found.repeated
+        return f"No round had interference from other processes.{taken}" if interference.rounds else ""
+    text = f"{count} of {counted(interference.rounds, 'round')} had interference from other processes"
+    left = count - interference.repeated
     if not left:
-        return f"{told} and {'was' if count == 1 else 'were'} repeated: the repetition counts.{taken}"
-    if not found.repeated:
-        return f"{told}; not repeated.{taken}"
-    return f"{told}: {found.repeated} repeated, and {left} in the numbers.{taken}"
+        return f"{text} and {'was' if count == 1 else 'were'} repeated: the repetition counts.{taken}"
+    if not interference.repeated:
+        return f"{text}; not repeated.{taken}"
+    return f"{text}: {interference.repeated} repeated, and {left} in the numbers.{taken}"
 
 
-def _taken(found: Disturbance) -> str:
+def _taken(interference: Disturbance) -> str:
     """Return the share of time that other processes or a CPU quota took, which is subtracted."""
-    contended, stopped = _shares(found.taken, found.launches), _shares(found.stopped, found.launches)
+    contended, stopped = (
+        _shares(interference.taken, interference.launches),
+        _shares(interference.stopped, interference.launches),
+    )
     return "".join(
         (
             f" The CPU time of other processes is subtracted: {contended}." if contended else "",
@@ -85,7 +91,7 @@ def pinning(run: Run) -> str:
     return f"pinned to {counted(len(cpus), 'core')} (CPU {cpu_list(cpus)})" if cpus else "on all cores of the machine"
 
 
-def told(results: Results) -> str:
+def describe_rounds(results: Results) -> str:
     """Return the description of rounds: their order, and when they ended."""
     ended, seed = results.ended, results.run.plan.seed
     order = f"in an order drawn from the seed {seed}"
@@ -99,7 +105,7 @@ def told(results: Results) -> str:
     first = "A pilot round comes first and is not counted; every round" if is_piloted else "Every round"
     return (
         f"{stopped(ended, results.run.plan)}. {first} "
-        f"launches each cell once{twice}, in a fresh process, {order}; {turns.told(results)}"
+        f"launches each cell once{twice}, in a fresh process, {order}; {turns.describe_interleaving(results)}"
     )
 
 
@@ -158,10 +164,10 @@ def sampling(results: Results) -> str:
 
 def _by_time(results: Results) -> str:
     planned_, used = results.run.plan.sampling, results.samplings
-    warmup = format.seconds([each.warmup_seconds for each in used if each.warmup_seconds is not None])
-    measure = format.seconds([each.measure_seconds for each in used if each.measure_seconds is not None])
+    warmup = format.seconds([way.warmup_seconds for way in used if way.warmup_seconds is not None])
+    measure = format.seconds([way.measure_seconds for way in used if way.measure_seconds is not None])
     pilot = "as each group's pilot determines: " if planned_.is_open else ""
-    if any(each.turns for each in results.each_machine.values()):
+    if any(machine.turns for machine in results.each_machine.values()):
         return (
             f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then take a sample of at least "
             f"{planned_.sample_seconds:.3g} s in each turn, and a few samples without interleaving at the end"

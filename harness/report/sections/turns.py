@@ -15,41 +15,46 @@ from harness.report.comparisons import lines
 MOST = math.log1p(0.10)
 
 
-def told(results: Results) -> str:
+def describe_interleaving(results: Results) -> str:
     """Return how launches were interleaved: `the cells of a round are interleaved on the same core, …`."""
     if results.machines:
-        return "; ".join(f"on {machine}, {told(each)}" for machine, each in results.machines.items())
-    found = results.turns
-    if found is None:
+        return "; ".join(
+            f"on {machine}, {describe_interleaving(machine_results)}"
+            for machine, machine_results in results.machines.items()
+        )
+    turns = results.turns
+    if turns is None:
         # before there are numbers, what is planned: those of scenarios that fix their calls take none all the same
         in_turns = results.run.plan.interleave is Interleave.TURNS and not results.found.numbers
         return (
             "the cells of a round are interleaved on the same core" if in_turns else "launches run one after the other"
         )
-    count = " to ".join(dict.fromkeys(f"{end:,}" for end in (found.turns[0], found.turns[-1])))
-    alive = f"up to {counted(found.alive, 'running launch')} at a time"
-    blocks = f", in up to {found.blocks} blocks per round that all include the control cell" if found.blocks > 1 else ""
-    others = f"; {counted(found.others, 'launch')} ran one after the other" if found.others else ""
-    noun = "turn" if found.turns[-1] == 1 else "turns"
-    return f"the cells of a round are interleaved on the same core, with {count} {noun} and {alive}{blocks}{others}"
+    count = " to ".join(dict.fromkeys(f"{end:,}" for end in (turns.turns[0], turns.turns[-1])))
+    alive = f"up to {counted(turns.alive, 'running launch')} at a time"
+    blocks = f", in up to {turns.blocks} blocks per round that all include the control cell" if turns.blocks > 1 else ""
+    sequential = f"; {counted(turns.others, 'launch')} ran one after the other" if turns.others else ""
+    noun = "turn" if turns.turns[-1] == 1 else "turns"
+    return f"the cells of a round are interleaved on the same core, with {count} {noun} and {alive}{blocks}{sequential}"
 
 
 def checks(results: Results) -> str:
     """Return the result of each check; empty if the run isn't interleaved."""
     if results.machines:
-        return ". ".join(f"On {name}: {said}" for name, each in results.machines.items() if (said := checks(each)))
-    found = results.turns
-    if found is None:
+        return ". ".join(
+            f"On {name}: {text}" for name, machine in results.machines.items() if (text := checks(machine))
+        )
+    turns = results.turns
+    if turns is None:
         return ""
-    effects, waiting = list(_found(results)), found.waiting
-    largest = _largest_hidden(found)
+    effects, waiting = list(_find_side_effects(results)), turns.waiting
+    largest = _largest_hidden(turns)
     is_precise = largest is not None and largest <= MOST
     limits = [f"±{_apart(largest)} on ratios"] if largest is not None and is_precise else []
     if waiting and not waiting.is_found:
         limits.append(f"{_share(waiting.share)} of the core used between turns")
     if limits:
         effects.append(f"{'other ' if effects else ''}side effects are at most {', '.join(limits)}")
-    if not effects or not (is_precise or any(ratio.is_found for ratio in found.alone)):
+    if not effects or not (is_precise or any(ratio.is_found for ratio in turns.alone)):
         effects.append("too few turns to show whether interleaving changes ratios")
     return "; ".join(effects)
 
@@ -57,9 +62,9 @@ def checks(results: Results) -> str:
 def warnings(results: Results) -> Iterator[str]:
     """Return warnings about side effects of interleaving."""
     least = SHARE * results.margin
-    bias = list(_found(results, least))
+    bias = list(_find_side_effects(results, least))
     if bias:
-        wider = any(_is_shown(each, least) for each in results.turns.alone) if results.turns else False
+        wider = any(_is_shown(ratio, least) for ratio in results.turns.alone) if results.turns else False
         so = " The intervals of these ratios are wider to include this." if wider else ""
         yield (
             f"Interleaving affects the results: {'; '.join(bias)}.{so} To measure without interleaving, use "
@@ -72,22 +77,22 @@ def remark(bias: Estimate | None) -> str:
     return f"without interleaving, the ratio is {format.factor(bias.value)} as large" if bias else ""
 
 
-def _found(results: Results, least: float = 0.0) -> Iterator[str]:
+def _find_side_effects(results: Results, least: float = 0.0) -> Iterator[str]:
     """Return one clause per side effect that was found.
 
     Ratios that differ by at most `least` (log scale) are left out.
     """
-    found = results.turns
-    if found is None:
+    turns = results.turns
+    if turns is None:
         return
-    moved = [each for each in found.alone if _is_shown(each, least)]
+    moved = [shift for shift in turns.alone if _is_shown(shift, least)]
     if moved:
-        farthest = max(moved, key=lambda each: abs(math.log(each.estimate.value)))
+        farthest = max(moved, key=lambda shift: abs(math.log(shift.estimate.value)))
         more = f", and {counted(len(moved) - 1, 'more ratio', 'changes')} too" if len(moved) > 1 else ""
         ratio = format.ratio(farthest.estimate)
         yield f"without interleaving, the ratio of {_name(results, farthest)} is {ratio} as large{more}"
-    if found.waiting and found.waiting.is_found:
-        yield f"{found.waiting.cell} used {_share(found.waiting.share)} of the core while other cells were timed"
+    if turns.waiting and turns.waiting.is_found:
+        yield f"{turns.waiting.cell} used {_share(turns.waiting.share)} of the core while other cells were timed"
 
 
 def _largest_hidden(interleaving: Turns) -> float | None:
@@ -96,24 +101,26 @@ def _largest_hidden(interleaving: Turns) -> float | None:
     return _farthest(hidden) if hidden else None
 
 
-def _is_shown(each: NonInterleavedRatio, least: float) -> bool:
-    return each.is_found and abs(math.log(each.estimate.value)) > least
+def _is_shown(ratio: NonInterleavedRatio, least: float) -> bool:
+    return ratio.is_found and abs(math.log(ratio.estimate.value)) > least
 
 
-def _name(results: Results, each: NonInterleavedRatio) -> str:
+def _name(results: Results, ratio: NonInterleavedRatio) -> str:
     """Return the name of the comparison in its table."""
     named = (
         f"{line.table.scenario.title}: {line.name}" if results.has_several_scenarios else line.name
         for table in results.tables
         for line in lines(table)
-        if (line.compared.cell, line.compared.other) == (each.cell, each.other)
+        if (line.compared.cell, line.compared.other) == (ratio.cell, ratio.other)
     )
-    return next(named, f"{each.cell} vs {each.other}")
+    return next(named, f"{ratio.cell} vs {ratio.other}")
 
 
 def _farthest(estimates: Iterable[Estimate]) -> float:
     """Return the largest distance from 1 that the intervals include, on the log scale."""
-    ends = [end for each in estimates if each.interval for end in (each.interval.low, each.interval.high)]
+    ends = [
+        end for estimate in estimates if estimate.interval for end in (estimate.interval.low, estimate.interval.high)
+    ]
     return max(abs(math.log(end)) for end in ends)
 
 

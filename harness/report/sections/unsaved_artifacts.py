@@ -16,17 +16,17 @@ def sections(results: Results) -> Iterator[Section]:
     lost = [launch for launch in results.launches if launch.not_kept]
     if not lost:
         return
-    told = f"{counted(len(lost), 'launch')} left unsaved artifacts. For their names, see details.md and report.html."
+    text = f"{counted(len(lost), 'launch')} left unsaved artifacts. For their names, see details.md and report.html."
     columns: list[Column[Launch]] = [
-        Column("cell", lambda each: str(each.cell), is_label=True),
-        Column("round", lambda each: str(each.round or "pilot")),
-        Column("not kept", lambda each: "; ".join(each.not_kept)),
+        Column("cell", lambda launch: str(launch.cell), is_label=True),
+        Column("round", lambda launch: str(launch.round or "pilot")),
+        Column("not kept", lambda launch: "; ".join(launch.not_kept)),
     ]
     yield Section(
         "Unsaved artifacts",
         "not-kept",
         [
-            Text(told, True, where=Where.PASTE | Where.TERMINAL),
+            Text(text, True, where=Where.PASTE | Where.TERMINAL),
             tabulate("Unsaved artifacts", columns, lost[:LAUNCHES], noun="launch"),
         ],
     )

@@ -12,9 +12,9 @@ from harness.backends.docker import gpus
 from harness.backends.docker.gpu_refusals import GpuRefusedError
 from harness.backends.docker.gpus import (
     GpuAccess,
+    add_gpus,
     devices,
     find,
-    given,
     groups,
     having,
     host,
@@ -186,29 +186,29 @@ SPECIFICATION = Specification(
 
 
 def test_what_is_asked_for_by_cdi_are_its_own_names():
-    (request,) = given(SPECIFICATION, CDI, ["0", "1"]).devices
+    (request,) = add_gpus(SPECIFICATION, CDI, ["0", "1"]).devices
     assert request["Driver"] == "cdi"
     assert request["DeviceIDs"] == ["nvidia.com/gpu=0", "nvidia.com/gpu=1"]
 
 
 def test_the_runtime_is_told_by_variables_to_compute_and_nothing_else():
-    made = given(SPECIFICATION, RUNTIME, ["0", "1"], [44])
+    made = add_gpus(SPECIFICATION, RUNTIME, ["0", "1"], [44])
     assert (made.runtime, made.devices, made.groups) == ("nvidia", (), [44])
     assert made.environ == {
         "NVIDIA_VISIBLE_DEVICES": "0,1",
         "NVIDIA_DRIVER_CAPABILITIES": "compute,utility",
         "A": "b",
     }
-    assert given(SPECIFICATION, RUNTIME, ["all"]).environ["NVIDIA_VISIBLE_DEVICES"] == "all"
+    assert add_gpus(SPECIFICATION, RUNTIME, ["all"]).environ["NVIDIA_VISIBLE_DEVICES"] == "all"
 
 
 def test_the_device_driver_is_asked_to_compute_and_for_nothing_else():
-    made = given(SPECIFICATION, DRIVER, ["0", "1"])
+    made = add_gpus(SPECIFICATION, DRIVER, ["0", "1"])
     (request,) = made.devices
     assert (request["Driver"], request["DeviceIDs"]) == ("nvidia", ["0", "1"])
     assert request["Capabilities"] == [["gpu", "compute", "utility"]]
     assert made.environ == {"A": "b"}
-    (request,) = given(SPECIFICATION, DRIVER, ["all"]).devices
+    (request,) = add_gpus(SPECIFICATION, DRIVER, ["all"]).devices
     assert request["Count"] == -1
 
 

@@ -45,7 +45,7 @@ def test_where_memory_is_short_a_report_has_no_charts_and_says_why(monkeypatch: 
     monkeypatch.setattr("harness.report.html.assets.drawer", lambda: short)
     members = cells()
     results = Results(run(members), rounds(dict.fromkeys(members, 0.01)))
-    made = files.made(results, sections.build(results))
+    made = files.render_files(results, sections.build(results))
     assert {"report.md", "report.html"} <= made.keys()
     assert not [name for name in made if name.startswith("charts/")]
     assert "charts/" not in made["report.md"]
@@ -59,7 +59,7 @@ def test_without_the_package_that_draws_a_report_names_it(monkeypatch: pytest.Mo
         monkeypatch.setattr(f"harness.report.{module}.drawer", drawing._started)
     members = cells()
     results = Results(run(members), rounds(dict.fromkeys(members, 0.01)))
-    written = files.made(results, sections.build(results))
+    written = files.render_files(results, sections.build(results))
     assert not [name for name in written if name.startswith("charts/")]
     for name in ("report.md", "report.html"):
         assert "python -m pip install vl-convert-python" in written[name]

@@ -80,13 +80,17 @@ def test_groups_that_go_on_are_told():
 
 
 def test_the_control_is_launched_twice():
-    assert "and the control cell of each group twice" in timeline.told(Results(run(MEMBERS, controlled=True), []))
-    assert "twice" not in timeline.told(Results(run(MEMBERS), []))
+    assert "and the control cell of each group twice" in timeline.describe_rounds(
+        Results(run(MEMBERS, controlled=True), [])
+    )
+    assert "twice" not in timeline.describe_rounds(Results(run(MEMBERS), []))
 
 
 def test_a_run_that_only_observes_has_no_rounds():
     ends = {group.name: Stop(StopReason.OBSERVED, 0) for group in groups(MEMBERS)}
-    assert timeline.told(Results(run(MEMBERS, stops=ends), [])).startswith("none: no cell has anything to time")
+    assert timeline.describe_rounds(Results(run(MEMBERS, stops=ends), [])).startswith(
+        "none: no cell has anything to time"
+    )
 
 
 @pytest.mark.parametrize(
