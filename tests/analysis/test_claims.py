@@ -216,7 +216,7 @@ def test_a_claim_may_be_of_a_phase() -> None:
     (result,) = results(launches, [replace(CLAIM, of="import")])
     assert result.at.outcome is ClaimOutcome.CONFIRMED
     (result,) = results(launches, [replace(CLAIM, of="load")])
-    assert (result.at.outcome, result.at.why) == (ClaimOutcome.CANNOT_RUN, "not available in tf2.0: It has no load")
+    assert (result.at.outcome, result.at.why) == (ClaimOutcome.CANNOT_RUN, "not available in tf2.0: No load recorded")
 
 
 @pytest.mark.parametrize(
