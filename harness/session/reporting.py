@@ -232,7 +232,7 @@ def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, an
         if difference.part is Aspect.SCENARIO and difference.name == "axes"
     ]
     raise NothingSelectedError(
-        f"No cell has a number in both runs; {shared or 'none'} of the requested cells are in both runs."
+        (f"Of {shared} common cells, none has a number in both runs." if shared else "The runs have no cell in common.")
         + (f" The axes of {', '.join(changed)} have changed." if changed else ""),
         "Why cells have no number is in each run's report.md.",
     )

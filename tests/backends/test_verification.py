@@ -27,7 +27,7 @@ def test_each_kind_of_difference_names_its_packages():
     assert dataclasses.replace(differing, more=["a note"]).lines() == [
         "missing: a 1",
         "not in the lock: d 3",
-        "changed: b 2 in place of 1",
+        "changed: b 2 instead of 1",
         "a note",
     ]
 

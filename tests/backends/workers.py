@@ -134,7 +134,7 @@ IN_TURNS = {
     "answers without its sample": Behaviour(
         "say('turn', samples=[]); word(); say('turn', samples=[]); signal.pause()",
         Status.FAILED,
-        "not the 1 sample",
+        "the 1 requested sample",
     ),
     "has samples outside a turn": Behaviour(
         "say('turn', samples=[]); word(); say('samples', name='step', samples=sample(1)); signal.pause()",

@@ -68,7 +68,7 @@ def test_the_exact_environment_is_of_no_line() -> None:
         ("tf2.21@2026-10-25", "isn't a release line", ""),
         ("tf-nightly@yesterday", "expected YYYY-MM-DD", ""),
         ("tf2.21+keras-nightl", "needs a version", "tf2.21+keras-nightly"),
-        ("tf2.99+keras-nightly", "Unknown environment: 'tf2.99'", ""),
+        ("tf2.99+keras-nightly", "Unknown environment 'tf2.99'", ""),
     ],
 )
 def test_a_text_that_is_wrong_gets_the_nearest(text: str, message: str, advice: str) -> None:

@@ -36,5 +36,5 @@ def test_the_variable_wins_over_both(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HARNESS_PROJECT", str(named))
     assert Project.find() == Project(named)
     monkeypatch.setenv("HARNESS_PROJECT", str(tmp_path))
-    with pytest.raises(UsageError, match=f"which has no {BAKE_FILE}"):
+    with pytest.raises(UsageError, match=f"{BAKE_FILE} isn.t in this folder"):
         Project.find()

@@ -16,7 +16,7 @@ from tests.cli.conftest import Harness
 
 def test_a_machine_is_named() -> None:
     done = CliRunner().invoke(app, ["fleet", "name", "office 2"])
-    assert done.output == f"{machine().id} is office 2.\n"
+    assert done.output == f"{machine().id} is named office 2.\n"
     assert machine().name == "office 2"
     assert CliRunner().invoke(app, ["fleet", "name", ""]).output == f"{machine().id} is now unnamed.\n"
 

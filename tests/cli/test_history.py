@@ -152,7 +152,9 @@ def test_what_is_in_no_series_is_told_with_what_is(week: Command) -> None:
     for words in ("show -s keras", "report -e tf9", "confirm -a mode=none", "export --format otava -s keras"):
         with pytest.raises(NothingSelectedError, match="No series in the history") as raised:
             week(*words.split())
-        assert "the scenarios step and the environments tf1.14, tf2.0: harness history show" in str(raised.value)
+        assert "Its scenarios: step. Its environments: tf1.14, tf2.0. For all: harness history show" in str(
+            raised.value
+        )
 
 
 def test_a_note_is_kept_and_listed(history: Command) -> None:
@@ -208,7 +210,7 @@ def test_what_is_exported_is_named(history: Command, tmp_path: Path) -> None:
         history("export", "--format", "none")
     with pytest.raises(UsageError, match="--git DIR or --format NAME"):
         history("export")
-    with pytest.raises(CannotRunHereError, match=r"cannot be written: .*\nName another folder with --git"):
+    with pytest.raises(CannotRunHereError, match=r"cannot be written: .*\nChoose another folder with --git"):
         history("export", "--git", "/proc/none")
 
 

@@ -152,7 +152,7 @@ def test_launches_get_gpus_by_the_way_that_worked_once_it_was_tried(
     assert backend.access == GpuAccess(GpuWay.CDI, ("0",))
     assert backend.try_gpus([MADE]) == [
         "Containers don't get GPUs through CDI. It is older than the driver. Make it anew.",
-        "Containers get GPUs by the runtime nvidia.",
+        "Containers get GPUs through the runtime nvidia.",
     ]
     assert backend.access == GpuAccess(GpuWay.RUNTIME)
     assert backend.facts().gpus_by == "the runtime nvidia"
@@ -166,7 +166,7 @@ def test_gpus_are_tried_once_and_when_an_image_is_there(
     backend.check_gpus(["0"], GpuWay.RUNTIME)
     assert backend.try_gpus([NOT_MADE]) == []
     assert not trials
-    assert backend.try_gpus([NOT_MADE, MADE]) == ["Containers get GPUs by the runtime nvidia."]
+    assert backend.try_gpus([NOT_MADE, MADE]) == ["Containers get GPUs through the runtime nvidia."]
     assert backend.try_gpus([MADE]) == []
     assert trials == [("sha256:1", GpuWay.RUNTIME)]
 
@@ -176,7 +176,7 @@ def test_before_its_images_are_built_any_image_of_ours_shows_which_way_works(
 ) -> None:
     vars(backend.images)["any_for"] = lambda device: {Device.GPU: "sha256:2"}[device]
     backend.check_gpus(["0"], GpuWay.RUNTIME)
-    assert backend.try_gpus([NOT_MADE]) == ["Containers get GPUs by the runtime nvidia."]
+    assert backend.try_gpus([NOT_MADE]) == ["Containers get GPUs through the runtime nvidia."]
     assert trials == [("sha256:2", GpuWay.RUNTIME)]
     backend.check_gpus(["0"], GpuWay.CDI)
     with pytest.raises(GpuRefusedError):
@@ -195,7 +195,7 @@ def test_an_image_that_is_no_part_of_the_run_cannot_end_it(
     vars(backend.images)["any_for"] = lambda _: "sha256:2"
     backend.check_gpus(["0"])
     assert backend.try_gpus([NOT_MADE]) == []
-    assert backend.try_gpus([MADE]) == ["Containers get GPUs by CDI."]
+    assert backend.try_gpus([MADE]) == ["Containers get GPUs through CDI."]
 
 
 def found_access(backend: DockerBackend, *wanted: str, **images: Any) -> Any:
@@ -225,11 +225,14 @@ def test_the_doctor_tries_the_ways_with_any_image_of_ours(
 @pytest.mark.usefixtures("no_builder", "trials")
 def test_the_doctor_says_where_it_could_not_try_or_was_not_asked_to(backend: DockerBackend) -> None:
     no_image = {"any_for": lambda _: ""}
-    untried = "containers may get GPUs by CDI, which wasn't tried because no image is available"
+    untried = "containers may get GPUs through CDI, which wasn't tried because no image is available"
     assert found_access(backend, "0", **no_image).value == untried
-    assert found_access(backend, **no_image).value == "containers may get GPUs by CDI"
+    assert found_access(backend, **no_image).value == "containers may get GPUs through CDI"
     missing = found_access(backend, "1", any_for=lambda _: "")
-    assert (missing.level, missing.value) == ("good", "containers may get GPUs by the runtime nvidia" + untried[30:])
+    assert (missing.level, missing.value) == (
+        "good",
+        "containers may get GPUs through the runtime nvidia" + untried.partition("CDI")[2],
+    )
 
 
 def test_the_doctor_has_the_advice_of_the_connection(backend: DockerBackend) -> None:

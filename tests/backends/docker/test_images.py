@@ -336,7 +336,9 @@ def test_images_are_pushed(world, monkeypatch):
 def test_a_refused_push_is_a_sentence(world, monkeypatch):
     monkeypatch.setenv("REGISTRY", "example.org/")
     world.engine.refusal = "denied:\n\x1b[31mwho"
-    with pytest.raises(CannotRunHereError, match=r"would not push example\.org/harness/one:cpu: denied: \\x1b\[31mwho"):
+    with pytest.raises(
+        CannotRunHereError, match=r"Docker Engine refused to push example\.org/harness/one:cpu: denied: \\x1b\[31mwho"
+    ):
         world.images.push([world.one], print)
     assert world.engine.pushed == []
 
