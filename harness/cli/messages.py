@@ -43,7 +43,7 @@ def say_not_written(error: OSError) -> None:
     if error.filename is None:  # what waits to be printed would be tried, and fail, again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     say(
-        f"harness: {error.filename or 'The output'} can't be written: {error.strerror}. Finished launches are saved."
+        f"harness: {error.filename or 'The output'} cannot be written: {error.strerror}. Finished launches are saved."
         f"\n{remedy(error)}, then run the command again."
     )
 

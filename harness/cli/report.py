@@ -109,7 +109,7 @@ def save(path: Path, data: bytes) -> None:
     """Write a file whole or not at all. Raises CannotRunHereError."""
     if not path.parent.is_dir():  # it is rather mistyped than wanted
         raise CannotRunHereError(
-            f"{path} can't be written: the folder {path.parent} doesn't exist.", "Create it first."
+            f"{path} cannot be written: the folder {path.parent} doesn't exist.", "Create it first."
         )
     try:
         write_atomically(path, data)

@@ -349,7 +349,7 @@ def test_the_plan_says_what_is_built_first_and_what_launches_took(harness: Harne
     harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1")
     done = harness(*asked)
     assert f": estimated from {harness.run.name}." in done.stdout
-    assert "Every local environment is ready." in done.stdout
+    assert "All local environments are ready." in done.stdout
     unasked = harness(*asked[:-2], "docker", "--dry-run", **NOWHERE)
     assert "This machine cannot run this plan: No Docker Engine answers" in unasked.stdout
     assert "Or measure without it: --backend local" in unasked.stdout

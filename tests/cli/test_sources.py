@@ -84,7 +84,7 @@ def test_without_containers_nothing_is_built_unless_it_is_asked(harness, reposit
         (("-e", "new+mine@/nowhere"), 2, "/nowhere does not exist"),
         (("-e", "new+other@mine"), 2, "of the package mine, not of other"),
         (("-e", "none+mine@mine"), 2, "Unknown environment: 'none'"),
-        (("-e", "mine@mine"), 2, "names no environment"),
+        (("-e", "mine@mine"), 2, "isn't a release line"),
         (("-e", "new+mine@file:///nowhere@main"), 2, "There is no folder /nowhere"),
         (("-e", "new+mine@main", "--repository", "mine/nowhere"), 2, "There is no folder mine/nowhere"),
         (("-e", "new+mine@pr/1"), 2, "The repository of mine is not known"),

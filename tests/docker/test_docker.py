@@ -274,7 +274,7 @@ def test_an_interruption_while_several_start_leaves_no_container(docker, require
 def test_a_cpu_that_the_engine_lacks_is_a_sentence_when_a_launch_is_moved(docker, requirement):
     with docker.hold(requirement, in_turns(job(TAKES_TURNS))) as held:
         assert held.go_on()
-        with pytest.raises(CannotRunHereError, match="would not move a container to other CPUs"):
+        with pytest.raises(CannotRunHereError, match="refused to move a container to other CPUs"):
             held.move([100_000])
 
 

@@ -319,7 +319,7 @@ def test_a_run_that_would_be_on_the_cpu_has_no_number_and_says_why(gpus, elsewhe
     assert done.returncode == 1, done.stderr
     assert "with GPU 0, 1" in done.stderr
     # their nodes are there, and no driver
-    assert "Containers get GPUs through CDI. A container" in done.stderr.replace("\n", " ")
+    assert "Containers get GPUs through CDI. A test container" in done.stderr.replace("\n", " ")
     assert "libcuda.so.1" in done.stderr
     (folder,) = (elsewhere / "results").iterdir()
     (pilot,) = [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]

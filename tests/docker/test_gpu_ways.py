@@ -131,7 +131,7 @@ def test_a_way_in_which_a_container_has_no_library_of_the_driver_is_passed_over(
     nvidia.describe(has_driver=False)
     backend.check_gpus(["0"])
     lacks, taken = backend.try_gpus([REQUIREMENT])
-    assert lacks.startswith("Through CDI, containers don't get all of a GPU. A container")
+    assert lacks.startswith("Through CDI, containers don't get all of a GPU. A test container")
     assert "gets /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm and no libcuda.so.1" in lacks
     assert taken == "Containers get GPUs through the runtime nvidia."
 
@@ -225,7 +225,7 @@ def test_what_a_cdi_specification_names_and_is_not_there_is_told(backend, nvidia
     ("node", "sentence"),
     [
         ("/dev/nvidia-uvm", "the driver's CUDA module hasn't been loaded"),
-        ("/dev/nvidia7", "the NVIDIA driver is not loaded"),
+        ("/dev/nvidia7", "the NVIDIA driver isn't loaded"),
         ("/dev/dri/card7", "The CDI specification lists the device /dev/dri/card7"),
     ],
 )

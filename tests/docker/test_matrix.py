@@ -81,7 +81,7 @@ def test_the_report_answers_the_famous_question(run) -> None:
     assert {"2.0.0", "1.14.0"} <= {*answer.split()}
     assert "In every row: model small, data small, call train_on_batch, inputs numpy." in report
     assert "tf.keras" in report
-    assert "The package keras makes placeholders" in report
+    assert "The package keras creates placeholders" in report
     assert "Docker Engine" in report
     assert answer.strip("*") in " ".join(done.stdout.split())
 

@@ -31,7 +31,7 @@ def watched(engine, docker, requirement):
 
     It returns what was seen, and the launch's containers with what the control group of their process names.
     """
-    if not engine.is_here or container_of(os.getpid()) is None:
+    if not engine.is_here or container_of(os.getppid()) is None:
         lacking("whose process is whose is told on the engine's machine only, and there outside containers")
 
     def launch(*others):
@@ -64,5 +64,5 @@ def test_the_containers_clock_is_this_machines_and_its_processes_are_its_own(wat
 
 
 def test_a_process_in_no_container_is_another(watched):
-    seen, _ = watched(os.getpid())
+    seen, _ = watched(os.getppid())
     assert seen["gpu_foreign_processes"] == 1

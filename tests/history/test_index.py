@@ -154,8 +154,9 @@ def test_an_index_of_the_first_version_gets_the_new_columns(where: str, night: S
         for name in _NEW:
             history._database.do(f"ALTER TABLE points DROP COLUMN {name}")
         history._database.do("UPDATE version SET number = 1")
-    with pytest.raises(UsageError, match="another version"), History.open(where):
-        pass
+    if "history.duckdb" in where:  # a file isn't changed by readers
+        with pytest.raises(UsageError, match="another version"), History.open(where):
+            pass
     with History.open(where, writing=True) as history:
         assert [each.run for each in history.summaries()] == [night.run]
     with History.open(where) as history:

@@ -50,7 +50,7 @@ def test_where_memory_is_short_a_report_has_no_charts_and_says_why(monkeypatch: 
     assert not [name for name in made if name.startswith("charts/")]
     assert "charts/" not in made["report.md"]
     for name in ("report.md", "report.html"):
-        assert "Charts are missing" in made[name]
+        assert "This report has no charts" in made[name]
 
 
 def test_without_the_package_that_draws_a_report_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
