@@ -8,6 +8,8 @@
 #
 # Old source packages (absl-py, termcolor, wrapt, …) are built with the lock's own setuptools and wheel, which
 # therefore go in first: an isolated build would fetch today's.
+#
+# In: COMPILE; if it is set and empty, no bytecode is compiled, and no package of the lock runs.
 set -eu
 python=$1 lock=$2 folder=$3 wheels=${4:-}
 TMPDIR=$(mktemp -d) # uv leaves files there
@@ -25,7 +27,7 @@ export UV_LINK_MODE="${UV_LINK_MODE:-copy}" UV_NO_CONFIG=1
 export PYTHONDONTWRITEBYTECODE=1 PYTHONHASHSEED=0
 uv venv --quiet --no-project --allow-existing --python "$python" "$folder"
 install() {
-  uv pip install --quiet --python "$folder" --require-hashes --no-deps --no-build-isolation --compile-bytecode \
+  uv pip install --quiet --python "$folder" --require-hashes --no-deps --no-build-isolation ${COMPILE---compile-bytecode} \
     --config-setting "built_with=$built_with" "$@"
 }
 set --

@@ -1,5 +1,6 @@
-# A wheel from a source. What the build needs is installed first, from a lock with hashes. The build itself runs a
-# stranger's code: as another user, and without a network.
+# A wheel from a source. What the build needs is installed first, from a lock with hashes, and without its bytecode,
+# because compiling it would start these packages. The build itself runs a stranger's code: as another user, and without
+# a network. The source names the packages, so their cache isn't shared with other images.
 # Built by docker-bake.hcl with PYTHON, VERSION and SOURCE_DATE_EPOCH.
 ARG PYTHON
 
@@ -19,8 +20,8 @@ RUN --mount=type=bind,from=uv,source=/uv/bin/uv,target=/usr/local/bin/uv \
     --mount=type=bind,source=install.sh,target=/tmp/install.sh \
     --mount=type=bind,from=locks,source=build.txt,target=/tmp/lock.txt \
     --mount=type=bind,from=wheels,target=/wheels \
-    --mount=type=cache,id=harness-uv-cpu,target=/root/.cache/uv \
-    sh /tmp/install.sh /usr/local/bin/python3 /tmp/lock.txt /opt/build /wheels
+    --mount=type=cache,id=harness-uv-build,target=/root/.cache/uv \
+    COMPILE= sh /tmp/install.sh /usr/local/bin/python3 /tmp/lock.txt /opt/build /wheels
 COPY --from=source --chown=harness:harness . /source
 USER harness
 ARG VERSION

@@ -176,7 +176,9 @@ def test_help_shows_the_defaults_that_there_are() -> None:
     others |= {"PROFILED_CALLS": 1279, "TIMEOUT": 1283.0, "BISECT_BUDGET": 1289.0}
     ours, theirs = helps(), helps(**others)
     changed = {one.split(":")[0] for one, other in zip(ours, theirs, strict=True) if one != other}
-    assert {each.rpartition(" ")[2] for each in changed} == {"margin", "rounds", "calls", "timeout", "budget"}
+    assert {each.rpartition(" ")[2] for each in changed} == {
+        *("margin", "rounds", "calls", "timeout", "budget", "search")
+    }
     for text in theirs:
         stated = "".join(re.findall(r"\bdefault\b.*", text, flags=re.IGNORECASE))
         for name in others:

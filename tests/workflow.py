@@ -201,13 +201,15 @@ def _look_up(expression: str, context: Context) -> Any:
         return json.loads(_look_up(call[1], context))
     found: Any = context
     for part in expression.split("."):
-        found = found.get(part, "")
+        found = found.get(part, "") if isinstance(found, dict) else ""
     return found
 
 
 def _is_true(condition: str, context: Context) -> bool:
-    """Whether an `if` holds: terms that are joined by `&&`. Nothing here is cancelled."""
+    """Whether an `if` holds: terms that are joined by `&&`, or alternatives by `||`. Nothing here is cancelled."""
     inner = re.sub(r"^\$\{\{\s*|\s*\}\}$", "", condition)
+    if " || " in inner:
+        return any(_is_true(part, context) for part in inner.split(" || "))
     for term in inner.split("&&"):
         match term.strip():
             case "!cancelled()" | "always()":

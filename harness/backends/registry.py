@@ -170,8 +170,8 @@ def _refusal(refusals: Sequence[CannotRunHereError], untrusted: Sequence[str]) -
 
 
 def _outside(untrusted: Sequence[str]) -> str:
-    are, scripts = ("are", "other people's scripts") if len(untrusted) > 1 else ("is", "somebody else's script")
-    return f"{joined(list(untrusted))} {are} from outside the project's scenarios/, and may be {scripts}."
+    are, code = ("are", "other people's code") if len(untrusted) > 1 else ("is", "somebody else's code")
+    return f"{joined(list(untrusted))} {are} from outside the project, and may be {code}."
 
 
 def _without_containers(but: str = "") -> str:

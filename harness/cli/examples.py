@@ -65,7 +65,7 @@ harness completion fish > ~/.config/fish/completions/harness.fish
 """,
     "history": """
 harness history add --all               # after each nightly run
-harness history show -e tf2.21
+harness history show -e tf2.0
 """,
     "history add": """
 harness history add --all
@@ -76,7 +76,7 @@ harness history list
 harness history list --json
 """,
     "history show": """
-harness history show -e tf2.21
+harness history show -e tf2.0
 harness history show -s keras_step -a mode=eager --points
 """,
     "history note": """

@@ -167,11 +167,17 @@ class Planned:
 
     @property
     def untrusted(self) -> list[str]:
-        """The scenarios from outside the project's folders, which may be other people's scripts; none with --trust."""
+        """The names of other people's code, as far as it can be known; none with --trust.
+
+        These are scenarios from outside the project's folders and, without a named backend, environments whose wheel
+        comes from a source.
+        """
         if self.request.trust:
             return []
         ours = self.project.scenario_folders
-        return [name for name, scenario in self.scenarios.items() if scenario.path.parent not in ours]
+        scripts = [name for name, scenario in self.scenarios.items() if scenario.path.parent not in ours]
+        wheels = [name for name, requirement in self.requirements.items() if requirement.environment.wheel]
+        return [*scripts, *(wheels if self.request.backend == registry.AUTO else [])]
 
 
 def plan(

@@ -61,7 +61,10 @@ def files_at(path: Path, ref: str = "") -> Mapping[str, bytes]:
 
 def _files(typed: Sequence[str]) -> list[Path]:
     """Return the files of names, globs and files. Raises UsageError for a name that is none."""
-    by_name = {path.stem: path for path in scenario_files(Project.find())}
+    project = Project.find()
+    # the files of an installed harness have no versions in git
+    files = (path for path in scenario_files(project) if not project.own or path.parent == project.own)
+    by_name = {path.stem: path for path in files}
     paths: list[Path] = []
     for text in typed:
         named = [path for name, path in by_name.items() if fnmatchcase(name, text)]

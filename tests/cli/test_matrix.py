@@ -153,7 +153,7 @@ def test_an_untrusted_file_needs_a_container_unless_it_is_trusted(harness: Harne
     refused = harness("matrix", "-s", str(outside), **NOWHERE)
     planned = harness("matrix", "-s", str(outside), "--dry-run", **NOWHERE)
     assert "cannot run this plan: No Docker Engine answers" in planned.stdout
-    assert "outside is from outside the project's scenarios/" in planned.stdout
+    assert "outside is from outside the project" in planned.stdout
     assert refused.returncode == 4
     assert "needs a container" in refused.stderr
     trusted = ("-s", str(outside), "-a", "way=fine", "--rounds", "1", "--trust")

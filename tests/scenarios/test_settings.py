@@ -132,7 +132,7 @@ def test_what_cannot_be_read_is_left_out(monkeypatch, seen):
 @pytest.mark.parametrize(
     ("asked", "found", "reason"),
     [
-        ({"xla": "off"}, {"xla": ["step"]}, "XLA compiles step all the same"),
+        ({"xla": "off"}, {"xla": ["step"]}, "XLA still compiles step"),
         ({"precision": "mixed_float16"}, {}, "precision=mixed_float16 was requested, but it is float32 here"),
         ({"deterministic": "on"}, {}, "deterministic=on was requested, but it is off here"),
         ({"tf32": "on"}, {}, "the effect of tf32=on can't be observed here"),

@@ -129,13 +129,13 @@ class Environments:
                 ["build.sh", place, str(recipe.files), str(folder), recipe.version, str(recipe.instant)],
             ]
             for script, *arguments in steps:
-                code, printed = self._run(script, arguments)
+                code, printed = self._run(script, arguments, wheels.BUILD_SECONDS)
                 if code:
                     words = last_words(printed, 15)
                     raise CannotRunHereError(f"The wheel of {recipe.package} could not be built:\n{words}")
 
-    def _run(self, script: str, arguments: Sequence[str]) -> tuple[int, str]:
-        """Run a script of images/. Returns its exit code and its output."""
+    def _run(self, script: str, arguments: Sequence[str], seconds: float | None = None) -> tuple[int, str]:
+        """Run a script of images/, for at most `seconds` if given. Returns its exit code and its output."""
         process = subprocess.Popen(
             guarded(["sh", str(self.root / "images" / script), *arguments]),
             env=environ(),
@@ -145,12 +145,22 @@ class Environments:
             text=True,
             errors="replace",
         )
-        timer = threading.Timer(wheels.BUILD_SECONDS, process.terminate)
-        timer.start()
-        with process:
-            printed = process.stdout.read() if process.stdout else ""
-        timer.cancel()
-        return process.returncode, printed
+        late: list[str] = []
+
+        def stop() -> None:
+            late.append(f"It took longer than {seconds:.0f} s.")
+            process.terminate()
+
+        timer = threading.Timer(seconds, stop) if seconds else None
+        if timer:
+            timer.start()
+        try:
+            with process:
+                printed = process.stdout.read() if process.stdout else ""
+        finally:
+            if timer:
+                timer.cancel()
+        return process.returncode, "\n".join([printed, *late])
 
 
 def _state(folder: Path) -> str:

@@ -28,7 +28,7 @@ def heard_on(tree: Tree, place: CpuPlace, said: list[str], after: dict[str, str]
     before = os.sched_getaffinity(0)
 
     def work(size: int) -> None:
-        if any("again" in line for line in said):
+        if any("repeatedly" in line for line in said):
             tree(after or {})
         clock.work(size)
 
