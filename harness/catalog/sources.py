@@ -49,8 +49,6 @@ _PATH = re.compile(r"[/~]|\.\.?(?:/|$)")
 #: The repositories of packages, for pull requests, and for revisions without --repository.
 REPOSITORIES = {
     "keras": "https://github.com/keras-team/keras",
-    "tf-keras": "https://github.com/keras-team/tf-keras",
-    "numpy": "https://github.com/numpy/numpy",
 }
 
 #: A wheel's metadata is read up to this size.

@@ -11,6 +11,7 @@ import typer
 from harness.bisect.request import BisectRequest
 from harness.cli import options
 from harness.cli.messages import interruptible, say
+from harness.machine.git import without_password
 from harness.model.errors import Exit, UsageError
 
 
@@ -39,10 +40,11 @@ def bisect(
         folder = resume
         request = read_request(folder, request.budget if "budget" in passed else None)
     else:
-        request = with_exact_ends(complete(replace(request, issue=issue, command=["harness", *sys.argv[1:]])))
+        command = ["harness", *map(without_password, sys.argv[1:])]
+        request = with_exact_ends(complete(replace(request, issue=issue, command=command)))
         folder = create_folder(request)
-    command = f"harness bisect --resume {shlex.quote(str(folder))}"
-    with interruptible(lambda count: f"Stopping. To resume: {command}" if count == 1 else ""):
+    again = f"harness bisect --resume {shlex.quote(str(folder))}"
+    with interruptible(lambda count: f"Stopping. To resume: {again}" if count == 1 else ""):
         result = run.bisect(request, folder, ProgressPrinter(), wait=wait)
     terminal.show(result.sections)
     say(f"Report: {folder / 'report.md'}")

@@ -82,6 +82,9 @@ def _run(command: Sequence[str], seconds: int, environ: Mapping[str, str], outpu
             timeout=seconds,
             check=False,
         )
+    except subprocess.TimeoutExpired:
+        # the command can have an address with a password
+        raise CannotRunHereError(f"git took longer than {seconds} s.", "Check the network.") from None
     except (OSError, subprocess.SubprocessError) as error:
         raise CannotRunHereError(f"git can't be run: {error}.", "Install git: commits and checkouts need it.") from None
 
@@ -214,7 +217,7 @@ def fetched(address: str, revision: str) -> Snapshot:
 
 def without_password(address: str) -> str:
     """Return an address without a user name and a password."""
-    return re.sub(r"(?<=://)[^/@]*@", "", address)
+    return re.sub(r"(?<=://)[^/\s]*@", "", address)
 
 
 def _address(root: Path) -> str:

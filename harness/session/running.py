@@ -20,6 +20,7 @@ from harness.catalog.environments import load_environments
 from harness.catalog.scenarios import fingerprint
 from harness.files import data_dir
 from harness.machine import cpus, host
+from harness.machine.git import without_password
 from harness.machine.gpu import clocks
 from harness.machine.gpu import selection as gpus
 from harness.machine.gpu.host import kept_open
@@ -278,7 +279,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
         begun = Run(
             id=named,
             started=now.isoformat(timespec="seconds"),
-            command=list(command) or planned.request.command(),
+            command=[without_password(word) for word in command or planned.request.command()],
             harness=__version__,
             plan=planned.plan,
             reference=planned.reference,

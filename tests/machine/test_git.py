@@ -81,7 +81,9 @@ def test_a_remote_repository_is_fetched_once(repository: SourceRepository, tmp_p
 
 
 def test_a_password_is_not_shown() -> None:
-    assert git.without_password("https://me:secret@example.org/x") == "https://example.org/x"
+    for password in ("secret", "se@cret"):
+        assert git.without_password(f"https://me:{password}@example.org/x") == "https://example.org/x"
+    assert git.without_password("https://example.org/x@main") == "https://example.org/x@main"
 
 
 def test_what_is_no_repository_or_has_no_commit_is_told(tmp_path: Path) -> None:
