@@ -314,4 +314,4 @@ def check_run(command: Command, when: str) -> None:
 def test_output_to_a_full_disk_is_a_sentence(command: Command) -> None:
     with Path("/dev/full").open("wb") as output:
         done = command("scenarios", "list", stdout=output)
-    assert "The output can't be written" in told(done)
+    assert "The output cannot be written" in told(done)

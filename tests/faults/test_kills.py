@@ -323,7 +323,7 @@ def test_runs_whose_merge_was_killed_are_merged_again(killer: Killer, point: tup
         assert (left / "report.html").read_text().endswith("</html>\n")
     else:
         assert killer("report", str(left)) == 2
-        assert "harness clean" in killer.said
+        assert "harness clean" in killer.said or "rm -r" in killer.said
     assert killer(*merge) == 0, killer.said
     (again,) = (path for path in (killer.root / "merged").iterdir() if path != left)
     assert len(whole_lines(again)) == launches
