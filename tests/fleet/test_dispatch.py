@@ -308,7 +308,7 @@ def test_spread_is_a_slot_for_each_gpu(planned: session.Planned, monkeypatch: py
     assert asked == [("gpu", 3)]
     with pytest.raises(UsageError, match=r"--spread is for several GPUs\."):
         dispatch.slots_for_shard(on_gpus(planned, "NVIDIA A100", spread=True))
-    with pytest.raises(UsageError, match=r"several models \(0: NVIDIA A100; 1: NVIDIA T4\)"):
+    with pytest.raises(UsageError, match=r"different models \(0: NVIDIA A100; 1: NVIDIA T4\)"):
         dispatch.slots_for_shard(on_gpus(planned, "NVIDIA A100", "NVIDIA T4", spread=True))
 
 
