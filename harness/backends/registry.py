@@ -103,7 +103,8 @@ def choose(
         try:
             return backend, f"{_usable(backend, gpus, via)}, as --backend {name} asks"
         except CannotRunHereError as error:
-            advice = [error.advice, f"Or measure without it: {_without_containers(name)}"]
+            others = _without_containers(name)
+            advice = [error.advice, f"Or measure without it: {others}" if others else ""]
             raise CannotRunHereError(error.message, "\n".join(filter(None, advice))) from None
     refusals: list[CannotRunHereError] = []
     for entry in (entry for entry in ENTRIES if entry.in_containers or not untrusted):

@@ -79,9 +79,12 @@ def _package(request: BisectRequest) -> str:
     """Return the package whose versions are searched; empty for releases. Raises UsageError if an end is missing."""
     good, bad = request.good, request.bad
     if request.repository and not request.package:
-        raise UsageError("--repository has the commits of a package, and --package is not given.", "--package keras")
+        raise UsageError("--repository needs --package, whose commits it has.", "Example: --package keras")
     if request.environment and not request.repository:
-        raise UsageError("-e is for the commits of a --repository, which is not given.", "Name the ends: --good, --bad")
+        raise UsageError(
+            "-e needs --repository: it is the environment in which commits of a package are searched.",
+            "To search releases or wheels, leave it out and pass only --good and --bad.",
+        )
     if request.package and not (good and bad):
         raise UsageError(
             f"--package {request.package} searches between two ends, and --{'bad' if good else 'good'} is not given.",

@@ -81,9 +81,9 @@ class LocalBackend(RegisteredBackend):
             )
         error = find_driver_error()
         if error:
-            where = f"this {host.container()} container" if host.container() else "this machine"
+            where = "in this container" if host.container() else "on this machine"
             raise CannotRunHereError(
-                f"--gpu: the NVIDIA driver is missing on {where}: {error}.",
+                f"--gpu: the NVIDIA driver is missing {where}: {error}.",
                 "Give the job's container a GPU (docker run --gpus all)."
                 if host.container()
                 else "Install the driver. To check it: nvidia-smi",

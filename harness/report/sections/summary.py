@@ -111,8 +111,11 @@ def _table(results: Results) -> Iterator[Block]:
         yield from islice((scenarios.times_table(table) for table in results.tables), 1)
 
 
-def _alerts(results: Results) -> Iterator[Alert]:
-    """Return the warnings that a reader must see before believing the answer."""
+def _alerts(results: Results) -> Iterator[Block]:
+    """Yield the warnings that a reader must see before believing the answer.
+
+    If a budget ended a run with all comparisons settled, that isn't a warning.
+    """
     taken = stood_in(results.run.plan.stand_ins)
     warnings = [
         *machines.absent(results),
@@ -120,7 +123,11 @@ def _alerts(results: Results) -> Iterator[Alert]:
         *machines.collect_sentences(results, turns.warnings),
         *on_device.warnings(results),
     ]
-    blocks = [*early_end(results), *(Text(text, where=REPORT) for text in warnings), *settle(results)]
+    ended = list(early_end(results))
+    if not command_to_continue(results):
+        yield from ended
+        ended = []
+    blocks = [*ended, *(Text(text, where=REPORT) for text in warnings), *settle(results)]
     if blocks:
         yield Alert(blocks, where=REPORT)
 
