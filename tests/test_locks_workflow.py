@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 
@@ -74,3 +75,9 @@ def test_only_lock_files_are_in_the_commit(clone: Path) -> None:
     propose(clone)
     changed = git(clone.parent / "me" / "harness.git", "show", "--name-only", "--format=", "locks")
     assert changed == "images/uv.txt"
+
+
+def test_a_vulnerability_without_a_fix_does_not_stop_the_updates() -> None:
+    (job,) = yaml.safe_load((ROOT / ".github" / "workflows" / "locks.yml").read_text())["jobs"].values()
+    commands = [step["run"].split()[0] for step in job["steps"] if "run" in step]
+    assert commands.index(".github/locks/propose") < commands.index(".venv/bin/pip-audit")

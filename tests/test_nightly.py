@@ -371,6 +371,34 @@ def test_what_was_measured_is_merged_and_reported_after_a_cancellation():
         assert "always()" in jobs[name]["if"], name
 
 
+#: A uv that writes down its arguments, and a Python whose pip installs this uv.
+UV = """#!/bin/sh
+echo "$@" >>"{log}"
+for last; do :; done
+case "$1" in venv) mkdir -p "$last/bin"; ln -s /bin/true "$last/bin/harness" ;; esac
+"""
+PYTHON = """#!/bin/sh
+until [ "$1" = --target ]; do shift; done
+mkdir -p "$2/bin"
+cp "{uv}" "$2/bin/uv"
+"""
+
+
+def test_jobs_build_and_install_the_harness_with_locked_versions_only(tmp_path):
+    log = tmp_path / "log"
+    for name, text in {"uv": UV.format(log=log), "python3": PYTHON.format(uv=tmp_path / "uv")}.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    environ = {
+        **os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "RUNNER_TEMP": str(tmp_path / "temp"),
+        "GITHUB_PATH": str(tmp_path / "path"),
+    }  # fmt: skip
+    subprocess.run([ROOT / ".github" / "actions" / "measure" / "install"], env=environ, check=True)
+    (installed,) = [line for line in log.read_text().splitlines() if line.startswith("pip install ")]
+    for option in ("--constraint", "--build-constraint"):
+        assert f" {option} {ROOT / 'requirements.txt'} " in installed
+
+
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 STEPS = [
     (path.name, step["run"])

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.run import Machine, Stop, StopReason
+from harness.model.run import Stop, StopReason
 from tests.cli.conftest import stored
-from tests.factories import cells, rounds, run
+from tests.factories import cells, rounds, run, scenario
 from tests.github import ENVIRON, Repository
 
 SCRIPTS = Path(__file__).parents[1] / ".github" / "pull-request"
@@ -39,10 +39,11 @@ def results(tmp_path):
     """Return an artifact with a run whose command somebody has made up."""
     planned = cells()
     seconds = {each: 0.02 if each == planned[-1] else 0.01 for each in planned}
-    made = run(planned, controlled=True, id="2026-11-01T04-10-00Z-aaaa", machine=Machine("m-00000001", "@all"))
+    title = scenario(title="@all https://evil.example _www.evil.example GH-5 fixes #5")
+    made = run(planned, controlled=True, id="2026-11-01T04-10-00Z-aaaa", scenarios=[title])
     made = replace(
         made, stops={group.name: Stop(StopReason.ROUNDS, 5) for group in made.plan.groups},
-        command=("harness", "matrix", "```\n@everybody <!-- x --> fixes #5"),
+        command=("harness", "matrix", "-e", "tf2.21+keras@pr/1", "--repository", "https://host.example", "```\n@a"),
     )  # fmt: skip
     return stored(tmp_path / "artifact", made, rounds(seconds, 5, 0.002, 1)).parent
 
@@ -56,19 +57,27 @@ def test_the_comment_has_the_table_the_verdict_the_control_and_the_command(rende
     assert "harness matrix " in text
 
 
-def test_nothing_of_the_artifact_mentions_links_or_closes(render, results):
+def test_no_text_of_the_artifact_mentions_anybody_links_or_closes_an_issue(render, results):
     _, text = render(results)
-    for word in ("@all", "@everybody", "#5"):
-        assert word not in text
-    assert text.count("<!--") == 1
-    assert text.count("```") == 2
+    # GitHub acts on nothing in a block of code
+    outside, command, rest = text.removeprefix(MARK).split("```")
+    assert "evil" in outside
+    for word in ("@all", "://", "www.", "GH-5", "#5", "<!--"):
+        assert word not in outside
+    assert "@a" in command
+    assert rest.strip() == ""
+
+
+def test_the_command_can_be_copied(render, results):
+    _, text = render(results)
+    assert "\nharness matrix -e tf2.21+keras@pr/1 --repository https://host.example " in text
 
 
 def test_a_job_that_measured_nothing_says_why(render, tmp_path):
     (tmp_path / "failure").write_text("harness: Docker isn't running.\n``` @all\n")
     _, text = render(tmp_path)
-    assert text.startswith(f"{MARK}### Nothing was measured\n\n```text\nharness: Docker isn't running.\n")
-    assert "@all" not in text
+    expected = f"{MARK}### Nothing was measured\n\n```text\nharness: Docker isn't running.\n''' @all\n```\n"
+    assert text.rstrip() == expected.rstrip()
 
 
 def test_without_results_there_is_no_comment(render, tmp_path):
