@@ -224,6 +224,7 @@ def test_a_confirmed_change_becomes_one_issue(night, project, remote, github, *,
     (issue,) = github.load().issues
     assert issue["title"] == "Slower since 2026-10-13: step in tf2.0, on lab"
     assert issue["labels"] == [LABEL]
+    assert issue["body"].endswith(f"/{REPOSITORY}/actions/runs/2)")
     assert github.load().writes == ["issue create"]
     assert told.summary.startswith("### Alarm\n\n- keep #1: Slower since 2026-10-13: ")
 
@@ -233,6 +234,20 @@ def test_a_confirmed_change_becomes_one_issue(night, project, remote, github, *,
         told = night(number, "night.yml", only="alarm")["alarm"]
         silent = github.load().issues[1]
         assert (silent["title"], silent["state"]) == ("No nightly run of lab since 2026-10-20", state), told.log
+
+
+def test_only_machines_of_the_night_that_was_asked_for_get_an_issue(
+    night, project, remote, github, *, tmp_path, monkeypatch
+):
+    seed(tmp_path / "seed", remote, monkeypatch)
+    file = NIGHTS.replace("hosted", "lab") + NIGHTS.replace('"cpu"', '"gpu"').replace("hosted", "rack")
+    (project / ".github" / "nightly.toml").write_text(file)
+    monkeypatch.setenv("TODAY", "2026-10-25")
+    for number, (name, machines) in enumerate({"cpu": ["lab"], "gpu": ["lab", "rack"]}.items(), 1):
+        ran = night(number, "night.yml", only="alarm", night=name)["alarm"]
+        assert ran.result == "success", ran.log
+        silent = [each for each in github.load().issues if each["title"].startswith("No nightly run of ")]
+        assert [(each["title"].split()[4], each["state"]) for each in silent] == [(name, "OPEN") for name in machines]
 
 
 def test_a_change_that_is_muted_is_no_issue(night, project, remote, github, *, tmp_path, monkeypatch):
@@ -330,7 +345,7 @@ def test_an_expression_without_a_value_is_refused(plan):
 
 def test_a_night_that_is_not_in_the_file_is_refused(plan):
     done, _ = plan(NIGHTS, NIGHT="gpu")
-    assert "there is no night 'gpu'. There are: cpu." in done.stderr
+    assert "Unknown night 'gpu'. The file has: cpu." in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -219,12 +219,19 @@ def alarm(
             "--nightly", metavar="FILE", help="nightly.toml: its machines, and which changes are accepted or muted."
         ),
     ] = None,
+    night: Annotated[
+        str,
+        typer.Option(
+            "--night", metavar="NAME", help="The nightly run of nightly.toml that was measured. Default: all."
+        ),
+    ] = "",
     failures: Annotated[
         Path | None,
         typer.Option(
             "--failures", metavar="DIR", help="Why machines measured nothing: the files NIGHT--MACHINE/failure."
         ),
     ] = None,
+    *,
     today: Today = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print what to do as JSON, for .github/nightly/issues.")
@@ -246,12 +253,20 @@ def alarm(
     with History.open(told=say) as history:
         series, decisions, runs = history.series(), history.decisions(), history.runs()
         alarms = alerts.alarms(
-            series, decisions, summary=history.summary, rules=file.rules if file else (), today=now.date()
+            series,
+            decisions,
+            summary=history.summary,
+            rules=file.rules if file else (),
+            machines=file.machines if file else None,
+            today=now.date(),
         )
+    unplanned: set[str] = set()
     if file:
-        machines = [machine.name for night in file.nights for machine in night.machines]
-        alarms = [*overdue(machines, runs, read_failures(failures) if failures else {}, now), *alarms]
-    steps = alerts.steps(alarms, existing, closes_recovered=file is not None)
+        planned = file.select(night).machines
+        unplanned = {*file.machines} - {*planned}
+        errors = read_failures(failures) if failures else {}
+        alarms = [*overdue(planned, runs, errors, now, str(nightly)), *alarms]
+    steps = alerts.steps(alarms, existing, file=str(nightly) if nightly else "", unplanned=unplanned)
     if as_json:
         typer.echo(codec.dumps([step.document for step in steps], indent=2))
         return

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
@@ -53,6 +53,9 @@ _RULES = (
     "confirmed again later. If you close it as not planned, it stays closed.</sub>"
 )
 
+#: The last line of an issue, which `.github/nightly/issues` adds. A new link alone doesn't cause an edit.
+_WORKFLOW_RUN = re.compile(r"\n\n\[Workflow run\]\(\S+\)\Z")
+
 _MARK = re.compile(r"<!-- harness-alarm (\{.*?\}) -->")
 
 
@@ -65,7 +68,8 @@ class Alarm:
 
     `sides` are the versions of a release line around the change, as values of -e, with the `probability` of a pair that
     a search found. `commits` and `functions` are as in a `Decision`. `machine` describes the machine, and `command`
-    repeats the comparison. `overdue` is the name of a machine that sends nothing; empty for a slowdown.
+    repeats the comparison. `overdue` is the name of a machine that sends nothing, and `file` the nightly.toml that has
+    it; both are empty for a slowdown.
     """
 
     cause: str
@@ -81,12 +85,13 @@ class Alarm:
     machine: str = ""
     command: str = ""
     overdue: str = ""
+    file: str = ""
 
     @property
     def text(self) -> str:
         """The body with its mark, in as many characters as GitHub takes."""
         kept: dict[str, Any] = {"cause": _short(self.cause), "since": self.since, "series": sorted(self.series)[:100]}
-        kept |= {"overdue": self.overdue} if self.overdue else {}
+        kept |= {"overdue": self.overdue, "file": self.file} if self.overdue else {}
         mark = f"<!-- harness-alarm {json.dumps(kept)} -->\n"
         return mark + _bounded(self.body, BODY_CHARACTERS - len(mark))
 
@@ -105,24 +110,28 @@ class TrackedIssue:
     reason: str = ""
 
     @property
-    def overdue(self) -> str:
-        """The machine that sends nothing, if the issue is about one."""
+    def mark(self) -> Mapping[str, Any]:
+        """The contents of the mark; empty if somebody has edited it."""
         marked = _MARK.search(self.body)
         try:
-            return str(parse_json(marked[1]).get("overdue", "")) if marked else ""
-        except (ValueError, AttributeError):  # somebody has edited it
-            return ""
+            return dict(parse_json(marked[1])) if marked else {}
+        except ValueError:
+            return {}
+
+    @property
+    def overdue(self) -> str:
+        """The machine that sends nothing, if the issue is about one."""
+        return str(self.mark.get("overdue", ""))
 
     def is_of(self, alarm: Alarm) -> bool:
         """Return whether the issue belongs to the alert: the same cause, or the same series at nearly the same time."""
-        marked = _MARK.search(self.body)
+        kept = self.mark
+        if kept.get("cause") == _short(alarm.cause):
+            return True
         try:
-            kept = parse_json(marked[1]) if marked else {}
-            if kept.get("cause") == _short(alarm.cause):
-                return True
             apart = abs(datetime.fromisoformat(kept["since"]) - datetime.fromisoformat(alarm.since))
             return not set(alarm.series).isdisjoint(kept["series"]) and apart < NEAR
-        except (ValueError, KeyError, TypeError, AttributeError):  # somebody has edited it
+        except (ValueError, KeyError, TypeError):  # somebody has edited it
             return False
 
 
@@ -133,12 +142,14 @@ def alarms(
     summary: Callable[[str], Summary | None] = lambda run: None,
     *,
     rules: Sequence[SeriesRule] = (),
+    machines: Collection[str] | None = None,
     today: date = date.min,
 ) -> list[Alarm]:
     """Return the alerts of a history by cause: confirmed changes after which something takes longer.
 
-    Changes that a rule accepts or mutes on this day are left out. `summary` returns the stored facts of a run, for the
-    description of the machine.
+    Changes that a rule accepts or mutes on this day are left out. With `machines`, a set of names, changes on other
+    machines are left out too: another nightly.toml has these machines, and the rules for them. `summary` returns the
+    stored facts of a run, for the description of the machine.
     """
     # only a decision confirms a change, and the search for changes takes milliseconds per series
     decided = {each.key for each in decisions if each.confirmed}
@@ -146,6 +157,8 @@ def alarms(
     causes: dict[str, list[SeriesFinding]] = {}
     for finding in findings(by_key.values(), decisions, known=searched):
         machine = by_key[finding.key].points[-1].origin.machine
+        if machines is not None and (machine or finding.key.machine) not in machines:
+            continue
         is_ruled_out = any(rule.applies(finding.key, finding.started, machine, today) for rule in rules)
         if finding.state is State.CONFIRMED and finding.ratio > 1.0 and not is_ruled_out:
             causes.setdefault(finding.cause, []).append(finding)
@@ -332,7 +345,7 @@ class IssueStep:
 
 
 def steps(
-    alarms: Iterable[Alarm], issues: Iterable[TrackedIssue], *, closes_recovered: bool = False
+    alarms: Iterable[Alarm], issues: Iterable[TrackedIssue], *, file: str = "", unplanned: Collection[str] = ()
 ) -> list[IssueStep]:
     """Return what to do, in the order of the alerts; two alerts of one issue are reported in it together.
 
@@ -340,7 +353,8 @@ def steps(
     issue that was closed as completed is reopened only if the cause was confirmed again since then. An issue that was
     closed as not planned, or as a duplicate, stays closed.
 
-    With `closes_recovered`, the issue of a machine without an alert is closed.
+    With `file`, a nightly.toml, the issue of a machine of this file without an alert is closed, unless the machine is
+    one of `unplanned`: nothing is known about a machine that had nothing to measure.
     """
     ordered = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
     planned: list[IssueStep] = []
@@ -351,11 +365,17 @@ def steps(
             planned[taken] = _step(_together(planned[taken].alarm, alarm), mine, 0)
         else:
             planned.append(_step(alarm, mine, sum(step.kind is Kind.OPEN for step in planned)))
-    if closes_recovered:
-        held = {step.issue.number for step in planned if step.issue}
-        planned += [
-            _closing(issue) for issue in ordered if issue.overdue and not issue.closed and issue.number not in held
-        ]
+    held = {step.issue.number for step in planned if step.issue}
+    planned += [
+        _closing(issue)
+        for issue in ordered
+        if not issue.closed
+        and issue.number not in held
+        and file
+        and issue.overdue
+        and issue.mark.get("file", file) == file
+        and issue.overdue not in unplanned
+    ]
     return planned
 
 
@@ -443,7 +463,7 @@ def _issue(document: Mapping[str, Any]) -> TrackedIssue:
     return TrackedIssue(
         number=int(document["number"]),
         title=str(document["title"]),
-        body=str(document["body"] or "").replace("\r\n", "\n"),
+        body=_WORKFLOW_RUN.sub("", str(document["body"] or "").replace("\r\n", "\n")),
         closed=str(document["closedAt"] or "closed") if is_closed else "",
         reason=str(document["stateReason"] or "").lower() if is_closed else "",
     )

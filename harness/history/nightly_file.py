@@ -6,7 +6,7 @@
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -102,6 +102,19 @@ class NightlyFile:
     rules: Sequence[SeriesRule] = ()
     registry: str = ""
     wait: int = WAIT_MINUTES
+
+    @property
+    def machines(self) -> list[str]:
+        """The names of all machines."""
+        return [machine.name for night in self.nights for machine in night.machines]
+
+    def select(self, night: str = "") -> "NightlyFile":
+        """Return the file with the nightly run of this name only, or with all if it is empty. Raises UsageError."""
+        nights = [plan for plan in self.nights if night in ("", plan.name)]
+        if not nights:
+            names = ", ".join(plan.name for plan in self.nights)
+            raise UsageError(f"Unknown night {night!r}.", f"The file has: {names}.")
+        return replace(self, nights=nights)
 
 
 def read_nightly_file(path: Path = PLACE) -> NightlyFile:

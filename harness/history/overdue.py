@@ -6,6 +6,7 @@ from pathlib import Path
 
 from harness.files import read_text
 from harness.history.alarm import Alarm
+from harness.history.nightly_file import PLACE
 from harness.model.history import HistoryEntry
 from harness.report.escape import fenced, markdown
 
@@ -17,19 +18,23 @@ _MOST = 2000
 
 
 def overdue(
-    machines: Iterable[str], entries: Sequence[HistoryEntry], failures: Mapping[str, str], now: datetime
+    machines: Iterable[str],
+    entries: Sequence[HistoryEntry],
+    failures: Mapping[str, str],
+    now: datetime,
+    file: str = str(PLACE),
 ) -> list[Alarm]:
     """Return an alert for each machine without a run in the last days.
 
-    `machines` are the names in nightly.toml, and `failures` tonight's errors by machine. A machine that never sent a
-    run is overdue if it failed tonight, or if the history is older than PATIENCE.
+    `machines` are those that were planned tonight, by the nightly.toml `file`; `failures` are tonight's errors by
+    machine. A machine that never sent a run is overdue if it failed tonight, or if the history is older than PATIENCE.
     """
     newest: dict[str, HistoryEntry] = {}
     for entry in entries:
         for machine in entry.machines:
             newest[machine.name or machine.id] = entry
     return [
-        _alarm(machine, newest.get(machine), failures.get(machine, ""))
+        _alarm(machine, newest.get(machine), failures.get(machine, ""), file)
         for machine in dict.fromkeys(machines)
         if _is_overdue(newest.get(machine), entries, now, has_failed=machine in failures)
     ]
@@ -47,7 +52,7 @@ def _moment(entry: HistoryEntry) -> datetime:
     return datetime.fromisoformat(entry.started)
 
 
-def _alarm(machine: str, newest: HistoryEntry | None, failure: str) -> Alarm:
+def _alarm(machine: str, newest: HistoryEntry | None, failure: str, file: str) -> Alarm:
     since = newest.started[:10] if newest else ""
     lines = [
         f"The newest run of the machine {markdown(machine)} in the history is {markdown(newest.run)} of {since}."
@@ -71,6 +76,7 @@ def _alarm(machine: str, newest: HistoryEntry | None, failure: str) -> Alarm:
         title=f"No nightly run of {machine} since {since}" if newest else f"No nightly run of {machine} yet",
         body="\n".join(lines),
         overdue=machine,
+        file=file,
     )
 
 

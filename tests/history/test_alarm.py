@@ -185,6 +185,13 @@ def test_what_is_only_suspected_refuted_or_faster_gives_no_alarm():
     assert alarms([faster], [decision(faster)]) == []
 
 
+def test_a_change_on_a_machine_of_another_file_gives_no_alarm():
+    of = slower()
+    machine = of.points[-1].origin.machine or of.key.machine
+    assert alarms([of], [decision(of)], machines=["other"]) == []
+    assert len(alarms([of], [decision(of)], machines=[machine])) == 1
+
+
 def test_an_alarm_says_what_takes_longer_since_when_what_changed_and_how_it_was_confirmed():
     of = slower()
     (told,) = alarms([of], [decision(of)])
@@ -235,22 +242,35 @@ def test_an_alarm_of_a_line_has_the_wheels_the_commits_the_machine_and_the_comma
 
 
 def test_the_issue_of_a_machine_is_closed_by_its_next_run(github):
-    silent = replace(alarm("overdue | rack"), overdue="rack", series=[])
+    silent = replace(alarm("overdue | rack"), overdue="rack", file="a.toml", series=[])
     assert night(github, silent, alarm("b", series=["two"])) == [Kind.OPEN, Kind.OPEN]
-    (closing,) = steps([], tracked(github), closes_recovered=True)
+    (closing,) = steps([], tracked(github), file="a.toml")
     script.carry_out(closing.document)
     # the other issue is a slowdown, which a person closes
     assert [each["state"] for each in github.issues] == ["CLOSED", "OPEN"]
     assert github.comments == [closing.comment]
-    assert steps([], tracked(github), closes_recovered=True) == []
+    assert steps([], tracked(github), file="a.toml") == []
     # it was overdue before it was closed: the same silence doesn't open it again
     assert night(github, silent) == [Kind.KEEP]
     assert night(github, replace(silent, confirmed="2026-12-09T04:00:00+00:00")) == [Kind.REOPEN]
 
 
-def test_no_issue_is_closed_where_the_machines_are_not_given(github):
-    night(github, replace(alarm(), overdue="rack"))
-    assert steps([], tracked(github)) == []
+@pytest.mark.parametrize(
+    "scope", [{}, {"file": "b.toml"}, {"file": "a.toml", "unplanned": {"rack"}}], ids=["no file", "other file", "other"]
+)
+def test_the_issue_of_a_machine_stays_open_if_this_run_does_not_cover_the_machine(github, scope):
+    night(github, replace(alarm(), overdue="rack", file="a.toml"))
+    assert steps([], tracked(github), **scope) == []
+
+
+def test_an_issue_links_to_the_workflow_run_that_wrote_its_text(github, monkeypatch):
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.com")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "me/mine")
+    for number, body, kind in ((1, "First.", Kind.OPEN), (2, "First.", Kind.KEEP), (3, "Second.", Kind.EDIT)):
+        monkeypatch.setenv("GITHUB_RUN_ID", str(number))
+        assert night(github, alarm(body=body)) == [kind]
+    (issue,) = github.issues
+    assert issue["body"].endswith("Second.\n\n[Workflow run](https://github.com/me/mine/actions/runs/3)")
 
 
 @pytest.mark.parametrize("kind", RuleKind)
