@@ -112,11 +112,11 @@ def opened(spec: SourceSpec, repository: str = "") -> Iterator[Source]:
     Raises UsageError if there is no such place, and CannotRunHereError if a repository doesn't answer.
     """
     place, pull = spec.place, _PULL.fullmatch(spec.place)
-    folder = Path(place).expanduser()
+    folder, repository = Path(place).expanduser(), repository.removeprefix("git+")
     if pull:
-        yield Source(git.fetched(_repository(spec, repository), f"refs/pull/{pull[1]}/head"))
+        yield Source(_at(spec, _repository(spec, repository), f"refs/pull/{pull[1]}/head"))
     elif match := _ADDRESS.fullmatch(place):
-        yield Source(_at(match["address"], match["revision"] or "HEAD"))
+        yield Source(_at(spec, match["address"], match["revision"] or "HEAD"))
     elif folder.is_dir() and (_PATH.match(place) or not repository):
         with git.working_copy(folder) as snapshot:
             yield Source(snapshot)
@@ -124,32 +124,45 @@ def opened(spec: SourceSpec, repository: str = "") -> Iterator[Source]:
         reason = "is neither a folder nor a wheel" if folder.exists() else "does not exist"
         raise UsageError(f"{place} {reason}, so {spec.package} cannot be built from it.", _EXAMPLES)
     else:
-        yield Source(_at(repository or _repository(spec, ""), place))
+        yield Source(_at(spec, repository or _repository(spec, ""), place))
 
 
 _EXAMPLES = "For example: -e tf2.21+keras@/path/to/checkout, or -e tf2.21+keras@git+file:///path@REVISION"
 
 
 def _repository(spec: SourceSpec, repository: str) -> str:
+    """Return the address of the package's repository. If `repository` is a clone, `origin` can have it."""
     address = repository if _ADDRESS.fullmatch(repository) else REPOSITORIES.get(spec.package, "")
+    if repository and not address:
+        address = git.origin(_existing(repository, spec.place))
+        if not address:
+            raise UsageError(
+                f"{repository} has no remote `origin`, so there is no {spec.place!r} of it.",
+                "Name the address: --repository https://HOST/OWNER/NAME",
+            )
     if not address:
         raise UsageError(
             f"The repository of {spec.package} is not known, so there is no {spec.place!r} of it.",
-            "Name it: --repository FOLDER",
+            "Name a clone or an address: --repository FOLDER",
         )
     return address
 
 
-def _at(repository: str, revision: str) -> git.Snapshot:
+def _at(spec: SourceSpec, repository: str, revision: str) -> git.Snapshot:
     """Return a revision of a repository: a folder, or an address."""
-    if repository.startswith("file://"):
-        repository = repository.removeprefix("file://")
-    if "://" in repository:
-        return git.fetched(repository, revision)
+    folder = repository.removeprefix("file://")
+    # a clone doesn't have the pull requests of its `origin`, but a server's folder does
+    if "://" in folder or revision.startswith("refs/"):
+        advice = f"Check the network, or use a checkout: -e {spec.base}+{spec.package}@FOLDER"
+        return git.fetched(repository, revision, advice)
+    return git.at_commit(_existing(folder, revision), revision)
+
+
+def _existing(repository: str, revision: str) -> Path:
     folder = Path(repository).expanduser()
     if not folder.is_dir():
-        raise UsageError(f"There is no folder {repository}, so {revision} is in no repository.")
-    return git.at_commit(folder, revision)
+        raise UsageError(f"There is no folder {repository}, so there is no {revision!r} of it.")
+    return folder
 
 
 def wheel_file(spec: SourceSpec) -> Path | None:

@@ -11,8 +11,8 @@ import typer
 from harness.bisect.request import BisectRequest
 from harness.cli import options
 from harness.cli.messages import interruptible, say
-from harness.machine.git import without_password
 from harness.model.errors import Exit, UsageError
+from harness.model.texts import without_password
 
 
 @options.of(BisectRequest)

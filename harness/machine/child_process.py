@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 #: Seconds after which a terminated command is killed.
@@ -23,6 +23,38 @@ def guarded(command: Sequence[str]) -> list[str]:
     their own session, and kills them if they don't end. The guard's exit code is the command's.
     """
     return [sys.executable, "-I", __file__, *command]
+
+
+def run(command: Sequence[str], environ: Mapping[str, str], seconds: float | None = None) -> tuple[int, str]:
+    """Run a guarded command, and return its exit code, and its output with its errors.
+
+    After `seconds`, if given, the command is terminated, and the last line of the output reports it.
+    """
+    process = subprocess.Popen(
+        guarded(command),
+        env=environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    late: list[str] = []
+
+    def stop() -> None:
+        late.append(f"it took longer than {seconds:g} s")
+        process.terminate()
+
+    timer = threading.Timer(seconds, stop) if seconds else None
+    try:
+        with process:
+            if timer:
+                timer.start()
+            printed = process.stdout.read() if process.stdout else ""
+    finally:
+        if timer:
+            timer.cancel()
+    return process.returncode, "\n".join([printed.rstrip("\n"), *late])
 
 
 def _main(command: Sequence[str]) -> int:

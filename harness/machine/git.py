@@ -7,9 +7,9 @@ repository stays as it is.
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
-import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.files import cache_dir
+from harness.machine import child_process
+from harness.machine.lock import exclusive
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.texts import nearest
+from harness.model.texts import nearest, without_password
 
 #: Seconds for a command on this machine, and for one that asks another.
 LOCAL, REMOTE = 120, 600
@@ -26,7 +28,23 @@ LOCAL, REMOTE = 120, 600
 #: For remote repositories: only these protocols, and no question for a password.
 _REMOTE_ENVIRON = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "file:https:http:ssh"}
 
-_MISSING = re.compile(r"couldn't find remote ref|not our ref|unadvertised object")
+#: Variables that git sets for its hooks. git uses them instead of the folder's own repository.
+_HOOK_VARIABLES = (
+    "GIT_DIR",
+    "GIT_COMMON_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_SHALLOW_FILE",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+)
+
+_MISSING = re.compile(r"couldn't find remote ref|not our ref|unadvertised object|invalid refspec")
+
+#: The last instant that has a date, in seconds since 1970.
+_LAST_INSTANT = 253402300799
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,44 +67,59 @@ class Snapshot:
     environ: Mapping[str, str] = field(default_factory=dict)
 
     def export(self, folder: Path) -> None:
-        """Write the files into a folder. Raises UsageError if a link leaves it, and CannotRunHereError."""
-        with tempfile.TemporaryFile() as archive:
-            command = ["git", "-C", str(self.repository), "archive", "--format=tar", self.tree]
-            process = _run(command, LOCAL, self.environ, output=archive.fileno())
-            if process.returncode:
-                raise CannotRunHereError(f"git cannot read {self.commit[:12]}: {last_line(process)}.")
-            archive.seek(0)
-            try:
-                with tarfile.open(fileobj=archive) as tar:
-                    tar.extractall(folder, filter="data")
-            except tarfile.FilterError as error:
-                raise UsageError(f"The source {self.commit[:12]} has a file that cannot be used: {error}.") from None
-
-
-def run_git(folder: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> "_Done":
-    """Run git in a folder. Raises CannotRunHereError if there is no git."""
-    return _run(["git", "-C", str(folder), *arguments], LOCAL, environ or {})
+        """Write the files into an empty folder. Raises UsageError if a link leaves it, and CannotRunHereError."""
+        # `git archive` would leave out files that .gitattributes marks, and a build of the checkout has them
+        with tempfile.TemporaryDirectory() as place:
+            own = {**self.environ, "GIT_INDEX_FILE": f"{place}/index", "GIT_WORK_TREE": str(folder.absolute())}
+            for arguments in (["read-tree", self.tree], ["checkout-index", "--all"]):
+                done = run_git(self.repository, *arguments, environ=own)
+                if done.returncode:
+                    raise CannotRunHereError(f"git cannot read {self.commit[:12]}: {last_line(done)}.")
+        root = os.path.realpath(folder)
+        for path in folder.rglob("*"):
+            if not path.is_symlink():
+                # the wheel's files have these modes, whatever this user's umask is
+                path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
+            elif path.readlink().is_absolute() or not Path(os.path.realpath(path)).is_relative_to(root):
+                link = path.relative_to(folder)
+                raise UsageError(f"The source {self.commit[:12]} cannot be used: its link {link} leads out of it.")
 
 
 _Done = subprocess.CompletedProcess[bytes]
 
 
-def _run(command: Sequence[str], seconds: int, environ: Mapping[str, str], output: int = subprocess.PIPE) -> _Done:
+def run_git(folder: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> _Done:
+    """Run git in a folder. Raises CannotRunHereError if there is no git, or if it takes too long."""
     try:
         return subprocess.run(
-            command,
-            env={**os.environ, **environ},
+            ["git", "-C", str(folder), *arguments],
+            env=_environ(environ or {}),
             stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.PIPE,
-            timeout=seconds,
+            capture_output=True,
+            timeout=LOCAL,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        # the command can have an address with a password
-        raise CannotRunHereError(f"git took longer than {seconds} s.", "Check the network.") from None
-    except (OSError, subprocess.SubprocessError) as error:
+        raise CannotRunHereError(
+            f"`git {arguments[0]}` took longer than {LOCAL} s in {folder}.",
+            "If the folder has many or large files that aren't part of the source, name them in its .gitignore.",
+        ) from None
+    except OSError as error:
         raise CannotRunHereError(f"git can't be run: {error}.", "Install git: commits and checkouts need it.") from None
+
+
+def _run_remotely(folder: Path, *arguments: str) -> tuple[int, str]:
+    """Run git in a folder with a remote repository, which asks nothing. Return its exit code and its output."""
+    ssh = os.environ.get("GIT_SSH_COMMAND") or output(run_git(folder, "config", "--get", "core.sshCommand"))
+    ssh = ssh or shlex.quote(os.environ.get("GIT_SSH") or "ssh")
+    environ = _environ({**_REMOTE_ENVIRON, "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes"})
+    return child_process.run(["git", "-C", str(folder), *arguments], environ, REMOTE)
+
+
+def _environ(own: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables for git, whose messages are in English."""
+    inherited = {name: value for name, value in os.environ.items() if name not in _HOOK_VARIABLES}
+    return {**inherited, "LC_ALL": "C", **own}
 
 
 def last_line(done: _Done) -> str:
@@ -107,9 +140,16 @@ def top(folder: Path) -> Path:
         bare = run_git(folder, "rev-parse", "--is-bare-repository")
         if output(bare) == "true":
             return folder
+        reason, *rest = process.stderr.decode(errors="replace").strip().splitlines() or ["it fails"]
+        if "not a git repository" not in reason:
+            raise UsageError(
+                f"git cannot read {folder}: {reason.removeprefix('fatal: ').rstrip('.')}.",
+                " ".join(" ".join(rest).split()),
+            )
         raise UsageError(
-            f"{folder} is in no repository: {last_line(process)}.",
-            f"To make it one: git -C {folder} init && git -C {folder} add -A && git -C {folder} commit -m source",
+            f"{folder} is not in a git repository.",
+            "Name a folder in a repository, or make it one: "
+            f"git -C {folder} init && git -C {folder} add -A && git -C {folder} commit -m source",
         )
     return Path(output(process))
 
@@ -164,16 +204,18 @@ def working_copy(folder: Path) -> Iterator[Snapshot]:
         }
         Path(place, "objects").mkdir()
         if index.is_file():
-            shutil.copy(index, own["GIT_INDEX_FILE"])
+            # with its time: by it, git knows which files may have changed in the same second
+            shutil.copy2(index, own["GIT_INDEX_FILE"])
         added = run_git(root, "add", "--all", environ=own)
         written = run_git(root, "write-tree", environ=own)
         if added.returncode or written.returncode:
             failed = added if added.returncode else written
             raise CannotRunHereError(f"git cannot read the files of {root}: {last_line(failed)}.")
-        tree = output(written)
-        names = output(run_git(root, "diff-tree", "-r", "-z", "--name-only", f"{head}^{{tree}}", tree, environ=own))
-        changes = run_git(root, "diff-tree", "-p", "--binary", "--full-index", f"{head}^{{tree}}", tree, environ=own)
-        changed = len([name for name in names.split("\0") if name])
+        tree, before = output(written), f"{head}^{{tree}}"
+        names = run_git(root, "diff-tree", "-r", "-z", "--name-only", before, tree, environ=own)
+        if names.returncode:
+            raise CannotRunHereError(f"git cannot compare the files of {root}: {last_line(names)}.")
+        changed = names.stdout.count(b"\0")
         yield Snapshot(
             root,
             _below(tree, prefix),
@@ -181,50 +223,68 @@ def working_copy(folder: Path) -> Iterator[Snapshot]:
             _instant(root, head),
             _address(root),
             changed,
-            hashlib.sha256(changes.stdout).hexdigest() if changed else "",
+            hashlib.sha256(f"{head} {tree}".encode()).hexdigest() if changed else "",
             own,
         )
 
 
-def fetched(address: str, revision: str) -> Snapshot:
+def fetched(address: str, revision: str, advice: str = "Check the network.") -> Snapshot:
     """Return a commit of a remote repository, which is fetched into the user's cache.
 
-    Raises UsageError for an unknown revision, and CannotRunHereError if the repository doesn't answer.
+    Raises UsageError for an unknown revision, and CannotRunHereError with the advice if the repository doesn't answer.
     """
     shown = without_password(address)
     folder = cache_dir() / "repositories" / hashlib.sha256(address.encode()).hexdigest()[:16]
-    if not (folder / "HEAD").is_file():
+    try:
         folder.mkdir(parents=True, exist_ok=True)
-        creation = run_git(folder, "init", "--bare", "--quiet")
-        if creation.returncode:
-            raise CannotRunHereError(f"{folder} cannot be made a repository: {last_line(creation)}.")
-    is_whole = re.fullmatch(r"[0-9a-f]{40}", revision)
-    if not is_whole or run_git(folder, "cat-file", "-e", f"{revision}^{{commit}}").returncode:
-        name = f"refs/harness/{hashlib.sha256(revision.encode()).hexdigest()[:16]}"
-        arguments = ["fetch", "--depth=1", "--no-tags", "--force", "--quiet", "--", address, f"{revision}:{name}"]
-        process = _run(["git", "-C", str(folder), *arguments], REMOTE, _REMOTE_ENVIRON)
-        if process.returncode:
-            words = last_line(process).replace(address, shown)
-            if not _MISSING.search(process.stderr.decode(errors="replace")):
-                raise CannotRunHereError(f"{shown} cannot be fetched: {words}.", "Name a checkout on this machine.")
-            listing = _run(["git", "ls-remote", "--heads", "--tags", "--", address], REMOTE, _REMOTE_ENVIRON)
-            refs = [line.rpartition("\t")[2].split("/", 2)[-1] for line in output(listing).splitlines()]
-            raise _unknown(revision, shown, refs, "A commit needs its whole id there, with 40 digits.")
-        revision = name
-    commit = commit_of(folder, revision)
+    except OSError as error:
+        raise CannotRunHereError(f"The folder {folder} cannot be written: {error.strerror}.") from None
+    with exclusive(folder.with_suffix(".lock"), f"Another process fetches from {shown}.", waiting=lambda _: None):
+        for left in [*folder.glob("*.lock"), *folder.glob("refs/harness/*.lock")]:  # by a git that was killed
+            left.unlink()
+        if not (folder / "HEAD").is_file():
+            creation = run_git(folder, "init", "--bare", "--quiet")
+            if creation.returncode:
+                raise CannotRunHereError(f"{folder} cannot be made a repository: {last_line(creation)}.")
+        is_whole = re.fullmatch(r"[0-9a-f]{40}", revision)
+        if not is_whole or run_git(folder, "cat-file", "-e", f"{revision}^{{commit}}").returncode:
+            revision = _fetch(folder, address, revision, advice)
+        commit = commit_of(folder, revision)
     return Snapshot(folder, f"{commit}^{{tree}}", commit, _instant(folder, commit), shown)
 
 
-def without_password(address: str) -> str:
-    """Return an address without a user name and a password."""
-    return re.sub(r"(?<=://)[^/\s]*@", "", address)
+def _fetch(folder: Path, address: str, revision: str, advice: str) -> str:
+    """Fetch a revision into a repository, and return the name that it has there. Raises the errors of `fetched`."""
+    shown = without_password(address)
+    name = f"refs/harness/{hashlib.sha256(revision.encode()).hexdigest()[:16]}"
+    options = ["--depth=1", "--no-tags", "--force", "--quiet"]
+    code, printed = _run_remotely(folder, "fetch", *options, "--", address, f"{revision}:{name}")
+    if code and _MISSING.search(printed):
+        _, listing = _run_remotely(folder, "ls-remote", "--heads", "--tags", "--", address)
+        refs = [line.rpartition("\t")[2].split("/", 2)[-1] for line in listing.splitlines() if "\t" in line]
+        raise _unknown(revision, shown, refs, "Name a branch, a tag or a whole commit id, with 40 digits.")
+    if code:
+        # git's general advice comes after this line
+        reason = printed.partition("fatal: Could not read from remote repository")[0].strip() or printed.strip()
+        words = reason.splitlines()[-1] if reason else f"exit code {code}"
+        words = without_password(words.removeprefix("fatal: ").rstrip("."))
+        raise CannotRunHereError(f"{shown} cannot be fetched: {words}.", advice)
+    return name
+
+
+def origin(folder: Path) -> str:
+    """Return the address of the remote `origin` of a folder's repository; empty if there is none."""
+    return output(run_git(folder, "config", "--get", "remote.origin.url"))
 
 
 def _address(root: Path) -> str:
-    """Return the address of the remote `origin`; empty if it is a folder, or if there is none."""
-    address = without_password(output(run_git(root, "config", "--get", "remote.origin.url")))
+    """Return the address of the remote `origin` without a password; empty if it is a folder, or if there is none."""
+    address = without_password(origin(root))
     return address if re.match(r"(https?|ssh)://|[\w.-]+@[\w.-]+:", address) else ""
 
 
 def _instant(root: Path, commit: str) -> int:
-    return int(output(run_git(root, "show", "--no-patch", "--format=%ct", commit)) or 0)
+    instant = int(output(run_git(root, "show", "--no-patch", "--format=%ct", commit)) or 0)
+    if instant > _LAST_INSTANT:
+        raise UsageError(f"The commit {commit[:12]} has an invalid time: {instant} s after 1970.")
+    return instant

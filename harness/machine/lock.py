@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.files import data_dir, make_folder, mode_of, opened, remedy
 from harness.model.errors import CannotRunHereError
-from harness.model.texts import escaped
+from harness.model.texts import escaped, without_password
 
 #: The most characters of the holder's command in a lock file, and the most bytes that are read from it.
 _COMMAND, _NOTE = 120, 600
@@ -55,7 +55,7 @@ def _locked(
         # on a full disk the holder isn't recorded, but the lock is held
         with contextlib.suppress(OSError):
             os.ftruncate(handle, 0)
-            command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+            command = shlex.join([Path(sys.argv[0]).name, *map(without_password, sys.argv[1:])])
             text = f"process {os.getpid()}, since {time.strftime('%H:%M')} ({escaped(command)[:_COMMAND]})"
             os.pwrite(handle, text.encode(), 0)
         yield

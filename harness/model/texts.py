@@ -26,6 +26,11 @@ def escaped(text: str, keep: str = "") -> str:
     )
 
 
+def without_password(address: str) -> str:
+    """Return an address without a user name and a password."""
+    return re.sub(r"(?<=://)[^/\s]*@", "", address)
+
+
 def json_escaped(text: str) -> str:
     r"""Return a JSON document with unprintable characters in its strings escaped, such as `\u202e`.
 

@@ -20,7 +20,6 @@ from harness.catalog.environments import load_environments
 from harness.catalog.scenarios import fingerprint
 from harness.files import data_dir
 from harness.machine import cpus, host
-from harness.machine.git import without_password
 from harness.machine.gpu import clocks
 from harness.machine.gpu import selection as gpus
 from harness.machine.gpu.host import kept_open
@@ -34,7 +33,7 @@ from harness.model.gpu import Gpu
 from harness.model.launch import BROKEN, Launch, Limits
 from harness.model.run import RULES, Machine, Plan, Run, Stop, StopReason, Unavailable, stood_in
 from harness.model.scenario import Cell
-from harness.model.texts import joined
+from harness.model.texts import joined, without_password
 from harness.plan.gpus import fit
 from harness.plan.groups import control
 from harness.report.sections import run_info

@@ -183,7 +183,9 @@ def sides(asked: Request, package: str, base: str, head: str = "") -> Request:
     """
     environment = _one(asked.environments)
     repository = asked.repository or _here(package)
-    specs = [SourceSpec(environment, package, place) for place in (base, head or repository)]
+    # a relative folder could be a revision too
+    working_copy = repository if "://" in repository else str(Path(repository).expanduser().absolute())
+    specs = [SourceSpec(environment, package, place) for place in (base, head or working_copy)]
     with opened(specs[0], repository) as before, opened(specs[1], repository) as after:
         if before.long == after.long:
             raise NothingSelectedError(

@@ -51,6 +51,26 @@ def test_two_commits_of_a_package_are_compared(harness, repository):
     assert (planned.returncode, "Building" in planned.stderr) == (0, False), planned.stderr
 
 
+def test_a_relative_folder_is_the_working_copy_although_a_branch_has_its_name(harness, repository):
+    repository.commit("CALLS = 1\n")
+    repository.git("branch", "mine")
+    repository.commit("CALLS = 2\n")
+    done = harness(
+        "matrix", "--package", "mine", "--base", "HEAD~", "--repository", "mine", "-s", "own", *SHORT, "--dry-run"
+    )
+    assert done.returncode == 0, done.stderr
+    assert repository.git("rev-parse", "--short=7", "HEAD") in done.stdout
+
+
+def test_a_pull_request_is_of_the_origin_of_a_clone(harness, repository):
+    commit = repository.commit("CALLS = 1\n")
+    repository.git("update-ref", "refs/pull/5/head", commit)
+    repository.git("clone", "--quiet", f"file://{repository.folder}", str(harness.root / "clone"))
+    for place in ("clone", f"git+file://{repository.folder}"):
+        done = harness("matrix", "-e", "new+mine@pr/5", "--repository", place, "-s", "own", *SHORT, "--dry-run")
+        assert (done.returncode, f"new-mine-{commit[:7]}" in done.stdout) == (0, True), done.stderr
+
+
 def test_a_working_copy_is_measured_with_its_changes(harness, repository):
     repository.commit("CALLS = 1\n")
     (repository.folder / "mine.py").write_text("CALLS = 2\n")
@@ -88,6 +108,8 @@ def test_without_containers_nothing_is_built_unless_it_is_asked(harness, reposit
         (("-e", "new+mine@file:///nowhere@main"), 2, "There is no folder /nowhere"),
         (("-e", "new+mine@main", "--repository", "mine/nowhere"), 2, "There is no folder mine/nowhere"),
         (("-e", "new+mine@pr/1"), 2, "The repository of mine is not known"),
+        (("-e", "new+mine@pr/1", "--repository", "mine"), 2, "mine has no remote `origin`"),
+        (("-e", "new+mine@http://127.0.0.1:1/x"), 4, "Check the network, or use a checkout: -e new+mine@FOLDER"),
         (("-e", "new+mine@/nowhere/x.whl"), 2, "There is no file /nowhere/x.whl"),
         (("--package", "mine", "-e", "new"), 2, "needs --base"),
         (("--package", "mine", "--base", "main", "--repository", "mine", "-e", "new,old"), 2, "names 2"),

@@ -99,4 +99,4 @@ def test_what_is_wrong_is_told_before_anything_runs(harness, mine, arguments, to
 def test_outside_a_repository_it_says_so(harness, tmp_path):
     (tmp_path / "mine.py").write_text((harness.root / "scenarios" / "ways.py").read_text())
     done = harness("matrix", "--base", "main", "-s", str(tmp_path / "mine.py"), GIT_CEILING_DIRECTORIES="/")
-    assert (done.returncode, "is in no repository" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "is not in a git repository" in done.stderr) == (2, True), done.stderr

@@ -1,5 +1,6 @@
 """A command that ends when whoever started it does."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.machine.child_process import guarded
+from harness.machine.child_process import guarded, run
 
 #: Starts another one, as a builder does, and waits for ever.
 BUILDER = "sh -c 'sleep 1000; true' & echo $! begun; wait"
@@ -21,6 +22,12 @@ def test_it_says_and_ends_what_the_command_does() -> None:
         assert done.stdout is not None
         assert done.stdout.read() == "said\n"
     assert done.returncode == 3
+
+
+def test_a_command_that_takes_too_long_is_ended_and_it_is_reported() -> None:
+    code, printed = run(["sh", "-c", BUILDER], os.environ, 0.1)
+    assert (code != 0, printed.splitlines()[-1]) == (True, "it took longer than 0.1 s")
+    assert run(["sh", "-c", "echo said; exit 3"], os.environ) == (3, "said")
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, None], ids=str)

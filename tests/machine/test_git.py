@@ -1,9 +1,11 @@
 """Commits, working copies and remote repositories."""
 
+import os
 from pathlib import Path
 
 import pytest
 
+from harness.files import cache_dir
 from harness.machine import git
 from harness.model.errors import CannotRunHereError, UsageError
 from tests.sources import SourceRepository
@@ -46,6 +48,18 @@ def test_a_working_copy_has_its_changes_and_new_files_but_no_ignored_ones(
     assert (repository.git("status", "--porcelain"), repository.git("count-objects")) == before
 
 
+def test_a_change_in_the_second_of_the_commit_is_seen(repository: SourceRepository) -> None:
+    module, second = repository.folder / "mine.py", (1_700_000_000, 1_700_000_000)
+    repository.git("config", "core.trustctime", "false")
+    os.utime(module, second)
+    repository.git("add", "--all")
+    module.write_text("CALLS = 2\n")
+    for path in (module, repository.folder / ".git" / "index"):
+        os.utime(path, second)
+    with git.working_copy(repository.folder) as copy:
+        assert copy.changed == 1
+
+
 def test_a_package_may_be_in_a_folder_of_a_repository(repository: SourceRepository, tmp_path: Path) -> None:
     (repository.folder / "inner").mkdir()
     (repository.folder / "inner" / "setup.py").write_text("")
@@ -58,8 +72,64 @@ def test_a_package_may_be_in_a_folder_of_a_repository(repository: SourceReposito
 def test_a_link_that_leaves_the_source_is_refused(repository: SourceRepository, tmp_path: Path) -> None:
     (repository.folder / "out").symlink_to("/etc")
     repository.commit("CALLS = 2\n")
-    with pytest.raises(UsageError, match="has a file that cannot be used"):
+    with pytest.raises(UsageError, match="its link out leads out of it"):
         files(git.at_commit(repository.folder, "HEAD"), tmp_path / "out")
+
+
+def test_all_files_of_a_commit_are_exported_whatever_is_left_out_of_archives(
+    repository: SourceRepository, tmp_path: Path
+) -> None:
+    (repository.folder / ".gitattributes").write_text("requires.txt export-ignore\n")
+    (repository.folder / "link").symlink_to("mine.py")
+    repository.commit("CALLS = 2\n")
+    mask = os.umask(0o077)
+    try:
+        exported = files(git.at_commit(repository.folder, "HEAD"), tmp_path / "out")
+    finally:
+        os.umask(mask)
+    assert exported.keys() == set(repository.git("ls-files").splitlines())
+    # the wheel's files get these modes
+    assert (tmp_path / "out" / "mine.py").stat().st_mode & 0o777 == 0o644
+    assert (tmp_path / "out" / "link").is_symlink()
+
+
+def test_a_commit_is_exported_from_a_repository_without_a_work_tree(
+    repository: SourceRepository, tmp_path: Path
+) -> None:
+    repository.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare"))
+    assert "mine.py" in files(git.at_commit(tmp_path / "bare", "main"), tmp_path / "out")
+
+
+def test_a_repository_that_a_hook_names_is_not_used(
+    repository: SourceRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = SourceRepository(tmp_path / "other")
+    other.commit("CALLS = 2\n")
+    monkeypatch.setenv("GIT_DIR", str(other.folder / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(other.folder / ".git" / "index"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(other.folder))
+    with git.working_copy(repository.folder) as copy:
+        assert (copy.repository, copy.changed) == (repository.folder, 0)
+        assert files(copy, tmp_path / "out")["mine.py"] == "CALLS = 1\n"
+
+
+def test_equal_changes_of_equal_files_have_one_hash(repository: SourceRepository) -> None:
+    def difference(text: str) -> str:
+        (repository.folder / "mine.py").write_text(text)
+        with git.working_copy(repository.folder) as copy:
+            return copy.difference
+
+    first, second, third = map(difference, ("CALLS = 2\n", "CALLS = 3\n", "CALLS = 2\n"))
+    assert (first == third, first == second) == (True, False)
+
+
+def test_a_commit_whose_time_has_no_date_is_refused(
+    repository: SourceRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "@999999999999 +0000")
+    repository.commit("CALLS = 2\n")
+    with pytest.raises(UsageError, match="has an invalid time: 999999999999 s"):
+        git.at_commit(repository.folder, "HEAD")
 
 
 def test_an_unknown_revision_is_told_with_the_nearest(repository: SourceRepository) -> None:
@@ -68,6 +138,36 @@ def test_an_unknown_revision_is_told_with_the_nearest(repository: SourceReposito
         git.at_commit(repository.folder, "v1.2.9")
     with pytest.raises(UsageError, match=r"'v1\.2\.9' in file:.* Did you mean v1\.2\.0\?"):
         git.fetched(f"file://{repository.folder}", "v1.2.9")
+
+
+@pytest.mark.parametrize("revision", ["main~", "main^", "main:x", "^main"])
+def test_a_remote_repository_has_no_expressions(repository: SourceRepository, revision: str) -> None:
+    with pytest.raises(UsageError, match="git knows no commit") as raised:
+        git.fetched(f"file://{repository.folder}", revision)
+    assert "a whole commit id" in raised.value.advice
+
+
+def test_locks_that_a_killed_fetch_left_are_removed(repository: SourceRepository) -> None:
+    address = f"file://{repository.folder}"
+    git.fetched(address, "main")
+    (copy,) = (path for path in (cache_dir() / "repositories").iterdir() if path.is_dir())
+    (copy / "shallow.lock").touch()
+    for ref in [*copy.glob("refs/harness/*")]:
+        ref.with_name(f"{ref.name}.lock").touch()
+    commit = repository.commit("CALLS = 2\n")
+    assert git.fetched(address, "main").commit == commit
+
+
+def test_git_asks_nothing_and_answers_in_english(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ssh = tmp_path / "ssh"
+    ssh.write_text(f'#!/bin/sh\necho "$LC_ALL $*" >{tmp_path}/words\necho "no such host" >&2\nexit 255\n')
+    ssh.chmod(0o755)
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("GIT_SSH_COMMAND", f"{ssh} -i key")
+    with pytest.raises(CannotRunHereError, match=r"ssh://example\.org/x cannot be fetched: no such host\.") as raised:
+        git.fetched("ssh://me:secret@example.org/x", "main", "Do this.")
+    assert raised.value.advice == "Do this."
+    assert (tmp_path / "words").read_text().startswith("C -i key -oBatchMode=yes")
 
 
 def test_a_remote_repository_is_fetched_once(repository: SourceRepository, tmp_path: Path) -> None:
@@ -80,18 +180,21 @@ def test_a_remote_repository_is_fetched_once(repository: SourceRepository, tmp_p
         git.fetched(address, "main")
 
 
-def test_a_password_is_not_shown() -> None:
-    for password in ("secret", "se@cret"):
-        assert git.without_password(f"https://me:{password}@example.org/x") == "https://example.org/x"
-    assert git.without_password("https://example.org/x@main") == "https://example.org/x@main"
-
-
 def test_what_is_no_repository_or_has_no_commit_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is in no repository"):
+    with pytest.raises(UsageError, match=r"is not in a git repository\.\n"):
         git.at_commit(tmp_path, "HEAD")
     empty = SourceRepository(tmp_path / "empty")
     with pytest.raises(UsageError, match="has no commit yet"), git.working_copy(empty.folder):
         pass
+
+
+def test_a_repository_of_another_user_is_told_with_what_git_advises(
+    repository: SourceRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    with pytest.raises(UsageError, match="dubious ownership") as raised:
+        git.at_commit(repository.folder, "HEAD")
+    assert f"git config --global --add safe.directory {repository.folder}" in raised.value.advice
 
 
 def test_without_git_it_is_told(repository: SourceRepository, monkeypatch: pytest.MonkeyPatch) -> None:

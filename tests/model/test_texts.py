@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.texts import LISTED, NEAREST, cpu_list, json_escaped, nearest, ordinal, parse_cpus, there_are
+from harness.model.texts import (
+    LISTED,
+    NEAREST,
+    cpu_list,
+    json_escaped,
+    nearest,
+    ordinal,
+    parse_cpus,
+    there_are,
+    without_password,
+)
 
 
 @pytest.mark.parametrize(
@@ -62,3 +72,8 @@ def test_escaped_json_is_the_same_document(value: object) -> None:
 
 def test_what_acts_on_a_terminal_is_escaped_in_json() -> None:
     assert json_escaped('["\x9b2J \u202e \x7f \U000e0041 ü €"]') == r'["\u009b2J \u202e \u007f \udb40\udc41 ü €"]'
+
+
+@pytest.mark.parametrize("password", ["", "me@", "me:secret@", "me:se@cret@"])
+def test_a_password_is_not_shown(password: str) -> None:
+    assert without_password(f"-e x@https://{password}example.org/x@main") == "-e x@https://example.org/x@main"

@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -14,7 +12,7 @@ from tempfile import TemporaryDirectory
 from harness.backends import wheels
 from harness.backends.local.cuda import link_profiler
 from harness.files import cache_dir, parse_json, wheel_path, write_atomically
-from harness.machine.child_process import guarded
+from harness.machine import child_process
 from harness.machine.interpreters import find_python
 from harness.machine.lock import exclusive
 from harness.machine.uv import environ, last_words
@@ -136,31 +134,7 @@ class Environments:
 
     def _run(self, script: str, arguments: Sequence[str], seconds: float | None = None) -> tuple[int, str]:
         """Run a script of images/, for at most `seconds` if given. Returns its exit code and its output."""
-        process = subprocess.Popen(
-            guarded(["sh", str(self.root / "images" / script), *arguments]),
-            env=environ(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-        late: list[str] = []
-
-        def stop() -> None:
-            late.append(f"It took longer than {seconds:.0f} s.")
-            process.terminate()
-
-        timer = threading.Timer(seconds, stop) if seconds else None
-        if timer:
-            timer.start()
-        try:
-            with process:
-                printed = process.stdout.read() if process.stdout else ""
-        finally:
-            if timer:
-                timer.cancel()
-        return process.returncode, "\n".join([printed, *late])
+        return child_process.run(["sh", str(self.root / "images" / script), *arguments], environ(), seconds)
 
 
 def _state(folder: Path) -> str:
