@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from bench.replay import figures, nights
+from bench.replay.rules import delay, distinct
 from harness.history import summary
 from harness.history.index import History
 from harness.model.errors import UsageError
-from harness.model.history import CellPoint, MeasuredSeries, Measurer, SeriesSoftware, Summary
+from harness.model.history import CellPoint, Decision, MeasuredSeries, Measurer, SeriesSoftware, Summary
 from harness.model.launch import Status
 from harness.model.run import Machine
 
@@ -36,13 +37,13 @@ def made(run: str, slower: float = 0.0, scenario: str = "step", seed: int = 0) -
     return Summary(run, run, "1", "", "", 0.03, "1 CPU", BASELINE, "kit", measurers, software, scenarios, [point])
 
 
-def stored(folder: Path, plan: nights.ReplayPlan, slower: Sequence[float]) -> figures.Replay:
-    """Store a replay whose nightly runs are slower by these shares, and read it."""
+def stored(folder: Path, plan: nights.ReplayPlan, slower: Sequence[float | None]) -> figures.Replay:
+    """Store a replay whose nightly runs are slower by these shares, and read it. None: the run measured nothing."""
     nights.store_plan(folder, plan)
-    runs = [f"{day}{nights.TIME}" for day in plan.days]
+    runs = ["" if share is None else f"{day}{nights.TIME}" for day, share in zip(plan.days, slower, strict=True)]
     name = plan.planted[0].name if plan.planted else "step"
     with History.open(str(folder / nights.HISTORY), writing=True) as history:
-        history.add_all(made(run, share, name) for run, share in zip(runs, slower, strict=True))
+        history.add_all(made(run, share, name) for run, share in zip(runs, slower, strict=True) if share is not None)
     with (folder / nights.RECORDS).open("w") as records:
         for night, run in enumerate(runs):
             record = {"night": night, "day": plan.days[night], "environment": LINE, "run": run, "seconds": 60.0}
@@ -57,6 +58,7 @@ class Workflow:
         self.folder = folder
         self.measured: list[str] = []
         self.missing: set[str] = set()
+        self.history_is_full = False
         self.alarms: list[list[dict[str, object]]] = []
         monkeypatch.setattr(nights, "_harness", self.call)
         monkeypatch.setattr(summary, "of", lambda path: made(path.name))
@@ -74,6 +76,8 @@ class Workflow:
             else:
                 number = len(list((folder / nights.RESULTS).glob("*")))
                 (folder / nights.RESULTS / f"run-{number}").mkdir(parents=True)
+        elif words[0] == "add" and self.history_is_full:
+            code, error = 4, "harness: The disk is full."
         elif words[0] == "add":
             with History.open(str(folder / nights.HISTORY), writing=True) as history:
                 history.add(summary.read(Path(words[1])))
@@ -142,6 +146,13 @@ def test_a_run_that_cannot_be_read_is_a_missing_point_too(workflow: Workflow, mo
     assert {record.reason for record in nights.read_records(workflow.folder)} == {"It never ended."}
 
 
+def test_a_run_that_did_not_enter_the_history_is_a_missing_point_too(workflow: Workflow) -> None:
+    workflow.history_is_full = True
+    nights.replay(workflow.folder)
+    records = nights.read_records(workflow.folder)
+    assert {(record.run, record.reason) for record in records} == {("", "harness: The disk is full.")}
+
+
 def test_issues_are_opened_once_and_edited(workflow: Workflow) -> None:
     first: dict[str, object] = {"step": "open", "number": None, "title": "Slower", "body": "in one series"}
     workflow.alarms = [[first], [{**first, "step": "edit", "number": 1, "body": "in two series"}], []]
@@ -162,6 +173,13 @@ def test_planted_steps_leave_room_for_three_nightly_runs_after_them() -> None:
     assert all(10 <= step.night <= 24 - figures.SOON for step in steps)
 
 
+def test_planted_steps_need_some_nightly_runs_before_and_after_them() -> None:
+    with pytest.raises(UsageError, match="too few for planted steps"):
+        nights.plant({5: 1}, 13)
+    assert [step.night for step in nights.plant({5: 1}, 14)] == [10]
+    assert nights.plant({}, 1) == []
+
+
 def rows(page: str) -> dict[str, list[str]]:
     """Return the cells of the last table's rows, by the rule and what it judges."""
     lines = [
@@ -177,6 +195,45 @@ def test_a_planted_step_is_found_within_three_nightly_runs(tmp_path: Path) -> No
     assert found["harness ratios"] == ["1 of 1 (2 % to 100 %)", "0", "0", "0"]
     assert found["10 % over the last value times"][2] in ("0", "1")
     assert found["harness, confirmed side by side ratios"][2] == "1", "nothing was confirmed"
+
+
+def planted_days(nights_in_all: int) -> nights.ReplayPlan:
+    days = nights.days_between("2026-08-01", f"2026-08-{nights_in_all}", 1)
+    return nights.ReplayPlan(LINE, BASELINE, days, planted=[PLANTED])
+
+
+def test_a_false_alert_just_before_a_step_does_not_hide_the_step(tmp_path: Path) -> None:
+    reports = [(13, 12), (14, 12), (15, 14), (16, 14)]
+    assert distinct(reports) == [(13, 12)]
+    assert delay(reports, 14) == 1
+    # the value before the step is higher too, and is an alert of its own
+    slower = [0.2 if night == 13 else 0.4 if night >= PLANTED.night else 0.0 for night in range(24)]
+    cells = rows(figures.page([stored(tmp_path, planted_days(24), slower)]))["10 % over the last value times"]
+    assert cells == ["1 of 1 (2 % to 100 %)", "0", "0", "1"]
+
+
+def test_nightly_runs_that_measured_nothing_do_not_move_a_step(tmp_path: Path) -> None:
+    slower = [None if 2 <= night < 6 else 0.3 if night >= PLANTED.night else 0.0 for night in range(24)]
+    replay = stored(tmp_path, planted_days(24), slower)
+    assert replay.steps == [(PLANTED, PLANTED.night - 4)]
+    cells = rows(figures.page([replay]))["10 % over the last value times"]
+    assert cells == ["1 of 1 (2 % to 100 %)", "0", "0", "0"]
+
+
+def test_a_step_that_an_unfinished_replay_has_not_reached_is_not_missed(tmp_path: Path) -> None:
+    replay = stored(tmp_path, planted_days(PLANTED.night), [0.0] * PLANTED.night)
+    assert replay.steps == [None]
+    assert rows(figures.page([replay]))["10 % over the last value times"] == ["-", "0", "0", "0"]
+
+
+def test_a_confirmation_of_an_interrupted_run_has_no_versions(tmp_path: Path) -> None:
+    days = nights.days_between("2026-08-01", "2026-08-09", 1)
+    replay = stored(tmp_path, nights.ReplayPlan(LINE, BASELINE, days, is_line=True), [0.0] * len(days))
+    (series,) = replay.series
+    decision = Decision(series.key, "interrupted", (), True, "run-c", "2026-08-09T05:00:00+00:00", 1.3, 1.2, 1.4)
+    for points in (series.points, []):
+        unfinished = replace(replay, series=[replace(series, points=points)], decisions=[decision])
+        assert "| step | - | - | - | yes, 1.300 |" in figures.page([unfinished])
 
 
 def test_the_same_wheel_gives_harness_no_alert_where_one_slow_night_is_one_for_a_simple_rule(tmp_path: Path) -> None:

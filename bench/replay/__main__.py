@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from bench.replay import nights
+from harness.model.errors import UsageError
 
 #: The first day of a replay of one wheel; its days have no other meaning than their order.
 FIRST = "2026-01-01"
@@ -44,6 +45,10 @@ def _plan(parser: argparse.ArgumentParser, options: argparse.Namespace, matrix: 
         days = nights.days_between(FIRST, "2026-12-31", 1)[: options.nights]
     pairs = [pair.split(":") for pair in options.plant.split(",") if pair]
     sizes = {int(percent): int(count) for percent, count in pairs}
+    try:
+        planted = nights.plant(sizes, len(days))
+    except UsageError as error:
+        parser.error(str(error))
     return nights.ReplayPlan(
         environment=options.line or options.environment,
         baseline=options.baseline,
@@ -51,7 +56,7 @@ def _plan(parser: argparse.ArgumentParser, options: argparse.Namespace, matrix: 
         is_line=bool(options.line),
         arguments=matrix,
         confirm=shlex.split(options.confirm),
-        planted=nights.plant(sizes, len(days)),
+        planted=planted,
     )
 
 

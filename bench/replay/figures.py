@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from bench.replay import nights
-from bench.replay.rules import ASV, FIRST, NEAR, RULES, Report, asv_reports, delay, distinct, harness_reports
+from bench.replay.rules import ASV, FIRST, NEAR, RULES, Report, asv_reports, delay, distinct, harness_reports, is_hit
 from bench.simulation.nights import between
 from harness.history.change_cache import ChangeCache
 from harness.history.index import History
@@ -34,10 +34,17 @@ class Replay:
     decisions: Sequence[Decision]
 
     @property
-    def steps(self) -> list[nights.PlantedStep | None]:
-        """The planted step of each series."""
+    def steps(self) -> list[tuple[nights.PlantedStep, int] | None]:
+        """The planted step of each series, with the index of its first point; None if the replay hasn't reached it."""
         by_name = {step.name: step for step in self.plan.planted}
-        return [by_name.get(one_series.key.scenario) for one_series in self.series]
+        night_of = {record.run: record.night for record in self.records}
+        steps: list[tuple[nights.PlantedStep, int] | None] = []
+        for one_series in self.series:
+            step = by_name.get(one_series.key.scenario)
+            # a nightly run that measured nothing has no point
+            places = [at for at, point in enumerate(one_series.points) if step and night_of[point.run] >= step.night]
+            steps.append((step, places[0]) if step and places else None)
+        return steps
 
 
 def read(folder: Path) -> Replay:
@@ -75,17 +82,17 @@ def page(replays: Sequence[Replay], asv: str = "") -> str:
 
 
 def judge(series: Sequence[Series], asv: str = "") -> Reports:
-    """Return what each rule reports of each series."""
+    """Return what each rule reports of each series, after each nightly run again."""
     cache = ChangeCache()
     reports: dict[tuple[str, str], list[list[Report]]] = {
-        ("harness", RATIOS): [distinct(list(harness_reports(one_series, cache))) for one_series in series]
+        ("harness", RATIOS): [list(harness_reports(one_series, cache)) for one_series in series]
     }
     for kind in (TIMES, RATIOS):
         values = [_values(one_series, kind) for one_series in series]
         if asv:
-            reports[ASV, kind] = [distinct(report) for report in asv_reports(asv, values)]
+            reports[ASV, kind] = asv_reports(asv, values)
         for name, rule in RULES.items():
-            reports[name, kind] = [distinct(list(rule(row))) for row in values]
+            reports[name, kind] = [list(rule(row)) for row in values]
     return reports
 
 
@@ -154,7 +161,7 @@ def _same(replay: Replay, reports: Reports) -> list[str]:
         "",
         "| rule | of | false alerts |",
         "| --- | --- | --- |",
-        *(f"| {rule} | {kind} | {sum(map(len, rows))} |" for (rule, kind), rows in reports.items()),
+        *(f"| {rule} | {kind} | {_count(rows)} |" for (rule, kind), rows in reports.items()),
     ]
 
 
@@ -168,10 +175,11 @@ def _planted(replay: Replay, reports: Reports) -> list[str]:
         entries, false = [], 0
         for size in sizes:
             delays = []
-            for row, step in zip(reported, replay.steps, strict=True):
-                if step and step.percent == size:
-                    delays.append(delay(row, step.night))
-                    false += sum(abs(index - step.night) > NEAR for _, index in row)
+            for row, planted in zip(reported, replay.steps, strict=True):
+                if planted and planted[0].percent == size:
+                    at = planted[1]
+                    delays.append(delay(row, at))
+                    false += len(distinct([report for report in row if not is_hit(report, at)]))
             soon = sum(waits is not None and waits <= SOON for waits in delays)
             later = sum(waits is not None and waits > SOON for waits in delays)
             entries += [_share(soon, len(delays)), str(later), str(delays.count(None))]
@@ -255,7 +263,8 @@ def _line(replay: Replay, reports: Reports) -> list[str]:
     for one_series in replay.series:
         for decision in (decision for decision in replay.decisions if decision.key == one_series.key):
             runs = [point.run for point in one_series.points]
-            at = runs.index(decision.since) if decision.since in runs else 0
+            # a nightly run that was interrupted, and measured again, has no point
+            at = runs.index(decision.since) if decision.since in runs else -1
             lines.append(
                 f"| {_name(one_series)} | {_version(one_series, at - 1)} | {_version(one_series, at)} | "
                 f"{_levels(one_series, at)} | {'yes' if decision.confirmed else 'no'}, {decision.ratio:.3f} | "
@@ -270,21 +279,34 @@ def _line(replay: Replay, reports: Reports) -> list[str]:
             for row, truths in zip(reported, slower, strict=True)
             for _, true in truths
         )
-        count = sum(map(len, reported))
-        lines.append(f"| {rule} | {kind} | {count} | {hits} of {total} | {count - hits} |")
+        others = sum(
+            all(abs(index - true) > NEAR for _, true in truths)
+            for row, truths in zip(reported, slower, strict=True)
+            for _, index in distinct(row)
+        )
+        lines.append(f"| {rule} | {kind} | {_count(reported)} | {hits} of {total} | {others} |")
     return lines
 
 
+def _count(reported: Sequence[Sequence[Report]]) -> int:
+    """Return the number of distinct reports of several series."""
+    return sum(len(distinct(row)) for row in reported)
+
+
 def _version(series: Series, at: int) -> str:
-    """Return the version of a point, or its day if the history has no version."""
+    """Return the version of a point, or its day if the history has no version; `-` if the series has no such point."""
+    if not 0 <= at < len(series.points):
+        return "-"
     point = series.points[at]
     return point.origin.version or point.started[:10]
 
 
 def _levels(series: Series, at: int, nearest: int = 5) -> str:
     values = _values(series, RATIOS)
+    if not 0 < at < len(values):
+        return "-"
     before, after = values[max(0, at - nearest) : at], values[at : at + nearest]
-    return f"{math.exp(statistics.median(after) - statistics.median(before)):.3f}" if before and after else "-"
+    return f"{math.exp(statistics.median(after) - statistics.median(before)):.3f}"
 
 
 def _name(series: Series) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 from harness.files import write_atomically
 from harness.history import summary
-from harness.model.errors import HarnessError
+from harness.model.errors import HarnessError, UsageError
 
 PLAN, RECORDS, SUMMARIES, RESULTS = "plan.json", "records.jsonl", "nights", "results"
 HISTORY, ISSUES = "history.duckdb", "issues.json"
@@ -139,8 +139,13 @@ def days_between(first: str, last: str, every: int) -> list[str]:
 
 
 def plant(steps: Mapping[int, int], nights: int) -> list[PlantedStep]:
-    """Return planted steps, at places between the tenth nightly run and the end. `steps` is their number by percent."""
+    """Return planted steps, at places between the tenth nightly run and the end. `steps` is their number by percent.
+
+    Raises UsageError if there are too few nightly runs.
+    """
     places = range(10, nights - 3)
+    if steps and not places:
+        raise UsageError(f"{nights} nightly runs are too few for planted steps.", "Use at least 14: --nights 14.")
     return [
         PlantedStep(f"planted_{percent}_{number}", places[number * (len(places) - 1) // max(1, count - 1)], percent)
         for percent, count in steps.items()
@@ -207,7 +212,9 @@ def _replay_night(folder: Path, plan: ReplayPlan, night: int, before: Sequence[s
         return replace(record, reason=_reason(process))
     kept = folder / SUMMARIES / plan.days[night][:7] / f"{measured.run}.json"
     summary.write(replace(measured, started=plan.days[night] + TIME), folder / SUMMARIES)
-    _harness(folder, "history", "add", str(kept))
+    added = _harness(folder, "history", "add", str(kept))
+    if added.returncode:
+        return replace(record, reason=_reason(added))
     started = time.monotonic()
     scripts = [word for path in _scenario_files(folder, plan) for word in ("-s", str(path))]
     words = ["--all-suspected", *scripts, *plan.confirm, "--results", str(results)]

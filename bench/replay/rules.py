@@ -93,6 +93,15 @@ def distinct(reports: Sequence[Report]) -> list[Report]:
     return first
 
 
+def is_hit(report: Report, at: int) -> bool:
+    """Return whether a report is right about a change at `at`: a report from before the change is a false alert."""
+    count, index = report
+    return abs(index - at) <= NEAR and count > at
+
+
 def delay(reports: Sequence[Report], at: int) -> int | None:
-    """Return after how many nightly runs a change at `at` was reported, 1 for its own; None if it wasn't."""
-    return next((count - at for count, index in reports if abs(index - at) <= NEAR and count > at), None)
+    """Return after how many nightly runs a change at `at` was reported, 1 for its own; None if it wasn't.
+
+    `reports` are all reports of a rule: a `distinct` one may be a false alert near the change, before it.
+    """
+    return next((report[0] - at for report in reports if is_hit(report, at)), None)

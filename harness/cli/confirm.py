@@ -100,7 +100,8 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
             (entry for _, entry in decided if entry and entry.confirmed), key=lambda entry: entry.ratio, default=None
         )
         is_stopped = False
-        if worst and worst.ratio > 1.0:
+        has_search = usual.search and not question.is_file
+        if worst and worst.ratio > 1.0 and worst.versions and has_search:
             located: dict[str, Any] = {}
             try:
                 located |= _located(worst, question, usual, heard, wait=wait)
@@ -139,8 +140,6 @@ def _located(
     wait: bool,
 ) -> dict[str, Any]:
     """Search the wheels between the versions of a decision. Returns the fields of the decision that a search finds."""
-    if not usual.search or not decision.versions or question.is_file:
-        return {}
     if question.request.gpu:
         say("The wheels between both sides are not searched: a search runs on the CPU only.")
         return {}
@@ -184,8 +183,6 @@ def _profiled(
     wait: bool,
 ) -> dict[str, Any]:
     """Profile the versions around the change. Returns the fields of the decision that the profiles give."""
-    if not usual.search or not decision.versions or question.is_file:
-        return {}
     request = ProfileRequest(
         scenarios=question.request.scenarios,
         axes={axis: [value] for axis, value in decision.key.axes},
