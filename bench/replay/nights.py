@@ -145,7 +145,7 @@ def plant(steps: Mapping[int, int], nights: int) -> list[PlantedStep]:
     """
     places = range(10, nights - 3)
     if steps and not places:
-        raise UsageError(f"{nights} nightly runs are too few for planted steps.", "Use at least 14: --nights 14.")
+        raise UsageError(f"{nights} nightly runs are too few for planted steps.", "Use at least 14.")
     return [
         PlantedStep(f"planted_{percent}_{number}", places[number * (len(places) - 1) // max(1, count - 1)], percent)
         for percent, count in steps.items()
