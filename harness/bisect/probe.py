@@ -170,7 +170,11 @@ class Probe:
             requirement = self._requirement(text, lock)
         except HarnessError as error:
             return _shortened(error)
-        backend, _ = registry.choose(self._request.backend, self._project.root, f"bisect-{secrets.token_hex(2)}")
+        # as in a run: without a named backend, a wheel from a source needs a container
+        is_trusted = self._request.trust or self._request.backend != registry.AUTO
+        untrusted = [requirement.environment.name] if requirement.environment.wheel and not is_trusted else []
+        name = f"bisect-{secrets.token_hex(2)}"
+        backend, _ = registry.choose(self._request.backend, self._project.root, name, untrusted=untrusted)
         if not backend.unprepared([requirement]):
             return ""
         with lock():

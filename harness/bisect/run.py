@@ -101,6 +101,12 @@ def _release_search(request: BisectRequest) -> Search:
     first, last = (names[-1], names[0]) if request.fix else (names[0], names[-1])
     environments, ends = with_asked(environments, [request.good or first, request.bad or last])
     resolve(ends, list(environments), "environment")
+    versions = {environments[name].tensorflow for name in ends}
+    if len({*ends}) == 2 and len(versions) == 1:
+        raise UsageError(
+            f"{ends[0]} and {ends[1]} have the same TensorFlow, {versions.pop()}, so there are no releases to search.",
+            f"Compare them: harness matrix -e {','.join(ends)}",
+        )
     candidates = releases(environments, *ends, *([request.through] if request.through else []))
     texts = [candidate.text for candidate in candidates]
     good, bad = (texts.index(environments[name].asked or name) for name in ends)

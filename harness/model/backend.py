@@ -238,16 +238,21 @@ class LaunchHandle(Protocol):
 class WheelRecipe:
     """How a source becomes a wheel: the exported files, and the lock of the packages that the build needs.
 
-    `instant` (seconds since 1970) is the time of the files in the wheel. `version` is for packages that take their
-    version from git, whose history isn't there.
+    The folder `source` has one folder, `files`, with the exported files. `instant` (seconds since 1970) is the time of
+    the files in the wheel. `version` is for packages that take their version from git, whose history isn't there.
     """
 
     package: str
     python: str
-    files: Path
+    source: Path
     lock: Path
     instant: int
     version: str
+
+    @property
+    def files(self) -> Path:
+        """Return the folder with the exported files."""
+        return self.source / "files"
 
 
 class Backend(Protocol):

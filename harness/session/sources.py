@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -12,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from harness.backends import registry
 from harness.backends.protocol import RegisteredBackend
+from harness.backends.wheels import VARIABLE as WHEELS_VARIABLE
 from harness.catalog import adhoc, sources
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
@@ -106,12 +108,18 @@ class _Maker:
         instant = max(datetime.fromisoformat(base.as_of), datetime.fromtimestamp(source.snapshot.instant, UTC))
         backend = self._builder(spec)
         recipe = [hashlib.sha256((self.project.root / "images" / name).read_bytes()).hexdigest() for name in _RECIPE]
-        parts = [git.tree_id(source.snapshot), spec.package, base.python, instant.isoformat(), backend.name, *recipe]
+        parts = [git.tree_id(source.snapshot), spec.package, base.python, self._version(spec, base, source)]
+        parts += [instant.isoformat(), backend.name, *recipe]
         entry = cache_dir() / "wheels" / "builds" / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.json"
         with suppress(OSError, ValueError, TypeError):
             kept = Wheel(**parse_json(read_text(entry)))
             if kept.path.is_file():
                 return kept
+        if os.environ.get(WHEELS_VARIABLE):
+            raise UsageError(
+                f"With {WHEELS_VARIABLE}, no wheel is built from a source: the build needs packages of the index.",
+                f"Build the wheel on another machine, and pass it: -e {spec.base}+{spec.package}@FILE.whl",
+            )
         with self.lock():
             if self.say:
                 self.say(f"Building {spec.package} from {source.description}, {backend.builds_in}.")
@@ -134,14 +142,18 @@ class _Maker:
                 "If you trust the source, build and measure it without containers: --backend local",
             ) from None
 
+    def _version(self, spec: SourceSpec, base: Environment, source: Source) -> str:
+        """Return the version of a wheel whose package takes it from git: that in the base's lock, and the commit."""
+        pinned = load_lock(self.project, base, base.devices[0]).lock.pins.get(spec.package, "0")
+        return f"{pinned.partition('+')[0]}+g{source.snapshot.commit[:7]}"
+
     def _built(
         self, spec: SourceSpec, base: Environment, source: Source, instant: datetime, backend: RegisteredBackend
     ) -> Wheel:
-        pinned = load_lock(self.project, base, base.devices[0]).lock.pins.get(spec.package, "0")
         with TemporaryDirectory() as place:
-            files, lock, wheels = (Path(place, name) for name in ("files", "lock", "wheel"))
+            files, lock, wheels = (Path(place, name) for name in ("source/files", "lock", "wheel"))
             for folder in (files, lock, wheels):
-                folder.mkdir()
+                folder.mkdir(parents=True)
             source.snapshot.export(files)
             sources.check_name(files, spec.package)
             (lock / "build.txt").write_text(sources.build_lock(files, base.python, instant), encoding="utf-8")
@@ -149,14 +161,14 @@ class _Maker:
                 WheelRecipe(
                     package=spec.package,
                     python=base.python,
-                    files=files,
+                    source=files.parent,
                     lock=lock / "build.txt",
                     instant=source.snapshot.instant,
-                    version=f"{pinned.partition('+')[0]}+g{source.snapshot.commit[:7]}",
+                    version=self._version(spec, base, source),
                 ),
                 wheels,
             )
-            built = [path for path in wheels.iterdir() if path.suffix == ".whl" and not path.is_symlink()]
+            built = [path for path in wheels.glob("*.whl") if path.is_file() and not path.is_symlink()]
             if len(built) != 1:
                 raise CannotRunHereError(f"The build of {spec.package} left {len(built)} wheels, not one.")
             return sources.keep_wheel(built[0], spec.package, base.python)

@@ -90,6 +90,25 @@ def test_a_build_that_fails_shows_its_last_lines(harness, repository):
     assert "the last line of the build" in done.stderr
 
 
+def test_with_a_folder_of_packages_nothing_is_built(harness, repository):
+    repository.commit("CALLS = 1\n")
+    done = harness("matrix", "-e", "new+mine@mine", "-s", "own", *SHORT, HARNESS_WHEELS="mine")
+    assert (done.returncode, "With HARNESS_WHEELS, no wheel is built" in done.stderr) == (2, True), done.stderr
+    assert "-e new+mine@FILE.whl" in done.stderr
+
+
+def test_a_wheel_that_exists_needs_a_container_too_in_a_run_and_in_a_search(harness, repository):
+    repository.commit("CALLS = 1\n")
+    first = harness("matrix", "-e", "new+mine@mine", "-s", "own", *SHORT, "--dry-run")
+    assert first.returncode == 0, first.stderr
+    name = next(word for word in first.stdout.split() if word.startswith("new-mine-"))
+    nowhere = {"DOCKER_HOST": "unix:///nowhere/docker.sock"}
+    done = harness("matrix", "-e", name, "-s", "own", **nowhere)
+    assert (done.returncode, f"{name} is from outside the project" in done.stderr) == (4, True), done.stderr
+    done = harness("bisect", "-s", "own", "--good", "old", "--bad", name, **nowhere)
+    assert (done.returncode, f"{name} is from outside the project" in done.stderr) == (4, True), done.stderr
+
+
 def test_without_containers_nothing_is_built_unless_it_is_asked(harness, repository):
     repository.commit("CALLS = 1\n")
     done = harness("matrix", "-e", "new+mine@mine", "-s", "own", DOCKER_HOST="unix:///nowhere/docker.sock")

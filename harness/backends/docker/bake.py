@@ -66,6 +66,21 @@ def check() -> None:
         )
 
 
+def check_driver() -> None:
+    """Raise CannotRunHereError if the builder can't use an image of the engine as a base.
+
+    A builder with another driver would look for the base's name in a public registry.
+    """
+    process = subprocess.run(["docker", "buildx", "inspect"], capture_output=True, text=True, check=False)
+    driver = re.search(r"^Driver: *(\S+)", process.stdout, re.MULTILINE)
+    if driver is None or driver[1] != "docker":
+        name = driver[1] if driver else "unknown"
+        raise CannotRunHereError(
+            f"`docker buildx` uses a builder with the driver {name}, which can't use the engine's images as bases.",
+            "Select the engine's own builder: docker buildx use default",
+        )
+
+
 class Builder:
     """Builds targets, each in its own process. The engine builds shared parts once.
 

@@ -5,7 +5,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from time import monotonic
@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from harness.backends import wheels
 from harness.backends.docker import recipe
-from harness.backends.docker.bake import Builder, check
+from harness.backends.docker.bake import Builder, check, check_driver
 from harness.backends.docker.engine import Engine, sentences
 from harness.backends.docker.recipe import Image
 from harness.backends.untrusted_text import one_line
@@ -248,6 +248,8 @@ class Images:
             say(PreparationStep(name, f"pulled in {monotonic() - begun:.0f} s", Stage.READY))
             return ""
         check()
+        if requirement.base:
+            check_driver()
         say(PreparationStep(name, f"building {recipe.tag(requirement)}"))
         with self._settings(requirement) as settings:
             target = recipe.target(requirement.environment, requirement.device)
@@ -274,9 +276,10 @@ class Images:
     def build_wheel(self, wheel: WheelRecipe, folder: Path) -> None:
         """Build a wheel from a source in a container without a network, into a folder. Raises CannotRunHereError."""
         check()
+        check_driver()
         builder = Builder(self._root)
         settings = {
-            "contexts.source": str(wheel.files),
+            "contexts.source": str(wheel.source),
             "contexts.locks": str(wheel.lock.parent),
             "args.PYTHON": wheel.python,
             "args.VERSION": wheel.version,
@@ -285,11 +288,7 @@ class Images:
         timer = threading.Timer(BUILD_SECONDS, builder.stop)
         timer.start()
         try:
-            with ExitStack() as held:
-                if packages := wheels.folder():
-                    locks = [wheel.lock, self._root / "images" / "uv.txt"]
-                    settings["contexts.wheels"] = str(held.enter_context(wheels.selected(packages, locks)))
-                words = builder.build("wheel", settings, lambda _: None, folder)
+            words = builder.build("wheel", settings, lambda _: None, folder)
         finally:
             timer.cancel()
         if builder.is_stopped:

@@ -118,12 +118,10 @@ class Environments:
 
     def build_wheel(self, recipe: WheelRecipe, folder: Path) -> None:
         """Build a wheel from a source into a folder, with this user's rights. Raises CannotRunHereError."""
-        packages = wheels.folder()
-        offline = [str(packages)] if packages is not None else []
         with TemporaryDirectory() as place:
             python = str(self.find_python(recipe.python))
             steps = [
-                ["install.sh", python, str(recipe.lock), place, *offline],
+                ["install.sh", python, str(recipe.lock), place],
                 ["build.sh", place, str(recipe.files), str(folder), recipe.version, str(recipe.instant)],
             ]
             for script, *arguments in steps:

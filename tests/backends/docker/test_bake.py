@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.backends.docker.bake import LENGTH, LINES, Builder, BuildLog, check
+from harness.backends.docker.bake import LENGTH, LINES, Builder, BuildLog, check, check_driver
 from harness.model.errors import CannotRunHereError
 
 
@@ -32,6 +32,15 @@ def test_no_buildx_is_a_sentence(docker):
     docker("exit 1")
     with pytest.raises(CannotRunHereError, match="buildx isn't installed"):
         check()
+
+
+@pytest.mark.parametrize("printed", ["Driver: docker-container", "", "Driver: remote"])
+def test_a_builder_without_the_images_of_the_engine_is_a_sentence(docker, printed):
+    docker(f"echo '{printed}'")
+    with pytest.raises(CannotRunHereError, match=r"with the driver .*\n.*docker buildx use default"):
+        check_driver()
+    docker("echo 'Driver:        docker'")
+    check_driver()
 
 
 def test_the_target_and_what_is_set_are_passed(docker, tmp_path):

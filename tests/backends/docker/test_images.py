@@ -91,6 +91,7 @@ def world(tmp_path, monkeypatch):
             self.stopped.set()
 
     monkeypatch.setattr(images, "check", lambda: None)
+    monkeypatch.setattr(images, "check_driver", lambda: None)
     monkeypatch.setattr(images, "Builder", FakeBuilder)
 
     class World:
