@@ -17,9 +17,9 @@ Floats = npt.NDArray[np.float64]
 
 #: With more degrees of freedom, t is normal, apart from rounding errors.
 _NORMAL = 1e10
-#: Terms of the continued fraction. More terms don't change the result, because the beta function has larger errors.
-_TERMS = 80
-#: Most steps of Newton's method, which needs about three.
+#: Terms of the continued fraction. With 60, relative errors are below 1e-10 from half a degree of freedom to 10,000.
+_TERMS = 60
+#: Most steps of Halley's method, which needs two or three.
 _MOST_STEPS = 50
 
 
@@ -40,8 +40,8 @@ def student_cdf(freedom: npt.ArrayLike, t: npt.ArrayLike) -> Floats:
 def student_quantile(freedom: npt.ArrayLike, probability: npt.ArrayLike) -> Floats:
     """Return the t with P(T ≤ t) = `probability`, for 0 < `probability` < 1. The shapes are broadcast.
 
-    Newton's method on the log of the tail as a function of log t, which is concave: so it converges from any start. It
-    starts with the first terms of the expansion of Cornish and Fisher (Abramowitz and Stegun, 26.7.5).
+    Halley's method on the log of the tail as a function of log t, from the first terms of the expansion of Cornish and
+    Fisher (Abramowitz and Stegun, 26.7.5).
     """
     nu, p = np.broadcast_arrays(np.asarray(freedom, np.float64), np.asarray(probability, np.float64))
     tail = np.minimum(p, 1.0 - p)
@@ -56,10 +56,15 @@ def student_quantile(freedom: npt.ArrayLike, probability: npt.ArrayLike) -> Floa
         t = np.exp(logs)
         reached = student_cdf(finite, -t)
         density = np.exp(log_scale - (finite + 1.0) / 2.0 * np.log1p(t**2 / finite))
-        step = np.log(reached / tail) * reached / (density * t)
+        # the first two derivatives of f = log(reached / tail) by log t are -slope and -slope * bend
+        slope = density * t / reached
+        bend = 1.0 + slope - (finite + 1.0) * t**2 / (finite + t**2)
+        newton = np.log(reached / tail) / slope
+        # far from the root, the correction could turn the step around
+        step = newton / np.maximum(1.0 + newton * bend / 2.0, 0.5)
         logs = logs + step
-        # the next step would be about its square
-        if not np.any(np.abs(step[~is_normal]) > 1e-7):
+        # the next step would be about its cube
+        if not np.any(np.abs(step[~is_normal]) > 1e-5):
             break
     t = np.where(is_normal, z, np.exp(logs))
     return np.where(p == 0.5, 0.0, np.where(p > 0.5, t, -t))
