@@ -15,10 +15,11 @@ import itertools
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from harness.analysis.distribution import Quantity
+from harness.analysis.printed import unit_of
 from harness.analysis.statistics import Difference, Interval, student, variance
 from harness.model.defaults import LEVEL
 from harness.model.launch import Clock, Launch, Role, Sample, Status
@@ -65,7 +66,8 @@ def _number(recorded: object) -> float | None:
 def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.WALL) -> list[Launch]:
     """Return the launches with one sample of one step each, whose seconds are their value of the quantity.
 
-    A launch without a value above zero ends as `not available`; pilots stay as they are. CPU contention is known for
+    A launch without a value above zero ends as `not available`, and all launches with a printed number of which only
+    some have a unit; pilots stay as they are. CPU contention is known for
     timed steps only: it is subtracted only from quantities that are parts of them, WHOLE and OWN. Raises ValueError for
     memory growth, which may be negative.
     """
@@ -75,7 +77,25 @@ def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.
         )
     if quantity == STEP:
         return list(launches)
-    return [launch if launch.role is Role.PILOT else _with(launch, quantity, clock) for launch in launches]
+    listed = list(launches)
+    if quantity.startswith(PRINTED):
+        names = {launch.cell.scenario for launch in listed}
+        mixed = {
+            name for name in names if unit_of(quantity, [one for one in listed if one.cell.scenario == name]) is None
+        }
+        return [launch if launch.role is Role.PILOT else _printed(launch, quantity, clock, mixed) for launch in listed]
+    return [launch if launch.role is Role.PILOT else _with(launch, quantity, clock) for launch in listed]
+
+
+def _printed(launch: Launch, quantity: str, clock: Clock, mixed: Container[str]) -> Launch:
+    """Return a launch of a printed number, which isn't available in scenarios with `mixed` units."""
+    one = _with(launch, quantity, clock)
+    if one.status is not Status.OK or launch.cell.scenario not in mixed:
+        return one
+    name = quantity.removeprefix(PRINTED)
+    return replace(
+        one, samples=(), status=Status.NOT_AVAILABLE, error=f"Only some launches print {name} with a unit of time."
+    )
 
 
 def _with(launch: Launch, quantity: str, clock: Clock) -> Launch:

@@ -20,6 +20,7 @@ from harness.files import cache_dir, write_atomically
 from harness.files import read as read_bytes
 from harness.model.errors import CannotRunHereError, FileError, Problem, UsageError
 from harness.model.scenario import OWN, PEAK, PRINTED, STEP, WHOLE
+from harness.model.texts import joined
 
 #: Names of scenario files that would hide a module that scripts import.
 _TAKEN = {"kit", "numpy", "tensorflow", "keras", "tf_keras"}
@@ -32,9 +33,9 @@ _KERAS = ".keras"
 class Script:
     """A plain script: its file name, its text, and the options of `harness run`.
 
-    `arguments` are passed to the script. `grep` are regular expressions of numbers that it prints. Calls of `functions`
-    are steps. `files` are copied next to it, and `stdin` is its standard input. `told` are sentences about parts of a
-    notebook that are left out.
+    `arguments` are passed to the script. `grep` are regular expressions of numbers that it prints, and `compare` the
+    pairs of these whose ratio is a number too (`half/single`). Calls of `functions` are steps. `files` are copied next
+    to it, and `stdin` is its standard input. `told` are sentences about parts of a notebook that are left out.
     """
 
     path: Path
@@ -42,6 +43,7 @@ class Script:
     text: str
     arguments: Sequence[str] = ()
     grep: Sequence[str] = ()
+    compare: Sequence[str] = ()
     functions: Sequence[str] = ()
     files: Sequence[Path] = ()
     stdin: Path | None = None
@@ -64,6 +66,27 @@ class Script:
             if names.count(name) > 1:
                 raise UsageError(f"Two groups of --grep are called {name!r}.", "Name them: (?P<name>…)")
         return called
+
+    @property
+    def ratios(self) -> dict[str, tuple[str, str]]:
+        """The names of both numbers of each ratio, by `one/other`. Two named groups have one. Raises UsageError."""
+        names = [name for group_names in self.numbers.values() for name in group_names]
+        named = [name for pattern in self.grep for name in re.compile(pattern).groupindex]
+        if not self.compare:
+            return {"/".join(names): (names[0], names[1])} if len(names) == 2 == len(named) else {}
+        ratios = {}
+        for text in self.compare:
+            cuts = [match.start() for match in re.finditer("/", text)]
+            pairs = [(text[:cut], text[cut + 1 :]) for cut in cuts if {text[:cut], text[cut + 1 :]} <= {*names}]
+            if not pairs or pairs[0][0] == pairs[0][1]:
+                numbers = f"The printed numbers: {joined(names)}." if names else "Name the numbers with --grep."
+                raise UsageError(
+                    f"Invalid --compare {text!r}: expected ONE/OTHER, the names of two printed numbers.",
+                    f"{numbers} Example: --grep 'half took (?P<half>\\S+)' --grep 'single took (?P<single>\\S+)' "
+                    "--compare half/single",
+                )
+            ratios[text] = pairs[0]
+        return ratios
 
 
 def read(path: Path) -> tuple[str, str, Sequence[str]]:
@@ -226,6 +249,7 @@ def _scenario(script: Script, name: str, *, has_steps: bool, files: Sequence[str
     keywords: Mapping[str, object] = {
         "arguments": list(script.arguments),
         "grep": [[pattern, [PRINTED + name for name in names]] for pattern, names in script.numbers.items()],
+        "compare": [[PRINTED + name for name in (ratio, *pair)] for ratio, pair in script.ratios.items()],
         "functions": list(script.functions),
         "stdin": stdin,
     }
@@ -257,6 +281,7 @@ def _compared(script: Script, *, has_steps: bool) -> list[list[str]]:
     about = {"step": STEP, "first call": "first call", WHOLE: WHOLE} if has_steps else {WHOLE: STEP}
     about |= {name: name for name in (OWN, PEAK)}
     about |= {PRINTED + name: PRINTED + name for names in script.numbers.values() for name in names}
+    about |= {PRINTED + name: PRINTED + name for name in script.ratios}
     lines = ["# [[tool.harness.compare]]", "# name  = {}", '# along = "environment"', "# of    = {}"]
     return [
         [line.format(_toml(value)) for line, value in zip(lines, ("", name, "", quantity), strict=True)]

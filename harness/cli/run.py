@@ -43,6 +43,14 @@ def run(
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = None,
+    compare: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ONE/OTHER",
+            help="Compare two printed numbers in each environment, by their names in --grep: half/single.",
+            rich_help_panel=OptionPanel.WHAT,
+        ),
+    ] = None,
     function: Annotated[
         list[str] | None,
         typer.Option(
@@ -92,6 +100,7 @@ def run(
         request,
         arguments=arguments or (),
         grep=grep or (),
+        compare=compare or (),
         functions=function or (),
         files=with_ or (),
         stdin=stdin,

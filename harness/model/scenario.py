@@ -39,7 +39,7 @@ PRINTED = "printed: "
 WHOLE, OWN = "whole script", "own work"
 
 #: The kit's observations of a plain script: the printed output, and the numbers in it.
-OUTPUT, NUMBERS = "output", "printed"
+OUTPUT, NUMBERS, NUMBER_UNITS = "output", "printed", "printed units"
 
 Axes = Mapping[str, str]
 

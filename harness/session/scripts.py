@@ -19,6 +19,7 @@ def request(
     *,
     arguments: Sequence[str] = (),
     grep: Sequence[str] = (),
+    compare: Sequence[str] = (),
     functions: Sequence[str] = (),
     files: Sequence[Path] = (),
     stdin: Path | None = None,
@@ -26,8 +27,8 @@ def request(
     """Return the request that runs a script, and the parts of a notebook that are left out.
 
     A file that is a scenario already runs as one. `arguments` are the script's own, `grep` regular expressions of
-    numbers that it prints, and `functions` those whose calls are steps. `files` are copied next to it, and `stdin` is
-    its standard input.
+    numbers that it prints, `compare` pairs of these, and `functions` those whose calls are steps. `files` are copied
+    next to it, and `stdin` is its standard input.
 
     Raises UsageError if no environments are named or a file can't be read, and FileError for errors in a file.
     """
@@ -36,7 +37,7 @@ def request(
             "No environment was specified.",
             f"Example: harness run {path} -e tf2.12 -e tf2.13. To list the environments: harness images list",
         )
-    beside = [*arguments, *grep, *functions, *files, *([stdin] if stdin else [])]
+    beside = [*arguments, *grep, *compare, *functions, *files, *([stdin] if stdin else [])]
     if scripts.has_header(path):
         if beside:
             raise UsageError(
@@ -56,6 +57,7 @@ def request(
         text=text,
         arguments=arguments,
         grep=grep,
+        compare=compare,
         functions=functions,
         files=files,
         stdin=stdin,

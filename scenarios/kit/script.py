@@ -8,6 +8,7 @@ import ctypes
 import hashlib
 import os
 import re
+import statistics
 import sys
 import tempfile
 import threading
@@ -19,6 +20,7 @@ from time import perf_counter, process_time
 from . import marks
 from .events import ReaderGone
 from .outcome import TRACEBACK_CHARACTERS, ScriptFailed, one_line
+from .printed import NumberError, find_numbers, shown
 from .steps import ImportClock, Steps
 
 # Packages whose import counts as TensorFlow import time, including everything that they import.
@@ -32,17 +34,16 @@ LINES, CHARACTERS, TAIL = 100, 200, 4000
 # The largest number of bytes to read, and of numbers per --grep that are saved individually.
 READ, NUMBERS = 64 << 20, 1000
 
-NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-
 CELL = re.compile(r"# cell (\d+)$")
 
 
-def run_script(bench, name, source, *, arguments=(), grep=(), functions=(), stdin=None):
+def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functions=(), stdin=None):
     """Run the text `source` as the script `name`, with its files beside it, and report its results.
 
-    arguments: its own; grep: for each regular expression the pattern, and the names of its groups' numbers; functions:
-    those whose calls are steps; stdin: the name of the file for its standard input. Without any step, the whole script
-    is one. Raises ScriptFailed for a script that fails, or doesn't do what is requested.
+    arguments: its own; grep: for each regular expression the pattern, and the names of its groups' numbers; compare:
+    the names of ratios of two such numbers, and of both numbers; functions: those whose calls are steps; stdin: the
+    name of the file for its standard input. Without any step, the whole script is one. Raises ScriptFailed for a script
+    that fails, or doesn't do what is requested.
     """
     path = placed(name, source)
     steps = Steps(bench.fetch)
@@ -67,15 +68,37 @@ def run_script(bench, name, source, *, arguments=(), grep=(), functions=(), stdi
     whole, used = printed.seconds, printed.cpu_seconds
     bench.took(IMPORT, imports.seconds, imports.cpu_seconds)
     bench.took(OWN, max(0.0, whole - imports.seconds), max(0.0, used - imports.cpu_seconds))
-    text = printed.text()
+    text = shown(printed.text())
     bench.observe("output", told(text))
-    by_label = {}
+    observe_numbers(bench, text, grep, compare)
+
+
+def observe_numbers(bench, text, grep, compare):
+    """Observe the numbers that a script printed, with their units, and the ratios of two. Raises ScriptFailed."""
+    by_label, units = {}, {}
     for pattern, names in grep:
-        by_label.update(found(text, pattern, names))
-    for label, numbers in by_label.items():
-        bench.observe(label, sum(numbers) / len(numbers))
+        try:
+            numbers = find_numbers(text, pattern, names)
+        except NumberError as error:
+            raise ScriptFailed("--grep {!r} found {}".format(pattern, error)) from None
+        if not all(values for values, _ in numbers.values()):
+            lines = [line for line in text.split("\n") if line.strip()]
+            first = "It printed: {!r}".format(lines[0][:CHARACTERS]) if lines else "It printed nothing"
+            raise ScriptFailed("--grep {!r} finds nothing in what the script printed. {}".format(pattern, first))
+        for label, (values, unit) in numbers.items():
+            by_label[label], units[label] = values, unit
+    medians = {label: statistics.median(values) for label, values in by_label.items()}  # the first is often slow
+    for label, value in medians.items():
+        bench.observe(label, value)
+    for label, one, other in compare:
+        if units[one] != units[other]:
+            text = "--compare {}: only one of the two numbers has a unit of time. Match numbers of the same kind"
+            raise ScriptFailed(text.format(label.partition(": ")[2]))
+        if medians[one] > 0.0 and medians[other] > 0.0:
+            bench.observe(label, medians[one] / medians[other])
     if by_label:
-        bench.observe("printed", {label: numbers[:NUMBERS] for label, numbers in by_label.items()})
+        bench.observe("printed", {label: values[:NUMBERS] for label, values in by_label.items()})
+        bench.observe("printed units", units)
 
 
 def placed(name, source):
@@ -236,23 +259,3 @@ def told(text):
         del lines[-1]
     digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
     return {"lines": [line[:CHARACTERS] for line in lines[:LINES]], "count": len(lines), "sha256": digest}
-
-
-def found(text, pattern, names):
-    """By name the numbers that a regular expression finds in what was printed. Raises ScriptFailed."""
-    regex = re.compile(pattern, re.MULTILINE)
-    numbers = {name: [] for name in names}
-    for match in regex.finditer(text):
-        groups = match.groups() or (match.group(),)
-        for name, group in zip(names, groups):  # noqa: B905, Python before 3.10 has no strict
-            if group is None:
-                continue
-            number = NUMBER.match(group.strip())
-            if number is None:
-                raise ScriptFailed("--grep {!r} found {!r}, which isn't a number".format(pattern, group[:CHARACTERS]))
-            numbers[name].append(float(number.group().replace(",", "")))
-    if not all(numbers.values()):
-        lines = [line for line in text.split("\n") if line.strip()]
-        first = "It printed: {!r}".format(lines[0][:CHARACTERS]) if lines else "It printed nothing"
-        raise ScriptFailed("--grep {!r} finds nothing in what the script printed. {}".format(pattern, first))
-    return numbers

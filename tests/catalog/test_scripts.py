@@ -98,6 +98,28 @@ def test_every_regular_expression_has_names_and_every_other_text_is_told(pattern
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.parametrize(
+    ("asked", "ratios"),
+    [
+        ({"grep": [r"(?P<half>\d+)", r"(?P<single>\d+)"]}, {"half/single": ("half", "single")}),
+        ({"grep": [r"(?P<half>\d+)", r"(\d+)"]}, {}),
+        ({"grep": [r"(?P<a>.) (?P<b>.) (?P<c>.)"]}, {}),
+        (
+            {"grep": [r"(?P<a>.) (?P<b>.)", r"(.) ms/step"], "compare": ["b/a", "\u2026 ms/step/a"]},
+            {"b/a": ("b", "a"), "\u2026 ms/step/a": ("\u2026 ms/step", "a")},
+        ),
+    ],
+)
+def test_two_named_numbers_are_compared_or_those_that_are_requested(asked: dict[str, list[str]], ratios: object):
+    assert script("", **asked).ratios == ratios
+
+
+@pytest.mark.parametrize("compare", ["a/c", "a", "a/a", "/"])
+def test_a_ratio_of_other_numbers_is_refused(compare: str):
+    with pytest.raises(UsageError, match=rf"Invalid --compare '{compare}': expected ONE/OTHER"):
+        _ = script("", grep=[r"(?P<a>.) (?P<b>.)"], compare=[compare]).ratios
+
+
 def test_numbers_of_one_name_are_refused():
     with pytest.raises(UsageError, match="Two groups of --grep are called 'a …'"):
         _ = script("", grep=[r"a (\d+)", r"a (\S+)"]).numbers

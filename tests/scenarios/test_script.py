@@ -119,12 +119,30 @@ def test_numbers_that_it_prints_are_taken(script):
     assert "--grep 'late \\\\d' found 'late 7', which isn't a number" in done.end["reason"]
     done = script(source, grep=[[r"step (\d+): (\S+)", ["step", "took"]]])
     found = observed(done)
-    assert (found["step"], found["took"]) == (1.0, 1201.5)
-    assert found["printed"] == {"step": [0, 1, 2], "took": [1200.5, 1201.5, 1202.5]}
+    assert (found["step"], found["took"]) == (1.0, 1.2015)
+    assert found["printed"] == {"step": [0, 1, 2], "took": [1.2005, 1.2015, 1.2025]}
+    assert found["printed units"] == {"step": "", "took": "s"}
     nothing = script("print('hello')", grep=[[r"took (\d+)", ["took"]]])
     assert (
         nothing.end["reason"] == "--grep 'took (\\\\d+)' finds nothing in what the script printed. It printed: 'hello'"
     )
+
+
+def test_numbers_are_read_from_what_a_terminal_shows(script):
+    done = script("for i in range(3): print('\\r%d/2 took %d ms' % (i, i), end='')", grep=[[r"took (\d+)", ["took"]]])
+    assert observed(done)["printed"] == {"took": [0.002]}
+    assert observed(done)["output"]["lines"] == ["2/2 took 2 ms"]
+
+
+def test_the_ratio_of_two_numbers_is_one_more_and_only_of_the_same_kind(script):
+    grep = [[r"half (\S+)", ["half"]], [r"single (\S+)", ["single"]]]
+    compare = [["half/single", "half", "single"]]
+    done = script("print('half 6 ms')\nprint('single 2 ms')", grep=grep, compare=compare)
+    assert observed(done)["half/single"] == pytest.approx(3.0)
+    done = script("print('half 6 ms')\nprint('single 2')", grep=grep, compare=compare)
+    assert "only one of the two numbers has a unit of time" in done.end["reason"]
+    done = script("print('half 6')\nprint('single 0')", grep=grep, compare=compare)
+    assert "half/single" not in observed(done)
 
 
 def test_steps_are_the_samples_and_the_first_call_is_told_apart(script):

@@ -83,11 +83,12 @@ def _columns(results: Results, shown: Sequence[_HeadlineLine]) -> Iterator[Colum
     pairs, common = {_sides(line.answer) for line in shown}, shared(results)
     bases = {base for _, base in pairs}
     (table, *other_tables) = tables.values()
+    one_scenario = len({shown_table.scenario.name for shown_table in tables.values()}) == 1
 
     def label(line: _HeadlineLine) -> str:
         own_table, row = line.answer.table, line.finding.row
         scenario, place = (
-            own_table.scenario.name if other_tables else "",
+            (names.per(own_table) if one_scenario else own_table.scenario.name) if other_tables else "",
             names.place(own_table, row, names.varying(own_table)),
         )
         context = {axis: value for axis, value in line.answer.context.items() if axis not in common}

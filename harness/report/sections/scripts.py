@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 
+from harness.analysis import printed
 from harness.analysis.answers import Answer, Finding
 from harness.analysis.cells import Missing
 from harness.analysis.outputs import OutputComparison, OutputMatch, outputs
 from harness.analysis.results import Results
+from harness.analysis.statistics import combine
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Clock, Status
@@ -35,7 +37,10 @@ def sentences(results: Results) -> list[str]:
     scenarios = results.run.scenarios
     if not all(scenario.script for scenario in scenarios):
         return []
-    return [sentence for scenario in scenarios for sentence in _of_script(results, scenario)]
+    return [
+        *(sentence for scenario in scenarios for sentence in _of_script(results, scenario)),
+        *printed_sentences(results),
+    ]
 
 
 def are_told(results: Results, reasons: Sequence[Missing]) -> bool:
@@ -60,6 +65,78 @@ def _of_script(results: Results, scenario: Scenario) -> Iterator[str]:
         yield from _compared(results, scenario, by_quantity, by_environment.get(subject))
     if not subjects:
         yield from _alone(results, scenario)
+
+
+def printed_sentences(results: Results) -> list[str]:
+    """Return sentences about the numbers that plain scripts print: ratios of two, growth, and comparisons."""
+    scenarios = [scenario for scenario in results.run.scenarios if scenario.script]
+    return [
+        sentence
+        for scenario in scenarios
+        for quantity in scenario.quantities
+        if quantity.startswith(PRINTED)
+        for sentence in _of_number(results, scenario, quantity)
+    ]
+
+
+def _of_number(results: Results, scenario: Scenario, quantity: str) -> Iterator[str]:
+    name, found = quantity.removeprefix(PRINTED), results.found_of(quantity)
+    stored = [
+        launch for cell in results.found.cells_of(scenario.name) for launch in results.found.numbers.get(cell, ())
+    ]
+    unit, ratio = printed.unit_of(quantity, stored), printed.ratio_of(quantity, scenario)
+    if unit is None:
+        yield (
+            f"The printed {_code(name)} isn't compared: only some launches print it with a unit of time. Match the "
+            "unit in all of them, or in none."
+        )
+        return
+    estimates = {
+        cell: combine(list(series.values()))
+        for cell in found.cells_of(scenario.name)
+        if (series := found.series.get(cell))
+    }
+    if ratio:
+        one, other = map(_code, ratio)
+        ratios = [f"{format.ratio(estimate)} in {cell.environment}" for cell, estimate in estimates.items()]
+        if ratios:
+            yield f"The printed {one} is {joined(ratios)} as large as {other}."
+    for table in results.all_tables:
+        if table.scenario is not scenario or table.quantity != quantity:
+            continue
+        for answer in results.answers:
+            if answer.table is table and answer.comparison.along == ENVIRONMENT:
+                sides = [answer.findings[0].compared.cell, answer.findings[0].compared.other]
+                amounts = [_amount(estimates[cell].value, unit) for cell in sides if cell in estimates]
+                both = f": {amounts[0]} and {amounts[1]}" if len(amounts) == 2 and not ratio else ""
+                what = f"The ratio {_code(name)}" if ratio else f"The printed {_code(name)}"
+                verdict = _undecided(results, answer)
+                yield (
+                    f"{what} is {_short(results, answer)} as large in {answer.subject} as in {answer.base}{both}"
+                    f"{verdict}."
+                )
+    if not ratio:
+        for cell in found.cells_of(scenario.name):
+            grown = printed.growth(quantity, results.found.numbers.get(cell, ()))
+            if grown:
+                first, last = (_amount(value, unit) for value in (grown.first, grown.last))
+                yield (
+                    f"The printed {_code(name)} grows within a launch in {cell.environment}: from {first} to {last} "
+                    f"over {grown.count} values ({format.factor(grown.last / grown.first)}; means of the first and "
+                    "last quarter)."
+                )
+
+
+def _code(name: str) -> str:
+    return f"`{name}`"
+
+
+def _amount(value: float, unit: str) -> str:
+    """Return a printed number with its unit: `33.0 ms`."""
+    if unit != printed.SECONDS:
+        return format.number(value)
+    scaled = format.unit([value], Clock.WALL)
+    return f"{format.number(value * scaled.factor)} {scaled.symbol}"
 
 
 def _failures(results: Results, scenario: Scenario) -> Iterator[str]:
@@ -91,10 +168,6 @@ def _compared(
         yield _output(output)
     if memory := answers.get(PEAK):
         yield f"At its peak it takes {_short(results, memory)} as much memory in {memory.subject} as in {memory.base}."
-    for quantity, answer in answers.items():
-        if quantity.startswith(PRINTED):
-            name = quantity.removeprefix(PRINTED)
-            yield f"The printed `{name}` is {_short(results, answer)} as large in {answer.subject} as in {answer.base}."
 
 
 def _sentence(results: Results, name: str, answer: Answer) -> str:

@@ -68,6 +68,7 @@ def first_screen(results: Results, *, table: bool = True) -> list[Block]:
     return [
         *claims.head(results),
         *(Text([Bold(answer)], where=EVERYWHERE) for answer in _answers(results)[:1]),
+        *(Text(text, where=EVERYWHERE) for text in scripts.printed_sentences(results)),
         *(_table(results) if table else ()),
         *(Text(text, where=EVERYWHERE) for text in machines.sentences(results)),
         *(Text(text, where=FILES) for text in attribution.causes(results)),
@@ -93,7 +94,8 @@ def _apart(results: Results) -> str:
 
 
 def _rest(results: Results) -> Iterator[Block]:
-    rest = _answers(results)[1:]
+    on_first_screen = scripts.printed_sentences(results)
+    rest = [text for text in _answers(results)[1:] if text not in on_first_screen]
     if rest:
         yield Items(rest, where=FILES)
     more = len(results.answers) - SENTENCES
@@ -524,7 +526,7 @@ def conditions(results: Results) -> str:
     return (
         f"{measured} in {timeline.rounds(results)} of fresh processes, {timeline.pinning(run)}{on}. "
         f"A difference of less than {format.share(run.plan.margin)} counts as none. {level}"
-        f"{timeline.disturbance(results.disturbance)}{_OLDER if run.rules < RULES else ''}"
+        f"{timeline.interference_of(results)}{_OLDER if run.rules < RULES else ''}"
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from harness.analysis.disturbance import Disturbance, DisturbedRound
+from harness.analysis.printed import is_printed
 from harness.analysis.results import Results
 from harness.analysis.timeline import Endings, Stopped
 from harness.model.launch import Protocol
@@ -23,10 +24,7 @@ def sections(results: Results) -> Iterator[Section]:
         more = [f"and {len(noisy_rounds) - LISTED} more"] if len(noisy_rounds) > LISTED else []
         items = [*map(_disturbed, noisy_rounds[:LISTED]), *more]
         judged = "A round is noisy if other processes were active while its steps were timed. The times don't matter."
-        texts = [
-            Text(text)
-            for text in machines.collect_sentences(results, lambda machine: [disturbance(machine.disturbance)])
-        ]
+        texts = [Text(text) for text in machines.collect_sentences(results, lambda machine: [interference_of(machine)])]
         yield Section("Noisy rounds", "disturbed", [*texts, Items(items), Text(judged, True)])
 
 
@@ -34,9 +32,15 @@ def _disturbed(noisy: DisturbedRound) -> str:
     return f"Round {noisy.round} of {noisy.group}{' (repeated)' if noisy.repeated else ''}: {noisy.reason}"
 
 
-def disturbance(interference: Disturbance) -> str:
-    """Return how many rounds had interference from other processes, and how they were handled."""
-    count, taken = len(interference.disturbed), _taken(interference)
+def interference_of(results: Results) -> str:
+    """Return how many rounds of a run had interference from other processes, and how they were handled."""
+    quantities = [quantity for scenario in results.run.scenarios for quantity in scenario.quantities]
+    return disturbance(results.disturbance, prints=any(map(is_printed, quantities)))
+
+
+def disturbance(interference: Disturbance, *, prints: bool = False) -> str:
+    """Return how many rounds had interference. With `prints`, the run compares numbers that scripts print."""
+    count, taken = len(interference.disturbed), _taken(interference, prints)
     if not count:
         if interference.rounds and not interference.told:
             return "Interference is unknown: no launch recorded the activity of other processes."
@@ -50,16 +54,17 @@ def disturbance(interference: Disturbance) -> str:
     return f"{text}: {interference.repeated} repeated, and {left} in the numbers.{taken}"
 
 
-def _taken(interference: Disturbance) -> str:
-    """Return the share of time that other processes or a CPU quota took, which is subtracted."""
+def _taken(interference: Disturbance, prints: bool) -> str:
+    """Return the share of time that other processes or a CPU quota took, and from which times it is subtracted."""
+    source = " from the measured times, but not from printed numbers" if prints else ""
     contended, stopped = (
         _shares(interference.taken, interference.launches),
         _shares(interference.stopped, interference.launches),
     )
     return "".join(
         (
-            f" The CPU time of other processes is subtracted: {contended}." if contended else "",
-            f" The time for which a CPU quota stopped launches is subtracted: {stopped}." if stopped else "",
+            f" The CPU time of other processes is subtracted{source}: {contended}." if contended else "",
+            f" The time for which a CPU quota stopped launches is subtracted{source}: {stopped}." if stopped else "",
         )
     )
 

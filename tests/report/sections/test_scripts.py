@@ -60,7 +60,50 @@ def test_memory_and_numbers_that_it_prints_follow():
     of = made(PEAK, PRINTED + "n")
     told = scripts.sentences(results(of))
     assert told[2] == "At its peak it takes 1.00× (1.00 to 1.00) as much memory in tf2.0 as in tf1.14."
-    assert told[3] == "The printed `n` is 2.00× (2.00 to 2.00) as large in tf2.0 as in tf1.14."
+    assert told[3] == "The printed `n` is 2.00× (2.00 to 2.00) as large in tf2.0 as in tf1.14: 6.00 and 3.00."
+
+
+def printing(numbers, *, units=(), seconds=(0.1, 0.1)):
+    """Three rounds in which the script prints these numbers in both releases, by name: two lists of values."""
+    launches = []
+    for round_ in range(1, 4):
+        for index, cell in enumerate((OLD, NEW)):
+            values = {PRINTED + name: both[index] for name, both in numbers.items()}
+            observed = {name: sum(each) / len(each) for name, each in values.items()}
+            kinds = {PRINTED + name: "s" if (name, index) in units else "" for name in numbers}
+            observed |= {"printed": values, "printed units": kinds}
+            if len(numbers) == 2:
+                one, other = observed[PRINTED + "half"], observed[PRINTED + "single"]
+                observed[PRINTED + "half/single"] = one / other
+            launches.append(launch(cell, (seconds[index],), round=round_, observations=observed))
+    ratios = ["half/single"] if len(numbers) == 2 else []
+    of = made(*(PRINTED + name for name in [*numbers, *ratios]))
+    return Results(run([OLD, NEW], scenarios=[of], reference="tf1.14"), launches)
+
+
+def test_two_printed_numbers_are_compared_in_each_release():
+    found = printing({"half": ([6.0, 10.0], [2.0]), "single": ([2.0], [1.0])})
+    told = scripts.printed_sentences(found)
+    assert told[-2:] == [
+        "The printed `half` is 4.00× (4.00 to 4.00) in tf1.14 and 2.00× (2.00 to 2.00) in tf2.0 as large as `single`.",
+        "The ratio `half/single` is 0.500× (0.500 to 0.500) as large in tf2.0 as in tf1.14.",
+    ]
+    (section, *_) = summary.sections(found)
+    assert told[0] in texts(section)
+
+
+def test_a_number_that_grows_within_launches_is_told_with_its_unit():
+    rising, steady = [number / 100 for number in range(3, 11)], [0.03] * 8
+    told = scripts.printed_sentences(printing({"saved": (rising, steady)}, units=[("saved", 0), ("saved", 1)]))
+    assert told[-1] == (
+        "The printed `saved` grows within a launch in tf1.14: from 35.0 ms to 95.0 ms over 8 values (2.71×; means of "
+        "the first and last quarter)."
+    )
+
+
+def test_a_number_with_a_unit_in_one_release_only_is_not_compared():
+    (told,) = scripts.printed_sentences(printing({"saved": ([3.0], [0.003])}, units=[("saved", 1)]))
+    assert told.startswith("The printed `saved` isn't compared: only some launches print it with a unit of time.")
 
 
 def test_where_steps_of_it_are_timed_these_come_first():

@@ -173,6 +173,8 @@ def test_one_share_that_is_taken_off_is_told_once():
 
 
 def test_where_nothing_was_watched_it_is_not_known():
+    printed = timeline.disturbance(Disturbance(True, 9, [], 1, [0.05]), prints=True)
+    assert " is subtracted from the measured times, but not from printed numbers: 5 % in 1 of 1 launch." in printed
     assert timeline.disturbance(Disturbance(False, 9, [], 30, [])).startswith("Interference is unknown")
     assert timeline.disturbance(Disturbance(False, 0, [], 0, [])) == ""
 

@@ -1,0 +1,104 @@
+"""Numbers that plain scripts print: their units, their growth within a launch, and ratios of two of them.
+
+A number grows within launches if more pairs of its values rise than chance explains: H. B. Mann, "Nonparametric tests
+against trend", Econometrica 13, 1945; over several launches R. M. Hirsch and J. R. Slack, Water Resources Research 20,
+1984.
+"""
+
+import itertools
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.model.launch import Launch
+from harness.model.scenario import NUMBER_UNITS, NUMBERS, PRINTED, Scenario
+
+#: The unit of numbers that are times; other numbers have an empty unit.
+SECONDS = "s"
+
+#: The fewest values of a launch that can show growth, and the most that are used.
+FEWEST, MOST = 5, 200
+
+#: Growth is reported above this number of standard deviations, this excess of rising pairs (Kendall's tau), and this
+#: factor between the first and last quarter of the values. These exclude most accidental trends.
+DEVIATIONS, TAU, FACTOR = 3.0, 0.5, 1.1
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedGrowth:
+    """The growth of a printed number within launches: medians over launches of its first and last quarter.
+
+    `count` is the number of values in a launch (median).
+    """
+
+    first: float
+    last: float
+    count: int
+
+
+def is_printed(quantity: str) -> bool:
+    """Return whether a quantity is a number that a script prints. CPU contention isn't subtracted from it."""
+    return quantity.startswith(PRINTED)
+
+
+def ratio_of(quantity: str, scenario: Scenario) -> tuple[str, str] | None:
+    """Return the names of both numbers of a quantity that is their ratio; None for any other quantity."""
+    name = quantity.removeprefix(PRINTED)
+    cuts = [at for at, character in enumerate(name) if character == "/"]
+    pairs = [(name[:cut], name[cut + 1 :]) for cut in cuts]
+    known = set(scenario.quantities)
+    return next((pair for pair in pairs if {PRINTED + part for part in pair} <= known), None)
+
+
+def unit_of(quantity: str, launches: Iterable[Launch]) -> str | None:
+    """Return the unit of a printed number: SECONDS or empty; None if it differs between the launches."""
+    units = {unit for launch in launches if (unit := _unit(quantity, launch)) is not None}
+    return None if len(units) > 1 else next(iter(units), "")
+
+
+def _unit(quantity: str, launch: Launch) -> str | None:
+    """Return the unit of a launch's number; None if it has no number, or only zeros."""
+    units = launch.observations.get(NUMBER_UNITS)
+    if not any(values(quantity, launch)):
+        return None
+    return SECONDS if isinstance(units, Mapping) and units.get(quantity) == SECONDS else ""
+
+
+def values(quantity: str, launch: Launch) -> list[float]:
+    """Return the values of a number in the order in which a launch printed them. Untrusted other data is left out."""
+    by_name = launch.observations.get(NUMBERS)
+    numbers = by_name.get(quantity) if isinstance(by_name, Mapping) else None
+    if not isinstance(numbers, list):
+        return []
+    return [
+        float(number)
+        for number in numbers
+        if isinstance(number, int | float) and not isinstance(number, bool) and abs(number) < 1e300
+    ]
+
+
+def growth(quantity: str, launches: Sequence[Launch]) -> PrintedGrowth | None:
+    """Return how much a number grows within launches of one cell; None if no growth is shown."""
+    series = [numbers for launch in launches if len(numbers := _thinned(values(quantity, launch))) >= FEWEST]
+    if not series:
+        return None
+    pairs = [list(itertools.combinations(numbers, 2)) for numbers in series]
+    rising = sum((other > one) - (other < one) for of_launch in pairs for one, other in of_launch)
+    expected = math.sqrt(sum(n * (n - 1) * (2 * n + 5) / 18 for n in map(len, series)))
+    first, last = (statistics.median(_quarter(numbers, end) for numbers in series) for end in (False, True))
+    if rising < max(DEVIATIONS * expected, TAU * sum(map(len, pairs))) or not 0.0 < first * FACTOR <= last:
+        return None
+    count = statistics.median_low(len(values(quantity, launch)) for launch in launches if values(quantity, launch))
+    return PrintedGrowth(first, last, count)
+
+
+def _thinned(numbers: Sequence[float]) -> Sequence[float]:
+    """Return at most MOST values: means of neighbors."""
+    size = -(-len(numbers) // MOST)
+    return [statistics.fmean(numbers[at : at + size]) for at in range(0, len(numbers), size)] if size > 1 else numbers
+
+
+def _quarter(numbers: Sequence[float], is_last: bool) -> float:
+    count = max(1, len(numbers) // 4)
+    return statistics.fmean(numbers[-count:] if is_last else numbers[:count])

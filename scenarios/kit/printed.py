@@ -1,0 +1,168 @@
+"""The output of a script as a terminal shows it, and the numbers in it with their units."""
+
+import re
+
+# Between two of these tokens, text is written as it is. Unknown escape sequences have no effect.
+TOKEN = re.compile(
+    "\x1b\\[(?P<parameters>[0-?]*)[ -/]*(?P<command>[@-~])"
+    "|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|\x1b[@-_]?"
+    "|(?P<control>[\r\n]|\b+)|(?P<text>[^\x1b\r\n\b]+)"
+)
+
+# The longest line in which the cursor moves: a script can ask for any column.
+COLUMNS = 4096
+
+NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+
+# Seconds per unit. µ exists twice in Unicode.
+UNITS = {
+    1e-9: ("ns", "nsec", "nsecs", "nanosecond", "nanoseconds"),
+    1e-6: ("us", "\u00b5s", "\u03bcs", "usec", "usecs", "microsecond", "microseconds"),
+    1e-3: ("ms", "msec", "msecs", "millisecond", "milliseconds"),
+    1.0: ("s", "sec", "secs", "second", "seconds"),
+    60.0: ("min", "mins", "minute", "minutes"),
+    3600.0: ("h", "hour", "hours"),
+}
+SECONDS = {name: seconds for seconds, names in UNITS.items() for name in names}
+UNIT = re.compile(r"[ \t\xa0]?({})(?![^\W_]|_)".format("|".join(sorted(SECONDS, key=len, reverse=True))))
+SPACE = re.compile(r"[ \t\xa0]*")
+
+CHARACTERS = 200
+
+
+class NumberError(ValueError):
+    """What a regular expression found isn't a number, or the units of several numbers don't fit."""
+
+
+class Screen:
+    """The lines of a terminal of any width. `row` and `column` are the cursor.
+
+    After a carriage return, the next text replaces the whole line, and not only as many characters as it has.
+    """
+
+    def __init__(self):
+        self.lines = [""]
+        self.row = self.column = 0
+        self._returned = False
+
+    def write(self, text):
+        """Write text without control characters at the cursor."""
+        line = "" if self._returned else self.lines[self.row]
+        self._returned = False
+        self.lines[self.row] = line[: self.column].ljust(self.column) + text + line[self.column + len(text) :]
+        self.column += len(text)
+
+    def control(self, characters):
+        """Apply a carriage return, a line feed or backspaces."""
+        if characters == "\r":
+            self.column, self._returned = 0, True
+        elif characters == "\n":
+            self.row, self.column, self._returned = self.row + 1, 0, False
+            if self.row == len(self.lines):
+                self.lines.append("")
+        else:
+            self._move(-len(characters))
+
+    def escape(self, command, parameters):
+        """Apply an ANSI sequence: cursor movements and erasing. Colors and all others have no effect."""
+        first = re.match(r"[0-9]{1,6}(?![0-9])|", parameters).group()
+        count = max(1, int(first or 1))
+        if command == "A":
+            self.row, self._returned = max(0, self.row - count), False
+        elif command == "B":
+            self.row, self._returned = min(len(self.lines) - 1, self.row + count), False
+        elif command in "CD":
+            self._move(count if command == "C" else -count)
+        elif command == "G":
+            self._move(count - 1 - self.column)
+        elif command == "K":
+            self._erase(first)
+        elif command == "J" and first in ("", "0"):
+            self._erase("0")
+            del self.lines[self.row + 1 :]
+
+    def _move(self, columns):
+        self.column, self._returned = min(max(0, self.column + columns), max(self.column, COLUMNS)), False
+
+    def _erase(self, which):
+        line = self.lines[self.row]
+        if which in ("", "0"):
+            self.lines[self.row] = line[: self.column]
+        elif which == "1":
+            self.lines[self.row] = " " * min(self.column + 1, len(line)) + line[self.column + 1 :]
+        elif which == "2":
+            self.lines[self.row] = ""
+
+
+def shown(text):
+    """Return what a terminal shows in the end after this output: no control characters but tabs and line ends.
+
+    Text that a carriage return, a backspace or an erase sequence replaces isn't shown.
+    """
+    if not re.search("[\x1b\r\b]", text):
+        return text
+    screen = Screen()
+    for match in TOKEN.finditer(text):
+        if match.group("text"):
+            screen.write(match.group("text"))
+        elif match.group("control"):
+            screen.control(match.group("control"))
+        elif match.group("command"):
+            screen.escape(match.group("command"), match.group("parameters"))
+    return "\n".join(screen.lines)
+
+
+def read_number(text, start, end):
+    """Return the number at `start` of a text, and its unit: "s" if it is a time, otherwise an empty text.
+
+    The number must start before `end`; its unit can be behind it. A time is in seconds: `916us`, `1.2 ms`,
+    `1min 2s`. Raises NumberError if there is no number.
+    """
+    start = SPACE.match(text, start, end).end()
+    match = NUMBER.match(text, start, end)
+    if match is None:
+        raise NumberError("{!r}, which isn't a number".format(text[start:end][:CHARACTERS]))
+    number, unit = float(match.group().replace(",", "")), UNIT.match(text, match.end())
+    if unit is None:
+        return number, ""
+    scale = SECONDS[unit.group(1)]
+    number = decimal(number * scale)
+    parts = 1
+    while True:  # 1min 2s
+        after = SPACE.match(text, unit.end()).end()
+        match = NUMBER.match(text, after) if scale > 1.0 and text[after : after + 1] not in ("+", "-") else None
+        smaller = match and UNIT.match(text, match.end())
+        if not smaller or SECONDS[smaller.group(1)] >= scale:
+            break
+        unit, scale, parts = smaller, SECONDS[smaller.group(1)], parts + 1
+        number += decimal(float(match.group().replace(",", "")) * scale)
+    spaced = text[unit.start() : unit.start() + 1].isspace()
+    if parts == 1 and spaced and scale > 1.0 and re.compile(r"\s*[:=]?\s*[-+.]?\d").match(text, unit.end()):
+        return number / scale, ""  # `mean 3 min 2 max 5`
+    return number, "s"
+
+
+def decimal(number):
+    """Return a number without the rounding errors of its last digits: 916 µs are 0.000916 s."""
+    return float("{:.15g}".format(number))
+
+
+def find_numbers(text, pattern, names):
+    """Return the numbers that a regular expression finds, and their unit, by the names of its groups.
+
+    Raises NumberError if a group isn't a number, or only some numbers of a group have a unit.
+    """
+    numbers, units = {name: [] for name in names}, {name: {} for name in names}
+    for match in re.compile(pattern, re.MULTILINE).finditer(text):
+        for name, group in zip(names, range(1, 1 + len(match.groups())) if match.groups() else [0]):  # noqa: B905
+            if match.group(group) is None:
+                continue
+            number, unit = read_number(text, match.start(group), match.end(group))
+            numbers[name].append(number)
+            if number:  # 0 needs no unit
+                units[name].setdefault(unit, number)
+    for name, by_unit in units.items():
+        if len(by_unit) > 1:
+            message = "{:g} s and {:g} without a unit for {!r}: match numbers of one kind only"
+            raise NumberError(message.format(by_unit["s"], by_unit[""], name))
+    return {name: (values, next(iter(units[name]), "")) for name, values in numbers.items()}

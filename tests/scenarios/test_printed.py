@@ -1,0 +1,99 @@
+"""What a terminal shows of a script's output, and the numbers in it."""
+
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from kit.printed import SECONDS, NumberError, find_numbers, read_number, shown
+
+PLAIN = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\x1b\r\b\n"), max_size=8)
+OUTPUT = st.lists(
+    st.one_of(
+        PLAIN, st.sampled_from(["\r", "\n", "\b", "\b\b\b", "\x1b[K", "\x1b[2K", "\x1b[1A", "\x1b[9C", "\x1b[J"])
+    ),
+    max_size=30,
+).map("".join)
+
+
+@pytest.mark.parametrize(
+    ("output", "screen"),
+    [
+        ("1/3\r2/3\r3/3 12 ms\n", "3/3 12 ms\n"),
+        ("took 1234\rtook 7\n", "took 7\n"),
+        ("10/10 - ETA: 3s" + "\b" * 15 + "\r10/10 - 1s 2ms/step\n", "10/10 - 1s 2ms/step\n"),
+        ("windows\r\nlines\r\n", "windows\nlines\n"),
+        ("left\r", "left"),
+        ("|\b/\b-", "-"),
+        ("50 %\x1b[2K\r100 %", "100 %"),
+        ("abc\x1b[2D\x1b[K", "a"),
+        ("one\ntwo\x1b[1A\rONE\n", "ONE\ntwo"),
+        ("\x1b[1;31mred\x1b[0m\x1b]0;title\x07 text", "red text"),
+        ("a\x1b[999999C", "a"),
+    ],
+)
+def test_a_line_is_what_a_terminal_shows_in_the_end(output: str, screen: str):
+    assert shown(output) == screen
+
+
+@given(OUTPUT)
+@example("\x1b[")
+@example("a\x1b[3Gb\x1b[1K")
+def test_the_screen_has_no_control_characters_and_shows_itself(output: str):
+    screen = shown(output)
+    assert not re.search("[\x1b\r\b]", screen)
+    assert shown(screen) == screen
+
+
+@given(st.lists(PLAIN.filter(bool), min_size=1, max_size=8))
+def test_of_a_line_that_is_written_again_and_again_the_last_state_is_shown(states: list[str]):
+    assert shown("\r".join(states) + "\n") == states[-1] + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("916us/step", (916e-6, "s")),
+        ("1ms/step", (1e-3, "s")),
+        ("12.5 ms,", (12.5e-3, "s")),
+        ("3 \u00b5s", (3e-6, "s")),
+        ("1,200.5ms", (1.2005, "s")),
+        ("1min 2s", (62.0, "s")),
+        ("1h 2min 3.5s", (3723.5, "s")),
+        ("31 steps/sec", (31.0, "")),
+        ("3 min 2 max 5", (3.0, "")),
+        ("12 samples", (12.0, "")),
+        ("5 s_per_step", (5.0, "")),
+        (" 7", (7.0, "")),
+    ],
+)
+def test_a_unit_right_behind_a_number_is_read(text: str, number: tuple[float, str]):
+    assert read_number(text, 0, len(text)) == number
+
+
+@given(st.integers(1, 10**6), st.sampled_from(sorted(SECONDS)), st.sampled_from(["", " "]), st.text("/),;:. \n"))
+def test_every_unit_is_converted_to_seconds(count: int, unit: str, space: str, after: str):
+    text = f"{count}{space}{unit}{after}"
+    number, kind = read_number(text, 0, len(text))
+    assert (number, kind) == (pytest.approx(count * SECONDS[unit]), "s")
+
+
+@given(st.text("0123456789.,+-eE nusmin/h\u00b5", max_size=20), st.integers(0, 20))
+def test_any_text_is_a_number_or_named_as_none(text: str, end: int):
+    try:
+        number, unit = read_number(text, 0, min(end, len(text)))
+    except NumberError:
+        return
+    assert isinstance(number, float)
+    assert unit in ("", "s")
+
+
+def test_the_unit_behind_a_group_is_read_and_units_of_one_number_are_mixed():
+    text = "10/10 - 0s 916us/step\n10/10 - 0s 1ms/step\n"
+    assert find_numbers(text, r"(\d+)[mu]s/step", ["step"]) == {"step": ([916e-6, 1e-3], "s")}
+
+
+def test_numbers_with_and_without_a_unit_are_refused_but_zero_needs_none():
+    with pytest.raises(NumberError, match=r"0\.002 s and 5 without a unit for 'took'"):
+        find_numbers("took 2 ms\ntook 5\n", r"took (\S+)", ["took"])
+    assert find_numbers("took 2 ms\ntook 0\n", r"took (\S+)", ["took"]) == {"took": ([0.002, 0.0], "s")}
