@@ -31,7 +31,7 @@ CHARACTERS = 200
 
 
 class NumberError(ValueError):
-    """What a regular expression found isn't a number, or the units of several numbers don't fit."""
+    """A regular expression found text that isn't a number, or numbers of which only some have a unit."""
 
 
 class Screen:

@@ -1,4 +1,4 @@
-"""What a terminal shows of a script's output, and the numbers in it."""
+"""A script's output on a terminal, and the numbers in it."""
 
 import re
 
