@@ -80,7 +80,7 @@ def read(path: Path, *, within: Path | None = None, most: int = MOST) -> bytes:
         while len(data) <= most and (more := file.read(CHUNK)):
             data += more
     if size > most or len(data) > most:
-        raise OSError(errno.EFBIG, f"it has more than {most >> 20:,} MiB", str(path))
+        raise OSError(errno.EFBIG, f"it is larger than {most >> 20:,} MiB", str(path))
     return data
 
 

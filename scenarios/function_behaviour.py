@@ -224,7 +224,10 @@ def printed(call, calls):
 
 
 def non_strict(bench, tf):
-    """An index that is out of range, gathered for nothing: on the CPU, since a GPU gives zeros and no error."""
+    """Gather with an index that is out of range, in a function that doesn't use the result.
+
+    It runs on the CPU, because a GPU returns zeros instead of raising an error.
+    """
 
     def unused(x):
         tf.gather(x, [1])

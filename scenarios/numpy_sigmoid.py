@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow", "numpy"]
 #
 # [tool.harness]
-# title  = "A sigmoid, by the size of its vector"
+# title  = "The sigmoid function, for vectors of different sizes"
 # source = "https://www.tensorflow.org/guide/tf_numpy"
 # tags   = ["seed", "numpy"]
 #

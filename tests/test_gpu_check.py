@@ -47,7 +47,7 @@ def test_without_a_card_it_says_what_is_missing_and_leaves_nothing_behind(stand_
 def test_a_gpu_that_is_not_there_is_told_with_those_that_are(stand_ins: Path, tmp_path: Path) -> None:
     done = gpu_check(Machine(stand_ins, [H100]), tmp_path / "results", "--gpus", "3")
     assert done.returncode == 4
-    assert "Its GPUs: 0: NVIDIA H100 80GB HBM3" in done.stderr
+    assert "The machine has the GPUs 0: NVIDIA H100 80GB HBM3" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -66,7 +66,7 @@ def test_on_a_card_without_an_engine_what_needs_none_passes_and_the_rest_says_wh
         ("nvml", PASSED),
         ("cdi", FAILED),
     ]
-    assert "launches here run without containers" in outcomes[2][1]
+    assert "this backend runs launches without containers" in outcomes[2][1]
     # the recording is test data as it is
     assert [card.name for card in host.read(Replay(files["nvml.jsonl"].splitlines())).cards] == [H100.name]
     assert set(files) == {"summary.md", "version.txt", "nvml.txt", "nvml.jsonl", "cdi.txt"}

@@ -186,8 +186,8 @@ def test_a_new_scenario_lies_in_this_folder_beside_those_of_the_harness(installe
     assert "mine" in installed.printed(*plan)
     refused = installed("matrix", "-s", "mine", "-e", "tf2.0", DOCKER_HOST="unix:///nowhere.sock")
     assert refused.returncode == 4, refused.stderr
-    assert "needs a container" in refused.stderr
-    (by_hand,) = (line.split(":", 1)[1] for line in told.splitlines() if line.startswith("by hand"))
+    assert "need a container" in refused.stderr
+    (by_hand,) = (line.split(":", 1)[1] for line in told.splitlines() if line.startswith("run it"))
     assert "PYTHONPATH=" in by_hand
 
 

@@ -196,14 +196,14 @@ def _kinds_of_cells(simulate: Simulate) -> None:
             max(figures.said[1].any_different for figures in both),
             min(figures.coverage for figures in both),
         ]
-        samples = "and so do its samples" if shown else "its samples do not"
-        rows.append([f"{loud:.0f} times, {samples}", str(comparisons), str(rounds), *map(_percent, worst)])
-    _print(["one cell in three scatters by", "comparisons", "rounds", *WORST[:4]], rows)
+        samples = "for its launches and its samples" if shown else "for its launches only"
+        rows.append([f"{loud:.0f} times as much, {samples}", str(comparisons), str(rounds), *map(_percent, worst)])
+    _print(["standard deviation of every third cell", "comparisons", "rounds", *WORST[:4]], rows)
 
 
 def _noises(simulate: Simulate) -> None:
     print("\n## Launches that are not normal\n")
-    heads = [*WORST[:3], "own intervals", "own intervals of the cell that scatters more", "all shown intervals hold"]
+    heads = [*WORST[:3], "own intervals", "own intervals, noisier cell", "all shown intervals contain their true ratio"]
     _print(["noise", *heads], ([name, *_noise_row(simulate, changes)] for name, changes in UNEXPECTED.items()))
 
 
@@ -231,7 +231,7 @@ def _noise_row(simulate: Simulate, changes: Mapping[str, Any]) -> list[str]:
 
 def _stopping(simulate: Simulate) -> None:
     print("\n## Stopping with a precision\n")
-    heads = ["comparisons", "spread of launches", "rounds", *WORST]
+    heads = ["comparisons", "standard deviation of launches", "rounds", *WORST]
     _print(heads, (_stopping_row(simulate, *kind) for kind in product((1, 4, 16, 128), (0.01, 0.02, 0.03, 0.05))))
 
 
@@ -250,8 +250,8 @@ def _saved(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
     kinds = list(product((0.01, 0.02, 0.03), (Spread.EQUAL, Spread.UNEQUAL), (0.01, 0.02)))
     rows = pool.map(partial(_saved_row, max(1, tables // 2), seed), kinds)
     heads = [
-        "spread of launches",
-        "cells scatter",
+        "standard deviation of launches",
+        "variability of cells",
         "precision",
         "rounds, by width alone",
         "settled",
@@ -316,7 +316,7 @@ def _claims(simulate: Simulate) -> None:
         *((FIRST_LOOK_AT_CLAIMS, precision) for precision in (0.25, 0.1, 0.03)),
     )
     rows = [_claims_row(simulate, *look, sigma) for look, sigma in product(looks, (0.01, 0.03, 0.06, 0.10))]
-    _print(["precision", "first look", "spread of launches", "rounds", "coverage"], rows)
+    _print(["precision", "first look", "standard deviation of launches", "rounds", "coverage"], rows)
 
 
 def _claims_row(simulate: Simulate, first: int, precision: float, sigma: float) -> list[str]:
@@ -350,7 +350,7 @@ def _power(simulate: Simulate) -> None:
         ]
         for case, figures in zip(cases, simulate(cases), strict=True)
     ]
-    heads = ["comparisons", "spread of launches", "rounds", "own 95 % interval"]
+    heads = ["comparisons", "standard deviation of launches", "rounds", "own 95 % interval"]
     _print([*heads, *(f"{effect:.0%} slower" for effect in EFFECTS), "equal: `same`", "all lost to the control"], rows)
 
 
@@ -383,16 +383,16 @@ def _growth(runs: int, seed: int) -> None:
             ours_too = [_percent(ways[0].found), _percent(ways[0].apart)]
             rows.append([name, f"{leak:,.0f} B", *numbers[:2], *ours_too, *numbers[2:]])
     heads = [
-        "told",
-        "its interval holds it",
-        "called growth",
+        "reported",
+        "the interval contains it",
+        "reported as growth",
         "control",
         "of all calls",
-        "holds it",
+        "contains it",
         "by least squares",
-        "holds it",
+        "contains it",
     ]
-    _print(["memory", "kept a call", *heads], rows)
+    _print(["memory", "kept per call", *heads], rows)
 
 
 def _controls(tables: int, seed: int) -> None:
@@ -406,16 +406,16 @@ def _controls(tables: int, seed: int) -> None:
         launched = f"{groups} of {others + 2} launches"
         shown = (_percent(checks.coverage), *wide, *map(_percent, checks.lost))
         rows.append([launched, _percent(sigma), str(rounds), *shown])
-    heads = ["groups", "spread of launches", "rounds", "coverage", "interval", "least bias", "a check"]
+    heads = ["groups", "standard deviation of launches", "rounds", "coverage", "interval", "least bias", "a check"]
     _print([*heads, *(f"{shift:.0%} slower" for shift in shifts)], rows)
 
 
 def _settling(tables: int, seed: int) -> None:
     print("\n## What would settle it\n")
-    heads = ["comparisons", "cells scatter", "rounds", "unclear", "a number is told", "that settles"]
+    heads = ["comparisons", "variability of cells", "rounds", "unclear", "a number is reported", "that settles"]
     kinds = product((Spread.EQUAL, Spread.UNEQUAL), (1, 13), (3, 5))
     rows = (_settling_row(*kind, tables, seed) for kind in kinds)
-    _print([*heads, "otherwise: probability told", "200 rounds settle"], rows)
+    _print([*heads, "otherwise: probability reported", "200 rounds settle"], rows)
 
 
 def _settling_row(spread: Spread, comparisons: int, rounds: int, tables: int, seed: int) -> list[str]:
@@ -428,7 +428,7 @@ def _settling_row(spread: Spread, comparisons: int, rounds: int, tables: int, se
     expected = sum(entry.probability for entry in others) / max(1, len(others))
     return [
         str(comparisons),
-        "alike" if spread is Spread.EQUAL else "each by a third to three times as much",
+        "alike" if spread is Spread.EQUAL else "each cell differently (a third of that to three times as much)",
         str(rounds),
         f"{len(entries):,}",
         *map(_percent, (len(numbers) / len(entries), settled_share(numbers), expected, settled_share(others))),
@@ -504,7 +504,17 @@ def _sharing(launches: int, seed: int) -> None:
         by_clock = f"{figures.off_by_clock:+.1%} ± {figures.spread_by_clock:.1%}"
         judged = f"{figures.off:+.1%} ± {figures.spread:.1%}"
         rows.append([step, load, str(turns), by_clock, judged, f"{figures.least:+.1%} to {figures.most:+.1%}"])
-    _print(["the step", "others", "turns", "off by the clock", "off as it is judged", "taken off too much"], rows)
+    _print(
+        [
+            "the step",
+            "others",
+            "turns",
+            "error of the wall-clock time",
+            "error of the corrected time",
+            "subtracted too much",
+        ],
+        rows,
+    )
 
 
 def _contended(tables: int, seed: int) -> None:

@@ -51,13 +51,13 @@ def freed(draw: np.random.Generator, kept: Floats) -> Floats:
 
 
 ALLOCATORS: Mapping[str, Allocator] = {
-    "each reading off by 32 KiB": noisy,
+    "each reading has an error of 32 KiB": noisy,
     "pieces of 128 KiB": pieces(128.0 * KIB),
     "pieces of 256 KiB": pieces(256.0 * KIB),
     "pieces of 1 MiB": pieces(1024.0 * KIB),
     "4 MiB at once, in half of the launches": once,
-    "a pool of 2 MiB fills first": filling,
-    "4 MiB gather and are freed": freed,
+    "a pool of 2 MiB is filled first": filling,
+    "4 MiB accumulate and are then freed": freed,
 }
 
 

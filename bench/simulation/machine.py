@@ -47,7 +47,7 @@ class Noise(StrEnum):
     NORMAL = "normal"
     HEAVY = "Student's t, 3 degrees of freedom"
     SKEWED = "exponential"
-    MODES = "every 5th launch 5 spreads slower"
+    MODES = "every 5th launch is slower by 5 standard deviations"
 
 
 class Against(StrEnum):
@@ -123,7 +123,7 @@ UNEXPECTED: Mapping[str, Mapping[str, Any]] = {
     "normal": {},
     "Student's t, 3 degrees of freedom": {"noise": Noise.HEAVY},
     "exponential": {"noise": Noise.SKEWED},
-    "every 5th launch 5 spreads slower": {"noise": Noise.MODES},
+    "every 5th launch is slower by 5 standard deviations": {"noise": Noise.MODES},
     "AR(1), correlation 1/e after 1.5 rounds": {"memory": 1.5},
     "AR(1), correlation 1/e after 0.25 rounds": {"memory": 0.25},
     "10 % slower over the run": {"drift": Drift.LINEAR},
@@ -136,11 +136,11 @@ UNEXPECTED: Mapping[str, Mapping[str, Any]] = {
     "two modes 4:1, 8 % apart, all cells": {"sigma": 0.005, "mixture": Mixture(0.2, 0.08, everywhere=True)},
     "two modes 1:1, 8 % apart, not the reference": {"sigma": 0.005, "mixture": Mixture(0.5, 0.08)},
     "two modes 4:1, 8 % apart, not the reference": {"sigma": 0.005, "mixture": Mixture(0.2, 0.08)},
-    "references scatter 3 times as much": {"spread": Spread.REFERENCE, "loud": 3.0, "seen": False},
-    "one cell 3 times, and so do its samples": {"spread": Spread.ONE, "loud": 3.0},
-    "one cell 5 times, and so do its samples": {"spread": Spread.ONE, "loud": 5.0},
-    "one cell 3 times, its samples do not": {"spread": Spread.ONE, "loud": 3.0, "seen": False},
-    "one cell 5 times, its samples do not": {"spread": Spread.ONE, "loud": 5.0, "seen": False},
+    "the references vary 3 times as much": {"spread": Spread.REFERENCE, "loud": 3.0, "seen": False},
+    "one cell varies 3 times as much, for its launches and its samples": {"spread": Spread.ONE, "loud": 3.0},
+    "one cell varies 5 times as much, for its launches and its samples": {"spread": Spread.ONE, "loud": 5.0},
+    "one cell varies 3 times as much, for its launches only": {"spread": Spread.ONE, "loud": 3.0, "seen": False},
+    "one cell varies 5 times as much, for its launches only": {"spread": Spread.ONE, "loud": 5.0, "seen": False},
 }
 
 

@@ -21,8 +21,8 @@ from scipy.special import betaincinv, gammaincinv
 
 from bench.simulation.machine import Floats
 from harness.analysis.statistics import student
-from harness.history.alarm import IssueStep, TrackedIssue, alarms, steps
-from harness.history.alarm import Kind as Action
+from harness.history.alerts import IssueStep, TrackedIssue, find_alerts, steps
+from harness.history.alerts import Kind as Action
 from harness.history.change_cache import ChangeCache
 from harness.history.confirm import verdict
 from harness.history.index import History
@@ -333,7 +333,7 @@ def whole(kind: Kind, seed: int, number: int, *, cells: int = 8) -> Whole:
                         _confirm(history, finding, math.log(1.05) if is_true else 0.0, draw, night)
                 if finding.state is State.CONFIRMED and is_true:
                     confirmed.add(cell)
-            for step in steps(alarms(series, history.decisions(), cache), issues.open):
+            for step in steps(find_alerts(series, history.decisions(), cache), issues.open):
                 issues.do(step)
     changed = [cell for cell, at in enumerate(ats) if at is not None]
     titles = [_TITLE.fullmatch(issue.title) for issue in issues.open]
@@ -379,10 +379,10 @@ class Issues:
     def do(self, step: IssueStep) -> None:
         """Carry out a step."""
         if step.kind is Action.OPEN:
-            self.open.append(TrackedIssue(len(self.open) + 1, step.alarm.title, step.alarm.text))
+            self.open.append(TrackedIssue(len(self.open) + 1, step.alert.title, step.alert.text))
         elif step.kind is Action.EDIT and step.issue:
             self.edits += 1
-            self.open[step.issue.number - 1] = TrackedIssue(step.issue.number, step.alarm.title, step.alarm.text)
+            self.open[step.issue.number - 1] = TrackedIssue(step.issue.number, step.alert.title, step.alert.text)
 
 
 def _confirm(history: History, finding: SeriesFinding, truth: float, draw: np.random.Generator, night: int) -> None:

@@ -53,18 +53,18 @@ class Load:
 
 
 KINDS: Mapping[str, Step] = {
-    "it runs all the time": Step(),
-    "it waits for 30 % of its time": Step(waits=0.43),
-    "its threads wait for one another's CPU": Step(queues=1.0),
+    "its threads use the CPU all the time": Step(),
+    "it waits during 30 % of its time": Step(waits=0.43),
+    "its threads wait for each other": Step(queues=1.0),
     "both": Step(waits=0.43, queues=1.0),
     "both, in one sample of ten": Step(waits=0.43, queues=1.0, of=0.1),
 }
 
 LOADS: Mapping[str, Load] = {
     "nobody": Load(),
-    "5 ms, four times a second": Load(wakes=4.0),
-    "a loop, for 3 of every 9 s": Load(on=3.0, off=6.0),
-    "a loop, all the time": Load(on=1.0, off=0.0),
+    "a process that runs for 5 ms, four times per second": Load(wakes=4.0),
+    "a loop that runs for 3 of every 9 s": Load(on=3.0, off=6.0),
+    "a loop that runs all the time": Load(on=1.0, off=0.0),
 }
 
 
@@ -153,9 +153,9 @@ class Wrong(StrEnum):
     """How what is subtracted is wrong, with the standard deviation that is named."""
 
     NOT = "right"
-    LAUNCH = "each launch by 20 % of what was taken"
-    CELL = "each cell by 20 % of what was taken"
-    UNSEEN = "each cell by 6 % of the loss, unseen"
+    LAUNCH = "for each launch, wrong by 20 % of the time taken"
+    CELL = "for each cell, wrong by 20 % of the time taken"
+    UNSEEN = "for each cell, wrong by 6 % of the loss, not recorded"
 
 
 class Varies(StrEnum):

@@ -34,7 +34,7 @@ class Attribution:
     """The effects in one scenario on one device: main effects, then interactions.
 
     `axes` are the axes that vary with their levels, base first. `held` are axes of which the run has several values,
-    and the value that was used. `cells` of the `of` cells with a number form the factorial, in `rounds` rounds that all
+    and the value that was used. `cells` of the `of` cells with a result form the factorial, in `rounds` rounds that all
     of them have. `unchecked`: for some compared cells, it is unknown whether they did the same work. Everything is of
     one `machine`, if the run has several.
     """

@@ -27,7 +27,7 @@ Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True, slots=True)
-class FoldedLine(Generic[Entry]):
+class ObservationLine(Generic[Entry]):
     """The observations of cells with these axis values, by environment; None without any observation.
 
     An axis that isn't among `axes` makes no difference to them.
@@ -42,7 +42,7 @@ class BehaviourRow:
     """One observation in the cells with the line's axis values, environment by environment."""
 
     observation: str
-    line: FoldedLine[Said]
+    line: ObservationLine[Said]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def fold(
     axes: Sequence[str],
     environments: Sequence[str],
     key: Callable[[Entry], Hashable],
-) -> list[FoldedLine[Entry]]:
+) -> list[ObservationLine[Entry]]:
     """Return the rows that `seen`, by the values of `axes` and the environment, needs.
 
     An axis is left out if the observations don't depend on it. Two entries are equal if their `key` is equal; an entry
@@ -193,6 +193,6 @@ def fold(
                 for place, entries in together.items()
             }
     return [
-        FoldedLine(dict(values), [points.get((values, environment)) for environment in environments])
+        ObservationLine(dict(values), [points.get((values, environment)) for environment in environments])
         for values in dict.fromkeys(values for values, _ in points)
     ]

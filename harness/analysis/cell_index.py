@@ -131,7 +131,7 @@ class Lookup:
         return (one, two) if one and two and one != two else None
 
     def culprit(self, cell: Cell) -> Launch | None:
-        """Return the launch that explains why the cell has no number: its last counted one, or its failed pilot."""
+        """Return the launch that explains why the cell has no result: its last counted one, or its failed pilot."""
         if self.lost.get(cell):
             return self.lost[cell][-1]
         pilot = self.pilots.get(cell)

@@ -26,12 +26,12 @@ REASON_CHARACTERS = 500
 OUT_OF_BUDGET = "the budget ended"
 
 #: Why a cell has no launch of a group whose launches are fewer than the run recorded.
-CUT_OFF = "its launches are missing from launches.jsonl, so the file was truncated"
+CUT_OFF = "its launches are missing from launches.jsonl, so the file is truncated"
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchMean:
-    """A launch that counts and has a number, in `seconds` per step.
+    """A launch that counts and has a result, in `seconds` per step.
 
     `taken` is the share of its measured time in which other processes had its CPU, which is subtracted: the mean was
     seconds / (1 - taken). `disturbed` describes interference; it is empty without any.
@@ -53,8 +53,8 @@ class LaunchMean:
 class CellResult:
     """A cell with its seconds per step, or the reason why it has none.
 
-    `name` identifies it, and is the same in every run; `status` is `ok` if it has a number. `launches` are those that
-    count and have a number. `undone` describes the difference between the steps of a launch and those that the
+    `name` identifies it, and is the same in every run; `status` is `ok` if it has a result. `launches` are those that
+    count and have a result. `undone` describes the difference between the steps of a launch and those that the
     framework counted. `on_device` is what TensorFlow's profiler recorded of a GPU in some further steps; None if it
     recorded nothing. `observations` are values other than times: by name, each distinct value once.
     """
@@ -74,9 +74,9 @@ class CellResult:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Cells that have no number for one and the same reason.
+    """Cells that have no result for one and the same reason.
 
-    `partial`: they have a number, and some of their launches gave none. `reason` may be empty: nothing was launched.
+    `partial`: they have a result, and some of their launches gave none. `reason` may be empty: nothing was launched.
     `stderr` is the end of the standard error of one of the launches.
     """
 
@@ -136,9 +136,9 @@ def _centre(launch: Launch) -> LaunchMean:
 
 
 def missing(lookup: Lookup) -> list[Missing]:
-    """Return the cells without a number, or with launches without one, grouped by reason.
+    """Return the cells without a result, or with launches without one, grouped by reason.
 
-    Cells that only observe lack nothing. Those with no number at all come first; then in the statuses' own order.
+    Cells that only observe lack nothing. Those with no result at all come first; then in the statuses' own order.
     """
     by_cause: dict[tuple[bool, Status, str, str], list[Cell]] = defaultdict(list)
     for cell in lookup.cells:

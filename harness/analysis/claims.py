@@ -267,7 +267,7 @@ class _Family:
             return ClaimOutcome.NOT_MEASURED, None, 0.0, "the run did not include these cells"
         if worse.device not in claim.visible:
             seen = " or ".join(device.value.upper() for device in claim.visible)
-            return ClaimOutcome.CANNOT_RUN, None, 0.0, f"it was reported for a {seen}"
+            return ClaimOutcome.CANNOT_RUN, None, 0.0, f"the issue was reported for a {seen}"
         for cell in cells:
             if cell not in self._found.series:
                 status, cause = self._found.status(cell), reason(cell, self._found)[0].rstrip(".")
@@ -282,7 +282,7 @@ class _Family:
     def _ratio(self, claim: Claim, worse: Cell, better: Cell) -> ClaimPlace:
         both = self._ratios[worse, better]
         if both is None:
-            return ClaimPlace(worse, better, ClaimOutcome.UNCLEAR, why="no round measured both sides")
+            return ClaimPlace(worse, better, ClaimOutcome.UNCLEAR, why="no round measured both sides of the claim")
         takes = both.ratio
         # a run that calls a thing different from itself says nothing, and one of a few rounds says what is large
         is_told = both.withheld in (None, Withheld.FEW_ROUNDS, Withheld.CONTENTION)
@@ -309,7 +309,7 @@ class _Family:
             shown = claim.range[0] * min(map(calls_looked_at, read), default=0.0)
             if not values:
                 return ClaimPlace(
-                    worse, None, ClaimOutcome.CANNOT_RUN, why=f"memory was not read in {worse.environment}"
+                    worse, None, ClaimOutcome.CANNOT_RUN, why=f"the memory size was not recorded in {worse.environment}"
                 )
             least = SHARE * claim.range[0]
         else:
@@ -332,7 +332,7 @@ class _Family:
         elif claim.bytes and (again := control_of_growth(worse, self._found)) and is_beyond(again, least):
             outcome, why = (
                 ClaimOutcome.UNCLEAR,
-                f"of two identical cells one kept {abs(again.value):,.0f} bytes per call more than the other",
+                f"of two identical cells, one kept {abs(again.value):,.0f} bytes per call more than the other",
             )
         elif outcome is ClaimOutcome.NOT_SEEN and shown < PIECE:
             outcome, why = (

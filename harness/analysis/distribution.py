@@ -62,13 +62,15 @@ class Times:
     @cached_property
     def samples(self) -> list[float]:
         """Seconds per step of every sample of all launches, sorted."""
-        return sorted(rate for launch in self.launches for rate in rates(launch))
+        return sorted(seconds for launch in self.launches for seconds in step_seconds(launch))
 
     @property
     def within(self) -> float | None:
         """The launches' median of the standard deviation of a launch's samples, as a share of its centre."""
         scatters = [
-            math.sqrt(variance(values)) / launch.centre for launch in self.launches if len(values := rates(launch)) > 1
+            math.sqrt(variance(values)) / launch.centre
+            for launch in self.launches
+            if len(values := step_seconds(launch)) > 1
         ]
         return statistics.median(scatters) if scatters else None
 
@@ -111,14 +113,14 @@ STATISTICS: tuple[Statistic[Times], ...] = (
         "within launches",
         Quantity.SHARE,
         lambda times: times.within,
-        "Within launches: the standard deviation of a launch's samples in percent of its mean, the median over "
-        "launches.",
+        "Within launches: the standard deviation of the samples of a launch, in percent of their mean (the median "
+        "over the launches).",
     ),
     Statistic(
         "between launches",
         Quantity.SHARE,
         lambda times: times.between,
-        "Between launches: the standard deviation of the launches' means, in percent.",
+        "Between launches: the standard deviation of the means of the launches, in percent.",
     ),
     Statistic("launches", Quantity.COUNT, lambda times: len(times.launches)),
 )
@@ -161,21 +163,21 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
         "cores in the steady state",
         Quantity.NUMBER,
         _cores,
-        "Cores: CPU seconds over wall seconds while steps were timed.",
+        "Cores: the CPU time divided by the wall-clock time while steps were timed.",
     ),
     Statistic(
         "CPU time of the launch",
         Quantity.SECONDS,
         lambda launch: launch.resources.get("cpu_seconds"),
-        "CPU seconds and peak memory cover the whole launch, including the import.",
+        "CPU time and peak memory cover the whole launch, including the import.",
     ),
     Statistic("peak memory", Quantity.BYTES, lambda launch: launch.resources.get("max_rss_bytes")),
     Statistic(
         FAULTS,
         Quantity.NUMBER,
         _faults,
-        "Page faults: how often the kernel gave the process a page of memory while steps were timed. Steps that free "
-        "and allocate memory again cause page faults, and their number differs between processes.",
+        "Page faults: how often the kernel gave the process a page of memory while steps were timed. Page faults "
+        "occur in steps that free memory and allocate it again, and their number differs between processes.",
     ),
     Statistic(
         "peak GPU memory",
@@ -187,8 +189,8 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
         "GPU memory taken",
         Quantity.BYTES,
         lambda launch: launch.resources.get("gpu_memory_used_bytes"),
-        "GPU memory taken: the largest amount of GPU memory that all processes used together. TensorFlow reserves "
-        "nearly all memory when it starts.",
+        "GPU memory taken: the largest amount of GPU memory that all processes together used at one time. "
+        "TensorFlow reserves nearly all memory when it starts.",
     ),
     Statistic(
         "GPU energy per step",
@@ -201,15 +203,15 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
         "GPU clock",
         Quantity.CLOCK,
         _steady("gpu_sm_clock_mhz"),
-        "GPU clock: the clock speed of the GPU's processors while steps were timed, as the mean and the lowest of ten "
-        "readings per second.",
+        "GPU clock: the clock speed of the GPU's processors while steps were timed. The values are the mean and the "
+        "minimum of readings, which are taken ten times per second.",
     ),
     Statistic("lowest GPU clock", Quantity.CLOCK, _steady("gpu_sm_clock_least_mhz")),
     Statistic(
         "at the power limit",
         Quantity.SHARE,
         _capped,
-        "At the power limit: the share of the readings in which the power limit lowered the GPU's clocks.",
+        "At the power limit: the share of readings in which the power limit reduced the GPU's clock speed.",
     ),
 )
 
@@ -269,7 +271,7 @@ def by_faults(used: Used, step: Spread | None) -> float:
 
 
 def shape(launches: Sequence[Launch], trend: Trend | None = None) -> Shape:
-    """Return the shape of a cell from its launches with a number (at least one), and its trend, if any."""
+    """Return the shape of a cell from its launches with a result (at least one), and its trend, if any."""
     times = Times(launches)
     return Shape(
         statistics={statistic.name: statistic.calculate(times) for statistic in STATISTICS},
@@ -280,7 +282,7 @@ def shape(launches: Sequence[Launch], trend: Trend | None = None) -> Shape:
 
 
 def used(launches: Sequence[Launch]) -> Used:
-    """Return the phases and resources of one cell's launches that have a number."""
+    """Return the phases and resources of one cell's launches that have a result."""
     untimed = [
         {name: seconds for name, seconds in launch.phases.items() if name not in (*TIMED, WHOLE, OWN)}
         for launch in launches
@@ -325,7 +327,7 @@ def is_uneven(launch: Launch) -> bool:
 
     Timings of one process often switch between two speeds; a mean far from the median gives that away.
     """
-    values = rates(launch)
+    values = step_seconds(launch)
     median = statistics.median(values) if values else 0.0
     return median > 0.0 and abs(launch.centre / median - 1.0) > PARTED
 
@@ -347,6 +349,6 @@ def quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
 
 
-def rates(launch: Launch) -> list[float]:
+def step_seconds(launch: Launch) -> list[float]:
     """Return seconds per step of each sample."""
     return [sample.seconds / sample.steps for sample in launch.samples if sample.steps]

@@ -80,18 +80,22 @@ def disturbed(launch: Launch) -> str:
 
 def _on_gpus(usage: Mapping[str, float]) -> str:
     if usage.get("gpu_lost"):
-        return "the driver lost its GPU"
+        return "the driver lost the GPU of the launch"
     if usage.get("steady_ptx_cache_filled_bytes"):
         return "the driver compiled GPU code during the measurement"
     foreign = usage.get("gpu_foreign_processes", 0.0)
     if foreign:
-        return "another process was on its GPU" if foreign == 1 else f"{foreign:.0f} other processes were on its GPU"
+        return (
+            ("another process used the GPU of the launch")
+            if foreign == 1
+            else f"{foreign:.0f} other processes used the GPU of the launch"
+        )
     share, readings = usage.get("gpu_throttled_share", 0.0), usage.get("gpu_samples", 0.0)
     # readings of the whole launch say nothing about the timed part
     if not usage.get("gpu_steady") or share <= OWN_SHARE or round(share * readings) < SLOWED_READINGS:
         return ""
     by = next((words for name, words in _SLOWED_BY.items() if usage.get(name)), "its hardware")
-    return f"{by} slowed its GPU down in {share * 100:.0f} % of the readings"
+    return f"{by} reduced the clock speed of its GPU in {share * 100:.0f} % of the readings"
 
 
 def _on_own_cpus(usage: Mapping[str, float]) -> str:
@@ -102,8 +106,8 @@ def _on_own_cpus(usage: Mapping[str, float]) -> str:
     stolen = usage.get("steady_own_cpus_steal_seconds", 0.0)
     busy = usage.get("steady_own_cpus_busy_seconds", own) - own
     if stolen > least:
-        return f"the hypervisor took {stolen / seconds:.2f} of its CPUs"
-    return f"other processes used {busy / seconds:.2f} of its CPUs" if busy > least else ""
+        return f"the hypervisor took {stolen / seconds:.2f} of the CPUs of the launch"
+    return f"other processes used {busy / seconds:.2f} of the CPUs of the launch" if busy > least else ""
 
 
 def _on_other_cpus(usage: Mapping[str, float]) -> str:

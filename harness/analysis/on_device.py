@@ -53,12 +53,15 @@ def on_device(launches: Sequence[Launch]) -> dict[Cell, OnDevice]:
 
 
 def untold(launches: Sequence[Launch], lookup: Lookup) -> dict[Cell, str]:
-    """Return the reason for missing profiles by cell with a number, if its first launch recorded it."""
+    """Return the reason for missing profiles by cell with a result, if its first launch recorded it."""
     reasons: dict[Cell, str] = {}
     for launch in launches:
         why = launch.observations.get(ON_DEVICE)
         if launch.ended_under_profiler:
-            why = f"the process ended under the profiler ({launch.error}), and the cell was launched again without it"
+            why = (
+                f"the process ended while the profiler was active ({launch.error}), and the cell was launched again "
+                "without the profiler"
+            )
         if isinstance(why, str) and why != UNDER_WAY and launch.cell in lookup.numbers and not _seen(launch.resources):
             reasons.setdefault(launch.cell, why)
     return reasons

@@ -60,7 +60,7 @@ class FunctionTime:
         return self.own_share if own else self.cumulative_share
 
 
-class Class(StrEnum):
+class FunctionClass(StrEnum):
     """The document's classes of functions."""
 
     BUILD = "build"
@@ -76,7 +76,7 @@ class Filed:
     are names of such functions, slowest first.
     """
 
-    kind: Class
+    kind: FunctionClass
     functions: int
     own: float
     share: float
@@ -182,7 +182,7 @@ def filed(first: Profile, steady: Profile, examples: int = 3) -> list[Filed]:
     later = {function[:3] for function in steady.functions}
     whole = sum(own.values())
     classes = []
-    for kind in Class:
+    for kind in FunctionClass:
         members = [key for key, count in calls.items() if _class(count, steady.calls) is kind]
         building = sorted((key for key in members if key not in later), key=lambda key: -own[key])
         seconds = sum(own[key] for key in members)
@@ -302,10 +302,10 @@ def _covered(profile: Profile, inside: Sequence[bool]) -> list[float]:
     return covered
 
 
-def _class(calls: int, iterations: int) -> Class:
+def _class(calls: int, iterations: int) -> FunctionClass:
     if calls <= BUILD_CALLS:
-        return Class.BUILD
-    return Class.TRAIN if calls >= iterations else Class.NEITHER
+        return FunctionClass.BUILD
+    return FunctionClass.TRAIN if calls >= iterations else FunctionClass.NEITHER
 
 
 def _share(part: float, whole: float) -> float:

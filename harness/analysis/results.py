@@ -95,7 +95,7 @@ class Results:
 
     @cached_property
     def tables(self) -> list[ScenarioTable]:
-        """A table of times and comparisons for each scenario that has a number."""
+        """A table of times and comparisons for each scenario that has a result."""
         return [table for table in tables(self.run, self.found) if table.rows]
 
     @cached_property
@@ -121,7 +121,7 @@ class Results:
 
     @cached_property
     def measured(self) -> Mapping[str, Sequence[MeasuredCell]]:
-        """The cells that have a number, by scenario and in the order of the table."""
+        """The cells that have a result, by scenario and in the order of the table."""
         none: dict[str, Sequence[MeasuredCell]] = {scenario.name: () for scenario in self.run.scenarios}
         return none | {table.scenario.name: measured(table, self.found) for table in self.tables}
 
@@ -227,10 +227,10 @@ class Results:
 
     @cached_property
     def missing(self) -> list[Missing]:
-        """Cells and launches without a number, with the reason."""
+        """Cells and launches without a result, with the reason."""
         return missing(self.found)
 
     @cached_property
     def causes(self) -> Mapping[Cell, Missing]:
-        """The reason for each cell without a number, or with failed launches."""
+        """The reason for each cell without a result, or with failed launches."""
         return {cell: entry for entry in self.missing for cell in entry.cells}

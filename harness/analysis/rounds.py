@@ -30,7 +30,7 @@ def by_clock(clock: Clock, launches: Sequence[Launch]) -> Sequence[Launch]:
     """Return the launches as they are judged: with `cpu`, the seconds of each sample are its CPU seconds.
 
     Stored launches have wall-clock time. All computations start here. A launch that used no CPU time in its samples, or
-    didn't record it, has no number, and ends as `failed` with a sentence.
+    didn't record it, has no result, and ends as `failed` with a sentence.
     """
     return launches if clock is Clock.WALL else [_by_cpu(launch) if launch.samples else launch for launch in launches]
 
@@ -44,7 +44,9 @@ def _by_cpu(launch: Launch) -> Launch:
         samples=(),
         alone=(),
         status=Status.FAILED,
-        error="Its steps used no CPU time." if used else "It did not record the CPU time of its samples.",
+        error="The steps of the launch used no CPU time."
+        if used
+        else "The launch did not record the CPU time of its samples.",
         advice="Measure wall-clock time: omit --clock cpu.",
     )
 

@@ -60,7 +60,7 @@ def machines(first: Run, second: Run) -> list[RunDifference]:
 
 
 def differences(first: Run, second: Run, cells: Iterable[Cell]) -> list[RunDifference]:
-    """Return the differences that may have changed the times of `cells` (those with a number in both runs)."""
+    """Return the differences that may have changed the times of `cells` (those with a result in both runs)."""
     environments = dict.fromkeys(cell.environment for cell in cells)
     one, other = (_facts(run, environments) for run in (first, second))
     differing = [
@@ -86,7 +86,7 @@ def _software(cell: Cell, run: Run) -> tuple[Any, ...]:
 
 def _facts(run: Run, environments: Iterable[str]) -> dict[tuple[Aspect, str], Mapping[str, Any]]:
     """Return all facts that may change times, by aspect, and by the scenario's or the environment's name."""
-    sampling, limits, auto = run.plan.sampling, run.plan.limits, "as the pilot asks"
+    sampling, limits, auto = run.plan.sampling, run.plan.limits, "as the pilot determines"
     left_out = frozenset() if run.backend.is_remote else _OF_THE_HOST
     return {
         (Aspect.MACHINE, ""): {name: value for name, value in _less(run.host).items() if name != "gpus"},

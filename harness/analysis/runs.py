@@ -1,4 +1,4 @@
-"""The comparison of two runs: each cell with a number in both, and the shift of all cells.
+"""The comparison of two runs: each cell with a result in both, and the shift of all cells.
 
 The launches of different days aren't paired, so a change is judged by Welch's interval (`statistics`), against the same
 margin and with the same procedure over all cells as a table's comparisons (`verdicts`). That interval includes the
@@ -84,7 +84,7 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class UnpairedCell:
-    """A cell with a number in one run only; `status` is why the other has none, None where it was not asked for."""
+    """A cell with a result in one run only; `status` is why the other has none, None where it was not asked for."""
 
     cell: Cell
     status: Status | None
@@ -112,7 +112,7 @@ class Changes:
 
     @property
     def broken(self) -> list[Cell]:
-        """Cells that had a number, and whose launches broke or were interrupted in the second run."""
+        """Cells that had a result, and whose launches broke or were interrupted in the second run."""
         return [lone.cell for lone in self.only_first if lone.status in BROKEN | {Status.INTERRUPTED}]
 
 

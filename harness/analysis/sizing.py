@@ -67,7 +67,7 @@ def samplings(planned: Sampling, groups: Iterable[str], launches: Iterable[Launc
     """Return each group's sampling: the plan's, with open lengths set from the run's pilots.
 
     Compared cells are measured alike, so each length is the longest that any of a group's cells suggests; the variance
-    between launches is estimated from all groups. Without a pilot that has a number, lengths are the shortest. An
+    between launches is estimated from all groups. Without a pilot that has a result, lengths are the shortest. An
     interleaved plan gets as many turns as make a sample of each as useful for its time as a launch, with one sample per
     turn. Launches that aren't pilots are ignored.
 
@@ -115,10 +115,10 @@ def _filled(planned: Sampling, wishes: Sequence[PilotEstimate]) -> Sampling:
 
 def wish(pilot: Launch, between: float) -> PilotEstimate:
     """Return the lengths that a pilot suggests; `between` is the variance of the logs of launches' centres."""
-    rates = [sample.seconds / sample.steps for sample in pilot.samples]
-    first = settled(rates)
+    step_seconds = [sample.seconds / sample.steps for sample in pilot.samples]
+    first = settled(step_seconds)
     warmup = pilot.phases.get("warm up", 0.0) + sum(sample.seconds for sample in pilot.samples[:first])
-    kept = rates[first:]
+    kept = step_seconds[first:]
     mean = statistics.fmean(sample.seconds for sample in pilot.samples[first:])
     launch = max(pilot.seconds - sum(sample.seconds for sample in pilot.samples), mean)
     count = math.sqrt(launch / mean * _within(kept) / between)
@@ -131,46 +131,49 @@ def wish(pilot: Launch, between: float) -> PilotEstimate:
     )
 
 
-def settled(rates: Sequence[float]) -> int:
+def settled(step_seconds: Sequence[float]) -> int:
     """Return the number of samples at the start that belong to the warm-up, at most half of them.
 
     The marginal standard error rule (MSER) of K. P. White, "An effective truncation heuristic for bias reduction in
     simulation output", Simulation 69(6), 1997: leave out the first d samples that minimise Σ (x - mean)² / (n - d)² of
     the rest; here the fewest whose error is within 5 % of the least, and none where there are fewer than four samples.
     """
-    if len(rates) < FEWEST_SAMPLES:
+    if len(step_seconds) < FEWEST_SAMPLES:
         return 0
     # pvariance is exact: of equal times it is 0, not a rounding error that is smaller somewhere
-    errors = [statistics.pvariance(rates[first:]) / (len(rates) - first) for first in range(len(rates) // 2 + 1)]
+    errors = [
+        statistics.pvariance(step_seconds[first:]) / (len(step_seconds) - first)
+        for first in range(len(step_seconds) // 2 + 1)
+    ]
     least = min(errors)
     return next(first for first, error in enumerate(errors) if error <= AS_GOOD**2 * least)
 
 
-def _within(rates: Sequence[float]) -> float:
+def _within(step_seconds: Sequence[float]) -> float:
     """Return the variance of a sample, as a share of the squared mean; of batches, if neighbours are correlated.
 
     Batch means: with √n batches of b samples, b times the variance of the batches' means (Kalibera and Jones need
     independent samples, and neighbours in one process seldom are).
     """
-    if len(rates) < FEWEST_SAMPLES:
+    if len(step_seconds) < FEWEST_SAMPLES:
         return 0.0
-    mean = statistics.fmean(rates)
-    size = math.isqrt(len(rates))
-    batches = [statistics.fmean(rates[at : at + size]) for at in range(0, len(rates) - size + 1, size)]
-    return max(statistics.variance(rates), size * statistics.variance(batches)) / mean**2
+    mean = statistics.fmean(step_seconds)
+    size = math.isqrt(len(step_seconds))
+    batches = [statistics.fmean(step_seconds[at : at + size]) for at in range(0, len(step_seconds) - size + 1, size)]
+    return max(statistics.variance(step_seconds), size * statistics.variance(batches)) / mean**2
 
 
-def _apart(rates: Sequence[float]) -> float:
+def _apart(step_seconds: Sequence[float]) -> float:
     """Return the variance of a sample as a share of the squared mean, from differences of neighbours.
 
     Half the mean squared difference of successive samples (J. von Neumann et al., "The mean square successive
     difference", Annals of Mathematical Statistics 12, 1941). It excludes slow changes of the machine, which affect all
     interleaved cells.
     """
-    if len(rates) < FEWEST_SAMPLES:
+    if len(step_seconds) < FEWEST_SAMPLES:
         return 0.0
-    squares = [(b - a) ** 2 for a, b in itertools.pairwise(rates)]
-    return statistics.fmean(squares) / 2.0 / statistics.fmean(rates) ** 2
+    squares = [(b - a) ** 2 for a, b in itertools.pairwise(step_seconds)]
+    return statistics.fmean(squares) / 2.0 / statistics.fmean(step_seconds) ** 2
 
 
 def _between(pilots: Sequence[Launch]) -> float:
@@ -201,7 +204,7 @@ def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
     """Return half the width of each group's widest interval, on the log scale; infinite before FIRST_LOOK.
 
     A comparison that is settled after one of the rounds LOOKS counts as 0. A group without comparisons has the width of
-    its cells' times instead; one without a number is left out. Memory growth has no ratios, and isn't included. In a
+    its cells' times instead; one without a result is left out. Memory growth has no ratios, and isn't included. In a
     run of claims without a precision only claims count, by the widths of their intervals relative to what each needs: 1
     is enough for all.
     """
@@ -297,7 +300,7 @@ def looks(plan: Plan, scenarios: Iterable[Scenario], environments: Sequence[Envi
 def _halves(
     places: Collection[tuple[Cell, Cell | None]], index: Lookup, quantity: str, planned: Collection[Cell]
 ) -> dict[tuple[Cell, Cell | None], tuple[float, int]]:
-    """Return half the width of the interval in each place that has a number, and its number of rounds.
+    """Return half the width of the interval in each place that has a result, and its number of rounds.
 
     Ratios and seconds are on the log scale, growth is in bytes per call. Infinite with too few rounds for an interval.
     As many intervals hold together as there are `planned` cells, so that the order of measurement doesn't matter.

@@ -89,9 +89,10 @@ class ScenarioTable:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCell:
-    """A cell of a table that has a number, and its place there.
+    """A cell of a table that has a result, and its place there.
 
-    `step` is the spread of its launches' centres in seconds per step, `used` their phases and resources.
+    `step` summarizes the means of its launches, in seconds per step. `used` has the phases and resources of the
+    launches.
     """
 
     cell: Cell
@@ -157,7 +158,7 @@ def tables(run: Run, lookup: Lookup, quantity: str = STEP) -> list[ScenarioTable
 
 
 def measured(table: ScenarioTable, lookup: Lookup) -> list[MeasuredCell]:
-    """Return the table's cells that have a number, row by row."""
+    """Return the table's cells that have a result, row by row."""
     cells = []
     for row, head, value in table.times():
         if value.shape:

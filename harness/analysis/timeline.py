@@ -37,7 +37,7 @@ class Endings:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A launch with a number: its `place` in the table, and its centre as a factor of its cell's mean.
+    """A launch with a result: its `place` in the table, and its centre as a factor of its cell's mean.
 
     `mean` is that mean in seconds per step. `counts`: it is in the numbers; otherwise its round was repeated.
     `disturbed`: it had interference.
@@ -72,7 +72,7 @@ def ended(run: Run) -> Endings:
 
 
 def samplings_used(run: Run, launches: Sequence[Launch], lookup: Lookup) -> list[Sampling]:
-    """Return the sampling of launches with a number, each distinct one once per group."""
+    """Return the sampling of launches with a result, each distinct one once per group."""
     planned = run.plan.sampling
     with_numbers = dict.fromkeys(lookup.groups[cell] for cell in lookup.series if cell in lookup.groups)
     return list(samplings(planned, with_numbers, launches).values()) if planned.is_open else [planned]

@@ -91,7 +91,7 @@ class Trend:
 
 
 def trends(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell, Trend]:
-    """Return the cells whose step changes by more than `margin` (log scale), from their launches with a number."""
+    """Return the cells whose step changes by more than `margin` (log scale), from their launches with a result."""
     usable = [launch for launches in numbers.values() for launch in launches if len(launch.samples) >= FEWEST]
     beside = [_beside(usable, measure) for measure in (_seconds, _cpu_seconds)]
     groups: dict[str, set[Cell]] = defaultdict(set)
@@ -184,8 +184,8 @@ def change(launches: Sequence[Floats]) -> Floats:
 def parts(logs: Floats, count: int = PARTS) -> Floats:
     """Return the logs of seconds per step of at most ten parts of a launch's samples (at least one), in order."""
     starts, lengths = _cuts(logs.size, min(count, logs.size))
-    rates = np.exp(logs - logs[0])
-    return np.asarray(np.log(np.add.reduceat(rates, starts) / lengths) + logs[0])
+    step_seconds = np.exp(logs - logs[0])
+    return np.asarray(np.log(np.add.reduceat(step_seconds, starts) / lengths) + logs[0])
 
 
 @lru_cache(maxsize=1024)
@@ -249,9 +249,9 @@ def _logs(launch: Launch, measure: _Measure) -> Floats | None:
     lengths = [measure(sample) for sample in launch.samples]
     if None in lengths:
         return None
-    rates = np.array(lengths, np.float64) / np.array([max(sample.steps, 1) for sample in launch.samples])
+    step_seconds = np.array(lengths, np.float64) / np.array([max(sample.steps, 1) for sample in launch.samples])
     # a timer that saw no time in a sample has no log
-    return np.asarray(np.log(np.maximum(rates, 1e-300)))
+    return np.asarray(np.log(np.maximum(step_seconds, 1e-300)))
 
 
 def _beside(launches: Sequence[Launch], measure: _Measure) -> dict[int, Floats]:
@@ -357,8 +357,8 @@ def _stages(launches: Sequence[Launch]) -> list[TrendStage]:
         edges = np.linspace(0.0, starts.size, count + 1).round().astype(np.intp)
         at.append([float(starts[first] + ends[last - 1]) / 2.0 for first, last in pairwise(edges)])
         left = 1.0 - taken(launch)
-        rates = [left * sample.seconds / max(sample.steps, 1) for sample in launch.samples]
-        logs.append(np.log(np.maximum(np.add.reduceat(rates, edges[:-1]) / np.diff(edges), 1e-300)))
+        step_seconds = [left * sample.seconds / max(sample.steps, 1) for sample in launch.samples]
+        logs.append(np.log(np.maximum(np.add.reduceat(step_seconds, edges[:-1]) / np.diff(edges), 1e-300)))
     return [
         TrendStage(step, seconds)
         for step, seconds in zip(

@@ -84,8 +84,8 @@ def steps(launch: Launch) -> str:
         return ""
     if counted is not None and _is_mixed(launch.cell) and 0 <= called - counted <= LEFT_OUT * called:
         return ""
-    count = "none that could be read" if counted is None else counted
-    return f"took {called} steps, and the framework counted {count}"
+    count = "the framework's count can't be read" if counted is None else f"the framework counted {counted}"
+    return f"ran {called} steps, but {count}"
 
 
 def _values(launch: Launch) -> dict[str, Any]:

@@ -58,10 +58,10 @@ class Artifacts:
         over = size > self.left or len(self.files) >= FILES_LIMIT or self._entries > ENTRIES_LIMIT
         if over:
             limits = f"{BYTES_LIMIT >> 20} MiB, {FILES_LIMIT} files or {ENTRIES_LIMIT} entries"
-            self.refuse(name, f"this and what follows is more than {limits}")
+            self.refuse(name, f"this file and the files after it exceed the limits: {limits}")
         late = not over and time.monotonic() > self._until
         if late:
-            self.refuse(name, f"this and what follows was not read within {SECONDS_LIMIT:g} s")
+            self.refuse(name, f"this file and the files after it were not read within {SECONDS_LIMIT:g} s")
         return over or late
 
     def add(self, name: str, content: bytes) -> None:
@@ -118,7 +118,7 @@ def _walk(artifacts: Artifacts, folder: int, path: str, device: int) -> bool:
                 with _opened(entry_name, folder) as file:
                     _read(artifacts, file, name, device)
             else:
-                artifacts.refuse(name, "no regular file")
+                artifacts.refuse(name, "not a regular file")
         except OSError as error:
             artifacts.refuse(name, error.strerror or "cannot be read")
     return True
@@ -138,7 +138,7 @@ def _read(artifacts: Artifacts, file: int, name: str, device: int) -> None:
     """Add an open file, unless it isn't the file that was checked, or grows while it is read."""
     entry = os.fstat(file)
     if not stat.S_ISREG(entry.st_mode) or entry.st_dev != device:
-        artifacts.refuse(name, "no regular file")
+        artifacts.refuse(name, "not a regular file")
         return
     chunks, left = [], artifacts.left
     while left >= 0 and (chunk := os.read(file, min(_CHUNK, left + 1))):
@@ -169,7 +169,7 @@ def from_archive(chunks: Iterable[bytes]) -> Artifacts:
                     continue
                 content = tar.extractfile(member) if member.isreg() else None
                 if content is None:
-                    artifacts.refuse(name, "no regular file")
+                    artifacts.refuse(name, "not a regular file")
                 else:
                     artifacts.add(name, content.read())
     except tarfile.TarError as error:

@@ -33,7 +33,7 @@ NAME_LIMIT = 200
 NAMED_LIMITS = {"phases": 1_000, "observations": 10_000, "artifacts": 1_000, "packages": 10_000}
 
 #: What is wrong with whatever a worker says while it waits.
-UNASKED = "it wrote a line while it waited for a word"
+UNASKED = "it wrote a line while it waited for an answer"
 
 #: How a worker may say that it ended.
 STATUSES = (Status.OK, Status.FAILED, Status.NOT_AVAILABLE, Status.CPU_FALLBACK)
@@ -217,7 +217,7 @@ class Events:
     def _take_samples(self, event: Event) -> None:
         # a worker that requests no turns takes none, whatever the other launches of its round do
         if self._takes_turns and not self._is_before_turns:
-            raise ValueError("a line has samples outside a turn")
+            raise ValueError("a line has samples that aren't from a turn")
         self._keep(event, self.samples)
 
     def _take_ready(self) -> None:
@@ -236,7 +236,7 @@ class Events:
         if self._is_before_turns and self.samples:
             raise ValueError("a line has samples before the first turn")
         if len(_samples(event)) != self._asked:
-            raise ValueError(f"a line does not have the {counted(self._asked, 'requested sample')} of its turn")
+            raise ValueError(f"a line does not have the {counted(self._asked, 'requested sample')} of this turn")
         self._keep(event, self.alone if self._word == "alone" else self.samples)
         self.is_waiting = True
 

@@ -64,7 +64,7 @@ class UntrustedError(UsageError):
         super().__init__(
             f"{_outside(untrusted)} With --backend {backend}, scripts run with your rights: they can read and change "
             "your files, and use the network.",
-            f"Leave out --backend {backend}, or, if you trust the file, pass --trust.",
+            f"Omit --backend {backend}. If you trust the file, pass --trust instead.",
         )
 
 
@@ -101,10 +101,10 @@ def choose(
             raise UntrustedError(name, untrusted)
         backend = _entry(name).open(root, run)
         try:
-            return backend, f"{_usable(backend, gpus, via)}, as --backend {name} asks"
+            return backend, f"{_usable(backend, gpus, via)}, because of --backend {name}"
         except CannotRunHereError as error:
             others = _without_containers(name)
-            advice = [error.advice, f"Or measure without it: {others}" if others else ""]
+            advice = [error.advice, f"Or measure without containers: {others}" if others else ""]
             raise CannotRunHereError(error.message, "\n".join(filter(None, advice))) from None
     refusals: list[CannotRunHereError] = []
     for entry in (entry for entry in ENTRIES if entry.in_containers or not untrusted):
@@ -114,7 +114,7 @@ def choose(
         except CannotRunHereError as error:
             refusals.append(error)
             continue
-        why = f"because {_clause(refusals[0].message)}" if refusals else "because it answers"
+        why = f"because {_clause(refusals[0].message)}" if refusals else "because it is running"
         return backend, f"{_usable(backend, gpus, via)}, {why}"
     raise _refusal(refusals, untrusted)
 
@@ -165,7 +165,7 @@ def _refusal(refusals: Sequence[CannotRunHereError], untrusted: Sequence[str]) -
     """Explain why no backend was chosen if untrusted scripts need containers and no engine answers."""
     start = f"Start {' or '.join(entry.title for entry in ENTRIES if entry.in_containers)}"
     return CannotRunHereError(
-        "\n".join([*(error.message for error in refusals), f"{_outside(untrusted)} It needs a container."]),
+        "\n".join([*(error.message for error in refusals), f"{_outside(untrusted)} Such files need a container."]),
         f"{start}, or, if you trust the file, pass --trust.",
     )
 

@@ -28,7 +28,7 @@ class Tail:
         """Return the kept text; its first line reports missing bytes."""
         self._trim()
         text = escaped(self._kept.decode("utf-8", "backslashreplace"), keep="\n\t")
-        return f"[{self._dropped} bytes before this are not kept]\n{text}" if self._dropped else text
+        return f"[{self._dropped} bytes before this were not saved]\n{text}" if self._dropped else text
 
     def _trim(self) -> None:
         surplus = len(self._kept) - self._limit

@@ -58,7 +58,7 @@ class Verification:
             "changed": [f"{name} {has} instead of {locked}" for name, (locked, has) in self.changed.items()],
         }
         differences = [f"{kind}: {', '.join(packages)}" for kind, packages in kinds.items() if packages]
-        return [*(differences or [f"all {self.packages} packages are as locked"]), *self.more]
+        return [*(differences or [f"all {self.packages} packages are as in the lock file"]), *self.more]
 
 
 def verified(pins: Mapping[str, str], printed: str) -> Verification:
@@ -70,7 +70,9 @@ def verified(pins: Mapping[str, str], printed: str) -> Verification:
         installed = {normalise(name): str(version) for name, version in listing["packages"].items()}
         system = {str(name): str(version) for name, version in listing["system"].items()}
     except (ValueError, AttributeError, TypeError, KeyError):
-        raise CannotRunHereError(f"An environment listed its packages as {printed[:200]!r}.") from None
+        raise CannotRunHereError(
+            f"An environment printed this instead of a list of its packages: {printed[:200]!r}."
+        ) from None
     return Verification(
         packages=len(pins),
         missing={name: pins[name] for name in sorted(pins.keys() - installed.keys())},

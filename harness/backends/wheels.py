@@ -26,7 +26,7 @@ def folder() -> Path | None:
         return None
     path = Path(named).absolute()
     if not path.is_dir() or not any(path.iterdir()):
-        raise UsageError(f"{VARIABLE} names {named}, which is not a folder with packages in it.")
+        raise UsageError(f"{VARIABLE} is {named}, but this isn't a folder with packages.")
     return path
 
 

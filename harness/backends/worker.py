@@ -195,7 +195,7 @@ def outcome(
 def _judge(events: Events, ending: Ending) -> tuple[Status, str]:
     """Return the error: first of the process, then invalid output, then how it was ended because of it."""
     if ending.seconds is not None:
-        where = "its work was done, but the process was" if events.status is not None else "it was"
+        where = "its work was finished, but the process was" if events.status is not None else "it was"
         return Status.TIMEOUT, f"{where} still running after {ending.seconds:g} s"
     if ending.disk:
         return Status.FAILED, f"it was killed: it wrote {ending.disk / 1e9:.1f} GB to its disk"
@@ -215,7 +215,7 @@ def _describe_wrong_gpus(used: Sequence[UsedGpu], cards: Sequence[Gpu]) -> str:
     if not cards or not others:
         return ""
     ran, targets = map(described, others), (f"GPU {card.index}: {described(card)}" for card in cards)
-    return f"it ran on {' and '.join(ran)}, and was to run on {' or '.join(targets)}"
+    return f"it ran on {' and '.join(ran)} instead of {' or '.join(targets)}"
 
 
 def _broken(events: Events, ending: Ending) -> str:
@@ -224,9 +224,9 @@ def _broken(events: Events, ending: Ending) -> str:
         torn = " in the middle of a line" if events.torn else ""
         return f"it ended{torn} without reporting an outcome: {ending}"
     if events.torn:
-        return "it wrote to its results after the last event"
+        return "it wrote another result after the last event"
     if events.status is Status.OK and not ending.clean:
-        return f"its work was done, but the process ended with {ending}"
+        return f"its work was finished, but the process ended with {ending}"
     return ""
 
 

@@ -100,9 +100,9 @@ def moving(text: str, package: str, pins: Mapping[str, str], held: str = "") -> 
     if version is None:
         names = (*TENSORFLOW, "keras", "keras-nightly")
         raise UsageError(
-            f"{text} does not have the package {package}: it has "
+            f"The environment {text} doesn't contain the package {package}. It contains "
             f"{', '.join(f'{name} {pins[name]}' for name in names if name in pins)}.",
-            f"Use an end that has it: {text}+{package}==VERSION",
+            f"Use an end that contains the package: {text}+{package}==VERSION",
         )
     if package not in TENSORFLOW:
         return Moving(package, re.sub(rf"[+,]{re.escape(package)}==[^,+]+", "", text), version)
@@ -174,11 +174,15 @@ def commits(repository: Path, environment: str, package: str, good: str, bad: st
     ends = [git.commit_of(root, revision) for revision in (good, bad)]
     if ends[0] == ends[1]:
         raise UsageError(
-            f"{good} and {bad} are the same commit, so there is nothing to search.", "Name two with --good and --bad."
+            f"{good} and {bad} are the same commit, so there is nothing to search.",
+            "Pass two different commits with --good and --bad.",
         )
     base = git.output(git.run_git(root, "merge-base", *ends))
     if not base:
-        raise UsageError(f"{good} and {bad} have no common ancestor in {root}.", "Name other ends.")
+        raise UsageError(
+            f"{good} and {bad} have no common ancestor in {root}.",
+            "Pass two commits of one history with --good and --bad.",
+        )
     is_fix = base == ends[1]
     last = ends[0] if is_fix else ends[1]
     listed = git.run_git(root, "rev-list", "--first-parent", "--reverse", f"{base}..{last}")

@@ -63,7 +63,7 @@ class LookResult:
     @property
     def relation(self) -> str:
         """Return `differ`, `do not differ`, or `are not shown to differ`."""
-        return "differ" if self.is_step else "do not differ" if self.is_same else "are not shown to differ"
+        return "differ" if self.is_step else "do not differ" if self.is_same else "don't differ significantly"
 
     @property
     def clause(self) -> str:
@@ -150,7 +150,7 @@ class ProbeRun:
         ratio = estimate or compared.ratio
         bias = math.exp(compared.bias.distance if compared.bias else 0.0)
         # different work, or a biased control, withholds the verdict of a table; a search uses the interval
-        remark = "the control differs from itself" if compared.withheld is Withheld.CONTROL else ""
+        remark = "the two launches of the control cell differ" if compared.withheld is Withheld.CONTROL else ""
         verb, what = ("takes", "time") if self.of == STEP else ("has", self.of)
         return LookResult(
             value=ratio.value,

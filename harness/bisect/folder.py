@@ -41,9 +41,9 @@ def read_request(folder: Path, budget: float | None = None) -> BisectRequest:
         ) from None
     if not is_from_here(data):
         raise UsageError(
-            f"{folder} was not started by this user on this machine, or its bisect.json was changed later: to resume "
-            "it would run another user's request.",
-            "Start a new search of your own: harness bisect",
+            f"{folder} was not started by this user on this machine, or its bisect.json was changed later. To resume "
+            "this search would run the request of somebody else.",
+            "Start your own search: harness bisect",
         )
     try:
         stored = {key: value for key, value in parse_json(data).items() if key not in ("schema", "signature")}

@@ -131,7 +131,7 @@ def posterior(
     fewer than two candidates, or if no rounds connect the ends.
     """
     if len(candidates) < 2:
-        raise ValueError("a search has two ends")
+        raise ValueError("a search needs two ends")
     pairs = list(pairwise(candidates))
     index = {number: at for at, number in enumerate(candidates)}
     values: dict[tuple[int, int, bool], list[float]] = defaultdict(list)

@@ -202,8 +202,9 @@ def _check_axes(cells: Sequence[Cell]) -> None:
     if count > 1:
         open_axes = [axis for axis in cells[0].axes if len({cell.axes[axis] for cell in cells}) > 1]
         raise UsageError(
-            f"A search measures one cell, and these are {count}: {', '.join(open_axes)} is open.",
-            f"Choose one value of each: {' '.join(f'-a {axis}={cells[0].axes[axis]}' for axis in open_axes)}",
+            f"A search measures one cell, but {count} cells match, because these axes have several values: "
+            f"{', '.join(open_axes)}.",
+            f"Choose one value of each axis: {' '.join(f'-a {axis}={cells[0].axes[axis]}' for axis in open_axes)}",
         )
 
 

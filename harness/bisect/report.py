@@ -83,12 +83,13 @@ def _answer(request: BisectRequest, search: Search) -> list[str]:
     if belief.likely_range != belief.likeliest:
         likeliest = f"{first.text} to {last.text} has {100.0 * belief.share:.0f} %"
     reason = "The budget ended the search." if search.ended is SearchEnd.BUDGET else "The search was interrupted."
-    return [f"{subject}narrowed to {low} .. {high}, which has {level(LEVEL)} of the posterior; {likeliest}. {reason}"]
+    probability = f"posterior probability: {level(LEVEL)}"
+    return [f"{subject}narrowed to {low} .. {high} ({probability}); {likeliest}. {reason}"]
 
 
 def _found(change: str, place: str, share: float, search: Search, clause: str) -> list[str]:
     """Return the answer of a search that ended at one pair, or at one commit."""
-    posterior = f"{100.0 * share:.1f} % of the posterior"
+    posterior = f"posterior probability of {100.0 * share:.1f} %"
     is_confirmed = search.ended is SearchEnd.CONFIRMED
     first, last = search.found or (0, 0)
     commit = search.candidates[last]
@@ -97,9 +98,11 @@ def _found(change: str, place: str, share: float, search: Search, clause: str) -
         place = f"with commit {commit.version} of {commit.date}, “{commit.title}”"
         names = f"Commit {commit.version}"
     if is_confirmed:
-        return [f"{change} {place}: {clause}.", f"{names} has {posterior}, and was confirmed side by side."]
+        confirmed = "A direct comparison of the two versions confirmed the change."
+        return [f"{change} {place}: {clause}.", f"{names} has a {posterior}. {confirmed}"]
     return [
-        f"{change} most likely {place}, which has {posterior}. Side by side they do not confirm it: {clause}.",
+        f"{change} most likely {place} ({posterior}). But a direct comparison of the two versions did not confirm the "
+        f"change: {clause}.",
         "There may be several changes, or a change that is too small to be shown between two adjacent candidates.",
     ]
 
@@ -139,9 +142,12 @@ def _changes(search: Search) -> Iterator[str]:
     """Yield other changes of the scan, different Python versions, and skipped candidates."""
     others = [change for change in search.changes if change.pair != search.found]
     if others:
-        yield f"Not the only change, by one round of each: {search.format_changes(others)}."
+        yield (f"The scan, with one round of each version, shows other changes too: {search.format_changes(others)}.")
     if search.pair and search.pair.pythons:
-        yield f"Their Pythons differ: {' and '.join(search.pair.pythons)}, which is a change of speed by itself."
+        yield (
+            f"Both versions have different Python versions ({' and '.join(search.pair.pythons)}), which can change "
+            "the speed."
+        )
     skipped = [f"{search.text(at)} ({reason})" for at, reason in sorted(search.unknown.items())]
     if skipped:
         more = f"; and {len(skipped) - _SKIPPED} more" if len(skipped) > _SKIPPED else ""
@@ -164,12 +170,15 @@ def _next(request: BisectRequest, search: Search, package: str, probe: Probe) ->
         yield Text("To resume the search:", where=REPORT)
         yield Code(resume_command(request, probe.folder), where=REPORT)
     elif skipped := sum(search.found[0] < at < search.found[1] for at in search.unknown):
-        sentence = f"{counted(skipped, 'version')} between them cannot be measured here."
-        yield Text(f"{sentence} No search narrows this further.", where=REPORT)
+        sentence = f"{counted(skipped, 'version')} between them cannot be measured on this machine."
+        yield Text(f"{sentence} So no search can narrow the range further.", where=REPORT)
     elif request.repository:
         yield from _merged(request, search.candidates[search.found[1]])
     elif package:
-        yield Text("They are adjacent in the index: only the commits between them are left.", where=REPORT)
+        yield Text(
+            "They are adjacent versions in the index, so only the commits between them are left to search.",
+            where=REPORT,
+        )
     else:
         good, bad = (search.text(at) for at in (reversed(search.found) if search.is_fix else search.found))
         axes = [word for axis, value in request.axes.items() for word in ("-a", f"{axis}={value}")]
@@ -187,7 +196,9 @@ def _merged(request: BisectRequest, commit: Candidate) -> Iterator[Block]:
     ends = ["--good", f"{commit.version}^1", "--bad", f"{commit.version}^2"]
     words = ["harness", "bisect", "--package", request.package, *ends, "--repository", request.repository]
     words += ["-e", request.environment] if request.environment else []
-    yield Text(f"It is a merge of {counted(commit.merged, 'commit')}. To search these:", where=REPORT)
+    yield Text(
+        f"This commit is a merge of {counted(commit.merged, 'commit')}. To search the merged commits:", where=REPORT
+    )
     yield Code(shlex.join([*words, "-s", request.scenario, *axes]), where=REPORT)
 
 
@@ -223,4 +234,4 @@ def _table(search: Search) -> Iterator[Block]:
     rows = [at for at in numbers if compared(at) or scanned(at) or at in search.unknown or shares.get(at, 0.0) >= 0.005]
     yield tabulate("Candidates", columns, rows[:_ROWS], where=FILES, noun="candidate")
     if left := len(numbers) - len(rows[:_ROWS]):
-        yield Text(f"{left} more were not measured, or the change is not there.", where=FILES)
+        yield Text(f"{left} more candidates were not measured, or the change isn't in them.", where=FILES)

@@ -18,7 +18,7 @@ def read_cell_axes(texts: Sequence[str], option: str) -> dict[str, str]:
     for axis, values in axes.items():
         if len(values) > 1:
             raise UsageError(
-                f"A search measures one cell, and the axis {axis} has {len(values)} values.", f"-a {axis}={values[0]}"
+                f"A search measures one cell, but the axis {axis} has {len(values)} values.", f"-a {axis}={values[0]}"
             )
     return {axis: values[0] for axis, values in axes.items()}
 
@@ -36,7 +36,7 @@ class BisectRequest:
     scenario: Annotated[str, Option("The scenario to measure, if no issue is passed.", ("-s", "--scenario"))] = ""
     axes: Annotated[
         Mapping[str, str],
-        Option("The value of an axis, for each axis that has several.", ("-a", "--axis"), read_cell_axes),
+        Option("One value for each axis that has several values.", ("-a", "--axis"), read_cell_axes),
     ] = field(default_factory=dict)
     of: str = STEP
     issue: str = ""
@@ -47,19 +47,21 @@ class BisectRequest:
     bad: Annotated[
         str, Option("An environment after the change, or with --repository a commit.", metavar="ENVIRONMENT")
     ] = ""
-    fix: Annotated[bool, Option("Search for the release that fixed it.", ("--find-fix",))] = False
+    fix: Annotated[bool, Option("Search for the release that fixed the regression.", ("--find-fix",))] = False
     package: Annotated[
         str,
         Option(
-            "Search the versions of this package, and keep the others: tensorflow (patch releases and release "
-            "candidates), tf-nightly, tf-nightly-cpu, keras, keras-nightly, numpy or another.",
+            "Search the versions of this package; the versions of all other packages stay the same. Packages: "
+            "tensorflow (patch releases and release candidates), tf-nightly, tf-nightly-cpu, keras, keras-nightly, "
+            "numpy or another.",
             metavar="NAME",
         ),
     ] = ""
     repository: Annotated[
         str,
         Option(
-            "Search the commits of this repository, and build the package from each. Merges are one commit.",
+            "Search the commits of this repository, and build the package from each commit. A merge counts as one "
+            "commit.",
             metavar="FOLDER",
         ),
     ] = ""

@@ -76,18 +76,24 @@ def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, 
 
 
 def _package(request: BisectRequest) -> str:
-    """Return the package whose versions are searched; empty for releases. Raises UsageError if an end is missing."""
+    """Return the package whose versions are searched, or an empty string if TensorFlow releases are searched.
+
+    Raises UsageError if an end is missing.
+    """
     good, bad = request.good, request.bad
     if request.repository and not request.package:
-        raise UsageError("--repository needs --package, whose commits it has.", "Example: --package keras")
+        raise UsageError(
+            "--repository also needs --package, with the package that is in the repository.", "Example: --package keras"
+        )
     if request.environment and not request.repository:
         raise UsageError(
-            "-e needs --repository: it is the environment in which commits of a package are searched.",
-            "To search releases or wheels, leave it out and pass only --good and --bad.",
+            "-e can only be used with --repository. It specifies the environment in which commits of a package are "
+            "searched.",
+            "To search releases or wheels, omit -e and pass only --good and --bad.",
         )
     if request.package and not (good and bad):
         raise UsageError(
-            f"--package {request.package} searches between two ends, and --{'bad' if good else 'good'} is not given.",
+            f"--package {request.package} searches between two ends, but --{'bad' if good else 'good'} is missing.",
             "Pass both: --good and --bad.",
         )
     return request.package or (moved_package(good, bad) if good and bad else "")
@@ -139,7 +145,9 @@ def _commit_search(request: BisectRequest, probe: Probe) -> Search:
         names = [entry.name for entry in load_environments(Project.find()).values() if not entry.gpu_image]
         environment, folder = request.environment or names[-1], Path(request.repository).expanduser()
         if not folder.is_dir():
-            raise UsageError(f"There is no folder {request.repository}.", "--repository names a clone on this machine.")
+            raise UsageError(
+                f"The folder {request.repository} doesn't exist.", "Pass a clone on this machine with --repository."
+            )
         candidates, is_fix = commits(folder, environment, request.package, request.good, request.bad)
         probe.log.append(key, value=[asdict(candidate) for candidate in candidates], is_fix=is_fix)
     probe.say(f"{request.package}: {len(candidates)} commits from {candidates[0].version} to {candidates[-1].version}.")
@@ -150,7 +158,7 @@ def _move_ends(search: Search, request: BisectRequest) -> None:
     """Move each end that the request doesn't name to the outermost release with a result."""
     numbers = sorted(search.scanned)
     if len(numbers) < 2:
-        raise CannotRunHereError("Fewer than two releases have a result, so there is nothing to search between.")
+        raise CannotRunHereError("Fewer than two releases have a result, so there are no versions to search.")
     named = {request.good, request.bad}
     if search.text(search.low) not in named:
         search.low = max(numbers[0], search.low)

@@ -163,7 +163,7 @@ class Looks:
 def scan(search: Search, probe: Probe) -> None:
     """Measure one round of every candidate, and find the changes between them."""
     texts = [candidate.text for candidate in search.candidates]
-    probe.say(f"Scan: one round of {len(texts)} releases.")
+    probe.say(f"Scan: one round with {len(texts)} releases.")
     run = probe.measure("scan", texts, 1)
     for at, text in enumerate(texts):
         if reason := run.why_not(text):
@@ -197,7 +197,9 @@ def narrow(search: Search, budget: float, probe: Probe) -> None:
     while search.ended is None:
         belief = search.posterior
         if belief is None:
-            raise CannotRunHereError("The ends have no rounds in common.", "For the reasons, see the runs' reports.")
+            raise CannotRunHereError(
+                "No round has results of both ends.", "For the reasons, see the reports of the runs."
+            )
         pair = belief.likeliest
         look = looks.setdefault(pair, Looks("pair", (search.text(pair[0]), search.text(pair[1]))))
         search.pair = look.result
@@ -223,7 +225,7 @@ def _probe(search: Search, belief: Posterior, budget: float, probe: Probe) -> No
     if _is_over(search, budget, probe.estimated(2, rounds), probe) or not _is_built(search, at, probe):
         return
     left = sum(share > 0.01 for share in belief.shares)
-    probe.say(f"Probe: {search.text(at)}, {counted(rounds, 'round')}. The step is at one of {left} places.")
+    probe.say(f"Probe: {search.text(at)}, {counted(rounds, 'round')}. The change is at one of {left} places.")
     for value in (0.0, belief.step) if probe.is_parallel else ():
         guess = replace(search, rounds=[*search.rounds, Round(search.low, at, value)]).posterior
         if guess and not guess.is_found:
@@ -246,7 +248,7 @@ def _add_rounds(search: Search, pair: tuple[int, int], run: ProbeRun, probe: Pro
         if reason := run.why_not(search.text(at)):
             if search.is_end(at):
                 raise CannotRunHereError(
-                    f"{search.text(at)} cannot be measured: {reason}.", "Pass another one with --good or --bad."
+                    f"{search.text(at)} cannot be measured: {reason}.", "Pass another end with --good or --bad."
                 )
             _skip(search, at, reason, probe)
             return
@@ -271,7 +273,7 @@ def _verify(search: Search, budget: float, probe: Probe) -> Looks:
     for text in (first, last):
         if reason := probe.why_not(text):
             raise CannotRunHereError(
-                f"The end {text} cannot be measured: {reason}.", "Pass another one with --good or --bad."
+                f"The end {text} cannot be measured: {reason}.", "Pass another end with --good or --bad."
             )
     looks = Looks("ends", (first, last))
     most = probe.spent + OF_ENDS * (budget - probe.spent)
@@ -280,10 +282,10 @@ def _verify(search: Search, budget: float, probe: Probe) -> Looks:
         _add_rounds(search, (search.low, search.high), looks.look(probe), probe)
     ends = looks.result
     if ends is None:
-        raise CannotRunHereError(f"{first} and {last} have no round in common.", "See the report.md of the run.")
+        raise CannotRunHereError(f"No round has results of both {first} and {last}.", "See the report.md of the run.")
     search.ends = ends
     good, bad = (last, first) if search.is_fix else (first, last)
-    scanned = f" Changes between them in the scan, from one round: {search.format_changes(search.changes)}."
+    scanned = f" Changes between them in the scan of one round: {search.format_changes(search.changes)}."
     numbers = f"{ends.clause}.{scanned if search.changes else ''}"
     if not ends.is_step:
         raise EqualEndpointsError(
@@ -293,7 +295,7 @@ def _verify(search: Search, budget: float, probe: Probe) -> Looks:
     if search.is_reversed:
         raise ReversedEndpointsError(
             f"{bad} is not worse than {good}: {numbers}",
-            f"If the ends were swapped: --good {bad} --bad {good}",
+            f"If you swapped the ends, pass --good {bad} --bad {good}.",
         )
     return looks
 
@@ -321,8 +323,8 @@ def _split(search: Search, probe: Probe) -> bool:
     best = max(parts, key=lambda part: max((changes[at] for at in part[1:]), default=0.0))
     search.low, search.high = best[0], best[-1]
     probe.say(
-        f"The releases are not monotone, so only {search.text(search.low)} to {search.text(search.high)} is searched, "
-        "which has the largest change."
+        f"The releases become both slower and faster. The search is limited to the largest change, between "
+        f"{search.text(search.low)} and {search.text(search.high)}."
     )
     return True
 

@@ -50,8 +50,9 @@ def with_asked(
         if text not in known:
             if parse_source(text):
                 raise UsageError(
-                    f"{text!r}: a package from a source is built by matrix, run, profile, bisect and images only.",
-                    f"Build it first, and use the name that this prints: harness images build {shlex.quote(text)}",
+                    f"{text!r}: only matrix, run, profile, bisect and images build a package from a source.",
+                    f"First build the package, and then pass the name that this command prints: harness images build "
+                    f"{shlex.quote(text)}",
                 )
             if line := parse_line(text):
                 environment = _of_line(line, known, impossible)
@@ -74,7 +75,7 @@ def _of_line(
     environment = environments.get(text)
     try:
         if yanked:
-            raise UsageError(f"{yanked}.", f"Name another day: -e {line.name}@YYYY-MM-DD")
+            raise UsageError(f"{yanked}.", f"Choose another day: -e {line.name}@YYYY-MM-DD")
         environment = environment or make(text, environments)
     except UsageError as error:
         if impossible is None:
@@ -217,7 +218,7 @@ def _moved(move: LockOverride, base: Environment) -> Environment:
     pins = move.pins
     releases = [name for name in packages if name in TENSORFLOW]
     if any(name not in pins for name in releases):
-        raise UsageError(f"{move}: TensorFlow needs an exact version here.", "For example: tensorflow==2.7.1")
+        raise UsageError(f"{move}: pass an exact version of TensorFlow.", "For example: tensorflow==2.7.1")
     instants = [_as_of([packages[name] for name in pins])] if pins else []
     as_of = max([datetime.fromisoformat(base.as_of), *instants])
     cuda = base.cuda_as_of
@@ -324,10 +325,14 @@ def _unknown(name: str, version: str, pythons: Sequence[str], why: str = "") -> 
         return sorted(package.version for package in packages if package and package.wheels and package.version)
 
     near = [*versions("<")[-1:], *versions(">", lowest=True)[:1]]
-    advice = f"The nearest: {' and '.join(f'{name}=={candidate}' for candidate in near)}." if near else ""
+    advice = f"Nearest versions: {' and '.join(f'{name}=={candidate}' for candidate in near)}." if near else ""
     if why:
         return UsageError(f"{name} {version} {why}.", advice)
-    hint = "" if near else f" The package index lists no other version of {name} for it. Check the name."
+    hint = (
+        ""
+        if near
+        else f" The package index lists no version of {name} for Python {', '.join(pythons)}. Check the name."
+    )
     return UsageError(f"{name} {version} isn't available for Python {', '.join(pythons)} on x86-64.{hint}", advice)
 
 

@@ -55,7 +55,7 @@ def load_environments(project: Project) -> dict[str, Environment]:
     except OSError as error:
         raise UsageError(f"{project.bake_file} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{project.bake_file} cannot be read: it is not UTF-8.") from None
+        raise UsageError(f"{project.bake_file} cannot be read: it isn't UTF-8.") from None
     return {entry["name"]: Environment(**entry) for entry in _cached(text, project.bake_file)}
 
 
@@ -117,7 +117,7 @@ def _are_objects(values: Any) -> bool:
 
 def _environment(entry: Any, where: str) -> Environment:
     if not isinstance(entry, Mapping) or not all(isinstance(value, str) for value in entry.values()):
-        raise UsageError(f"{where}: not an object of strings.")
+        raise UsageError(f"{where}: expected an object of strings.")
     required = _REQUIRED + (_OF_GPU if any(entry.get(key) for key in _OF_GPU) else ())
     missing = [key for key in required if not entry.get(key)]
     unknown = sorted(set(entry) - _FIELDS)

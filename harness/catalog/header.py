@@ -97,7 +97,7 @@ def _read(text: str, path: Path) -> tuple[TomlDocument, dict[str, Any]]:
     tables = tool if isinstance(tool, dict) else {}
     for name in tables:
         if name != "harness" and nearest(name, ["harness"]):
-            problem = f"The harness does not read `tool.{name}`."
+            problem = f"harness doesn't read the table `tool.{name}`."
             document.findings.add(("tool", name), problem, "Did you mean `tool.harness`?")
     if not isinstance(tables.get("harness"), dict):
         fix = 'Write [tool.harness], and below it for example title = "One training step".'

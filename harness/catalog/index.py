@@ -81,7 +81,9 @@ def locked(requirements: Path, python: str) -> Sequence[Package]:
     """
     words, packages = _look_up(requirements, python)
     if words:
-        raise CannotRunHereError(f"The package index does not have all of {requirements}:\n{words}")
+        raise CannotRunHereError(
+            f"The package index doesn't contain all of these requirements: {requirements}:\n{words}"
+        )
     return packages
 
 
@@ -101,7 +103,8 @@ def _look_up(requirements: Path, python: str, *options: str) -> tuple[str, Seque
     if process.returncode != NO_SOLUTION or "network was disabled" in words:
         raise CannotRunHereError(
             f"The package index does not answer:\n{words}",
-            "Without the index, you can use the catalogue's environments, and those that were created here.",
+            "Without the index, you can use the environments of the catalogue, and environments that were created on "
+            "this machine.",
         )
     return words, []
 
@@ -111,7 +114,7 @@ def _packages(pylock: str) -> Sequence[Package]:
     try:
         return Pylock.from_dict(tomllib.loads(pylock)).packages
     except (PylockValidationError, ValueError, RecursionError) as error:
-        raise CannotRunHereError(f"The package index has files that packaging cannot read: {error}.") from None
+        raise CannotRunHereError(f"The package index lists a file whose name is invalid: {error}.") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +198,8 @@ def _project(address: str) -> list[dict[str, Any]]:
     except urllib.error.HTTPError as error:
         if error.code == HTTPStatus.NOT_FOUND:
             return []
-        raise CannotRunHereError(f"The package index answers {error.code} to a question for a list.") from None
+        raise CannotRunHereError(
+            f"The package index answered {error.code} to a request for a list of versions."
+        ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CannotRunHereError(f"The package index does not answer with a list (PEP 691): {error}.") from None
+        raise CannotRunHereError(f"The package index does not answer with a valid list (PEP 691): {error}.") from None

@@ -73,15 +73,16 @@ class ReleaseLine:
         dated = [(release.uploaded.astimezone(UTC).date(), release) for release in usable if release.uploaded]
         if not dated:
             raise CannotRunHereError(
-                f"The package index has no upload times of {package}, so its wheels of {self.day} are not known.",
-                "Use an index with upload times (PEP 700), or leave out the day.",
+                f"The package index doesn't report upload times of {package}, so the wheels of {self.day} are unknown.",
+                "Use an index with upload times (PEP 700), or omit the day.",
             )
         wheel = next((release for uploaded, release in reversed(dated) if uploaded <= self.day), None)
         if wheel is None:
             start = min(uploaded for uploaded, _ in dated)
             raise UsageError(
-                f"{self.name}@{self.day}: {package} has no wheel of that day or earlier. The first is of {start}.",
-                f"The nearest: {self.name}@{start}",
+                f"{self.name}@{self.day}: {package} has no wheel from that day or earlier. The first wheel is from "
+                f"{start}.",
+                f"The nearest day: {self.name}@{start}",
             )
         return wheel
 
@@ -101,8 +102,9 @@ def parse_line(text: str, today: Callable[[], date] = lambda: datetime.now(UTC).
         near = nearest(name, LINES)
         hint = f" Did you mean {near}@{day}?" if near else ""
         raise UsageError(
-            f"{text!r}: {name} isn't a release line, so it has no version of a day.{hint}",
-            f"Lines are {joined(LINES)}, and an environment with daily Keras: tf2.21+keras-nightly.",
+            f"{text!r}: {name} isn't a release line, so you can't select a day.{hint}",
+            f"Release lines are {joined(LINES)}, and an environment with a nightly Keras, such as "
+            f"tf2.21+keras-nightly.",
         )
     try:
         of = date.fromisoformat(day) if re.fullmatch(r"\d{4}-\d\d-\d\d", day) else None
@@ -111,5 +113,7 @@ def parse_line(text: str, today: Callable[[], date] = lambda: datetime.now(UTC).
     if of is None:
         raise UsageError(f"Invalid day {day!r} of the line {name}: expected YYYY-MM-DD.", _EXAMPLE)
     if of > today():
-        raise UsageError(f"{name}@{day} is in the future: today is {today()} (UTC).", f"The newest wheel: -e {name}")
+        raise UsageError(
+            f"{name}@{day} is in the future: today is {today()} (UTC).", f"To use the newest wheel, pass -e {name}."
+        )
     return ReleaseLine(name, of)

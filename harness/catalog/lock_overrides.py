@@ -32,7 +32,7 @@ def resolve(name: str, text: str, asked: Sequence[str], moved: Sequence[str], op
     if not unmet(moved, had):
         has = joined([f"{package} {had[package]}" for package in map(_name, moved) if package in had])
         raise UsageError(
-            f"{name} has {has or joined(moved)} already, so nothing would change.", f"Use -e {name} instead."
+            f"{name} already has {has or joined(moved)}, so nothing would change.", f"Use -e {name} instead."
         )
     gone = {rival for package in map(_name, moved) for rival in (package, *rivals(package))}
     requirements = [*(text for text in asked if _name(text) not in gone), *moved]
@@ -105,9 +105,9 @@ def _refused(
     release = next((package for package in TENSORFLOW if package in had), "")
     if release and not any(_name(requirement) in TENSORFLOW for requirement in moved):
         anew = ",".join([f"{'tensorflow' if release == 'tensorflow-cpu' else release}=={had[release]}", *moved])
-        ways.append(f"Or resolve all packages again, as of the date of these: -e {shlex.quote(anew)}.")
+        ways.append(f"Or resolve all packages again, as of the date of these packages: -e {shlex.quote(anew)}.")
     if any("==" not in requirement for requirement in moved):
         ways.append(f"Or specify an exact version: a range includes only versions from before the date of {name}.")
     return UsageError(
-        f"{joined(moved)} can't be installed in {name} with its other packages unchanged:\n{words}", "\n".join(ways)
+        f"{joined(moved)} can't be installed in {name} if all other packages stay the same:\\n{words}", "\n".join(ways)
     )

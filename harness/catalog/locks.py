@@ -63,7 +63,7 @@ def load_lock(project: Project, environment: Environment, device: Device) -> Req
     except OSError:
         raise UsageError(
             f"The {device.value} lock file of {environment.name} is missing: {path} can't be read.",
-            f"Create it: harness images lock {shlex.quote(environment.asked or environment.name)}",
+            f"To create the lock file: harness images lock {shlex.quote(environment.asked or environment.name)}",
         ) from None
     pinned = _checked(data, path, environment)
     if environment.gpu_image:
@@ -87,10 +87,11 @@ def _checked(data: bytes, path: Path, environment: Environment) -> dict[str, str
             continue
         pin = pins(part) if _PIN.fullmatch(part) else {}
         if not pin or pin.keys() & pinned.keys():
-            wrong = "there twice" if pin else "neither an exact version nor a hash"
+            wrong = "there twice" if pin else "there is neither an exact version nor a hash"
             raise UsageError(
                 f"{path}:{number}: {line.strip()[:80]!r} is {wrong}.",
-                f"Make the lock again: harness images lock {shlex.quote(environment.asked or environment.name)}",
+                f"To create the lock file again: harness images lock "
+                f"{shlex.quote(environment.asked or environment.name)}",
             )
         pinned |= pin
     return pinned
@@ -107,8 +108,8 @@ def write_lock(project: Project, environment: Environment, device: Device) -> bo
         return False
     if project.is_installed and not environment.asked:
         raise CannotRunHereError(
-            f"The lock of {environment.name} would change, and it is part of the installed harness.",
-            "Make locks in a clone of the project, or set HARNESS_PROJECT to one.",
+            f"The lock file of {environment.name} would change, but it is part of the installed harness.",
+            "Create lock files in a clone of the project, or set HARNESS_PROJECT to a clone.",
         )
     try:
         write_atomically(path, text)
@@ -211,7 +212,7 @@ def moved(project: Project, requirement: Requirement) -> str:
 
 
 def _made_of(base: str, sha256: str) -> str:
-    return f"Made of {base}, whose lock is {sha256[:16]}"
+    return f"Based on {base}, with the lock {sha256[:16]}"
 
 
 def _is_outdated(project: Project, environment: Environment, device: Device) -> bool:

@@ -276,7 +276,7 @@ class PickTable(AxesTable):
     @model_validator(mode="after")
     def check_sweeps(self, info: Info) -> Self:
         """Check that no axis is a sweep."""
-        advice = "Remove it: environments are compared at each value of the sweep."
+        advice = "Remove this axis: environments are compared at each value of the sweep."
         _check(_error((axis,), {}, "this axis is a sweep", advice) for axis in self.axes if axis in info.context.sweeps)
         return self
 
@@ -297,7 +297,7 @@ class ComparisonTable(TomlTable):
         """Check the axis, and that the compared values are values of it."""
         axes, along, errors = info.context.axes, self.along, []
         if along in info.context.sweeps:
-            advice = "Name another axis: it is compared at each value of the sweep."
+            advice = "Use another axis: the axis is compared at each value of the sweep."
             errors.append(_error(("along",), along, "this axis is a sweep", advice))
         elif along != ENVIRONMENT and along not in axes:
             advice = choices(along, [ENVIRONMENT, *axes], "possible values")
@@ -417,26 +417,26 @@ def _side_errors(
         yield _error((*place, "better"), "", "expected the faster side")
     sides = {"worse": worse, **({"better": better} if better else {})}
     if worse == better:
-        advice = "Name the difference: the environment, or an axis."
+        advice = "Change a value: the environment, or the value of an axis."
         yield _error((*place, "better"), {}, "this is the same as `worse`", advice)
     for axis, values in context.axes.items():
         named = [name for name, side in sides.items() if axis in side.axes]
         if named and better and axis in context.sweeps:
-            advice = "Move it to `when`: nothing is compared along a sweep."
+            advice = "Move it to `when`: values of a sweep aren't compared with each other."
             yield _error((*place, named[0], axis), {}, "this axis is a sweep", advice)
         elif named and axis in when:
-            yield _error((*place, "when"), {}, f"`{named[0]}` names {axis} too", "Name it in one place.")
+            yield _error((*place, "when"), {}, f"`{named[0]}` names {axis} too", "Use it in one place only.")
         elif len(named) < len(sides) and named:
             other = next(name for name in sides if name not in named)
             yield _error(
                 (*place, other),
                 {},
                 f"expected a value of {axis}, as in `{named[0]}`",
-                f"Name {axis} in both, or in `when`.",
+                f"Specify {axis} in both, or in `when`.",
             )
         elif not named and axis not in {**default, **when} and len(values) > 1:
             yield _error(
-                place, {}, f"expected a value of {axis}", f"Name it in `when`. The values are {', '.join(values)}."
+                place, {}, f"expected a value of {axis}", f"Add the axis to `when`. The values are {', '.join(values)}."
             )
     for name, side in sides.items():
         axes = {**default, **when, **side.axes}

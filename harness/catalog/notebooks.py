@@ -42,7 +42,7 @@ def script(text: str, path: Path) -> tuple[str, list[str]]:
         lines, left, wrong = _plain(source)
         parts.append(f"# cell {number}\n" + "\n".join(lines).rstrip() + "\n")
         sentences += [
-            f"cell {number}: `{line}` is left out: it shows or sets something in the notebook's page." for line in left
+            f"cell {number}: `{line}` is omitted, because it only affects the notebook's page." for line in left
         ]
         problems += [Problem(path, 0, f"cell {number}: {what}", fix) for what, fix in [*wrong, *_of_page(lines)]]
     if problems:
@@ -96,7 +96,7 @@ def _plain(source: str) -> tuple[list[str], list[str], list[tuple[str, str]]]:
         if shell is None or (shell["what"] == "%" and name in _SHOWN):
             left.append(line.strip())
         else:
-            wrong.append((f"`{line.strip()}` runs in a notebook only.", _instead(shell["what"], shell["rest"])))
+            wrong.append((f"`{line.strip()}` works only in a notebook.", _instead(shell["what"], shell["rest"])))
     return lines, left, wrong
 
 
@@ -120,12 +120,12 @@ def _instead(what: str, rest: str) -> str:
         listed = ",".join(word.strip("'\"") for word in packages)
         first = re.match(r"(tensorflow|tf-nightly)\b", listed)
         typed = f"-e '{listed}'" if first else f"-e 'tensorflow==2.15.0,{listed}'" if listed else "-e tf2.15"
-        return f"Remove it, and pass the packages as an environment: {typed}"
+        return f"Remove this line, and pass the packages as an environment: {typed}"
     if what == "%" and rest.startswith("timeit"):
-        return "Remove it, write `# harness: step` above the statement, and repeat it in a loop."
+        return "Remove this line, write `# harness: step` above the statement, and repeat the statement in a loop."
     if rest.startswith(("wget ", "curl ", "git ", "gdown ")):
-        return "Remove it: a launch has no network. Download the file before, and bring it: --with FILE"
-    return "Remove it, or write it in Python."
+        return "Remove this line: a launch has no network. Download the file first, and pass it with --with FILE."
+    return "Remove this line, or write it in Python."
 
 
 def _of_page(lines: list[str]) -> list[tuple[str, str]]:
@@ -148,9 +148,9 @@ def _of_page(lines: list[str]) -> list[tuple[str, str]]:
     page = [name for name in imported if any(f"{name}.".startswith(f"{prefix}.") for prefix in _PAGE)]
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     return [
-        *((f"`{name}` works in a notebook only.", "Remove what uses it.") for name in page),
+        *((f"`{name}` works in a notebook only.", "Remove the code that uses it.") for name in page),
         *(
-            (f"`{name}()` works in a notebook only.", "Remove it, or print what it shows.")
+            (f"`{name}()` works in a notebook only.", "Remove this call, or print its result.")
             for name in sorted(called & {"display", "get_ipython"})
             if not page
         ),

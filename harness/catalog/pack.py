@@ -63,16 +63,19 @@ def read(folder: Path) -> Manifest:
     try:
         document = parse_json(file_bytes(Path(FILE), within=folder))
         if document.get("schema") != SCHEMA:
-            raise UsageError(f"{path} has schema {document.get('schema')}; this harness reads {SCHEMA}.")
+            raise UsageError(
+                f"{path} has the schema {document.get('schema')}, but this version of harness reads {SCHEMA}."
+            )
         manifest = Manifest(**document)
         texts = [manifest.harness, *manifest.files.values()]
         texts += [image[key] for image in manifest.images.values() for key in ("reference", "id")]
         if not all(isinstance(text, str) for text in texts):
-            raise TypeError("a hash or a reference is not text")
+            raise TypeError("a hash or a reference isn't a text")
         return manifest
     except OSError as error:
         raise UsageError(
-            f"{folder} is not a pack: {FILE} cannot be read: {error.strerror}.", "Make one: harness images pack FOLDER"
+            f"{folder} is not a pack: {FILE} cannot be read: {error.strerror}.",
+            "To create a pack: harness images pack FOLDER",
         ) from None
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise DamagedError(path, str(error)) from None
@@ -110,7 +113,7 @@ def fill(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise CannotRunHereError(f"The folder {folder} cannot be made: {error.strerror}.") from None
+        raise CannotRunHereError(f"The folder {folder} cannot be created: {error.strerror}.") from None
     before = read(folder) if (folder / FILE).is_file() else Manifest(__version__)
     # images come first: if one is unavailable, the error appears before gigabytes are fetched
     saved = {} if images is None else _save_images(images, requirements, folder, before.images, say)
@@ -245,7 +248,7 @@ def _fetch(url: str, path: Path, digest: str, stop: threading.Event) -> int:
         with replacing(path) as part:
             _copy(url, part, stop)
             if sha256(part) != digest:
-                raise CannotRunHereError(f"{url} is not the file that the lock names: its hash differs.")
+                raise CannotRunHereError(f"The hash of {url} differs from the hash in the lock file.")
             return part.stat().st_size
     except OSError as error:
         raise CannotRunHereError(f"{url} could not be downloaded to {path.parent}: {error}.") from None

@@ -122,7 +122,7 @@ def parse_move(text: str) -> LockOverride:
     if not base or (not is_asked(base) and "+" in base) or not parts:
         near = nearest(text.rpartition("+")[2], KERAS[1:])
         hint = f" Did you mean {text.rpartition('+')[0]}+{near}?" if near else ""
-        raise _wrong(text, "the replaced package needs a version", f"{_MOVE}{hint}")
+        raise _wrong(text, "the package to replace needs a version", f"{_MOVE}{hint}")
     requirements = [_requirement(part, text, _MOVE) for part in parts]
     names = [canonicalize_name(requirement.name) for requirement in requirements]
     twice = next((name for name in names if names.count(name) > 1), "")
@@ -149,7 +149,7 @@ def _requirement(part: str, text: str, example: str = _EXAMPLE) -> Requirement:
     except InvalidRequirement:
         raise _wrong(text, f"{part!r} is not a valid requirement", example) from None
     if requirement.url or requirement.marker:
-        raise _wrong(text, f"{part!r} is not a package with versions", example)
+        raise _wrong(text, f"{part!r} is not a package with a version", example)
     return requirement
 
 
@@ -168,4 +168,4 @@ def _normal(requirement: Requirement) -> str:
 
 
 def _wrong(text: str, why: str, example: str = _EXAMPLE) -> UsageError:
-    return UsageError(f"The environment {text!r} cannot be made: {why}.", example)
+    return UsageError(f"The environment {text!r} cannot be created: {why}.", example)

@@ -51,7 +51,7 @@ class Script:
 
     @property
     def scenario(self) -> str:
-        """The name of its scenario: `my-script.py` is `my_script`."""
+        """The name of its scenario: for example, `my_script` for `my-script.py`."""
         stem = re.sub(r"\W+", "_", Path(self.name).stem, flags=re.ASCII).strip("_").lower() or "script"
         return f"script_{stem}" if stem in _TAKEN or not stem[0].isalpha() else stem
 
@@ -64,7 +64,9 @@ class Script:
         names = [name for group_names in called.values() for name in group_names]
         for name in names:
             if names.count(name) > 1:
-                raise UsageError(f"Two groups of --grep are called {name!r}.", "Name them: (?P<name>…)")
+                raise UsageError(
+                    f"Two groups of --grep are called {name!r}.", "Give each group its own name: (?P<name>…)"
+                )
         return called
 
     @property
@@ -123,7 +125,7 @@ def labels(pattern: str) -> list[str]:
         groups, named = re.compile(pattern).groups, re.compile(pattern).groupindex
     except re.error as error:
         raise UsageError(
-            f"--grep {pattern!r} is not a valid regular expression: {error}.", "Example for a number: (\\S+)."
+            f"--grep {pattern!r} is not a valid regular expression: {error}.", "Example that finds a number: (\\S+)."
         ) from None
     around = _around(pattern)
     names = {number: name for name, number in named.items()}

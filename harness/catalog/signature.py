@@ -23,7 +23,7 @@ def check(text: str, axes: Mapping[str, Sequence[str]], requires_python: str, fi
         return
     definitions = [node for node in tree.body if _NAME in _bound(node)]
     if not definitions:
-        fix = f"The harness calls it: write `def {_NAME}({', '.join(['bench', *axes])}):`."
+        fix = f"harness calls this function: write `def {_NAME}({', '.join(['bench', *axes])}):`."
         line = tree.body[-1].lineno if tree.body else len(text.split("\n"))
         findings.at(line, f"The file doesn't define {_NAME}().", fix)
         return
@@ -69,7 +69,7 @@ def oldest_python(requires: str) -> tuple[int, int]:
 def not_python(message: str, version: tuple[int, int]) -> tuple[str, str]:
     """Return the problem and the fix if this version of Python can't compile a file."""
     shown = f"{version[0]}.{version[1]}"
-    fix = f"The file has to compile with the oldest Python that `requires-python` allows, {shown}."
+    fix = f"The file must be valid in the oldest Python version that `requires-python` allows: {shown}."
     return f"This is not valid Python {shown}: {message.rstrip('.')}.", fix
 
 
@@ -93,7 +93,7 @@ def _check_parameters(function: ast.FunctionDef, axes: Mapping[str, Sequence[str
     taken = function.args
     positional = [*taken.posonlyargs, *taken.args]
     if not positional and taken.vararg is None:
-        fix = f"Make it the first parameter: `def {_NAME}(bench, …)`."
+        fix = f"Make `bench` the first parameter: `def {_NAME}(bench, …)`."
         findings.at(function.lineno, f"{_NAME}() does not take `bench`.", fix)
     parameters = [*positional[1:], *taken.kwonlyargs]
     missing = [axis for axis in axes if axis not in {parameter.arg for parameter in parameters}]
@@ -115,6 +115,9 @@ def _check_parameters(function: ast.FunctionDef, axes: Mapping[str, Sequence[str
             # an axis without values is one that could not be read
             values = axes[name]
             if values and default.value not in values:
-                fix = f"Run by hand, the file uses it. {choices(str(default.value), values, 'values')}"
+                fix = (
+                    "If you run the file without harness, it uses this default. "
+                    f"{choices(str(default.value), values, 'values')}"
+                )
                 text = f"The default {default.value!r} of `{name}` is not a value of the axis."
                 findings.at(default.lineno, text, fix)

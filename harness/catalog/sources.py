@@ -137,13 +137,13 @@ def _repository(spec: SourceSpec, repository: str) -> str:
         address = git.origin(_existing(repository, spec.place))
         if not address:
             raise UsageError(
-                f"{repository} has no remote `origin`, so there is no {spec.place!r} of it.",
-                "Name the address: --repository https://HOST/OWNER/NAME",
+                f"{repository} has no remote `origin`, so {spec.place!r} can't be found there.",
+                "Pass the address: --repository https://HOST/OWNER/NAME",
             )
     if not address:
         raise UsageError(
-            f"The repository of {spec.package} is not known, so there is no {spec.place!r} of it.",
-            "Name a clone or an address: --repository FOLDER",
+            f"The repository of {spec.package} is unknown, so {spec.place!r} can't be found.",
+            "Pass a clone or an address: --repository FOLDER",
         )
     return address
 
@@ -161,7 +161,7 @@ def _at(spec: SourceSpec, repository: str, revision: str) -> git.Snapshot:
 def _existing(repository: str, revision: str) -> Path:
     folder = Path(repository).expanduser()
     if not folder.is_dir():
-        raise UsageError(f"There is no folder {repository}, so there is no {revision!r} of it.")
+        raise UsageError(f"The folder {repository} doesn't exist, so {revision!r} can't be found there.")
     return folder
 
 
@@ -171,7 +171,9 @@ def wheel_file(spec: SourceSpec) -> Path | None:
         return None
     path = Path(spec.place.removeprefix("file://")).expanduser()
     if not path.is_file():
-        raise UsageError(f"There is no file {spec.place}.", "Name a wheel, a checkout or a commit of the package.")
+        raise UsageError(
+            f"The file {spec.place} doesn't exist.", "Pass a wheel, a checkout or a commit of the package."
+        )
     return path
 
 
@@ -201,7 +203,7 @@ def keep_wheel(path: Path, package: str, python: str) -> Wheel:
     platforms += ["manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"]
     able = {*cpython_tags(number, platforms=platforms), *compatible_tags(number, platforms=platforms)}
     if not tags & able:
-        raise UsageError(f"{path.name} is not for Python {python} on 64-bit x86 Linux, which the environment has.")
+        raise UsageError(f"{path.name} can't be installed: the environment has Python {python} on 64-bit x86 Linux.")
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(1024**2):
@@ -225,7 +227,7 @@ def environment(base: Environment, package: str, wheel: Wheel, ids: tuple[str, s
     """
     short, long = ids
     if base.gpu_image:
-        raise UsageError(f"In {base.name} no package can be replaced: they are in an image, and no lock has them.")
+        raise UsageError(f"Packages of {base.name} can't be replaced: they come from an image, not from a lock file.")
     is_tensorflow = package in TENSORFLOW
     return replace(
         base,
@@ -263,7 +265,7 @@ def lock_lines(environment: Environment, base: Locked) -> str:
             for package in names
         ]
         raise UsageError(
-            f"{environment.source} needs {joined(missing)}, and {base.environment.name} has {joined(has)}.",
+            f"{environment.source} needs {joined(missing)}, but {base.environment.name} has {joined(has)}.",
             f"Change the base too: -e {base.environment.name}+{names[0]}==VERSION+{name}@PLACE",
         )
     return lines
@@ -279,7 +281,8 @@ def _needs(path: Path, environment: Environment) -> list[str]:
         named = [Requirement(str(text)) for text in metadata.get_all("Requires-Dist") or ()]
     except OSError:
         raise CannotRunHereError(
-            f"The wheel of {environment.name} is no longer in the cache: {path}.", "Name its source again."
+            f"The wheel of {environment.name} is no longer in the cache: {path}.",
+            "Pass the source of the package again.",
         ) from None
     except (zipfile.BadZipFile, StopIteration, InvalidRequirement) as error:
         raise UsageError(f"{path.name} is not a valid wheel: {error or 'it has no METADATA'}.") from None
@@ -302,12 +305,12 @@ def check_name(folder: Path, package: str) -> None:
     if not any((folder / name).is_file() for name in ("pyproject.toml", "setup.py")):
         raise UsageError(
             f"The source of {package} has neither pyproject.toml nor setup.py, so no wheel can be built from it.",
-            "Name the folder of the package.",
+            "Pass the folder that contains the package.",
         )
     name = project.get("name", "") if isinstance(project, Mapping) else ""
     if name and canonicalize_name(str(name)) != package:
         raise UsageError(
-            f"The source is of the package {canonicalize_name(str(name))}, not of {package}.",
+            f"The source contains the package {canonicalize_name(str(name))}, not {package}.",
             f"Write +{canonicalize_name(str(name))}@ before its place.",
         )
 
@@ -340,7 +343,7 @@ def build_lock(folder: Path, python: str, instant: datetime) -> str:
         except InvalidRequirement:
             requirement = None
         if requirement is None or requirement.url:
-            raise UsageError(f"The build of the source needs {str(entry)!r}, which is not a package with versions.")
+            raise UsageError(f"The build of the source needs {str(entry)!r}, which is not a package with a version.")
         requires[str(requirement)] = canonicalize_name(requirement.name)
     if "setuptools" in requires.values() and "wheel" not in requires.values():
         requires["wheel"] = "wheel"  # which older setuptools do not have
@@ -353,5 +356,7 @@ def build_lock(folder: Path, python: str, instant: datetime) -> str:
     process = index.compiled(file, *options, "--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate")
     if process.returncode:
         words = last_words(process.stderr, 12)
-        raise CannotRunHereError(f"The packages for the build ({joined(list(requires))}) are not available:\n{words}")
+        raise CannotRunHereError(
+            f"The packages that the build needs ({joined(list(requires))}) are not available:\n{words}"
+        )
     return process.stdout

@@ -224,7 +224,7 @@ def read_file(path: Path) -> str:
         str(path).encode()
         return read_text(path, most=FILE_LIMIT)
     except UnicodeEncodeError:
-        fix = "Give it, or the folder that it is in, another name."
+        fix = "Rename the file or its folder."
         raise FileError([Problem(path, 0, "The path of this file is not UTF-8.", fix)]) from None
     except OSError as error:
         raise FileError([Problem(path, 0, f"{path.name} cannot be read: {error.strerror or error}.")]) from None
@@ -242,7 +242,7 @@ def read_header(text: str, path: Path, root: Key = ()) -> TomlDocument:
     if not blocks:
         raise FileError([_no_header(text, path)])
     if len(blocks) > 1:
-        fix = "A file has one header (PEP 723): remove this one, or move its lines to the first."
+        fix = "A file can have only one header (PEP 723). Remove this one, or move its lines to the first header."
         raise FileError([Problem(path, _line_at(text, blocks[1].start()), f"This is a second `{_BEGIN}` header.", fix)])
     lines = blocks[0]["content"].rstrip("\n").split("\n")
     toml = "\n".join(line[2:] if line.startswith("# ") else line[1:] for line in lines)
@@ -258,8 +258,8 @@ def _no_header(text: str, path: Path) -> Problem:
     lines = text.split("\n")
     if _BEGIN not in lines:
         fix = (
-            f"Begin the file with `{_BEGIN}`, the TOML in comments, and `{_END}`: `harness scenarios new` writes one. "
-            "A script runs without one, as it is: `harness run`."
+            f"Begin the file with `{_BEGIN}`, the TOML in comments, and `{_END}`. To create such a file: `harness "
+            "scenarios new`. To run a script without a header: `harness run`."
         )
         return Problem(path, 1, f"This file has no `{_BEGIN}` header (PEP 723).", fix)
     begin = lines.index(_BEGIN)

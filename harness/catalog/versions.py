@@ -101,7 +101,7 @@ def _axes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str
     if old.keys() != new.keys():
         differing = ", ".join(sorted(old.keys() ^ new.keys()))
         raise UsageError(
-            f"The two versions of {name} do not have the same axes: one of them alone has {differing}.",
+            f"The two versions of {name} have different axes: only one of them has {differing}.",
             "They can't be compared in one run. Measure each version in a separate run.",
         )
     shared: dict[str, Any] = {}
@@ -112,7 +112,7 @@ def _axes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str
         listed = [value for value in axis_values if value in old[axis]] if isinstance(axis_values, list) else []
         if not listed:
             raise UsageError(
-                f"The two versions of {name} share no value of the axis {axis}.",
+                f"The two versions of {name} have no common value of the axis {axis}.",
                 "They can't be compared in one run. Measure each version in a separate run.",
             )
         shared[axis] = listed

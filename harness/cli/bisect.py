@@ -36,7 +36,9 @@ def bisect(
     if resume:
         passed = options.typed(context)
         if set(passed) - {"resume", "budget", "wait"}:
-            raise UsageError("--resume continues the search with its own options.", "Only --budget can be changed.")
+            raise UsageError(
+                "--resume continues the search with its original options.", "Only --budget can be changed."
+            )
         folder = resume
         request = read_request(folder, request.budget if "budget" in passed else None)
     else:

@@ -12,9 +12,14 @@ from harness.session.request import names
 
 
 def bundle(
-    run: Annotated[Path, typer.Argument(help="A run's folder, under results/.", autocompletion=completion.runs)],
+    run: Annotated[Path, typer.Argument(help="The folder of a run, under results/.", autocompletion=completion.runs)],
     tracker: Annotated[
-        str, typer.Option("--for", metavar="[tensorflow|keras]", help="The project whose issue form sets the order.")
+        str,
+        typer.Option(
+            "--for",
+            metavar="[tensorflow|keras]",
+            help="The project whose issue form determines the order of the sections.",
+        ),
     ] = "tensorflow",
     scenarios: Annotated[
         list[str] | None, options.option("scenarios", help="The scenario of one or two cells of the run.")
@@ -33,4 +38,4 @@ def bundle(
     selection = names(scenarios or [], "-s"), names(environments or [], "-e"), parse_axes(axes or [])
     text, archive = bundles.write(run, tracker, *selection)
     typer.echo(text)
-    say(f"To attach, with the script, a notebook and the packages' versions: {archive}")
+    say(f"The file to attach to the issue, with the script, a notebook and the package versions: {archive}")

@@ -20,7 +20,7 @@ def clean(
         str, typer.Argument(help="A run's id or folder. Default: every run.", autocompletion=completion.runs)
     ] = "",
     caches: Annotated[
-        bool, typer.Option("--caches", help="Also remove the GPU code that drivers compiled, of every run.")
+        bool, typer.Option("--caches", help="Also remove the GPU code that drivers compiled during any run.")
     ] = False,
 ) -> None:
     """Remove leftovers of a killed run from this machine.
@@ -47,7 +47,10 @@ def clean(
     if unlocked:
         typer.echo(f"Unlocked the clocks of {counted(unlocked, 'GPU')}.")
     if kept:
-        typer.echo(f"Kept {len(kept)} caches of compiled GPU code (such as {kept[0]}): --caches removes them.")
+        typer.echo(
+            f"{len(kept)} caches of compiled GPU code (such as {kept[0]}) were not removed. To remove them, pass "
+            f"--caches."
+        )
 
 
 def _discard(folder: Path) -> None:

@@ -20,7 +20,7 @@ def compare(
         Path | None,
         typer.Argument(
             metavar="RUN_A",
-            help="A run's folder, under results/. Default: the newest two there.",
+            help="The folder of a run, under results/. Default: the newest two runs.",
             show_default=False,
             autocompletion=completion.runs,
         ),
@@ -36,7 +36,7 @@ def compare(
     ] = None,
     fail_on: Annotated[
         options.FailOn | None,
-        typer.Option("--fail-on", help="Exit with 5 if a cell of B is slower, with 1 if one failed."),
+        typer.Option("--fail-on", help="Exit with 5 if a cell of B is slower, with 1 if a cell of B failed."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON on stdout.")] = False,
 ) -> None:

@@ -27,7 +27,7 @@ from harness.session.request import ProfileRequest
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """What is suspected, and the runs on either side of each: the last with a number before it, and the first after.
+    """What is suspected, and the runs on either side of each: the last with a result before it, and the first after.
 
     If the environment is a release line, the runs are two points further away: the place of a change is only known to
     within two points, and a search narrows the versions between.
@@ -80,8 +80,8 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
         try:
             if some[0].key.machine != here.id:
                 raise UsageError(
-                    f"It was measured on another machine ({some[0].key.machine}; this one is {here.id}).",
-                    "Confirm it there.",
+                    f"The change was measured on another machine ({some[0].key.machine}). This machine is {here.id}.",
+                    "Run this command on that machine.",
                 )
             before, after = asked.sides[_place(some[0])]
             question = confirming.question(some, before, after, usual, scripts)
@@ -116,7 +116,7 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
             if decision is None:
                 code = Exit.CELLS_FAILED
                 failed = any(launch.status is not Status.OK for launch in ended.results.launches)
-                why = "launches failed, and its report says why" if failed else "pass more --rounds"
+                why = "launches failed, for reasons that are in its report" if failed else "pass more --rounds"
                 tell(
                     f"Still suspected: {escaped(finding.key.cell)}. {ended.folder} doesn't give a clear verdict: {why}."
                 )
@@ -141,7 +141,7 @@ def _located(
 ) -> dict[str, Any]:
     """Search the wheels between the versions of a decision. Returns the fields of the decision that a search finds."""
     if question.request.gpu:
-        say("The wheels between both sides are not searched: a search runs on the CPU only.")
+        say("The wheels between both sides are not searched, because a search runs only on the CPU.")
         return {}
     request = BisectRequest(
         scenario=question.request.scenarios[0],
@@ -161,7 +161,7 @@ def _located(
         with interruptible(heard.interrupted):
             result = bisect(request, folder, heard, wait=wait)
     except HarnessError as error:
-        say(f"The wheels between both sides were not narrowed. {error}")
+        say(f"The search for the wheel with the change failed. {error}")
         return {}
     search = result.search
     belief, commits = search.posterior, result.commits or decision.commits
@@ -200,7 +200,7 @@ def _profiled(
             raise KeyboardInterrupt
         functions = confirming.changed_functions(ended.folder, ended.results, decision.sides)
     except HarnessError as error:
-        say(f"The change has no profile. {error}")
+        say(f"The change was confirmed, but its profile could not be measured. {error}")
         return {}
     return {"profile": ended.folder.name, "functions": functions} if functions else {}
 
@@ -216,4 +216,4 @@ def _describe_decision(finding: SeriesFinding, decision: Decision, folder: Path)
     sides = " and ".join(map(escaped, decision.sides))
     share = f", {100.0 * decision.probability:.0f} %" if decision.probability is not None else ""
     between = f" The change is between {sides}{share}." if sides and decision.confirmed else ""
-    return f"{verdict}: {escaped(finding.key.cell)} takes {interval} side by side; {since}.{between} See {folder}"
+    return f"{verdict}: {escaped(finding.key.cell)} takes {interval} side by side, {since}.{between} See {folder}"

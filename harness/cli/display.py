@@ -108,7 +108,7 @@ def describe(launch: Launch, clock: Clock = Clock.WALL) -> str:
     if launch.status is not Status.OK:
         words = f"{launch.status.value}: {launch.error}" if launch.error else launch.status.value
         return (
-            f"{words}; it ran with TensorFlow's profiler, so the launch is repeated without"
+            f"{words}; the launch ran with TensorFlow's profiler, so it is repeated without the profiler"
             if launch.ended_under_profiler
             else words
         )
@@ -130,11 +130,15 @@ def describe_estimate(estimate: RunEstimate, plan: Plan) -> str:
     if estimate.needed is None or plan.budget_seconds is None:
         return f"{sentence}." if plan.ends_early else f"{sentence}: {rounds} in about {seconds}."
     fewest, budget = min(plan.rounds, FEWEST_ROUNDS), format.duration(plan.budget_seconds)
-    some = f" {counted(len(estimate.left_out), 'cell')} of {len(plan.cells)} are left out." if estimate.left_out else ""
+    some = (
+        f" {counted(len(estimate.left_out), 'cell')} of {len(plan.cells)} are not measured."
+        if estimate.left_out
+        else ""
+    )
     enough = f"{math.ceil(estimate.needed * HEADROOM / 30.0) / 2.0:g}m"
     return (
-        f"{sentence}. The budget of {budget} does not hold the {counted(fewest, 'round')} that all verdicts need: "
-        f"they take about {format.duration(estimate.needed)} (--budget {enough}).{some}"
+        f"{sentence}. The budget of {budget} is too small for the {counted(fewest, 'round')} that all verdicts "
+        f"need. These rounds take about {format.duration(estimate.needed)} (--budget {enough}).{some}"
     )
 
 
@@ -199,7 +203,10 @@ class Count(WalkListener):
         self._most += launches
         if self._expected is not None:
             self._expected += launches
-        self.tell(f"Round {number} had interference from other processes and is repeated: {launches} more launches.")
+        self.tell(
+            f"Round {number} had interference from other processes and is repeated: this needs "
+            f"{counted(launches, 'more launch')}."
+        )
 
     def estimate(self, estimate: RunEstimate) -> None:
         """Expect what the estimate says; print how long the run takes, after the pilots and after the first round."""
@@ -298,7 +305,7 @@ class _Cell:
 class LiveLaunches(Count):
     """The cells that have ended a launch, with their times so far; below them how far the run is, and what runs now.
 
-    A launch without a number leaves a line above. It is shown as long as `live` is open.
+    A launch without a result leaves a line above. It is shown as long as `live` is open.
     """
 
     def __init__(self, run: Run, clock: Callable[[], float] = time.monotonic, console: Console | None = None) -> None:

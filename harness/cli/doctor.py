@@ -19,19 +19,20 @@ if TYPE_CHECKING:
 
 def doctor(  # noqa: PLR0917 - the command's options
     cpus: Annotated[str, options.option("cpus", shown="1")] = "1",
-    seconds: Annotated[str, typer.Option(metavar="20s", help="How long to measure noise.")] = "20s",
+    seconds: Annotated[str, typer.Option(metavar="20s", help="The time for measuring the noise of the CPUs.")] = "20s",
     listen: Annotated[bool, typer.Option("--listen/--no-listen", help="Also measure the noise of the CPUs.")] = True,
     environments: Annotated[
         list[str] | None,
         typer.Option(
             "--env",
             "-e",
-            help="Environments or globs. Check the disk space for their images, and whether they run here.",
+            help="Environments or globs. Check the disk space for their images, and whether they run on this machine.",
             autocompletion=completion.environments,
         ),
     ] = None,
     gpu: Annotated[
-        bool, typer.Option("--gpu", help="Check what a run on a GPU needs; exit with 4 if it cannot run.")
+        bool,
+        typer.Option("--gpu", help="Check the requirements of a run on a GPU. Exit with 4 if a GPU run is impossible."),
     ] = False,
     gpus: Annotated[str, typer.Option(help="The GPUs of every launch, such as 0,1; implies --gpu.")] = "",
     json: Annotated[bool, typer.Option("--json", help="Print the score and the checks as JSON on stdout.")] = False,

@@ -11,7 +11,7 @@ from harness.machine.identity import name_machine
 from harness.model.errors import Exit
 from harness.session.request import AUTO, Request
 
-app = typer.Typer(no_args_is_help=True, help="Name this machine, and check its slots.", cls=advice.CommandGroup)
+app = typer.Typer(no_args_is_help=True, help="Give this machine a name, and check its slots.", cls=advice.CommandGroup)
 
 #: The options of a request that a check sets itself, and those that only apply to a whole run.
 _SETTLED = (
@@ -55,7 +55,9 @@ def check(request: Request) -> None:
     if outcome.safe >= requested:
         typer.echo(f"{outcome.safe} of {requested} slots are safe: harness matrix --slots {outcome.safe}")
         return
-    typer.echo(f"{requested} slots are beyond the margin of {outcome.margin * 100:g} %; {outcome.safe} safe.")
+    typer.echo(
+        f"With {requested} slots, the slowdown exceeds the margin of {outcome.margin * 100:g} %. {outcome.safe} safe."
+    )
     raise typer.Exit(Exit.CANNOT_RUN_HERE)
 
 

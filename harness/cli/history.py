@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from harness.model.history import HistoryEntry, Series, SeriesPoint, Summary
 
 app = typer.Typer(
-    help="Results of the same cells over time.",
+    help="Record and show results of the same cells over time.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -45,7 +45,8 @@ _ANOTHER = "Choose another folder with --results."
 Results = Annotated[Path, options.option("results")]
 
 Today = Annotated[
-    str | None, typer.Option("--today", metavar="DATE", help="Decide as on this day. Default: the current time.")
+    str | None,
+    typer.Option("--today", metavar="DATE", help="Use this day instead of today."),
 ]
 
 
@@ -53,14 +54,16 @@ Today = Annotated[
 def add(
     runs: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[RUN]...", help="Runs' folders, or their summaries.", autocompletion=completion.runs),
+        typer.Argument(
+            metavar="[RUN]...", help="Folders of runs, or summaries of runs.", autocompletion=completion.runs
+        ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Add every run in the folder of --results.")] = False,
     results: Results = Path("results"),
 ) -> None:
     """Add runs that have ended. A run that is in the history already is skipped."""
     if not runs and not all_:
-        raise UsageError("No run was specified.", "Pass folders of runs, such as results/RUN, or use --all.")
+        raise UsageError("No run is specified.", "Pass folders of runs, such as results/RUN, or use --all.")
     paths = [*(runs or []), *(_folders(results) if all_ else [])]
     _end(_added(paths))
 
@@ -104,7 +107,7 @@ def show(
     request: SeriesRequest,
     *,
     points: Annotated[
-        bool, typer.Option("--points", help="Show the number of each run, not only the last one.")
+        bool, typer.Option("--points", help="Show the value of each run, not only of the last one.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the series as JSON.")] = False,
 ) -> None:
@@ -156,7 +159,8 @@ def report(
             "--format",
             metavar="[html|md]",
             autocompletion=lambda: ["html", "md"],
-            help="html: a page of all series. md: the changes. Default: by the ending of FILE.",
+            help="html: a page of all series. md: the changes. Default: md with --since or if FILE ends with .md, "
+            "otherwise html.",
         ),
     ] = None,
     since: Annotated[
@@ -164,7 +168,8 @@ def report(
         typer.Option(
             "--since",
             metavar="RUN|DATE",
-            help="md: changes since this date. Default: since the report in FILE, or since the second last run.",
+            help="md: changes since this date. Default: since the earlier report in FILE, or since the second "
+            "newest run.",
         ),
     ] = None,
 ) -> None:
@@ -216,25 +221,32 @@ def alarm(
     nightly: Annotated[
         Path | None,
         typer.Option(
-            "--nightly", metavar="FILE", help="nightly.toml: its machines, and which changes are accepted or muted."
+            "--nightly",
+            metavar="FILE",
+            help="The file nightly.toml, with the machines and the rules for accepted and muted changes.",
         ),
     ] = None,
     night: Annotated[
         str,
         typer.Option(
-            "--night", metavar="NAME", help="The nightly run of nightly.toml that was measured. Default: all."
+            "--night",
+            metavar="NAME",
+            help="The name of the nightly run in nightly.toml that was measured. Default: all.",
         ),
     ] = "",
     failures: Annotated[
         Path | None,
         typer.Option(
-            "--failures", metavar="DIR", help="Why machines measured nothing: the files NIGHT--MACHINE/failure."
+            "--failures",
+            metavar="DIR",
+            help="A folder with files NIGHT--MACHINE/failure. Each file contains the reason why a machine measured "
+            "nothing.",
         ),
     ] = None,
     *,
     today: Today = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print what to do as JSON, for .github/nightly/issues.")
+        bool, typer.Option("--json", help="Print the necessary steps as JSON, for .github/nightly/issues.")
     ] = False,
 ) -> None:
     """Print one GitHub issue per confirmed slowdown, and what to do.
@@ -242,7 +254,7 @@ def alarm(
     With --nightly, it also prints one per machine that has sent no run for
     three days. The command opens no issue: the nightly workflow does, with gh.
     """
-    from harness.history import alarm as alerts  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.history import alerts  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.index import History  # noqa: PLC0415
     from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415
     from harness.history.overdue import overdue, read_failures  # noqa: PLC0415
@@ -252,7 +264,7 @@ def alarm(
     now = _now(today)
     with History.open(told=say) as history:
         series, decisions, runs = history.series(), history.decisions(), history.runs()
-        alarms = alerts.alarms(
+        confirmed_alerts = alerts.find_alerts(
             series,
             decisions,
             summary=history.summary,
@@ -265,27 +277,29 @@ def alarm(
         planned = file.select(night).machines
         unplanned = {*file.machines} - {*planned}
         errors = read_failures(failures) if failures else {}
-        alarms = [*overdue(planned, runs, errors, now, str(nightly)), *alarms]
-    steps = alerts.steps(alarms, existing, file=str(nightly) if nightly else "", unplanned=unplanned)
+        confirmed_alerts = [*overdue(planned, runs, errors, now, str(nightly)), *confirmed_alerts]
+    steps = alerts.steps(confirmed_alerts, existing, file=str(nightly) if nightly else "", unplanned=unplanned)
     if as_json:
         typer.echo(codec.dumps([step.document for step in steps], indent=2))
         return
     if not steps:
-        say("No change is confirmed to be slower: there is nothing to report.")
+        say("No slowdown is confirmed, so there is nothing to report.")
     for step in steps:
-        tell(f"{step.what}\n\n{step.alarm.title}\n\n{step.alarm.text}\n")
+        tell(f"{step.what}\n\n{step.alert.title}\n\n{step.alert.text}\n")
 
 
 @app.command()
 def digest(
     nightly: Annotated[
         Path | None,
-        typer.Option("--nightly", metavar="FILE", help="nightly.toml: which changes are accepted or muted."),
+        typer.Option(
+            "--nightly", metavar="FILE", help="The file nightly.toml, with the rules for accepted and muted changes."
+        ),
     ] = None,
-    days: Annotated[int, typer.Option("--days", metavar="N", min=1, help="How many days it covers.")] = 7,
+    days: Annotated[int, typer.Option("--days", metavar="N", min=1, help="The number of days to cover.")] = 7,
     today: Today = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it to this file.")
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the digest to this file.")
     ] = None,
 ) -> None:
     """Print one page about the last days as Markdown.
@@ -368,7 +382,8 @@ def rebuild(
     kept = len(set(added) - run_ids)
     if kept:
         say(
-            f"{counted(kept, 'run')} of them {'has' if kept == 1 else 'have'} no folder here. The earlier data is kept."
+            f"{counted(kept, 'run')} of them {'has' if kept == 1 else 'have'} no folder on this machine. The data of "
+            "the old index is kept."
         )
     _end(left_out)
 
@@ -380,7 +395,7 @@ def export(
     *,
     git: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write a file for each run to this folder, and notes and decisions."),
+        typer.Option(metavar="DIR", help="Write one file per run to this folder, and also the notes and decisions."),
     ] = None,
     format: Annotated[
         str | None,
@@ -400,7 +415,7 @@ def export(
     from harness.history.index import History  # noqa: PLC0415
 
     if (git is None) == (format is None):
-        raise UsageError("An export is either for git or in a format.", "Use --git DIR or --format NAME.")
+        raise UsageError("--git and --format can't be combined.", "Use --git DIR or --format NAME.")
     if format is not None and format not in exported.FORMATS:
         raise UsageError(f"Unknown format: {format!r}.", f"Use one of {', '.join(exported.FORMATS)}.")
     with History.open(told=say) as history:
@@ -427,7 +442,8 @@ def _find_series(history: "History", request: SeriesRequest) -> list["Series"]:
     have = [[*names[:_NAMED], *(["…"] if len(names) > _NAMED else [])] for names in have]
     raise NothingSelectedError(
         f"No series in the history {history.name} matches.",
-        f"Its scenarios: {', '.join(have[0])}. Its environments: {', '.join(have[1])}. For all: harness history show",
+        f"Its scenarios: {', '.join(have[0])}. Its environments: {', '.join(have[1])}. To show all series: harness "
+        "history show",
     )
 
 
@@ -467,8 +483,8 @@ def _added(paths: Sequence[Path]) -> list[Path]:
             where, runs = history.name, history.runs()
     for name in _renewed(runs) if paths else ():
         say(
-            f"The machine {name} had another id in each of its last {_RENEWALS} runs, so each run starts new time "
-            "series. To continue one, set HARNESS_MACHINE_ID, or id in nightly.toml."
+            f"The machine {name} had a different id in each of its last {_RENEWALS} runs, so each run starts new "
+            "time series. To continue the series of one machine, set HARNESS_MACHINE_ID, or id in nightly.toml."
         )
     old_count = read - added
     remark = f", {old_count} {'was' if old_count == 1 else 'were'} already there" if old_count else ""

@@ -137,7 +137,7 @@ def _write(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text)
     except OSError as error:
-        raise CannotRunHereError(f"{path} cannot be written: {error.strerror}.", "Name another folder.") from None
+        raise CannotRunHereError(f"{path} cannot be written: {error.strerror}.", "Choose another folder.") from None
 
 
 @app.command()
@@ -148,7 +148,9 @@ def pack(
     no_images: Annotated[
         bool,
         typer.Option(
-            "--no-images", help="Packages only: enough for --backend local, or if the engine has the base images."
+            "--no-images",
+            help="Pack only packages. This is enough for --backend local, or if Docker Engine already has the base "
+            "images.",
         ),
     ] = False,
 ) -> None:
@@ -162,7 +164,7 @@ def pack(
 
 
 @app.command()
-def unpack(folder: Annotated[Path, typer.Argument(help="A folder that `harness images pack` made.")]) -> None:
+def unpack(folder: Annotated[Path, typer.Argument(help="A folder that `harness images pack` created.")]) -> None:
     """Check a pack, and load its base images into Docker Engine.
 
     It shows how to use the packages of the pack.

@@ -22,15 +22,16 @@ def matrix(
         options.FailOn | None,
         typer.Option(
             "--fail-on",
-            help="Exit with 5 if an environment is slower than the baseline (or --head than --base), with 1 if a cell "
-            "failed.",
+            help="Exit with 5 if an environment is slower than the baseline (or --head than --base), and with 1 if "
+            "a cell failed.",
             rich_help_panel=OptionPanel.OUTPUT,
         ),
     ] = None,
     resume: Annotated[
         Path | None,
         typer.Option(
-            help="Continue the run in this folder: to the end of its plan, or for longer with --rounds or --budget.",
+            help="Continue the run in this folder to the end of its plan. To measure more, also pass --rounds or "
+            "--budget.",
             autocompletion=completion.runs,
             metavar="RUN",
             rich_help_panel=OptionPanel.PRECISION,
@@ -75,11 +76,11 @@ def matrix(
     It measures in rounds, with interleaved cells.
     """
     if head and not base:
-        raise UsageError("--head needs --base.", "Add --base REF: the commit to compare with.")
+        raise UsageError("--head needs --base.", "Add --base REF with the commit to compare with.")
     if package and not base:
         raise UsageError(
             f"--package {package} needs --base.",
-            f"Add --base REF. To measure one commit only: -e tf2.21+{package}@FOLDER",
+            f"Add --base REF. To measure only one commit, pass -e tf2.21+{package}@FOLDER.",
         )
     if base and package and not resume:
         request = session.sources.sides(request, package, base, head)
@@ -103,6 +104,6 @@ def _refuse_beside_resume(context: typer.Context) -> None:
     refused = [f"--{name.replace('_', '-')}" for name in options.typed(context) if name not in allowed]
     if refused:
         raise UsageError(
-            f"--resume continues a run with its own selection; it doesn't accept {', '.join(refused)}.",
-            "Start a new run for that.",
+            f"--resume continues a run with its original options, so it doesn't accept {', '.join(refused)}.",
+            "Start a new run with these options.",
         )

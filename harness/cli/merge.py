@@ -13,13 +13,17 @@ from harness.model.errors import Exit
 def merge(
     folders: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="Folders of runs of one plan.", autocompletion=completion.runs),
+        typer.Argument(
+            metavar="RUN...",
+            help="The folders of runs that measured parts of one plan.",
+            autocompletion=completion.runs,
+        ),
     ],
     results: Annotated[Path, options.option("results")] = Path("results"),
     fail_on: Annotated[
         options.FailOn | None,
         typer.Option(
-            "--fail-on", help="Exit with 5 if an environment is slower than the baseline, with 1 if a cell failed."
+            "--fail-on", help="Exit with 5 if an environment is slower than the baseline, and with 1 if a cell failed."
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the launches as JSON on stdout.")] = False,

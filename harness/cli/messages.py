@@ -81,7 +81,10 @@ def _broken(line: str, width: int) -> Iterator[str]:
 
 
 def say_defect(error: Exception) -> None:
-    """Print a sentence about an internal error, and what to attach. `HARNESS_DEBUG=1` shows its traceback."""
+    """Print a sentence about an internal error, and say what to attach to the bug report.
+
+    `HARNESS_DEBUG=1` shows the traceback.
+    """
     if os.environ.get("HARNESS_DEBUG"):
         traceback.print_exception(error)
     frames, package = traceback.extract_tb(error.__traceback__), Path(__file__).parents[1]
@@ -104,8 +107,8 @@ def say_torn(folder: Path) -> None:
     """Report a file of launches that ends in the middle of a line, and how what is missing is measured."""
     if session.is_torn(folder):
         say(
-            f"{folder / 'launches.jsonl'} ends in the middle of a line: its run was killed, or the file was truncated. "
-            f"The complete launches are used.\nTo measure the missing ones: harness matrix --resume "
+            f"{folder / 'launches.jsonl'} ends in the middle of a line: its run was killed, or the file was "
+            "truncated. The complete launches are used.\nTo measure the missing launches: harness matrix --resume "
             f"{shlex.quote(str(folder))}"
         )
 
@@ -131,14 +134,17 @@ def say_refused(refused: Mapping[str, FileError]) -> None:
     """Print which scenarios don't run, and why."""
     say_broken(refused)
     if refused:
-        say(f"Not run, because of problems in their files: {', '.join(refused)}. The others run.")
-        say(f"After fixing them, check with: harness scenarios check {' '.join(refused)}")
+        say(
+            f"These scenarios are not run, because their files have problems: {', '.join(refused)}. The other "
+            f"scenarios are run."
+        )
+        say(f"After you fix the files, check them: harness scenarios check {' '.join(refused)}")
 
 
 def gate_exit(found: "Gate", nothing: str) -> Exit:
     """Return the exit code of a gate. A gate that judged nothing fails; `nothing` is the reason."""
     if found is session.Gate.NOTHING_JUDGED:
-        say(f"harness: {nothing}, so nothing was checked for --fail-on.")
+        say(f"harness: {nothing}, so --fail-on had nothing to check.")
         return Exit.NOTHING_SELECTED
     return Exit.SLOWER if found is session.Gate.SLOWER else Exit.OK
 

@@ -56,7 +56,11 @@ DryRun = Annotated[
 ]
 Wait = Annotated[
     bool,
-    typer.Option("--wait", help="Wait for another run on this machine to end.", rich_help_panel=OptionPanel.MACHINE),
+    typer.Option(
+        "--wait",
+        help="If another run is measuring on this machine, wait for its end.",
+        rich_help_panel=OptionPanel.MACHINE,
+    ),
 ]
 
 

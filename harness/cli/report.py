@@ -30,7 +30,7 @@ def report(
     run: Annotated[
         Path | None,
         typer.Argument(
-            help="A run's folder, under results/. Default: the newest there.",
+            help="The folder of a run, under results/. Default: the newest run.",
             show_default=False,
             autocompletion=completion.runs,
         ),
@@ -42,7 +42,7 @@ def report(
             metavar=f"[{'|'.join(names())}]",
             callback=_check_format,
             autocompletion=names,
-            help="Print the report in this format; without it, write report.md, details.md, report.html and charts/.",
+            help="Print the report in this format. Default: write report.md, details.md, report.html and charts/.",
         ),
     ] = None,
     output: Annotated[
@@ -54,10 +54,10 @@ def report(
 ) -> None:
     """Write the report of a run again, or export its results.
 
-    If no cell of the run has a number or an observation, the exit code is 1.
+    If no cell of the run has a result or an observation, the exit code is 1.
     """
     if output and not format:
-        raise UsageError("--output needs a --format to write.", "For example: --format json --output report.json")
+        raise UsageError("--output needs --format.", "For example: --format json --output report.json")
     if full and format:
         raise UsageError("--full needs report.md, which --format doesn't write.", "Omit one of them.")
     if run is None:
@@ -99,7 +99,7 @@ def show(
         is_above = tables and summary.rounds_to_settle(results) is not None
         command = "" if is_above else summary.command_to_continue(results)
         # on its own line, to be copied
-        say(f"{early} To continue it:\n    {command}" if command else early)
+        say(f"{early} To continue the run:\n    {command}" if command else early)
     first, *others = [path for path in written.files if path.parent.name != "charts"]
     beside = f" (and {', '.join(path.name for path in others)})" if others else ""
     say(f"{'Profile' if first.stem == 'profile' else 'Report'}: {first}{beside}")

@@ -51,7 +51,9 @@ def repro(
     ] = "",
     every: Annotated[
         bool,
-        typer.Option("--all", help="Measure all issues, without the nightly wheel.", rich_help_panel=OptionPanel.WHAT),
+        typer.Option(
+            "--all", help="Measure all issues, but not with the nightly wheel.", rich_help_panel=OptionPanel.WHAT
+        ),
     ] = False,
     no_nightly: Annotated[
         bool,
@@ -61,7 +63,8 @@ def repro(
         options.FailOnClaim | None,
         typer.Option(
             "--fail-on",
-            help="Exit with 5 if a claim is confirmed in its environment or fixed later, with 1 if a cell failed.",
+            help="Exit with 5 if a claim is confirmed in its environment, or was fixed later, and with 1 if a cell "
+            "failed.",
             rich_help_panel=OptionPanel.OUTPUT,
         ),
     ] = None,

@@ -39,7 +39,7 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="REGEX",
-            help="Compare printed numbers: a regular expression with groups, such as 'took (\\S+) ms'.",
+            help="Compare printed numbers, which the groups of this regular expression find, such as 'took (\\S+) ms'.",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = None,
@@ -78,7 +78,7 @@ def run(
         options.FailOn | None,
         typer.Option(
             "--fail-on",
-            help="Exit with 5 if the script is slower than in the baseline, with 1 if it failed.",
+            help="Exit with 5 if the script is slower than in the baseline, and with 1 if the script failed.",
             rich_help_panel=OptionPanel.OUTPUT,
         ),
     ] = None,

@@ -53,7 +53,7 @@ def _trusted(planned: session.Planned) -> session.Planned:
     if not scripts or registry.is_contained(name) or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return planned
     say(registry.UntrustedError(name, scripts).message)
-    is_trusted = typer.confirm("Run it all the same?", err=True)
+    is_trusted = typer.confirm("Run this code anyway?", err=True)
     return replace(planned, request=replace(planned.request, trust=True)) if is_trusted else planned
 
 
@@ -91,9 +91,9 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
         code = _lacking(lacks, show(ended, json=json, fail_on=None, only=("answer", "claims")))
         left = upstream.unfinished(ended.results)
         if left:
-            say(f"Without an outcome: {', '.join(left)}. The report says why.")
+            say(f"These claims have no outcome: {', '.join(left)}. The report shows the reasons.")
         if bundled := upstream.bundled(ended.folder, ended.results):
-            say(f"To paste into the issue: {bundled}")
+            say(f"The text for the issue is in {bundled}")
         if fail_on and code is Exit.OK:
             return gate_exit(upstream.gate(ended.results, fail_on), "No claim has an outcome")
         return code
@@ -129,7 +129,7 @@ def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Coll
         say(f"harness: {ended.broken_off}")
     state = "Broken off" if ended.broken_off else "Interrupted"
     if ended.results.run.plan.profile_calls:
-        say(f"{state}. The report has the finished profiles; the others need a new run.")
+        say(f"{state}. The report has the finished profiles. To get the other profiles, start a new run.")
     else:
         say(f"{state}. To continue: {_again(ended.folder)}")
     return ended.broken_off.exit if ended.broken_off else Exit.INTERRUPTED
@@ -142,13 +142,13 @@ def _say_raised(ended: session.Ended) -> None:
         say_problems([Problem(failure.path, failure.line, f"in {failure.function}: {failure.error}")])
         # a line break in a value would start another line
         if failure.command.isprintable():
-            say(f"To write a script that runs it without harness:\n    {failure.command}")
+            say(f"To write a script that runs the cell without harness:\n    {failure.command}")
     if raised[RAISED:]:
         say(f"{counted(len(raised) - RAISED, 'more error')}: in details.md.")
 
 
 def exit_code(ended: session.Ended, fail_on: FailOn | None) -> Exit:
-    """Return the exit code of a run. Failures take precedence over a gate, and a run without a number has failed."""
+    """Return the exit code of a run. Failures take precedence over a gate, and a run without a result has failed."""
     if ended.broken or not session.has_numbers(ended.results):
         return Exit.CELLS_FAILED
     gate = gate_exit(session.gate(ended.results), "No environment has a verdict") if fail_on else Exit.OK
@@ -165,7 +165,7 @@ class ProgressPrinter(session.Listener):
         self._was_launching = False
 
     def say(self, sentence: str) -> None:
-        """A sentence for the user."""
+        """Print a sentence for the user."""
         say(sentence)
 
     @contextmanager
@@ -195,10 +195,10 @@ class ProgressPrinter(session.Listener):
             finished = "Stopping: ending the running launches and reporting the finished ones."
             return f"{finished} Ctrl-C again abandons the report."
         folder = shlex.quote(self._run.folder)
-        message = f"Stopping without a report. The launches are saved: harness report {folder}"
+        message = f"Stopping without a report. The launches are saved. To write the report: harness report {folder}"
         if self._was_launching:
             clean, again = f"harness clean {self._run.id}", _again(Path(self._run.folder))
-            message += f"\nTo remove remains of a launch: {clean}\nTo continue: {again}"
+            message += f"\nTo remove what a launch left behind: {clean}\nTo continue: {again}"
         return message
 
 

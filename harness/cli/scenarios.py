@@ -44,7 +44,7 @@ def list_scenarios(json: Annotated[bool, typer.Option("--json", help="Print them
 @app.command()
 def show(
     name: Annotated[str, typer.Argument(help="The scenario's name, or a glob.", autocompletion=completion.scenarios)],
-    json: Annotated[bool, typer.Option("--json", help="Print it as JSON: a list of scenarios.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print a list of scenarios as JSON.")] = False,
 ) -> None:
     """Show the axes of a scenario, and the environments of its cells.
 
@@ -95,11 +95,14 @@ def new(
     directory: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="The folder to write it to. Default: scenarios/ of the project, or of this folder."
+            metavar="FOLDER",
+            help="The folder for the new scenario. Default: the folder scenarios/ of the project, "
+            "or of the current folder.",
         ),
     ] = None,
     script: Annotated[
-        Path | None, typer.Option("--from", metavar="FILE", help="Write it from this plain script or notebook.")
+        Path | None,
+        typer.Option("--from", metavar="FILE", help="Create the scenario from this plain script or notebook."),
     ] = None,
 ) -> None:
     """Create a new scenario that can run at once."""
@@ -109,7 +112,7 @@ def new(
     typer.echo(f"{shown} is written.")
     typer.echo(f"check it:     harness scenarios check {name if new_file.is_found else shown}")
     typer.echo(
-        f"by hand:      {f'PYTHONPATH={new_file.kit} ' if new_file.kit else ''}python {shown} (needs TensorFlow)"
+        f"run it:       {f'PYTHONPATH={new_file.kit} ' if new_file.kit else ''}python {shown} (needs TensorFlow)"
     )
     typer.echo(f"in releases:  harness matrix -s {name if new_file.is_found else shown} -e tf1.14,tf2.21")
 
@@ -137,7 +140,7 @@ def _lines(scenario: "Scenario", described: Mapping[str, Any]) -> Iterator[str]:
     )
     yield from _section("the source states", columns(list(stated)))
     yield ""
-    yield f"of its {described['cells']} cells, axes with a default in all their values, there are"
+    yield f"cells per environment, of {described['cells']} cells with every value of the axes that have a default"
     yield from _table(described["environments"], described["cells"])
 
 

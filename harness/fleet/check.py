@@ -104,7 +104,8 @@ def check(
             ratio = _measured(_work(planned), slots(most), most, listener, pool)
             tried.append(ratio)
             listener.say(
-                f"{most} slots at once take {ratio} times as long as one alone: {_describe_safety(ratio, margin)}."
+                f"{most} slots at the same time take {ratio} times as long as one alone: "
+                f"{_describe_safety(ratio, margin)}."
             )
             if ratio.is_safe(margin):
                 break
@@ -126,7 +127,7 @@ def _describe_safety(ratio: Interference, margin: float) -> str:
         return "safe"
     if ratio.is_harmful(margin):
         return "not safe"
-    return "not shown to be safe. Try again on a machine with less interference (see harness doctor)"
+    return "this is not certainly safe. Try again on a machine with less interference (see harness doctor)"
 
 
 def allowed(kind: str, wanted: int | None) -> int:
@@ -145,7 +146,7 @@ def allowed(kind: str, wanted: int | None) -> int:
     if wanted is None or wanted <= entry.safe:
         return wanted or entry.safe
     worst = next((ratio for ratio in reversed(entry.tried) if ratio.slots >= wanted), None)
-    detail = f": {worst.slots} at once took {worst} times as long as one alone" if worst else ""
+    detail = f": {worst.slots} at the same time took {worst} times as long as one alone" if worst else ""
     raise CannotRunHereError(
         f"{counted(entry.safe, 'slot', 'is')} safe on this machine, and {wanted} were requested{detail} ({entry.work}, "
         f"margin {entry.margin * 100:g} %, {entry.when}).",
@@ -230,8 +231,10 @@ def _work(planned: Planned) -> Planned:
 def _centre(launches: Sequence[Launch]) -> float:
     numbers = [launch for launch in launches if rounds.gave_number(launch) and launch.role is not Role.PILOT]
     if not numbers:
-        reason = launches[0].error or launches[0].status.value if launches else "no launch was made"
-        raise CannotRunHereError(f"The cell has no result: {reason}.", "Choose another cell with -s, -a and -e.")
+        reason = launches[0].error or launches[0].status.value if launches else "no launch was started"
+        raise CannotRunHereError(
+            f"The measured cell has no result: {reason}.", "Choose another cell with -s, -a and -e."
+        )
     return statistics.exp(fmean(math.log(rounds.centre(launch)) for launch in numbers))
 
 

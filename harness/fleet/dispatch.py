@@ -25,7 +25,7 @@ from harness.files import parse_json, read, write_atomically
 from harness.fleet import check, ssh
 from harness.fleet.merge import Merged, merge
 from harness.fleet.parcel import Parcel, packed
-from harness.fleet.shell import ShellCommand, script
+from harness.fleet.shell import ShellRunner, script
 from harness.machine.lock import is_held, machine_to_itself
 from harness.machine.slots import Slot
 from harness.model.errors import CannotRunHereError, DamagedError, Exit, FileError, UsageError
@@ -82,7 +82,7 @@ class LocalExecutor:
 
     def __init__(self, name: str, say: Callable[[str], object]) -> None:
         self.name = name
-        self._shell = ShellCommand(lambda line: say(f"{name}: {line}"))
+        self._shell = ShellRunner(lambda line: say(f"{name}: {line}"))
 
     def measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
         """Run the command here."""
@@ -161,7 +161,8 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
         on = "ray://auto" if os.environ.get("RAY_ADDRESS") else "ray://local"
     if on and on != "ray://local" and (request.slots or request.spread):
         raise UsageError(
-            f"--slots and --spread are for this machine, but --on {request.on} measures on others.", "Omit them."
+            f"--slots and --spread apply to this machine, but --on {request.on} measures on other machines.",
+            "Omit them.",
         )
     slots = _slots(request, planned)
     shard_request = replace(
@@ -218,7 +219,7 @@ def resume(
             if parcel.name != fleet_request.parcel
             else "it doesn't accept --rounds and --budget"
         )
-        raise UsageError(f"{path} was measured on other machines, and {why}.", "Start a new run.")
+        raise UsageError(f"{path} was measured on other machines, but {why}.", "Start a new run.")
     count = int(slots) if slots.isdecimal() and not fleet_request.on else fleet_request.slots
     with _places(fleet_request.on, count, parcel, listener.say) as places:
         if not fleet_request.on:
@@ -272,7 +273,7 @@ def _slots(request: LaunchRequest, planned: Planned) -> int:
         return 1
     cards = slot_cards(planned)
     if request.spread and len(cards) < 2:
-        raise UsageError("--spread is for several GPUs.", "Pass them, such as --gpus 0,1.")
+        raise UsageError("--spread needs several GPUs.", "Pass several GPUs, such as --gpus 0,1.")
     count = None if request.slots in ("", AUTO) else int(request.slots)
     allowed = check.allowed(kind(planned), count or (len(cards) if request.spread else None))
     return len(slots_of(planned, allowed))
@@ -304,7 +305,7 @@ class _Fleet:
                 shutil.rmtree(self.folder.path, ignore_errors=True)
                 if interrupted:
                     raise KeyboardInterrupt
-                raise CannotRunHereError("\n".join(["No shard has a run.", *failed]))
+                raise CannotRunHereError("\n".join(["No shard produced a run.", *failed]))
             self._empty()
             merged = merge([runs[number] for number in sorted(runs)], Path(), self.folder, self.asked.command)
         ended = replace(merged.ended, interrupted=interrupted, refused=self.refused)
@@ -349,7 +350,7 @@ class _Fleet:
                 f"Shard {number}/{self.asked.of} ended with exit code {code} on {place.name}: {message}"
             )
             if is_first:
-                self.say(f"{self.failures[number]} It is measured again.")
+                self.say(f"{self.failures[number]} The shard is measured again.")
                 queue.append(number)
 
     def _words(self, number: int, place: ShardExecutor) -> tuple[list[str], Path]:

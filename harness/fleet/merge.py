@@ -61,7 +61,7 @@ class _MergedPart:
 
     @property
     def machine(self) -> str:
-        assert self.run.machine, "a run without a machine is left out"
+        assert self.run.machine, "a run doesn't record its machine, so it is omitted"
         return self.run.machine.id
 
 
@@ -152,8 +152,9 @@ def _refuse_other(first: _MergedPart, other: _MergedPart) -> None:
         differences.append("the cells of a group")
     if differences:
         raise UsageError(
-            f"{first.path} and {other.path} are of different plans: {escaped(joined(differences))}.",
-            "Merge runs of one plan: on each machine, use the same command and --seed, and change only --shard.",
+            f"{first.path} and {other.path} have different plans: {escaped(joined(differences))}.",
+            "Only runs of one plan can be merged. On each machine, use the same command and the same --seed, and "
+            "change only --shard.",
         )
 
 
@@ -199,7 +200,8 @@ def _refuse_twice(parts: Sequence[_MergedPart]) -> None:
             other = owner.setdefault(at, part)
             if other is not part:
                 raise UsageError(
-                    f"{other.path} and {part.path} both have round {at[2]} of {escaped(at[1])}, from one machine.",
+                    f"{other.path} and {part.path} both contain round {at[2]} of {escaped(at[1])}, measured on the "
+                    f"same machine.",
                     "Omit one of them.",
                 )
 

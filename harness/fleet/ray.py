@@ -24,7 +24,7 @@ from typing import Any
 from harness.files import data_dir, make_folder
 from harness.fleet import parcel
 from harness.fleet.parcel import Parcel
-from harness.fleet.shell import ShellCommand, script
+from harness.fleet.shell import ShellRunner, script
 from harness.model.errors import CannotRunHereError, Exit
 
 #: The custom resource that a node offers as often as it has slots.
@@ -34,7 +34,10 @@ RESOURCE = "slot"
 RETRIES = 2
 
 #: What to do about a cluster that does not answer, and how long an answer is waited for, in seconds.
-SILENT = "Run `ray status` on its head node: --on takes the port of Ray's client there, usually 10001."
+SILENT = (
+    "Check the cluster with `ray status` on its head node. --on needs the port of Ray's client on this node, "
+    "usually 10001."
+)
 ANSWER = 10.0
 
 #: The object store of a cluster that is started here: nothing large goes through it. Ray's least is 75 MiB.
@@ -74,7 +77,7 @@ def measure(archive: bytes, name: str, words: Sequence[str], bell: Any) -> tuple
     folder = runs.parents[1]
     if offered > 1:
         words = [*words, "--slots", "auto"]
-    shell = ShellCommand(lambda line: print(line, file=sys.stderr, flush=True))
+    shell = ShellRunner(lambda line: print(line, file=sys.stderr, flush=True))
 
     def listen() -> None:
         with contextlib.suppress(ray.exceptions.RayError):
@@ -200,7 +203,7 @@ class RayExecutor:
         if self._refused:
             return CannotRunHereError("No node of the Ray cluster can measure.")
         return CannotRunHereError(
-            f"No node of the Ray cluster offers slots (the custom resource `{RESOURCE}`).",
+            f"No node of the Ray cluster has slots (the custom resource `{RESOURCE}`).",
             f"""On each machine: harness fleet check, then ray start … --resources='{{"{RESOURCE}": 2}}'""",
         )
 

@@ -23,7 +23,7 @@ def script(words: Sequence[str], python: str, *, environ: Mapping[str, str], fol
     )
 
 
-class ShellCommand:
+class ShellRunner:
     """Runs one command after the other, and reports its stderr line by line."""
 
     def __init__(self, say: Callable[[str], object]) -> None:

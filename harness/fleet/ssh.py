@@ -18,7 +18,7 @@ from pathlib import Path
 from harness.files import CHUNK
 from harness.fleet import parcel
 from harness.fleet.parcel import Parcel
-from harness.fleet.shell import ShellCommand, script
+from harness.fleet.shell import ShellRunner, script
 from harness.machine import uv
 from harness.model.errors import CannotRunHereError, UsageError
 
@@ -59,8 +59,8 @@ def hosts(on: str) -> list[Host]:
     matches = [(text, _HOST.fullmatch(text)) for text in typed]
     wrong = [text for text, match in matches if not match]
     if wrong or len(set(typed)) < len(typed):
-        which = repr(wrong[0]) if wrong else "one of them twice"
-        raise UsageError(f"--on {on!r} names no hosts: {which}.", "Type ssh://one,user@other:2222")
+        which = repr(wrong[0]) if wrong else "a host is listed twice"
+        raise UsageError(f"Invalid --on {on!r}: {which}.", "Example: --on ssh://one,user@other:2222")
     return [Host(match["host"], match["port"] or "") for _, match in matches if match]
 
 
@@ -72,7 +72,7 @@ class SshExecutor:
     def __init__(self, host: Host, given: Parcel, say: Callable[[str], object]) -> None:
         self.name = host.shown
         self._host, self._given, self._folder = host, given, f"{_HOME}/{given.name}"
-        self._shell = ShellCommand(say)
+        self._shell = ShellRunner(say)
         self._say, self._is_ready = say, False
 
     def measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
@@ -108,7 +108,7 @@ class SshExecutor:
         present = self._call(f"test -e {folder}/ready && echo ready; command -v uv >/dev/null && echo uv; true").split()
         if b"ready" in present:
             return
-        self._say("copying the harness and its project.")
+        self._say("copying harness and its project.")
         self._call(f"mkdir -p {folder} && tar -xzf - -C {folder}", self._given.archive)
         if b"uv" not in present:
             self._call(f"cat > {folder}/uv && chmod +x {folder}/uv", uv.find_uv().read_bytes())

@@ -64,7 +64,7 @@ def since(entries: Sequence[HistoryEntry], asked: str = "", earlier: str = "") -
         when = told.moment(asked)
     except ValueError:
         raise UsageError(
-            f"{asked!r} is neither a run of the history nor a date.", "harness history list has its runs."
+            f"{asked!r} is neither a run of the history nor a date.", "To list the runs: harness history list"
         ) from None
     return next((entry for entry in reversed(entries) if told.moment(entry.started) < when), None)
 
@@ -197,7 +197,7 @@ def _breaks(after: Sequence[JudgedSeries], later: Sequence[HistoryEntry], notes:
     )
     items = [
         f"Before the run of {told.day(runs[run].started)}: {words} ({count:,} series"
-        f"{'; nothing is compared across it' if is_cut else ''})"
+        f"{'; runs before and after it are not compared' if is_cut else ''})"
         for (run, is_cut, words), count in sorted(boundaries.items(), key=lambda item: (-item[1], item[0]))
     ]
     if len(items) > BREAKS:

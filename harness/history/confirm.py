@@ -169,7 +169,7 @@ def _alike(finding: SeriesFinding, one: SeriesSoftware, other: SeriesSoftware) -
         )
     return UsageError(
         f"{finding.key.cell}: the measured software didn't change before {finding.since}, so both sides are equal.",
-        f"The machine changed, or something that isn't recorded. {advice}",
+        f"The machine changed, or something changed that isn't recorded. {advice}",
     )
 
 
@@ -296,7 +296,7 @@ def _files(name: str, path: Path | None, summary: Summary, results: Path) -> Map
         if digest and fingerprint(dict(files)).startswith(digest):
             return files
     raise UsageError(
-        f"The file of {name}, as {summary.run} had it, is not here, in git "
+        f"The file of the scenario {name}, as it was in {summary.run}, was not found on this machine, in git "
         f"({summary.commit or 'no commit'}) or in that run.",
-        "Fetch the whole history (git fetch --unshallow), or name the folder of the run with --results.",
+        "Fetch the whole history (git fetch --unshallow), or pass the folder of runs with --results.",
     )

@@ -26,7 +26,7 @@ _DSN = re.compile(r"\s*([A-Za-z][\w.+-]*:/|[A-Za-z]\w*\s*=)")
 #: The parts of a DSN that are printed, if their values are plain. Another value may contain a password.
 _SHOWN = {"host": r"@?[\w.,:/-]+", "port": r"[\d,]+", "dbname": r"[\w.-]+"}
 
-_ANOTHER = "Name another file with HARNESS_HISTORY."
+_ANOTHER = "Set HARNESS_HISTORY to another file."
 
 #: The advisory lock of PostgreSQL that a writer holds: any number that others hardly take.
 _LOCK = 1213158227
@@ -95,7 +95,7 @@ class _DuckDB:
             import duckdb
         except ImportError:
             raise CannotRunHereError(
-                "A history needs DuckDB, which is not installed.",
+                "The history needs DuckDB, which is not installed.",
                 "Install it into the harness's environment: python -m pip install duckdb",
             ) from None
         # at its end, DuckDB reports all of its objects that Python still has, including those that `store.folder` froze
@@ -239,7 +239,7 @@ class _Postgres:
             named = {key: str(value) for key, value in conninfo.conninfo_to_dict(dsn).items()}
         except psycopg.ProgrammingError:
             raise UsageError(
-                "HARNESS_HISTORY looks like a DSN of PostgreSQL, and cannot be read as one.",
+                "HARNESS_HISTORY looks like a DSN of PostgreSQL, but it isn't a valid DSN.",
                 "For example: postgresql://me@host/history. The path of a file can start with ./",
             ) from None
         shown = {key: named[key] for key in _SHOWN if key in named}
@@ -252,7 +252,7 @@ class _Postgres:
         except psycopg.Error as error:
             raise CannotRunHereError(
                 f"The history in PostgreSQL ({self.name}) cannot be reached: {self._without_secrets(error)}",
-                "Start the server, or name another history with HARNESS_HISTORY.",
+                "Start the server, or set HARNESS_HISTORY to another history.",
             ) from None
         if not writing:
             # queries of several tables see one snapshot
@@ -336,18 +336,18 @@ def _wait(name: str, holder: Callable[[], str], report: Callable[[str], object])
     while who := holder():
         if time.monotonic() > until:
             raise CannotRunHereError(
-                f"The history {name} is still held by {who}, after {PATIENCE:.0f} s.",
-                "Wait for it to end, then run the command again.",
+                f"The history {name} is still in use by {who}, after {PATIENCE:.0f} s.",
+                "Wait for the end of that process, then run the command again.",
             )
         if not waiting:
-            report(f"The history {name} is held by {who}. Waiting for it, at most {PATIENCE:.0f} s.")
+            report(f"The history {name} is in use by {who}. Waiting for at most {PATIENCE:.0f} s.")
         waiting = True
         time.sleep(_POLL)
 
 
 def _damaged(path: Path, why: str) -> DamagedError:
     error = DamagedError(path, why)
-    error.advice = "It is an index: make it again with: harness history rebuild"
+    error.advice = "The history is only an index. To rebuild it: harness history rebuild"
     return error
 
 

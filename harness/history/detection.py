@@ -7,9 +7,9 @@ programming over a grid of levels. Source: P. Fearnhead and G. Rigaill, "Changep
 outliers", Journal of the American Statistical Association 114, 2019 (the biweight loss, and its functional pruning, of
 which the grid is a simple form).
 
-The results are then tested, as in M. Fleming et al., "Hunter: using change point detection to hunt for performance
-regressions", ICPE 2023: the weakest change is removed, and its neighbours are tested again, until each remaining one is
-significant and large enough. docs/dev/validation/simulation-nightly.md has the error rates.
+The results are then tested: the weakest change is removed, and its neighbours are tested again, until each remaining
+change is significant and large enough. (This is the method of M. Fleming et al., "Hunter: using change point detection
+to hunt for performance regressions", ICPE 2023.) docs/dev/validation/simulation-nightly.md has the error rates.
 
 The ratios of neighbouring points can be correlated, if something changes the machine for some days. Levels then differ
 more than independent points explain. The errors of levels are inflated as the residuals' lag-1 correlation implies (see
@@ -120,7 +120,9 @@ def segmented(values: Sequence[float], errors: Sequence[float], *, fewest: int, 
     if y.shape != standard_errors.shape or not (
         np.isfinite(y).all() and np.isfinite(standard_errors).all() and (standard_errors >= 0.0).all()
     ):
-        raise ValueError("change_points takes as many standard errors (0 or more) as values, all of them finite.")
+        raise ValueError(
+            "change_points needs one standard error (0 or more) per value, and all numbers must be finite."
+        )
     fewest = max(2, fewest)
     # levels are means of values: if values are this close, so are levels
     if y.size < 2 * fewest or float(np.ptp(y)) <= least:

@@ -143,8 +143,8 @@ def _detectable(judged: Sequence[JudgedSeries], names: Names) -> Iterator[Block]
         *(_column(nights, at) for at, nights in enumerate(NIGHTS)),
     ]
     yield Text(
-        "A slowdown of at least this size is found in that number of nightly runs, in most cases. The series with the "
-        "largest come first."
+        "A slowdown of at least this size is found in that number of nightly runs, in most cases. The series with "
+        "the largest values come first."
     )
     yield tabulate("Detectable changes", columns, lines[:LINES], noun="series")
     if len(lines) > LINES:

@@ -46,7 +46,8 @@ def summaries(folder: Path) -> list[Path]:
     if not paths:
         raise UsageError(
             f"{folder} doesn't contain summaries of runs.",
-            "To write summaries: harness history export --git DIR. To read folders of runs, pass --results.",
+            "To write summaries: harness history export --git DIR. To read the folders of runs instead, pass "
+            "--results.",
         )
     return paths
 
@@ -186,7 +187,7 @@ def _newest(series: Sequence[Series]) -> list[tuple[Series, SeriesPoint]]:
     ]
     if not newest:
         raise NothingSelectedError(
-            "The newest run doesn't have a ratio in these series.", "For the series: harness history show"
+            "The newest run doesn't have a ratio in these series.", "To list the series: harness history show"
         )
     return newest
 

@@ -304,8 +304,9 @@ def _prepare(database: Database, *, fresh: bool) -> None:
         database.keep()
     if "version" not in has or database.rows("SELECT number FROM version") != [(VERSION,)]:
         raise UsageError(
-            f"The history {database.name} was made by another version of the harness.",
-            "It is an index. To update it: harness history add --all. To make it again: harness history rebuild",
+            f"The history {database.name} was created by another version of harness.",
+            "The history is only an index. To update it: harness history add --all. To rebuild it: harness history "
+            "rebuild",
         )
 
 

@@ -46,7 +46,9 @@ class RuleKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NightlyMachine:
-    """A machine of a nightly run: its name, its runner (`runs_on`: a label, a list or an object), its id or empty.
+    """A machine of a nightly run: its name, its runner, and its id, which is empty if it isn't known.
+
+    `runs_on` selects the runner: a label, a list or an object.
 
     `minutes` is when GitHub ends its job.
     """
@@ -137,8 +139,10 @@ def _read(table: "_Table") -> NightlyFile:
     nights = [_night(each) for each in table.tables(_RUNS)]
     names = [night.name for night in nights]
     if not nights:
-        raise UsageError("The file plans no run.", f'Add one: [[{_RUNS}]] with name = "cpu", arguments and machines.')
-    _refuse_repeated(names, "Two nightly runs have one name")
+        raise UsageError(
+            "The file doesn't contain any runs.", f'Add a table [[{_RUNS}]] with name = "cpu", arguments and machines.'
+        )
+    _refuse_repeated(names, "Two nightly runs have the same name")
     registry = table.text("registry", "")
     if registry and not _REGISTRY.fullmatch(registry):
         raise UsageError(f"Invalid registry {registry!r}.", 'End it with a slash. Example: registry = "ghcr.io/me/".')
@@ -154,7 +158,7 @@ def _night(table: "_Table") -> NightlyPlan:
         raise UsageError(
             f"{name} has no machines.", 'Example: machines = [{ name = "hosted", runs-on = "ubuntu-24.04" }]'
         )
-    _refuse_repeated([each.name for each in machines], f"{table.place} names a machine twice")
+    _refuse_repeated([each.name for each in machines], f"{table.place} lists a machine twice")
     return NightlyPlan(name, table.text("arguments"), machines)
 
 
@@ -190,7 +194,9 @@ def _rule(kind: RuleKind, table: "_Table") -> SeriesRule:
     table.allow("series", "reason", "until", "machine", *since)
     reason = table.text("reason").strip()
     if not reason:
-        raise UsageError(f"The reason in {table.place} is empty.", "Say why, for whoever reads it later.")
+        raise UsageError(
+            f"The reason in {table.place} is empty.", "Write the reason, so that others understand the rule later."
+        )
     return SeriesRule(
         kind, table.text("series"), reason, table.day("until"), table.text("machine", "*"),
         table.day("since").isoformat() if since else "",

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from harness.files import read_text
-from harness.history.alarm import Alarm
+from harness.history.alerts import Alert
 from harness.history.nightly_file import PLACE
 from harness.model.history import HistoryEntry
 from harness.report.escape import fenced, markdown
@@ -23,7 +23,7 @@ def overdue(
     failures: Mapping[str, str],
     now: datetime,
     file: str = str(PLACE),
-) -> list[Alarm]:
+) -> list[Alert]:
     """Return an alert for each machine without a run in the last days.
 
     `machines` are those that were planned tonight, by the nightly.toml `file`; `failures` are tonight's errors by
@@ -34,7 +34,7 @@ def overdue(
         for machine in entry.machines:
             newest[machine.name or machine.id] = entry
     return [
-        _alarm(machine, newest.get(machine), failures.get(machine, ""), file)
+        _alert(machine, newest.get(machine), failures.get(machine, ""), file)
         for machine in dict.fromkeys(machines)
         if _is_overdue(newest.get(machine), entries, now, has_failed=machine in failures)
     ]
@@ -52,23 +52,23 @@ def _moment(entry: HistoryEntry) -> datetime:
     return datetime.fromisoformat(entry.started)
 
 
-def _alarm(machine: str, newest: HistoryEntry | None, failure: str, file: str) -> Alarm:
+def _alert(machine: str, newest: HistoryEntry | None, failure: str, file: str) -> Alert:
     since = newest.started[:10] if newest else ""
     lines = [
-        f"The newest run of the machine {markdown(machine)} in the history is {markdown(newest.run)} of {since}."
+        f"In the history, the newest run of the machine {markdown(machine)} is {markdown(newest.run)} of {since}."
         if newest
-        else f"The machine {markdown(machine)} is in `nightly.toml`, and the history has no run of it.",
+        else f"The machine {markdown(machine)} is in `nightly.toml`, but the history has no run of it.",
         "",
     ]
     if failure:
         lines += ["Its last error:", "", fenced(failure[:_MOST], "text")]
     else:
         lines += [
-            "No job of the machine reported an error: it did not start, or it was cancelled. Check that the runner is "
-            "online (**Settings → Actions → Runners**), and that its labels are those in `nightly.toml`."
+            "No job of the machine reported an error, so the job did not start, or it was cancelled. Check that the "
+            "runner is online (**Settings → Actions → Runners**), and that its labels are those in `nightly.toml`."
         ]
     lines += ["", "<sub>The next nightly run with a result of this machine closes the issue.</sub>"]
-    return Alarm(
+    return Alert(
         cause=f"overdue | {machine}",
         series=[],
         since=newest.started if newest else "",

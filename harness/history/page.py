@@ -172,7 +172,7 @@ def bounded(series: Sequence[JudgedSeries]) -> tuple[list[JudgedSeries], int]:
 def _left_out(series: Sequence[JudgedSeries], kept: Sequence[JudgedSeries], length: int, causes: int) -> Iterator[str]:
     """Describe what is left out of the page."""
     if causes > CAUSES:
-        yield f"{CAUSES} of {causes:,} causes are listed here. The index has all series."
+        yield f"{CAUSES} of {causes:,} causes are listed here. The index of the page lists all series."
     if len(kept) < len(series):
         yield (
             f"The page shows {len(kept):,} of {len(series):,} series, including all series with a change. To write a "

@@ -144,19 +144,24 @@ def meaning(state: State, decision: Decision | None = None) -> str:
     match state:
         case State.CONFIRMED:
             sides = joined(decision.sides) if decision else ""
-            return f"Both sides were measured again in one run{text}{f', between {sides}' if sides else ''}."
+            return (
+                "Both sides were measured again in one run, which confirmed the "
+                f"change{text}{f', between {sides}' if sides else ''}."
+            )
         case State.SUSPECTED:
             return "To measure both sides again, side by side: harness history confirm"
         case State.REFUTED:
-            return f"Both sides were measured again in one run, and did not differ as much{text}."
-    return "The newest runs differ from the earlier level, but they are too few, or earlier runs vary as much."
+            return f"Both sides were measured again in one run, and the difference was smaller{text}."
+    return (
+        "The newest runs differ from the earlier level. But there are too few new runs, or earlier runs varied as much."
+    )
 
 
 def standing(judged: JudgedSeries) -> str:
     """Describe a series in sentences: each of its changes, the latest first."""
     runs = counted(sum(point.log_ratio is not None for point in judged.series.points), "run")
     if not judged.series.key.reference:
-        return "This cell is the baseline of others, so it has times instead of ratios."
+        return "This cell is the baseline of other cells, so it has times instead of ratios."
     if not judged.findings:
         return f"No open change in {runs}."
     sentences = [

@@ -135,7 +135,7 @@ def _checked(summary: Summary, path: Path) -> Summary:
             raise DamagedError(path, f"{identity[:100]!r} isn't a valid machine id")
     for point in summary.points:
         if point.machine not in identities:
-            raise DamagedError(path, f"a point is of {point.machine!r}, which isn't one of its machines")
+            raise DamagedError(path, f"a point is from {point.machine!r}, which isn't a machine of the run")
         logs, times = (point.ratio, point.low, point.high), (point.seconds, point.seconds_low, point.seconds_high)
         are_whole = all(value is None or abs(value) <= _LOG for value in logs)
         if not are_whole or not all(value is None or value in LENGTH for value in times):

@@ -42,7 +42,7 @@ def run(command: Sequence[str], environ: Mapping[str, str], seconds: float | Non
     late: list[str] = []
 
     def stop() -> None:
-        late.append(f"it took longer than {seconds:g} s")
+        late.append(f"the process took longer than {seconds:g} s")
         process.terminate()
 
     timer = threading.Timer(seconds, stop) if seconds else None

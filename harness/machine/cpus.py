@@ -133,7 +133,7 @@ def describe(cpus: tuple[int, ...] | None, topology: Topology, allowed: Collecti
     # a core of a virtual machine may be half of a physical core
     core = "virtual core" if topology.virtual else "physical core"
     kept, shared = idle(cpus, topology, allowed), shared_with(cpus, topology, allowed)
-    keeps = f" (the harness keeps off {_numbers(kept)})" if kept else ""
+    keeps = f" (harness leaves {_numbers(kept)} to other work)" if kept else ""
     if shared:
         where = f"whose {core} it shares" if one else f"whose {core}s they share"
         return f"{name}, {where} with {_numbers(shared)}{keeps}"

@@ -82,7 +82,9 @@ class Snapshot:
                 path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
             elif path.readlink().is_absolute() or not Path(os.path.realpath(path)).is_relative_to(root):
                 link = path.relative_to(folder)
-                raise UsageError(f"The source {self.commit[:12]} cannot be used: its link {link} leads out of it.")
+                raise UsageError(
+                    f"The source {self.commit[:12]} cannot be used: its link {link} points outside the source."
+                )
 
 
 _Done = subprocess.CompletedProcess[bytes]
@@ -102,7 +104,7 @@ def run_git(folder: Path, *arguments: str, environ: Mapping[str, str] | None = N
     except subprocess.TimeoutExpired:
         raise CannotRunHereError(
             f"`git {arguments[0]}` took longer than {LOCAL} s in {folder}.",
-            "If the folder has many or large files that aren't part of the source, name them in its .gitignore.",
+            "If the folder has many or large files that aren't part of the source, add them to its .gitignore.",
         ) from None
     except OSError as error:
         raise CannotRunHereError(f"git can't be run: {error}.", "Install git: commits and checkouts need it.") from None
@@ -148,8 +150,8 @@ def top(folder: Path) -> Path:
             )
         raise UsageError(
             f"{folder} is not in a git repository.",
-            "Name a folder in a repository, or make it one: "
-            f"git -C {folder} init && git -C {folder} add -A && git -C {folder} commit -m source",
+            f"Pass a folder in a repository, or create a repository there: git -C {folder} init && git -C {folder} "
+            f"add -A && git -C {folder} commit -m source",
         )
     return Path(output(process))
 
@@ -166,7 +168,7 @@ def commit_of(folder: Path, revision: str) -> str:
 def _unknown(revision: str, place: str, listed: Sequence[str], advice: str = "") -> UsageError:
     near = nearest(revision, listed)
     hint = f" Did you mean {near}?" if near else ""
-    return UsageError(f"git knows no commit {revision!r} in {place}.{hint}", advice)
+    return UsageError(f"git can't find the commit {revision!r} in {place}.{hint}", advice)
 
 
 def at_commit(folder: Path, revision: str) -> Snapshot:
@@ -245,7 +247,7 @@ def fetched(address: str, revision: str, advice: str = "Check the network.") -> 
         if not (folder / "HEAD").is_file():
             creation = run_git(folder, "init", "--bare", "--quiet")
             if creation.returncode:
-                raise CannotRunHereError(f"{folder} cannot be made a repository: {last_line(creation)}.")
+                raise CannotRunHereError(f"A repository cannot be created in {folder}: {last_line(creation)}.")
         is_whole = re.fullmatch(r"[0-9a-f]{40}", revision)
         if not is_whole or run_git(folder, "cat-file", "-e", f"{revision}^{{commit}}").returncode:
             revision = _fetch(folder, address, revision, advice)
@@ -262,7 +264,7 @@ def _fetch(folder: Path, address: str, revision: str, advice: str) -> str:
     if code and _MISSING.search(printed):
         _, listing = _run_remotely(folder, "ls-remote", "--heads", "--tags", "--", address)
         refs = [line.rpartition("\t")[2].split("/", 2)[-1] for line in listing.splitlines() if "\t" in line]
-        raise _unknown(revision, shown, refs, "Name a branch, a tag or a whole commit id, with 40 digits.")
+        raise _unknown(revision, shown, refs, "Pass a branch, a tag or a complete commit id, with 40 digits.")
     if code:
         # git's general advice comes after this line
         reason = printed.partition("fatal: Could not read from remote repository")[0].strip() or printed.strip()

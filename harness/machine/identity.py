@@ -47,7 +47,7 @@ def _path() -> Path:
 
 def _named(name: str, what: str) -> str:
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{what} {name!r} isn't valid for a machine.", "Use at most 64 characters on one line.")
+        raise UsageError(f"{what} {name!r} isn't a valid name for a machine.", "Use at most 64 characters on one line.")
     return name.strip()
 
 
@@ -67,7 +67,7 @@ def _kept(path: Path) -> Machine:
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DamagedError(path, "it doesn't contain the id of this machine") from None
     if not (isinstance(identity, str) and isinstance(name, str) and _ID.fullmatch(identity) and _NAME.fullmatch(name)):
-        raise DamagedError(path, "the id or name of this machine in it is invalid")
+        raise DamagedError(path, "it contains an invalid id or an invalid name of this machine")
     return Machine(identity, name)
 
 
@@ -79,6 +79,6 @@ def _make(path: Path) -> None:
 
 def _unkept(path: Path, error: OSError) -> CannotRunHereError:
     return CannotRunHereError(
-        f"The id of this machine cannot be kept in {path}: {error.strerror}.",
+        f"The id of this machine cannot be saved in {path}: {error.strerror}.",
         "Set HARNESS_DATA_DIR to another folder, or set HARNESS_MACHINE_ID.",
     )

@@ -32,7 +32,7 @@ def find_python(version: str, searches: Sequence[Search] | None = None) -> Path:
             reasons.append(error.message)
     because = "".join(f"\n{reason}" for reason in reasons)
     raise UnavailableError(
-        f"Python {version} is not on this machine.{because}",
+        f"Python {version} isn't installed on this machine.{because}",
         f"Install it with `pyenv install {version}` or `conda create -n python{version} python={version}`, or measure "
         "in containers: --backend docker",
     )

@@ -66,7 +66,7 @@ def _locked(
 def _remedy(path: Path, error: OSError) -> str:
     if error.errno in (errno.EROFS, errno.ENOSPC, errno.EDQUOT):
         return f"{remedy(error)}, then run the command again."
-    return f"If no process uses it, remove it: rm {shlex.quote(str(path))}" if path.exists() else ""
+    return f"If no process uses the lock, remove it: rm {shlex.quote(str(path))}" if path.exists() else ""
 
 
 def _opened(path: Path) -> int:
@@ -85,7 +85,7 @@ def _opened(path: Path) -> int:
             continue
         if os.fstat(handle).st_nlink != 1:
             os.close(handle)
-            raise OSError(errno.EMLINK, "the file has another name too")
+            raise OSError(errno.EMLINK, "the file has a second name (hard link)")
         return handle
 
 

@@ -103,4 +103,4 @@ def _slot(cores: Iterable[list[int]], gpu: str = "") -> Slot:
 
 
 def _too_many(count: int, has: str) -> UsageError:
-    return UsageError(f"--slots {count}: this machine has {has}.", "Ask for fewer.")
+    return UsageError(f"--slots {count}: this machine has {has}.", "Use fewer slots.")

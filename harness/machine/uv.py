@@ -43,7 +43,8 @@ def find_uv() -> Path:
         path = shutil.which("uv")
     if path is None:
         raise CannotRunHereError(
-            "uv, which makes environments and locks, is not on this machine.", "Get it with: python -m pip install uv"
+            "uv, which creates environments and lock files, isn't installed on this machine.",
+            "To install uv: python -m pip install uv",
         )
     return Path(path)
 

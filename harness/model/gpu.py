@@ -256,4 +256,4 @@ CAPABILITIES = ("compute", "utility")
 BASE_CLOCK = "base"
 
 #: The GPUs of a run on the CPU: unknown.
-CPU_ALONE = GpuHost(absent="the run is on the CPU")
+CPU_ALONE = GpuHost(absent="the run uses only the CPU")

@@ -16,8 +16,8 @@ _URL = re.compile(rf"(?:https?://)?(?:www\.)?github\.com/({_REPOSITORY})/(?:issu
 _NAME = re.compile(rf"(?:({'|'.join(REPOSITORIES)}|{_REPOSITORY})?#)?{_NUMBER}", _FLAGS)
 
 HOW_TO_WRITE = (
-    "Write T#33487 for tensorflow/tensorflow, K#13118 for keras-team/keras, TK#238 for keras-team/tf-keras, or the URL "
-    "of an issue on GitHub."
+    "Use T#33487 for tensorflow/tensorflow, K#13118 for keras-team/keras, TK#238 for keras-team/tf-keras, or the "
+    "URL of an issue on GitHub."
 )
 
 #: The most names that an error lists.
@@ -52,7 +52,7 @@ def parse(text: str) -> Issue:
     """
     match = _URL.fullmatch(text.strip()) or _NAME.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"{text!r} is not the name of an issue.", HOW_TO_WRITE)
+        raise UsageError(f"{text!r} is not a valid name of an issue.", HOW_TO_WRITE)
     repository = REPOSITORIES.get((match[1] or "T").upper(), match[1])
     # names of repositories are case-insensitive on GitHub
     return Issue(repository.lower() if repository.lower() in _LETTERS else repository, int(match[2]))
@@ -64,5 +64,5 @@ def unknown(issue: Issue, known: Iterable[Issue]) -> UsageError:
     shorts = [other.short for other in issues]
     listing = f"There are: {', '.join(shorts) or 'none'}."
     if len(shorts) > _LISTED:
-        listing = f"harness repro list shows the {len(shorts)} that have one."
+        listing = f"To see the {len(shorts)} issues with claims: harness repro list"
     return UsageError(f"No scenario has a claim of {issue.short}.", f"{listing} {HOW_TO_WRITE}")

@@ -261,7 +261,10 @@ class Seen:
 
     @property
     def ended_under_profiler(self) -> bool:
-        """Whether the process ended in TensorFlow's profiler, after its samples. Without it, a launch may succeed."""
+        """Whether the process failed in TensorFlow's profiler, after all samples were taken.
+
+        Without the profiler, such a launch may succeed.
+        """
         return self.status in BROKEN and self.observations.get(ON_DEVICE) == UNDER_WAY
 
 

@@ -98,7 +98,7 @@ def stood_in(stand_ins: Sequence[StandIn]) -> str:
         sentences.append(f"{places_taken}, which the {card} cannot run ({reason}).")
     passed = {name: (stand_in, why) for stand_in in stand_ins for name, why in stand_in.passed_over.items()}
     sentences += [
-        f"The suite prefers {name} as a substitute for {stand_in.role}, but it is not available here: {why}"
+        f"The suite prefers {name} as a substitute for {stand_in.role}, but {name} is not available: {why}"
         for name, (stand_in, why) in passed.items()
     ]
     roles_of: dict[str, list[str]] = {}

@@ -27,7 +27,7 @@ SETTINGS: Mapping[str, Setting] = {
     "xla": Setting("on: XLA compiles everything it can; off: XLA compiles nothing, not even for Keras", ("on", "off")),
     "precision": Setting("Keras's precision policy", ("mixed_float16", "float32")),
     "deterministic": Setting("operations with the same result in every run", ("on", "off")),
-    "malloc": Setting("the process keeps freed memory", ("keep",)),
+    "malloc": Setting("the process keeps the memory that it has freed", ("keep",)),
 }
 
 

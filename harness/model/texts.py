@@ -99,7 +99,7 @@ def there_are(typed: str, names: Sequence[str], listing: str) -> str:
     if len(names) <= LISTED:
         return f"There are: {', '.join(names) or 'none'}."
     near = sorted(names, key=lambda name: _likeness(typed, name), reverse=True)[:NEAREST]
-    return f"There are {len(names)}, such as {joined(near)}. All: {listing}"
+    return f"There are {len(names)}, such as {joined(near)}. To see all: {listing}"
 
 
 def _likeness(typed: str, name: str) -> tuple[bool, float]:

@@ -78,8 +78,8 @@ def _no_packages(cell: Cell, scenario: Scenario, requirement: Requirement) -> Re
     pins, environment = requirement.lock.pins, requirement.environment
     if not SpecifierSet(scenario.requires_python).contains(environment.python):
         return (
-            f"{scenario.name} needs Python {scenario.requires_python}, {environment.name} has {environment.python}",
-            "Choose an environment of another Python.",
+            f"{scenario.name} needs Python {scenario.requires_python}, but {environment.name} has {environment.python}",
+            "Choose an environment with another Python version.",
         )
     for need in (Need(requires=scenario.dependencies), *scenario.needs):
         missing = unmet(need.requires, pins) if matches(need.when, cell.axes) else []
@@ -119,7 +119,7 @@ def on_cards(environment: Environment, catalog: Iterable[Environment], cards: Se
         return own_fit
     other = nearest_on(cards, host, environment, catalog)
     if other is None:
-        nowhere = "No environment of the catalogue runs on this GPU: measure on the CPU, or on another."
+        nowhere = "No environment of the catalogue runs on this GPU. Measure on the CPU, or on another GPU."
         return replace(own_fit, advice=own_fit.advice or nowhere)
     compiled = "" if fit(other, cards, host).is_native else f" ({Support.COMPILED.value})"
     which = f"{other.name}{compiled}."

@@ -42,7 +42,7 @@ _PTX: Mapping[tuple[int, ...], tuple[int, int]] = {
 
 
 #: Why a release can't run on a GPU without a container, as a clause.
-_NO_PACKAGES = "its CUDA is in an image, and without containers, only releases from TensorFlow 2.5 on run on GPUs"
+_NO_PACKAGES = "its CUDA is in an image, and without containers, only TensorFlow 2.5 and later releases run on GPUs"
 
 
 class Support(StrEnum):
@@ -95,7 +95,7 @@ def judge(
     oldest, numbers = minimum_driver(environment), _version(driver)
     # a version without numbers may not be older
     if oldest and numbers and numbers < _version(oldest):
-        cuda = f"CUDA {environment.cuda} needs the driver {oldest} or newer, this machine has {driver}"
+        cuda = f"CUDA {environment.cuda} needs the driver {oldest} or newer, but this machine has {driver}"
         return Fit(Support.CANNOT, cuda, f"Update the driver to {oldest} or newer.")
     if code_of(environment).all_runs_on(capability):
         return Fit(Support.NATIVE)
@@ -110,7 +110,7 @@ def fit(environment: Environment, cards: Sequence[Gpu], host: GpuHost) -> Fit:
     fits = [] if host.absent else [judge(environment, card.capability, host.cuda, host.driver) for card in cards]
     worst = max(fits, key=lambda card_fit: card_fit.rank, default=Fit(Support.NATIVE))
     if host.needs_packages and not environment.has_packaged_cuda and not worst.is_impossible:
-        return Fit(Support.CANNOT, _NO_PACKAGES, "Measure it in containers, with Docker Engine.")
+        return Fit(Support.CANNOT, _NO_PACKAGES, "Measure this environment in containers, with Docker Engine.")
     return worst
 
 
@@ -127,12 +127,12 @@ def _no_code(environment: Environment, capability: Capability) -> str:
         # CUDA 10's cuBLAS and cuDNN have no code for them either. TensorFlow 2.3's release notes say "over 30 minutes"
         # of its own code alone; tensorflow issue 44200 says 30 to 35 minutes of 1.14 on an RTX 3090.
         return (
-            f"CUDA {environment.cuda} is older than GPUs of {where}: there it took half an hour to start, hung, or "
-            "computed wrong results"
+            f"CUDA {environment.cuda} is older than GPUs of {where}. On such GPUs, it took half an hour to start, "
+            "stopped responding, or computed wrong results"
         )
     if code.compiles_for(capability):
         return ""
-    return f"it has no code for {where}, only for {_listed(code)}"
+    return f"it has no code for {where}, only for {_machine_code_list(code)}"
 
 
 def _no_cudnn(environment: Environment, capability: Capability) -> str:
@@ -143,10 +143,13 @@ def _no_cudnn(environment: Environment, capability: Capability) -> str:
     code = GpuCode.parse(environment.cudnn_code)
     if not code.machine or code.runs_on(capability):
         return ""
-    return f"the cuDNN in its image has no code for compute capability {shown(capability)}, only for {_listed(code)}"
+    return (
+        f"the cuDNN in its image has no code for compute capability {shown(capability)}, only for "
+        f"{_machine_code_list(code)}"
+    )
 
 
-def _listed(code: GpuCode) -> str:
+def _machine_code_list(code: GpuCode) -> str:
     return ", ".join(dict.fromkeys(map(shown, code.machine)))
 
 
@@ -159,8 +162,11 @@ def _on_blackwell(environment: Environment) -> str:
     if environment.gpu_image:
         return "and the libraries of its image are older than that GPU"
     if environment.release < (2, 21):
-        return "and what the driver compiles fails with CUDA_ERROR_INVALID_PTX (tensorflow issues 97387, 99592, 101746)"
-    return "and its compilers make none that runs there (tensorflow issues 101746, 111958)"
+        return (
+            "and the code that the driver compiles fails with CUDA_ERROR_INVALID_PTX (tensorflow issues 97387, "
+            "99592, 101746)"
+        )
+    return "and its compilers can't produce code that runs there (tensorflow issues 101746, 111958)"
 
 
 def _compiled(environment: Environment, capability: Capability, driver_cuda: tuple[int, int] | None) -> Fit:
@@ -171,21 +177,22 @@ def _compiled(environment: Environment, capability: Capability, driver_cuda: tup
         missing, made_by = f"it has no code for {where}", _version(environment.cuda)[:2]
     if driver_cuda is not None and driver_cuda < made_by:
         # compatibility within a major version is of machine code: PTX needs a driver that knows its CUDA
-        cuda, limit = shown((made_by[0], made_by[1])), f"the driver knows CUDA {shown(driver_cuda)} only"
+        cuda, limit = shown((made_by[0], made_by[1])), f"the driver supports only CUDA {shown(driver_cuda)}"
         return Fit(
             Support.CANNOT,
-            f"{missing}, and {limit}: too old to compile what CUDA {cuda} made",
-            f"Update the driver to one that knows CUDA {cuda} (`nvidia-smi` shows which one does).",
+            f"{missing}, and {limit}, which is too old to compile the code of CUDA {cuda}",
+            f"Update the driver to a version that supports CUDA {cuda} (`nvidia-smi` shows the CUDA version of a "
+            f"driver).",
         )
     if code_of(environment).runs_on(capability):
         return Fit(
             Support.PARTLY,
-            f"{missing}: the driver compiles each when it is first needed",
+            f"{missing}: the driver compiles each of these kernels when it is first needed",
             "You don't have to do anything: the compiled code is saved.",
         )
     return Fit(
         Support.COMPILED,
-        f"{missing}: the driver compiles all of it at the first start, for 30 minutes or longer",
+        f"{missing}: the driver compiles all GPU code at the first start, for 30 minutes or longer",
         "Let the first launch finish. The compiled code is saved, so later launches start fast.",
     )
 

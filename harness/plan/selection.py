@@ -217,7 +217,11 @@ def _nonempty(kept: list[Point], name: str, before: list[Point], axis: str, suit
     values = [point[0] if axis == "scenario" else dict(point[1]).get(axis) for point in before]
     occurring = list(dict.fromkeys(value for value in values if value is not None))
     lacking = ", or lack this axis" if None in values else ""
-    had = f"They have {axis} {', '.join(occurring)}{lacking}." if occurring else f"None of them has the axis {axis}."
+    had = (
+        f"They have {axis} {', '.join(occurring)}{lacking}."
+        if occurring
+        else (f"No scenario with the axis {axis} is selected.")
+    )
     whole = (
         f" They come from the suite {suite.name}. To use all values of a scenario, pass -s without --suite."
         if suite
@@ -258,10 +262,10 @@ def check_stand_ins(suite: Suite, named: Collection[str], environments: Sequence
             error = unknown(role, environments, ENVIRONMENT)
             findings.add(key, error.message, error.advice)
         elif role not in named:
-            fix = "Remove the line, or name it in the suite's `environments`."
+            fix = "Remove the line, or add the environment to the suite's `environments`."
             findings.add(key, f"The environment {role} isn't in the suite {suite.name}.", fix)
         if role in patterns:
-            findings.add(key, f"{role} can't replace itself.", "Remove it from the list.")
+            findings.add(key, f"{role} can't replace itself.", "Remove the environment from the list.")
         _check(key, patterns, environments, ENVIRONMENT, findings)
 
 
@@ -283,7 +287,7 @@ def _check_part(key: Key, part: SuitePart, catalog: Catalog, findings: Findings)
             axis_names = [*scenario.axes, *settings.SETTINGS]
             findings.add((*key, axis), f"Unknown axis of {scenario.name}: {axis!r}.", choices(axis, axis_names, "axes"))
     if not scenario.combinations(values):
-        fix = "Remove it, or select other values."
+        fix = "Remove this part, or select other values."
         findings.add((*key, "scenario"), "This part selects nothing: the scenario's header excludes all of it.", fix)
 
 

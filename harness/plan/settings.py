@@ -109,12 +109,12 @@ def _tf32(
     if value == "off":
         return None
     if environment.release < _TF32 and not environment.gpu_image:
-        reason = f"TF32 needs TensorFlow 2.4 or newer (CUDA 11), and {environment.name} is older"
+        reason = f"TF32 needs TensorFlow 2.4 or newer (CUDA 11), but {environment.name} is older"
         return reason, "Choose a newer environment."
     older = next((card for card in cards if card.capability < AMPERE), None)
     if older:
         return (
-            f"TF32 needs a GPU of compute capability 8.0 or higher, and {older.name} has {shown(older.capability)}",
+            f"TF32 needs a GPU of compute capability 8.0 or higher, but {older.name} has {shown(older.capability)}",
             "",
         )
     return None
@@ -126,7 +126,7 @@ def _precision(
     if not scenario.uses_keras:
         return f"precision is a Keras policy, but {scenario.name} doesn't use Keras", "Omit precision."
     if value == "mixed_float16" and environment.release < _POLICIES:
-        reason = f"mixed-precision policies of Keras need TensorFlow 2.1 or newer, and {environment.name} is older"
+        reason = f"mixed-precision policies of Keras need TensorFlow 2.1 or newer, but {environment.name} is older"
         return reason, "Choose a newer environment."
     return None
 
@@ -136,7 +136,7 @@ def _deterministic(
 ) -> tuple[str, str] | None:
     if value == "on" and cell.device is Device.CPU and environment.release < _CPU_DETERMINISM:
         return (
-            f"up to TensorFlow 2.7, operations can be deterministic only on GPUs, and {environment.name} runs on a CPU",
+            f"up to TensorFlow 2.7, operations can be deterministic only on GPUs, but {environment.name} runs on a CPU",
             "Add --gpu, or choose an environment of TensorFlow 2.8 or newer.",
         )
     return None

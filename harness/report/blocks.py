@@ -170,7 +170,7 @@ class Heading(Block):
 
 
 @dataclass(frozen=True, slots=True)
-class Alert(Block):
+class Callout(Block):
     """Blocks that a reader must see first. Each block is shown in its own outputs."""
 
     blocks: Sequence[Block]
@@ -202,7 +202,7 @@ def _shown(blocks: Sequence[Block], where: Where) -> list[Block]:
     """Return the blocks that are shown there, without alerts of which nothing is."""
     shown: list[Block] = []
     for block in blocks:
-        if block.where & where and isinstance(block, Alert):
+        if block.where & where and isinstance(block, Callout):
             inside = _shown(block.blocks, where)
             shown += [replace(block, blocks=inside)] if inside else []
         elif block.where & where:
@@ -221,7 +221,7 @@ def within(blocks: Iterable[Block]) -> Iterator[Block]:
     """Yield the blocks in order, and after each block the blocks inside it."""
     for block in blocks:
         yield block
-        if isinstance(block, Folded | Alert):
+        if isinstance(block, Folded | Callout):
             yield from within(block.blocks)
 
 

@@ -52,13 +52,13 @@ def head(pair: Pair) -> Iterator[Block]:
     if pair.machines:
         text = "; ".join(fact(difference) for difference in pair.machines)
         yield Text(
-            f"These runs are of different machines: {text}. "
-            "A difference below may come from the machine or from the software.",
+            f"These runs come from different machines: {text}. So the differences below may come from the machine or "
+            "from the software.",
             where=REPORT,
         )
     cells = pair.changes.cells
     both = counted(len(cells), "cell", "has")
-    yield Text(f"{both} a number in both runs. B vs A: {tally(cell.change.verdict for cell in cells)}.", where=REPORT)
+    yield Text(f"{both} a result in both runs. B vs A: {tally(cell.change.verdict for cell in cells)}.", where=REPORT)
     yield Text(shift(pair), where=REPORT)
     for name, results in (("A", pair.first), ("B", pair.second)):
         yield Text(f"{name}: {control(results, pair.margin)}", where=REPORT)
@@ -115,11 +115,11 @@ def table(pair: Pair, quantity: str = STEP) -> Iterator[Block]:
     judged = sum(cell.change.judged for cell in changes.cells)
     if judged:
         margin = format.share(pair.margin)
-        separately = ", and separately the verdicts without the shift" if changes.shift else ""
+        separately = " The same holds separately for the verdicts without the shift." if changes.shift else ""
         yield Text(
             f"Verdicts describe B: faster or slower by more than {margin}, the same within {margin}, unclear if "
-            f"neither is shown. The verdicts of the {counted(judged, 'judged cell')} hold together at "
-            f"{format.level(LEVEL)} (Holm){separately}.",
+            f"the interval allows both. All verdicts of the {counted(judged, 'judged cell')} are correct with "
+            f"{format.level(LEVEL)} confidence (Holm's procedure).{separately}",
             True,
             where=REPORT,
         )
@@ -134,7 +134,7 @@ def columns(
     """Return the columns of a cell."""
     measure, longer = names.measure_of(quantity, pair.clock), "longer" if is_time(quantity) else "more"
     per, symbol = (" per step" if quantity == STEP else "", f", {unit.symbol}" if unit.symbol else "")
-    times = f"Ratios are the {measure} in B over the {measure} in A: above 1 B takes {longer}."
+    times = f"A ratio is the {measure} in B divided by the {measure} in A: above 1, B takes {longer}."
     times = f"{capital(measure)}{per}{f' in {unit.symbol}' if unit.symbol else ''}. {times}"
     return [
         Column("cell", lambda cell: ", ".join(named[cell.cell]), is_label=True),
@@ -177,13 +177,13 @@ def remark(changes: Changes, cell: CellChange) -> str:
 
 
 def absent(pair: Pair) -> Iterator[Block]:
-    """Yield the cells with a number in only one run, by the reason in the other run."""
+    """Yield the cells with a result in only one run, by the reason in the other run."""
     for name, lone in (("B", pair.changes.only_first), ("A", pair.changes.only_second)):
         by_status: dict[str, list[str]] = {}
         for unpaired in lone:
-            by_status.setdefault(unpaired.status or "not asked for", []).append(str(unpaired.cell))
+            by_status.setdefault(unpaired.status or "not requested", []).append(str(unpaired.cell))
         for status, cells in by_status.items():
-            yield Text(f"No number in {name} ({status}): {listed(cells)}.", where=REPORT)
+            yield Text(f"No result in {name} ({status}): {listed(cells)}.", where=REPORT)
 
 
 def differing(pair: Pair) -> Iterator[Block]:

@@ -91,7 +91,8 @@ def is_settled(verdict: str) -> bool:
 def tally(verdicts: Iterable[Verdict | None]) -> str:
     """Return the count of each verdict: `3 slower, 2 unclear, 1 with no verdict`."""
     counts = Counter(verdicts)
-    return ", ".join(f"{counts[verdict]} {verdict or 'with no verdict'}" for verdict in _ORDER if counts[verdict])
+    phrases = {None: "with no verdict", Verdict.DIFFERENT_WORK: "not comparable (different work)"}
+    return ", ".join(f"{counts[verdict]} {phrases.get(verdict, verdict)}" for verdict in _ORDER if counts[verdict])
 
 
 def too_few_rounds(compared: Iterable[Compared]) -> bool:
@@ -126,5 +127,5 @@ def settled(lookup: Lookup, cell: Cell, settling: RoundsNeeded | None) -> str:
     if settling is None:
         return ""
     if settling.is_likely:
-        return f"{lookup.rounds_of(cell) + settling.rounds} rounds in total would probably settle it"
-    return f"{MOST_ROUNDS} rounds settle it with {format.chance(settling.probability)}"
+        return f"{lookup.rounds_of(cell) + settling.rounds} rounds in total would probably give a verdict"
+    return f"{MOST_ROUNDS} rounds would give a verdict with a {format.chance(settling.probability)}"

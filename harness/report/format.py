@@ -216,9 +216,9 @@ def level(sure: float) -> str:
 
 
 def chance(probability: float) -> str:
-    """Return a probability with one digit, rounded down: `probability 0.7`, `a probability below 0.1`."""
+    """Return a probability as a percentage, rounded down to tens: `probability of 70 %`, `probability below 10 %`."""
     tenths = math.floor(10.0 * probability + 1e-9)
-    return f"probability {tenths / 10.0:.1f}" if tenths else "a probability below 0.1"
+    return f"probability of {10 * tenths} %" if tenths else "probability below 10 %"
 
 
 def apart(logs: float) -> str:

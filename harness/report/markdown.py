@@ -8,9 +8,9 @@ from itertools import count
 from harness.model.texts import counted, joined
 from harness.report import escape
 from harness.report.blocks import (
-    Alert,
     Block,
     Bold,
+    Callout,
     Code,
     Entry,
     Figure,
@@ -42,14 +42,14 @@ PADDED = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class ReportFiles:
     """The two files; `details` is empty if the report contains everything."""
 
     report: str
     details: str
 
 
-def files(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> Files:
+def files(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> ReportFiles:
     """Return the report with at most `limit` characters, and the details: the other parts and what didn't fit.
 
     A sentence names `folder`, the folder of the run, as the place of the details. The first section is at the top of
@@ -69,7 +69,7 @@ def files(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> Files
     details = _details(sections, gone)
     *most, last = (_chosen(section, Where.PASTE, lambda block: id(block) not in gone) for section in pasted)
     more = _more(pasted, gone, details[1:], folder) if details else None
-    return Files(_first([section for section in (*most, more, last) if section]), _text(details))
+    return ReportFiles(_first([section for section in (*most, more, last) if section]), _text(details))
 
 
 def full(sections: Sequence[Section]) -> str:
@@ -106,7 +106,7 @@ def _more(pasted: Sequence[Section], gone: Collection[int], details: Sequence[Se
     ]
     unnamed = len(gone) - len(names) + len(names[NAMED:])
     rest = [escape.shortened(section.title, NAME_CHARACTERS) for section in details[:NAMED]]
-    words = [f"{folder}/details.md and report.html have the rest: {', '.join(rest)}."]
+    words = [f"These parts are in {folder}/details.md and in report.html: {', '.join(rest)}."]
     if gone:
         left_out = joined([*names[:NAMED], *([f"{unnamed} more"] if unnamed else [])])
         words.append(f"Left out here because comments on GitHub have a size limit: {left_out}.")
@@ -151,7 +151,7 @@ def _block(block: Block) -> str:
             text = "\n".join(f"- {_words(item)}" for item in block.items)
         case Heading():
             text = f"**{escape.markdown(block.title)}**"
-        case Alert():
+        case Callout():
             lines = "\n\n".join(map(_block, block.blocks)).splitlines()
             text = "\n".join(["> [!WARNING]", *(f"> {line}".rstrip() for line in lines)])
         case Folded():

@@ -129,7 +129,7 @@ def cell_name(table: ScenarioTable, row: Row, side: Side, axes: Sequence[str]) -
 
 
 def measured(table: ScenarioTable, cell: MeasuredCell) -> str:
-    """Return a cell of the table that has a number: `fit, tf1.14 graph`."""
+    """Return a cell of the table that has a result: `fit, tf1.14 graph`."""
     return cell_name(table, cell.row, cell.side, varying(table))
 
 
@@ -159,7 +159,12 @@ def sides(table: ScenarioTable, head: ScenarioColumn) -> tuple[str, str, str]:
 
 def change(scenario: Scenario, of: LevelChange) -> str:
     """One axis from a base to a level: `tf2.0 vs tf1.14`."""
-    return " vs ".join(label(scenario, of.axis, value) for value in (of.level, of.base))
+    return " vs ".join(ends(scenario, of))
+
+
+def ends(scenario: Scenario, of: LevelChange) -> tuple[str, str]:
+    """Return the level and the base of a change by name: `tf2.0` and `tf1.14`."""
+    return label(scenario, of.axis, of.level), label(scenario, of.axis, of.base)
 
 
 def effect(scenario: Scenario, of: Effect) -> str:

@@ -49,6 +49,11 @@ def in_clock(clock: Clock) -> str:
     return " in CPU time" if clock is Clock.CPU else ""
 
 
+def as_long(clock: Clock) -> str:
+    """Return the words between a factor and the slower side's counterpart: `as long`, or `as much CPU time`."""
+    return "as much CPU time" if clock is Clock.CPU else "as long"
+
+
 def capital(text: str) -> str:
     """Return the text with its first letter in upper case."""
     return text[:1].upper() + text[1:]

@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from harness.analysis.columns import columns as compared_columns
 from harness.analysis.profiles import (
     HANDED_ON,
-    Class,
     Filed,
     FunctionChange,
+    FunctionClass,
     FunctionTime,
     filed,
     frames,
@@ -87,7 +87,7 @@ class ProfileReport:
 
     def sections(self) -> list[Section]:
         """The whole report in order."""
-        moved = [block for pair, part in self._pairs().items() for block in self._moved(*pair, part)]
+        moved = [block for pair, part in self._pairs().items() for block in self._changed_shares(*pair, part)]
         all_sections = [
             Section(self.title, "summary", list(self._head())),
             Section("Flame graphs", "flames", [block for cell in self.cells for block in self._flames(cell)]),
@@ -126,8 +126,9 @@ class ProfileReport:
     def _method(self) -> Iterator[Block]:
         calls = self.run.plan.profile_calls or 0
         yield Text(
-            "Each cell was launched once under cProfile, in launches that have no times: its first call is one "
-            f"profile, {calls} later calls are another. Times of the same cells without a profiler: harness matrix.",
+            "Each cell was launched once under cProfile. Such launches have no times. The first call is in one "
+            f"profile, and {calls} later calls are in another one. To time the same cells without a profiler, use "
+            "harness matrix.",
             where=FILES,
         )
         if self.cells:
@@ -140,10 +141,10 @@ class ProfileReport:
     def _columns(self) -> list[Column[Cell]]:
         patterns = list(dict.fromkeys(glob for cell in self.cells for glob in self.patterns(cell)))
         data = (
-            "Data handling is time of later calls in functions that the scenario's header counts as such, with all "
-            f"that they call, each second once: {', '.join(patterns)}."
+            "Data handling is the time that later calls spend in these functions of the scenario's header, and in all "
+            f"functions that these call: {', '.join(patterns)}. Each second counts once."
             if patterns
-            else "The scenario's header names no functions of data handling (tool.harness.profile)."
+            else "The scenario's header doesn't list the functions that handle data (tool.harness.profile)."
         )
         return [
             Column("cell", self.name, is_label=True),
@@ -179,7 +180,7 @@ class ProfileReport:
                         pairs[cell, other] = parts[-1]
         return pairs
 
-    def _moved(self, cell: Cell, other: Cell, part: Part) -> Iterator[Block]:
+    def _changed_shares(self, cell: Cell, other: Cell, part: Part) -> Iterator[Block]:
         one, two = (self.found[compared_cell][part] for compared_cell in (cell, other))
         side, against = self.name(cell), self.name(other)
         yield Heading(f"{side} vs {against}", where=FILES)
@@ -207,7 +208,7 @@ class ProfileReport:
             yield Text([Bold("The source's own split")], where=FILES)
             yield Text(_SPLIT, True, where=FILES)
             yield tabulate("The source's classes", _CLASSES, classes, where=FILES)
-            misfiled = [group for group in classes if group.building and group.kind is not Class.BUILD]
+            misfiled = [group for group in classes if group.building and group.kind is not FunctionClass.BUILD]
             yield from (Text(_misfiled(group), where=FILES) for group in misfiled)
 
     def _part(self, cell: Cell, profile: Profile) -> Iterator[Block]:
@@ -252,7 +253,7 @@ class ProfileReport:
 
     def _again(self) -> Iterator[Block]:
         yield Code(shlex.join(self.run.command), where=FILES)
-        yield Text("This report from what is stored:", where=FILES)
+        yield Text("To write this report again from the stored profiles:", where=FILES)
         yield Code(shlex.join(["harness", "report", self.run.shown_folder]), where=FILES)
 
 
@@ -275,20 +276,20 @@ def _head_of(profile: Profile) -> str:
 
 
 def _called(profile: Profile) -> str:
-    """Return the calls of a profile: `first call, 399 ms`, or `50 later calls, 7.75 ms a call`."""
+    """Return the calls of a profile: `first call, 399 ms`, or `50 later calls, 7.75 ms per call`."""
     per_call = _milliseconds(profile.seconds / profile.calls)
     if profile.part is Part.FIRST_CALL:
         return f"first call, {per_call} ms"
     steps = f" of {profile.steps} steps each" if profile.steps > 1 else ""
-    return f"{counted(profile.calls, 'later call')}{steps}, {per_call} ms a call"
+    return f"{counted(profile.calls, 'later call')}{steps}, {per_call} ms per call"
 
 
 def _caption(profile: Profile, *, marked: bool) -> str:
     calls = "" if profile.part is Part.FIRST_CALL else ", in as many calls without the profiler"
     key = " Orange: data handling." if marked else ""
     return (
-        "Each box is a function, below the one that called it; its width is its share of the time. From samples of the "
-        f"stack, every millisecond{calls}: time in C is in the Python function that called it.{key}"
+        "Each box is a function, below the function that called it. Its width is its share of the time. The stack was "
+        f"sampled every millisecond{calls}. Time in C belongs to the Python function that called it.{key}"
     )
 
 
@@ -310,8 +311,8 @@ def _move_columns(side: str, other: str) -> list[Column[FunctionChange]]:
         Column(f"{side}, %", lambda change: _percent(change.share), is_number=True),
         Column(f"{other}, %", lambda change: _percent(change.other_share), is_number=True),
         Column("change, points", lambda change: f"{100.0 * change.by:+.1f}", is_number=True),
-        Column(f"{side}, ms a step", lambda change: _milliseconds(change.seconds), is_number=True),
-        Column(f"{other}, ms a step", lambda change: _milliseconds(change.other_seconds), is_number=True),
+        Column(f"{side}, ms per step", lambda change: _milliseconds(change.seconds), is_number=True),
+        Column(f"{other}, ms per step", lambda change: _milliseconds(change.other_seconds), is_number=True),
     ]
 
 
@@ -326,7 +327,7 @@ _CLASSES: list[Column[Filed]] = [
 
 
 def _misfiled(group: Filed) -> str:
-    where = "counted as train" if group.kind is Class.TRAIN else "in neither class"
+    where = "counted as train" if group.kind is FunctionClass.TRAIN else "in neither class"
     verb, pronoun = ("is", "it") if group.building == 1 else ("are", "they")
     return (
         f"{counted(group.building, 'function')} that no later call reaches, such as {', '.join(group.examples)}, "

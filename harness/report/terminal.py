@@ -6,9 +6,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from harness.report.blocks import (
-    Alert,
     Block,
     Bold,
+    Callout,
     Code,
     Drawing,
     Entry,
@@ -79,7 +79,7 @@ def _parts(blocks: Sequence[Block], width: int) -> "Iterator[RenderableType]":
                 parts = [_item(item) for item in block.items]
             case Code():
                 parts = [clean(block.text).rstrip()]
-            case Alert():
+            case Callout():
                 yield Styled("")
                 yield Styled("Warning", "bold yellow")
                 yield from islice(_parts(block.blocks, width), 1, None)

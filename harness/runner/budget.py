@@ -95,7 +95,7 @@ class Spending:
         that: other groups may then be finished sooner.
         """
         spent, left = self._spent(group), self._left
-        # a run without a number is worth nothing
+        # a run without a result is worth nothing
         if self._price(group) > left and any(ledger.launches for ledger in self.ledgers.values()):
             return None
         allowed = spent + left

@@ -16,24 +16,25 @@ from harness.model.backend import LaunchHandle
 from harness.model.launch import BESIDE_STARTS, Launch, Outcome, Role, Seen, Status
 from harness.model.scenario import Cell
 
-#: What to do about a launch that ended without a number.
+#: What to do about a launch that ended without a result.
 ADVICE = {
     Status.OK: "",
-    Status.FAILED: "Its error output is in details.md and report.html. To see all of it, run the script that `harness "
-    "bundle RUN -s … -e … -a …` writes for the cell.",
+    Status.FAILED: "The error output of the launch is in details.md and report.html. To see all of it, run the "
+    "script that `harness bundle RUN -s … -e … -a …` writes for the cell.",
     Status.TIMEOUT: "Increase --timeout, or choose a smaller model or less data.",
     Status.OOM: "Increase --memory, or choose a smaller model or less data.",
-    Status.NOT_AVAILABLE: "Choose an environment that has what it needs.",
-    Status.CPU_FALLBACK: "Its error output names what TensorFlow needs. To check this machine: harness doctor --gpu",
-    Status.OTHER_GPU: "Pass the GPU that it ran on with --gpus. To list the GPUs: harness doctor --gpu. If the engine "
-    "gives all GPUs to each launch, as on WSL2, TensorFlow uses the first one.",
+    Status.NOT_AVAILABLE: "Choose an environment that meets the requirements of the scenario.",
+    Status.CPU_FALLBACK: "The error output of the launch shows which libraries TensorFlow did not find. To check this "
+    "machine, run: harness doctor --gpu",
+    Status.OTHER_GPU: "Pass the GPU that it ran on with --gpus. To list the GPUs, run `harness doctor --gpu`. If the "
+    "engine gives all GPUs to each launch, as on WSL2, TensorFlow uses the first one.",
     # what to type names the run's folder, which whoever shows it knows
     Status.INTERRUPTED: "",
 }
 
 #: ... and about one during which the driver lost its GPU, which is why, whatever it says itself.
 GPU_LOST = (
-    "The driver lost its GPU meanwhile: `sudo dmesg | grep -i xid` says why. It comes back with "
+    "The driver lost its GPU during the launch: `sudo dmesg | grep -i xid` shows the reason. The GPU comes back with "
     "`sudo nvidia-smi --gpu-reset`, or with the machine's next start."
 )
 

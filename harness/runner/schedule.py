@@ -133,7 +133,7 @@ class Schedule:
         limit = math.inf if self._plan.budget_is_wish else self._left + TOLERANCE * (self._plan.budget_seconds or 0.0)
         cheapest = min(short, key=self._rest)  # of several the first, in the plan's order
         has_numbers = any(map(self._rounds, self._plan.groups))
-        if self._rest(cheapest) > limit and has_numbers:  # a run without a number is worth nothing
+        if self._rest(cheapest) > limit and has_numbers:  # a run without a result is worth nothing
             return None
         return ScheduleStep(self._rounds(cheapest) + 1, [cheapest])
 

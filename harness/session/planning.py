@@ -200,7 +200,7 @@ def plan(
     limits = _limits(request)
     gpu_host = registry.gpu_host(request.backend, project.root) if limits.gpus else CPU_ALONE
     if limits.gpus and isinstance(request, Request) and request.on:
-        gpu_host = GpuHost(absent="the launches are made on other machines", is_here=False)
+        gpu_host = GpuHost(absent="the launches run on other machines", is_here=False)
     limits = replace(limits, gpus=gpus.meant(limits.gpus, gpu_host, typed=bool(request.gpus)))
     cards = gpus.cards(limits.gpus, gpu_host)
     by_name, (*typed, named), impossible = _requested(project, request, say, wait=wait)
@@ -406,7 +406,7 @@ def _took(path: Path, groups: Sequence[Group]) -> dict[str, float | None]:
 
     def of_round(planned_group: Group) -> float | None:
         times = [usual[cell] for cell, _ in planned_group.slots if cell in usual]
-        # a cell that has no number there takes as long as the others of its group
+        # a cell that has no result there takes as long as the others of its group
         return statistics.fmean(times) * len(planned_group.slots) if times else None
 
     by_name = {planned_group.name: of_round(planned_group) for planned_group in groups}

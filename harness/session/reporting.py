@@ -115,7 +115,8 @@ def newest(count: int = 1, results: Path | str = "results") -> list[Path]:
     paths = sorted(Path(results).glob("*/run.json"), key=lambda path: path.stat().st_mtime_ns)
     if len(paths) < count:
         raise UsageError(
-            f"The folder {results} has {counted(len(paths), 'run') if paths else 'no run'}, and this needs {count}.",
+            f"The folder {results} has {counted(len(paths), 'run') if paths else 'no run'}, but this command needs "
+            f"{count}.",
             "Pass the folder of a run, or measure one: harness matrix",
         )
     return [path.parent for path in paths[-count:]]
@@ -167,7 +168,7 @@ def report(folder: RunFolder | Path | str, results: Results | None = None, *, fu
 
 
 def has_numbers(results: Results) -> bool:
-    """Return whether any cell has a number, an observation or a profile. Otherwise, the run failed."""
+    """Return whether any cell has a result, an observation or a profile. Otherwise, the run failed."""
     if results.run.plan.profile_calls:
         return any(launch.status is Status.OK for launch in results.launches)
     return bool(results.found.series or results.found.observed)
@@ -193,7 +194,7 @@ def export(folder: Path | str, format: str) -> bytes:
 def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, any_host: bool = False) -> "Pair":
     """Compare two stored runs. Smaller differences than `margin`, a share, count as none.
 
-    Raises NothingSelectedError if no cell has a number in both runs. Raises UsageError if a folder has no run, if both
+    Raises NothingSelectedError if no cell has a result in both runs. Raises UsageError if a folder has no run, if both
     are the same run, if one run measured wall-clock time and the other CPU time, or if the machines differ. To allow
     different machines, pass `any_host`.
     """
@@ -232,14 +233,14 @@ def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, an
         if difference.part is Aspect.SCENARIO and difference.name == "axes"
     ]
     raise NothingSelectedError(
-        (f"Of {shared} common cells, none has a number in both runs." if shared else "The runs have no cell in common.")
+        (f"Of {shared} common cells, none has a result in both runs." if shared else "The runs have no cell in common.")
         + (f" The axes of {', '.join(changed)} have changed." if changed else ""),
-        "Why cells have no number is in each run's report.md.",
+        "For the reasons, see each run's report.md.",
     )
 
 
 def gate(found: "Results | Pair") -> Gate:
-    """Return whether an environment is slower than the baseline in any row, or a cell slower in the second run.
+    """Return whether an environment is slower than the baseline, or a cell is slower in the second run.
 
     Only comparisons of environments and of scenario versions count. A comparison along another axis isn't a
     regression: for example, eager mode can be slower than graph mode.

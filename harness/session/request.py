@@ -255,8 +255,8 @@ class LaunchRequest:
     repository: Annotated[
         str,
         Option(
-            "The repository, a folder or an address, of sources that are revisions: -e tf2.21+keras@REVISION. Default: "
-            "the package's own.",
+            "The repository (a folder or an address) in which to find a revision such as -e tf2.21+keras@REVISION. "
+            "Default: the repository of the package.",
             metavar="FOLDER",
         ),
     ] = ""
@@ -264,14 +264,14 @@ class LaunchRequest:
     trust: Annotated[
         bool,
         Option(
-            "Run scripts from outside the project without a container, with your rights: --backend local then doesn't "
-            "ask first.",
+            "Run scripts from outside the project without a container and with your rights. --backend local then "
+            "doesn't ask for confirmation.",
             panel=OptionPanel.MACHINE,
         ),
     ] = False
-    gpu: Annotated[bool, Option("Run on a GPU: the first one, unless --gpus names others.", panel=OptionPanel.GPU)] = (
-        False
-    )
+    gpu: Annotated[
+        bool, Option("Run on a GPU. Default: the first one; to select others, pass --gpus.", panel=OptionPanel.GPU)
+    ] = False
     gpus: Annotated[
         str,
         Option(
@@ -413,7 +413,7 @@ class Request(LaunchRequest):
     precision: Annotated[
         float | None,
         Option(
-            "Measure until every ratio is known to within this, such as 2%, or its verdict is settled.",
+            "Measure until the interval of every ratio is at most ± this wide, such as 2%, or its verdict is certain.",
             read=read_share,
             text=_share,
             metavar="2%",
@@ -469,7 +469,8 @@ class Request(LaunchRequest):
     lock_clocks: Annotated[
         str,
         Option(
-            "Lock the GPUs' clocks for the run: MHz, or `base`, which a GPU keeps up under any work. Needs root.",
+            "Lock the GPUs' clocks for the run, at a speed in MHz or at `base`, which a GPU can hold under any load. "
+            "Needs root.",
             ("--lock-clocks",),
             read_clock,
             metavar="MHZ",
@@ -510,8 +511,8 @@ class Request(LaunchRequest):
     balance: Annotated[
         Path | None,
         Option(
-            "Place groups in shards by how long they took in this run, the same for every shard; `even`: by how many "
-            "cells they have.",
+            "Distribute groups over shards by their duration in this run (pass the same run for every shard), or with "
+            "`even`, by their number of cells.",
             metavar="RUN",
             panel=OptionPanel.MACHINES,
         ),

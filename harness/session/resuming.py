@@ -70,7 +70,7 @@ def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget
     folder = RunFolder.open(path)
     begun = folder.read_run()
     if begun.merged:
-        raise UsageError(f"{path} was merged from other runs.", "Continue one of those runs, and merge again.")
+        raise UsageError(f"{path} was merged from other runs.", "Continue one of the merged runs, and merge again.")
     if not folder.is_from_here():
         raise UsageError(
             f"{path} wasn't started by this user on this machine, or its run.json has changed since: continuing it "
@@ -80,7 +80,8 @@ def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget
         )
     if begun.plan.profile_calls:
         raise UsageError(
-            f"{path} has profiles instead of measurements, and can't be continued.", "To profile again: harness profile"
+            f"{path} has profiles instead of measurements, and can't be continued.",
+            "To profile again, run: harness profile",
         )
     asks = rounds is not None or budget is not None
     ledger = RoundLog(begun.plan, folder.read_launches(begun))

@@ -351,7 +351,7 @@ def _others(planned: Planned, backend: RegisteredBackend) -> str:
     if not able:
         return ""
     command = replace(planned.request, environments=able[-2:], reference="").command()
-    return f"\nThis machine can make {joined(able)}. Example: {shlex.join(command)}"
+    return f"\nThis machine can create {joined(able)}. Example: {shlex.join(command)}"
 
 
 def _reopened(earlier_run: Earlier, listener: Listener, held: ExitStack) -> _Ready:

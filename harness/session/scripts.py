@@ -34,7 +34,7 @@ def request(
     """
     if not asked.environments:
         raise UsageError(
-            "No environment was specified.",
+            "No environment is specified.",
             f"Example: harness run {path} -e tf2.12 -e tf2.13. To list the environments: harness images list",
         )
     beside = [*arguments, *grep, *compare, *functions, *files, *([stdin] if stdin else [])]

@@ -97,7 +97,7 @@ class _Maker:
         path = sources.wheel_file(spec) if spec.package in TENSORFLOW else None
         if path is None:
             raise UsageError(
-                f"{spec.package}@{spec.place} names no environment in which {spec.package} is replaced.",
+                f"{spec.package}@{spec.place} doesn't name the environment in which {spec.package} is replaced.",
                 f"For example: -e tf2.21+{spec.package}@{spec.place}",
             )
         version = path.name.split("-")[1] if "-" in path.name else ""
@@ -201,7 +201,8 @@ def sides(asked: Request, package: str, base: str, head: str = "") -> Request:
     with opened(specs[0], repository) as before, opened(specs[1], repository) as after:
         if before.long == after.long:
             raise NothingSelectedError(
-                f"--base and --head are the same: {before.description}.", "Name two commits, or change a file."
+                f"--base and --head are the same: {before.description}.",
+                "Pass two different commits, or change a file.",
             )
     texts = [f"{spec.base}+{spec.package}@{spec.place}" for spec in specs]
     return replace(asked, environments=texts, repository=repository)
@@ -211,7 +212,7 @@ def _one(environments: Sequence[str]) -> str:
     """Return the one environment in which a package is replaced: by default, the newest of the catalog."""
     if len(environments) > 1:
         raise UsageError(
-            f"--package replaces a package in one environment, and -e names {len(environments)}.",
+            f"--package replaces a package in one environment, but -e selects {len(environments)}.",
             f"-e {environments[0]}",
         )
     catalog = [environment for environment in load_environments(Project.find()).values() if not environment.gpu_image]

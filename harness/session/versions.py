@@ -24,8 +24,8 @@ def request(asked: Request, base: str, head: str = "") -> tuple[Request, Sequenc
     """
     if not asked.scenarios:
         raise UsageError(
-            "--base compares two versions of scenarios, but no scenario was specified.",
-            f"Pass their files: harness matrix --base {base} -s scenarios/NAME.py",
+            "--base compares two versions of scenarios, but no scenario is specified.",
+            f"Pass the files of scenarios: harness matrix --base {base} -s scenarios/NAME.py",
         )
     sentences, scenarios = [], []
     for path in _files(asked.scenarios):
@@ -34,15 +34,15 @@ def request(asked: Request, base: str, head: str = "") -> tuple[Request, Sequenc
         if not before and not after:
             raise UsageError(f"{path} exists neither in {base} nor in {head or 'the folder'}.")
         if not (before and after):
-            sentences.append(f"{path} is only in {base if before else head or 'the folder'}: left out.")
+            sentences.append(f"{path} is only in {base if before else head or 'the folder'}, so it is not measured.")
         elif before == after:
-            sentences.append(f"{path} is the same in {base} and {head or 'the folder'}: left out.")
+            sentences.append(f"{path} is the same in {base} and {head or 'the folder'}, so it is not measured.")
         else:
             scenarios.append(str(versions.side_by_side(path.stem, before, after)))
     if not scenarios:
         raise NothingSelectedError(
             " ".join([*sentences, "No scenario has two versions to compare."]),
-            "Choose other commits with --head and --base.",
+            "Choose other commits with --base and --head.",
         )
     axes = {axis: values for axis, values in asked.axes.items() if axis != SIDE}
     if axes != asked.axes:

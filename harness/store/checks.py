@@ -35,18 +35,18 @@ def check_run(run: Run) -> None:
     for machine in filter(None, [run.machine, *(machine_facts.machine for machine_facts in run.machines)]):
         check_name("the id of a machine", machine.id)
     for facts in (run.host, run.backend.more):
-        _facts(facts)
+        _check_facts(facts)
     environments = _by_name("environments", run.environments)
     scenarios = _by_name("scenarios", run.scenarios)
     for environment in run.environments:
-        _environment(environment)
+        _check_environment(environment)
     for scenario in run.scenarios:
-        _scenario(scenario)
+        _check_scenario(scenario)
     _by_name("plan.groups", run.plan.groups, lambda name: None)
     for group in run.plan.groups:
-        _group(group, scenarios, environments)
+        _check_group(group, scenarios, environments)
     for absence in run.plan.unavailable:
-        _cell(absence.cell, scenarios, environments)
+        _check_cell(absence.cell, scenarios, environments)
     _check_known("reference", [run.reference], environments)
     _check_known("images", run.images, environments)
     _check_known("pins", run.pins, environments)
@@ -116,10 +116,10 @@ def _by_name(what: str, entries: Iterable[Any], check: Callable[[str], None] | N
 def _check_known(what: str, names: Iterable[str], allowed: Collection[str]) -> None:
     for name in names:
         if name not in allowed:
-            raise ValueError(f"{what} names {name[:200]!r}, which the run does not have")
+            raise ValueError(f"{what} names {name[:200]!r}, which is not part of the run")
 
 
-def _facts(facts: Mapping[str, Any], depth: int = DEPTH) -> None:
+def _check_facts(facts: Mapping[str, Any], depth: int = DEPTH) -> None:
     if problem := wrong(facts, depth):
         raise ValueError(problem)
     cards = facts.get("gpus")
@@ -130,14 +130,14 @@ def _facts(facts: Mapping[str, Any], depth: int = DEPTH) -> None:
             raise ValueError(f"{name[:100]} is {str(value)[:100]!r}, which isn't a valid number")
         for element in value if isinstance(value, list) else [value]:
             if isinstance(element, Mapping):
-                _facts(element, depth - 1)
+                _check_facts(element, depth - 1)
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= BYTES.most
 
 
-def _environment(environment: Environment) -> None:
+def _check_environment(environment: Environment) -> None:
     from packaging.version import InvalidVersion, Version
 
     for name in ("tensorflow", "keras"):
@@ -155,7 +155,7 @@ def _environment(environment: Environment) -> None:
         )
 
 
-def _scenario(scenario: Scenario) -> None:
+def _check_scenario(scenario: Scenario) -> None:
     axes, whose = scenario.axes, f"of the scenario {scenario.name}"
     check_name(f"the file {whose}", scenario.path.name)
     # a scenario with two versions has a folder of files for each
@@ -169,28 +169,28 @@ def _scenario(scenario: Scenario) -> None:
     _check_known(f"settings {whose}", scenario.settings, axes)
     _check_known(f"sweeps {whose}", scenario.sweeps, axes)
     for axis in scenario.sweeps:
-        _sweep(axes[axis], f"the sweep {axis} {whose}")
+        _check_sweep(axes[axis], f"the sweep {axis} {whose}")
     points: list[Axes] = [scenario.default, *scenario.exclude]
     entries: list[Need | Expectation | Claim] = [*scenario.needs, *scenario.expect, *scenario.claims]
     points += [entry.when for entry in entries]
     points += [pick.axes for comparison in scenario.compare for pick in comparison.pick]
     points += [side.axes for claim in scenario.claims for side in (claim.worse, claim.better) if side]
     for point in points:
-        _point(point, axes, whose)
+        _check_point(point, axes, whose)
     for comparison in scenario.compare:
         if comparison.along != ENVIRONMENT:
-            _along(comparison, scenario, whose)
+            _check_along(comparison, scenario, whose)
     for comparison in scenario.compare:
         for pick in comparison.pick:
-            _requirements(pick.requires, whose)
+            _check_requirements(pick.requires, whose)
     for entry in entries:
         if not isinstance(entry, Claim):
-            _requirements(entry.requires, whose)
+            _check_requirements(entry.requires, whose)
     if problem := wrong([expectation.value for expectation in scenario.expect], DEPTH + 1):
         raise ValueError(problem)
 
 
-def _along(comparison: Comparison, scenario: Scenario, whose: str) -> None:
+def _check_along(comparison: Comparison, scenario: Scenario, whose: str) -> None:
     along = comparison.along
     if along not in scenario.axes:
         raise ValueError(f"a comparison {whose} is along {along[:100]!r}, which isn't an axis")
@@ -200,7 +200,7 @@ def _along(comparison: Comparison, scenario: Scenario, whose: str) -> None:
     _check_known(f"a comparison {whose}", values, scenario.axes[along])
 
 
-def _sweep(values: Sequence[str], what: str) -> None:
+def _check_sweep(values: Sequence[str], what: str) -> None:
     try:
         numbers = [float(value) for value in values]
     except ValueError:
@@ -209,13 +209,13 @@ def _sweep(values: Sequence[str], what: str) -> None:
         raise ValueError(f"{what} does not increase")
 
 
-def _point(point: Axes, axes: Mapping[str, Sequence[str]], whose: str) -> None:
+def _check_point(point: Axes, axes: Mapping[str, Sequence[str]], whose: str) -> None:
     for axis, value in point.items():
         if value not in axes.get(axis, ()):
             raise ValueError(f"{axis[:100]}={value[:100]} {whose} isn't a value of an axis")
 
 
-def _requirements(texts: Iterable[str], whose: str) -> None:
+def _check_requirements(texts: Iterable[str], whose: str) -> None:
     from packaging.requirements import InvalidRequirement, Requirement
 
     for text in texts:
@@ -227,14 +227,14 @@ def _requirements(texts: Iterable[str], whose: str) -> None:
             ) from None
 
 
-def _group(group: Group, scenarios: Mapping[str, Scenario], environments: Mapping[str, Environment]) -> None:
+def _check_group(group: Group, scenarios: Mapping[str, Scenario], environments: Mapping[str, Environment]) -> None:
     if not group.cells:
         raise ValueError(f"the group {group.name} is empty")
     members = set()
     for cell in group.cells:
         if (cell.scenario, cell.device.value) != (group.scenario, group.device):
-            raise ValueError(f"the cell {cell} is not of the scenario and the device of its group")
-        _cell(cell, scenarios, environments)
+            raise ValueError(f"the cell {cell} has another scenario or device than its group")
+        _check_cell(cell, scenarios, environments)
         members.add(cell.key)
     if len(members) != len(group.cells):
         raise ValueError(f"the group {group.name} has a cell twice")
@@ -243,10 +243,10 @@ def _group(group: Group, scenarios: Mapping[str, Scenario], environments: Mappin
     _check_known(f"the group {group.name}", group.axes, group.cells[0].axes)
 
 
-def _cell(cell: Cell, scenarios: Mapping[str, Scenario], environments: Mapping[str, Environment]) -> None:
+def _check_cell(cell: Cell, scenarios: Mapping[str, Scenario], environments: Mapping[str, Environment]) -> None:
     scenario = scenarios.get(cell.scenario)
     if scenario is None or cell.environment not in environments:
-        raise ValueError(f"the cell {cell} is of a scenario or an environment that the run does not have")
+        raise ValueError(f"the cell {cell} belongs to a scenario or an environment that is not part of the run")
     if cell.axes.keys() != scenario.axes.keys() or not all(
         value in scenario.axes[axis] for axis, value in cell.axes.items()
     ):

@@ -62,7 +62,7 @@ def load(kind: type[Stored], data: bytes, where: object) -> Stored:
         raise DamagedError(where, f"{place[:200]}: {first['msg'].removeprefix('Value error, ')}") from None
     if value.schema > _NEWEST[kind]:
         raise UsageError(
-            f"{where} has schema {value.schema}; this harness reads up to {_NEWEST[kind]}.",
+            f"{where} has schema {value.schema}, but this version of harness reads only schemas up to {_NEWEST[kind]}.",
             "Update the harness to read it.",
         )
     return value

@@ -184,7 +184,7 @@ def select(results: Results, scenarios: Sequence[str], environments: Sequence[st
             cells = [cell for cell in cells if name(cell) in selected]
     if len(cells) not in (1, 2):
         raise UsageError(
-            f"{len(cells)} cells are selected, and a script runs 1 or 2.",
+            f"{len(cells)} cells are selected, but a script can run only 1 or 2.",
             "Select with -s, -e and -a. The first two are:\n    " + "\n    ".join(map(str, cells[:2])),
         )
     sides = [side for cell in cells if (side := _side(results, STEP, cell))]

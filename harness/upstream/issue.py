@@ -241,7 +241,8 @@ def _current(results: Results, about: Subject) -> str:
         lines.append(f"| {about.label(side)} | {about.amount(side.centre.value)}{between} | {len(side.values)} |")
     lines += [
         "",
-        "Each round is a fresh process of each side, in an order that is shuffled; the ratio is of the rounds' pairs.",
+        "In each round, each side runs in a fresh process, in shuffled order. The ratio compares the two sides of "
+        "each round.",
     ]
     if about.ratio is not None and about.ratio.interval is None:
         lines.append("One round isn't enough for an interval. Measure more rounds before you paste this.")
@@ -283,7 +284,7 @@ def _expected(about: Subject) -> str:
 def _packages(run: Run, about: Subject) -> str:
     """Return what repro.py needs: the packages of each environment, and a setting that it doesn't have."""
     parts = [
-        "The code above is `repro.py`. Its first lines have the commands that run it. The packages of each environment "
+        "The code above is `repro.py`. Its first lines show the commands that run it. The packages of each environment "
         "are below, as `requirements-NAME.txt`, and with hashes in bundle.zip.",
     ]
     settings = [f"{axis}={about.worse.cell.axes[axis]}" for axis in about.worse.scenario.settings]

@@ -80,7 +80,7 @@ class Library:
             raise unknown(family, self.families, "family")
         if not (typed or family or every):
             raise UsageError(
-                "No issue was specified.", "Example: harness repro T#40261. To list all issues: harness repro list"
+                "No issue is specified.", "Example: harness repro T#40261. To list all issues: harness repro list"
             )
         if typed:
             return [self.issues[issue] for issue in dict.fromkeys(claims.issue(text, self.issues) for text in typed)]

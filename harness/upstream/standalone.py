@@ -97,7 +97,9 @@ def _work(text: str, kit: Path) -> str:
     defined = {name for node in kept for name in _defines(node) if not isinstance(node, ast.Import | ast.ImportFrom)}
     clash = sorted(defined & (folded.keys() | _template_names()))
     if clash:
-        raise UsageError(f"The scenario and what runs it both have a {clash[0]}, so that they cannot be one file.")
+        raise UsageError(
+            f"The scenario and the code that runs it both define {clash[0]}, so they can't be in one file."
+        )
     return re.sub(r"\n{4,}", "\n\n\n", "\n\n\n".join([*dict.fromkeys(folded.values()), own.strip("\n")]))
 
 

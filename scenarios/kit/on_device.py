@@ -50,7 +50,7 @@ def look(tf, step, steps, emit):
             profile = profiled(tf, counted)
         numbers = resources(profile, steps)
         text = told_of(numbers) if numbers else nothing()
-    except TooMuch as reason:
+    except PassTooLarge as reason:
         numbers, text = {}, "not profiled: {}".format(reason)
     except Exception as error:  # noqa: BLE001, each release has its own, and the launch has its number without
         numbers = {}
@@ -88,23 +88,23 @@ def ending_if_stuck():
 
 
 def profiled(tf, step):
-    """Make the pass. Raises TooMuch, and whatever the step, the profiler or the reading raises."""
+    """Make the pass. Raises PassTooLarge, and whatever the step, the profiler or the reading raises."""
     once = seconds_of(step, 1)
     if once > LONGEST_SECONDS:
-        raise TooMuch("a call takes {:.1f} s, which exceeds the limit of {:g} s".format(once, LONGEST_SECONDS))
+        raise PassTooLarge("a call takes {:.1f} s, which exceeds the limit of {:g} s".format(once, LONGEST_SECONDS))
     calls = max(1, min(CALLS, int(SECONDS / once)))
     plain = seconds_of(step, calls)
     session = profiler(tf)
     session(step, 1)
     seconds, data = session(step, calls)
     if len(data) > LARGEST_BYTES:
-        raise TooMuch(
+        raise PassTooLarge(
             "its trace has {} MiB, which exceeds the limit of {} MiB".format(len(data) >> 20, LARGEST_BYTES >> 20)
         )
     return Pass(calls, seconds, plain, trace.read(data))
 
 
-class TooMuch(Exception):  # noqa: N818, it is no error
+class PassTooLarge(Exception):  # noqa: N818, it is no error
     """The pass would take too long: the message says what."""
 
 

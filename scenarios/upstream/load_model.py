@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow"]
 #
 # [tool.harness]
-# title  = "Loading a Keras model, by its format"
+# title  = "Loading a Keras model, by file format"
 # source = "https://github.com/tensorflow/tensorflow/issues/54477"
 # tags   = ["upstream", "load"]
 #

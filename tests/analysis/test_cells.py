@@ -1,4 +1,4 @@
-"""What a run says of each of its cells, and what has no number."""
+"""What a run says of each of its cells, and what has no result."""
 
 from dataclasses import replace
 

@@ -98,7 +98,7 @@ def test_a_claim_is_told_where_only_other_environments_were_measured() -> None:
 
 def test_what_is_seen_on_another_device_is_not_judged() -> None:
     at = one({WORSE: 0.03, BETTER: 0.01}, replace(CLAIM, visible=[Device.GPU])).at
-    assert (at.outcome, at.why, at.estimate) == (ClaimOutcome.CANNOT_RUN, "it was reported for a GPU", None)
+    assert (at.outcome, at.why, at.estimate) == (ClaimOutcome.CANNOT_RUN, "the issue was reported for a GPU", None)
 
 
 def test_different_work_is_no_measure_of_a_claim() -> None:
@@ -287,7 +287,7 @@ def test_what_grows_unlike_itself_is_no_claim_confirmed() -> None:
     (result,) = results(controlled([5000.0, 5100.0, 4900.0], [5500.0, 5610.0, 5420.0]), [LEAK])
     assert (result.at.outcome, result.at.why) == (
         ClaimOutcome.UNCLEAR,
-        "of two identical cells one kept 510 bytes per call more than the other",
+        "of two identical cells, one kept 510 bytes per call more than the other",
     )
     # less than a tenth of what is claimed takes nothing away
     (result,) = results(controlled([5000.0, 5100.0, 4900.0], [5050.0, 5150.0, 4950.0]), [LEAK])
@@ -309,7 +309,7 @@ def test_too_few_calls_show_no_leak_and_none_of_it_either() -> None:
     (result,) = results(leaking(5000.0, count=1), [LEAK])
     assert (result.at.outcome, result.at.why) == (ClaimOutcome.UNCLEAR, "too few rounds (1 of 3) for a verdict")
     (result,) = results(rounds({WORSE: 0.01}), [LEAK])
-    assert (result.at.outcome, result.at.why) == (ClaimOutcome.CANNOT_RUN, "memory was not read in tf2.0")
+    assert (result.at.outcome, result.at.why) == (ClaimOutcome.CANNOT_RUN, "the memory size was not recorded in tf2.0")
 
 
 ENDS = st.tuples(st.floats(0.01, 100.0), st.floats(0.01, 100.0)).map(sorted).map(lambda both: Interval(*both))

@@ -99,8 +99,8 @@ def test_a_launch_that_has_the_whole_machine_has_no_others_elsewhere():
 @pytest.mark.parametrize(
     ("changes", "clause"),
     [
-        ({"steady_own_cpus_steal_seconds": 5.0}, "the hypervisor took 0.50 of its CPUs"),
-        (others_on_its_cpus(15.0), "other processes used 1.50 of its CPUs"),
+        ({"steady_own_cpus_steal_seconds": 5.0}, "the hypervisor took 0.50 of the CPUs of the launch"),
+        (others_on_its_cpus(15.0), "other processes used 1.50 of the CPUs of the launch"),
         ({"steady_all_cpus_busy_seconds": 48.0}, "other processes used 3.00 of the other CPUs"),
     ],
 )
@@ -109,7 +109,8 @@ def test_it_is_said_in_a_clause_how_many_cpus_were_lost(changes, clause):
 
 
 @pytest.mark.parametrize(
-    ("cpu_seconds", "clause"), [(9.75, ""), (8.0, "other processes used 0.20 of its CPUs (subtracted from its time)")]
+    ("cpu_seconds", "clause"),
+    [(9.75, ""), (8.0, "other processes used 0.20 of the CPUs of the launch (subtracted from its time)")],
 )
 def test_it_is_said_where_its_time_was_corrected(cpu_seconds, clause):
     one = {"steady_own_cpus": 1.0, "steady_own_cpus_busy_seconds": 10.0, "steady_all_cpus_busy_seconds": 10.0}
@@ -157,8 +158,8 @@ def test_rounds_with_a_disturbed_launch_are_named_with_their_attempt_and_its_fir
     found = disturbed_rounds([at(1, of=told()), at(1, of=other), at(1), at(2, of=told()), at(2, attempt=1)])
     group = NOISY.group
     assert found == {
-        (group, 1, 0): "step tf1.14 fit float32 eager: the hypervisor took 0.50 of its CPUs",
-        (group, 2, 1): "step tf1.14 fit float32 graph: other processes used 0.90 of its CPUs",
+        (group, 1, 0): "step tf1.14 fit float32 eager: the hypervisor took 0.50 of the CPUs of the launch",
+        (group, 2, 1): "step tf1.14 fit float32 graph: other processes used 0.90 of the CPUs of the launch",
     }
 
 
@@ -188,22 +189,22 @@ GPU = {"gpu_samples": 30.0, "gpu_steady": 1.0, "gpu_foreign_processes": 0.0, "gp
     ("changes", "clause"),
     [
         ({}, ""),
-        ({"gpu_foreign_processes": 1.0}, "another process was on its GPU"),
-        ({"gpu_foreign_processes": 3.0}, "3 other processes were on its GPU"),
+        ({"gpu_foreign_processes": 1.0}, "another process used the GPU of the launch"),
+        ({"gpu_foreign_processes": 3.0}, "3 other processes used the GPU of the launch"),
         (
             {"gpu_throttled_share": 0.1, "gpu_hw_thermal_share": 0.1},
-            "heat slowed its GPU down in 10 % of the readings",
+            "heat reduced the clock speed of its GPU in 10 % of the readings",
         ),
         (
             {"gpu_throttled_share": 0.5, "gpu_power_brake_share": 0.5, "gpu_hw_slowdown_share": 0.5},
-            "its power supply slowed its GPU down in 50 % of the readings",
+            "its power supply reduced the clock speed of its GPU in 50 % of the readings",
         ),
         (
             {"gpu_throttled_share": 1.0, "gpu_hw_slowdown_share": 1.0},
-            "its hardware slowed its GPU down in 100 % of the readings",
+            "its hardware reduced the clock speed of its GPU in 100 % of the readings",
         ),
         ({"gpu_power_cap_share": 1.0}, ""),
-        ({"gpu_lost": 1.0}, "the driver lost its GPU"),
+        ({"gpu_lost": 1.0}, "the driver lost the GPU of the launch"),
         ({"steady_ptx_cache_filled_bytes": 4096.0}, "the driver compiled GPU code during the measurement"),
         ({"steady_ptx_cache_filled_bytes": 0.0, "ptx_cache_filled_bytes": 4096.0}, ""),
     ],
@@ -244,7 +245,7 @@ def test_a_disturbed_round_whose_repetition_counts():
     assert (found.told, found.rounds, found.repeated) == (True, 5, 1)
     (each,) = found.disturbed
     assert (each.group, each.round, each.repeated) == (launches[-1].group, 2, True)
-    assert each.reason == f"{launches[-1].cell}: other processes used 0.90 of its CPUs"
+    assert each.reason == f"{launches[-1].cell}: other processes used 0.90 of the CPUs of the launch"
 
 
 def test_a_disturbed_round_that_counts():

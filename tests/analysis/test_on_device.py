@@ -83,7 +83,8 @@ def test_why_nothing_was_seen_is_the_launch_s_own_sentence():
 def test_a_process_that_ended_under_the_profiler_is_why():
     ended = pilot({}, status=Status.FAILED, error="killed by signal 11", observations={ON_DEVICE: UNDER_WAY})
     assert untold_of(ended, pilot({})) == {
-        ON_GPU: "the process ended under the profiler (killed by signal 11), and the cell was launched again without it"
+        ON_GPU: "the process ended while the profiler was active (killed by signal 11), and the cell was "
+        "launched again without the profiler"
     }
 
 

@@ -4,7 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.profiles import DEEPEST, Class, depth, filed, frames, matching, moves, name, taken, top, tree
+from harness.analysis.profiles import (
+    DEEPEST,
+    FunctionClass,
+    depth,
+    filed,
+    frames,
+    matching,
+    moves,
+    name,
+    taken,
+    top,
+    tree,
+)
 from harness.model.profile import Function
 from tests.profiles import first, function, profile
 
@@ -70,7 +82,11 @@ def test_the_document_s_classes_go_by_calls_in_the_whole_run() -> None:
         first(function("once", calls=1), function("trace", calls=300), function("step", calls=1)),
         profile(function("step", calls=10), function("seldom", calls=4)),
     )
-    assert {each.kind: each.functions for each in classes} == {Class.BUILD: 1, Class.TRAIN: 2, Class.NEITHER: 1}
+    assert {each.kind: each.functions for each in classes} == {
+        FunctionClass.BUILD: 1,
+        FunctionClass.TRAIN: 2,
+        FunctionClass.NEITHER: 1,
+    }
 
 
 def test_building_that_the_rule_files_as_training_is_told() -> None:
@@ -78,7 +94,7 @@ def test_building_that_the_rule_files_as_training_is_told() -> None:
     train = next(
         each
         for each in filed(first(function("create_op", calls=348, own=0.1)), profile(function("step", own=0.4)))
-        if each.kind is Class.TRAIN
+        if each.kind is FunctionClass.TRAIN
     )
     assert (train.functions, train.building, train.examples) == (2, 1, ["nn.create_op"])
     assert train.building_own == pytest.approx(0.1)

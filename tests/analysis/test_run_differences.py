@@ -106,8 +106,8 @@ def test_what_was_measured_differently_is_told():
     assert told(run(), run(asked=asked, backend=replace(run().backend, name="local"))) == [
         ("measurement", "", "backend", "docker", "local"),
         ("measurement", "", "protocol", "time", "document"),
-        ("measurement", "", "warmup_seconds", 0.5, "as the pilot asks"),
-        ("measurement", "", "measure_seconds", 1.0, "as the pilot asks"),
+        ("measurement", "", "warmup_seconds", 0.5, "as the pilot determines"),
+        ("measurement", "", "measure_seconds", 1.0, "as the pilot determines"),
         ("measurement", "", "cpus", [0], "all"),
     ]
 

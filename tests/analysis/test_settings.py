@@ -29,7 +29,7 @@ def by_release(one: dict[str, Any], other: dict[str, Any]) -> Results:
 
 def test_what_xla_compiles_is_said_where_it_differs() -> None:
     (told,) = settings.sentences(by_release(OFF, OPTIMIZER))
-    assert told == ("XLA compiles nothing in tf1.14 and Keras's optimizer in tf2.0; -a xla=off makes it equal.")
+    assert told == ("XLA compiles nothing in tf1.14 and Keras's optimizer in tf2.0; to make it equal, pass -a xla=off.")
 
 
 def test_the_same_settings_are_not_told() -> None:
@@ -93,7 +93,7 @@ def test_page_faults_that_differ_between_launches_say_which_setting_is_without_t
     one, other, *_ = cells()
     assert faulting({one: [1000.0] * 5, other: [0.0, 0.0, 5000.0, 9000.0, 9000.0]}) == [
         "The number of page faults differs between launches of tf1.14 eager (0 to 9,000 per step), and changes their "
-        "times. To avoid page faults: -a malloc=keep."
+        "times. To avoid page faults, pass -a malloc=keep."
     ]
     (told,) = faulting({one: [0.0, 2000.0] * 3, other: [0.0, 9000.0] * 3})
     assert "changes their times; 1 more cell is affected." in told
@@ -104,7 +104,7 @@ def test_a_run_without_page_faults_says_what_measures_with_them() -> None:
     known = [with_settings(scenario(), {"malloc": ["keep"]})]
     assert faulting({each: [0.0] * 3 for each in kept}, scenarios=known) == [
         "Freed memory stays in the process (malloc=keep), so page faults don't add variability. To measure with each "
-        "release's default: -a malloc=default."
+        "release's default, pass -a malloc=default."
     ]
     assert faulting({each: [0.0] * 3 for each in cells()}) == []
 

@@ -133,7 +133,7 @@ def test_the_control_takes_verdicts_away_where_one_of_its_launches_is_slower():
 
 
 #: Noise under which some verdicts are wrong more often: docs/dev/validation/simulation.md has how often.
-BREAKING = [name for name in UNEXPECTED if "not the reference" in name or name.endswith("its samples do not")]
+BREAKING = [name for name in UNEXPECTED if "not the reference" in name or name.endswith("for its launches only")]
 
 
 @pytest.mark.parametrize("noise", [name for name in UNEXPECTED if name not in BREAKING])
@@ -223,7 +223,7 @@ def test_a_clock_that_falls_in_every_launch_is_no_trend_and_a_step_that_gets_slo
 
 
 @pytest.mark.parametrize("load", sharing.LOADS)
-@pytest.mark.parametrize("step", ["it runs all the time", "its threads wait for one another's CPU"])
+@pytest.mark.parametrize("step", ["its threads use the CPU all the time", "its threads wait for each other"])
 def test_what_others_took_is_taken_off_but_for_the_3_percent_that_are_left(step, load):
     told = sharing.corrected(sharing.KINDS[step], sharing.LOADS[load], 12, 100, seed=8)
     assert -0.001 < told.off <= min(0.02, told.off_by_clock + 0.001)
@@ -290,7 +290,7 @@ def test_a_first_round_is_slower_launch_by_launch_and_clocks_round():
 
 
 @pytest.mark.parametrize("leak", [0.0, growth.LEAK])
-@pytest.mark.parametrize("memory", ["each reading off by 32 KiB", "pieces of 128 KiB"])
+@pytest.mark.parametrize("memory", ["each reading has an error of 32 KiB", "pieces of 128 KiB"])
 def test_intervals_of_memory_growth_hold_what_is_kept(memory, leak):
     told = growth.told(growth.ALLOCATORS[memory], leak, 5, TABLES, 1)
     assert told.covered >= 0.95 - SLACK
@@ -298,7 +298,7 @@ def test_intervals_of_memory_growth_hold_what_is_kept(memory, leak):
     assert told.found == (1.0 if leak else pytest.approx(0.025, abs=SLACK))
 
 
-@pytest.mark.parametrize("memory", ["4 MiB at once, in half of the launches", "a pool of 2 MiB fills first"])
+@pytest.mark.parametrize("memory", ["4 MiB at once, in half of the launches", "a pool of 2 MiB is filled first"])
 def test_what_is_allocated_once_is_called_no_growth(memory):
     margin = PIECE / (growth.CALLS[-1] / 2.0)
     assert growth.told(growth.ALLOCATORS[memory], 0.0, 5, TABLES, 1, margin=margin).found <= SLACK

@@ -95,7 +95,7 @@ def test_a_time_has_its_shape_and_what_was_not_counted():
     (value,) = found.rows[0].values
     told = value.shape.statistics
     assert (told["mean"], told["p90"] > 0.011) == (pytest.approx(0.01), True)
-    assert value.undone == "took 100 steps, and the framework counted 6"
+    assert value.undone == "ran 100 steps, but the framework counted 6"
 
 
 def test_a_ratio_has_what_it_was_judged_by():

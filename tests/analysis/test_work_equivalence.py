@@ -185,10 +185,10 @@ def test_steps_alone_are_no_proof_of_the_work():
         ({"steps_counted": 100}, ""),
         ({"steps_called": None, "steps_counted": 100}, ""),
         ({"steps_called": 100, "steps_counted": 100}, ""),
-        ({"steps_called": 100, "steps_counted": 99}, "took 100 steps, and the framework counted 99"),
+        ({"steps_called": 100, "steps_counted": 99}, "ran 100 steps, but the framework counted 99"),
         (
             {"steps_called": 100, "steps_counted": None},
-            "took 100 steps, and the framework counted none that could be read",
+            "ran 100 steps, but the framework's count can't be read",
         ),
     ],
 )
@@ -203,7 +203,7 @@ def test_miscounted_steps_are_different_work_whatever_else_agrees(side):
         for each in (OLD, NEW)
     }
     found = compare(launches[OLD], launches[NEW])
-    assert found == WorkCheck(Work.DIFFERENT, f"{side.environment} took 2 steps, and the framework counted 1")
+    assert found == WorkCheck(Work.DIFFERENT, f"{side.environment} ran 2 steps, but the framework counted 1")
 
 
 def test_miscounted_steps_are_told_even_where_nothing_else_can_be_checked():
@@ -219,7 +219,7 @@ def test_the_reason_names_what_tells_the_cells_apart():
     graph, eager = cell("tf2.0", mode="graph"), cell("tf2.0", mode="eager")
     assert compare([proof(graph, parameters=1)], [proof(eager, parameters=2)]).reason.endswith("(graph, eager)")
     counted = compare([proof(graph, steps_called=2, steps_counted=1)], [proof(eager)])
-    assert counted.reason == "graph took 2 steps, and the framework counted 1"
+    assert counted.reason == "graph ran 2 steps, but the framework counted 1"
 
 
 def mixed(precision="mixed_float16", **fingerprint):

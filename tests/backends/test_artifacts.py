@@ -52,7 +52,7 @@ def test_links_pipes_and_sockets_are_refused(tmp_path):
     os.mkfifo(folder / "pipe")
     found = from_folder(folder)
     assert found.files == {}
-    assert found.refused == ["file: no regular file", "folder: no regular file", "pipe: no regular file"]
+    assert found.refused == ["file: not a regular file", "folder: not a regular file", "pipe: not a regular file"]
 
 
 def test_what_is_over_the_limits_is_not_read(tmp_path):
@@ -124,13 +124,13 @@ def test_folders_count_as_entries(tmp_path):
 def test_reading_ends_at_its_deadline(tmp_path):
     (tmp_path / "a").write_bytes(b"x")
     with patch.object(artifacts, "SECONDS_LIMIT", -1.0):
-        assert from_folder(tmp_path).refused == ["a: this and what follows was not read within -1 s"]
+        assert from_folder(tmp_path).refused == ["a: this file and the files after it were not read within -1 s"]
 
 
 def test_a_file_that_became_a_pipe_is_refused_and_not_waited_for(tmp_path):
     (tmp_path / "a").write_bytes(b"x")
     with changed_when_opened("a", lambda: [(tmp_path / "a").unlink(), os.mkfifo(tmp_path / "a")]):
-        assert from_folder(tmp_path).refused == ["a: no regular file"]
+        assert from_folder(tmp_path).refused == ["a: not a regular file"]
 
 
 def test_what_became_a_link_is_not_followed(tmp_path):
@@ -149,7 +149,7 @@ def test_what_became_a_link_is_not_followed(tmp_path):
     with changed_when_opened("file", swap):
         found = from_folder(folder)
     assert found.files == {}
-    assert found.refused == ["file: Too many levels of symbolic links", "inner: no regular file"]
+    assert found.refused == ["file: Too many levels of symbolic links", "inner: not a regular file"]
 
     (folder / "inner").unlink()
     (folder / "inner").mkdir()

@@ -205,7 +205,7 @@ def test_what_is_said_before_it_was_asked_for_is_no_event(early):
     events.feed(turn())
     events.feed(early)
     events.ask("turn")
-    assert "it wrote a line while it waited for a word: {" in events.error
+    assert "it wrote a line while it waited for an answer: {" in events.error
     assert not events.is_waiting
 
 
@@ -236,7 +236,7 @@ def test_a_launch_takes_turns_or_it_does_not():
     events.feed(turn())
     events.ask("end")
     events.feed(samples())
-    assert "a line has samples outside a turn" in events.error
+    assert "a line has samples that aren't from a turn" in events.error
 
 
 def test_a_launch_may_wait_before_it_measures_in_turns_or_without():

@@ -65,7 +65,7 @@ def no_ship(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_auto_takes_the_first_that_answers(choose: Any) -> None:
-    assert choose() == (Ship, "the ship, because it answers")
+    assert choose() == (Ship, "the ship, because it is running")
 
 
 @pytest.mark.usefixtures("no_ship")
@@ -74,7 +74,7 @@ def test_auto_takes_the_next_where_the_first_does_not_answer_and_says_why(choose
 
 
 def test_what_was_typed_is_taken(choose: Any) -> None:
-    assert choose("raft") == (Raft, "the raft, as --backend raft asks")
+    assert choose("raft") == (Raft, "the raft, because of --backend raft")
 
 
 @pytest.mark.usefixtures("no_ship")
@@ -82,7 +82,7 @@ def test_what_was_typed_and_does_not_answer_ends_it(choose: Any) -> None:
     with pytest.raises(CannotRunHereError) as refused:
         choose("ship")
     assert refused.value.message.startswith("No engine answers at all")
-    assert refused.value.advice == "Start it.\nOr measure without it: --backend raft"
+    assert refused.value.advice == "Start it.\nOr measure without containers: --backend raft"
 
 
 def test_a_name_that_is_not_registered_is_a_usage_error(choose: Any) -> None:
@@ -108,7 +108,7 @@ def test_a_backend_without_containers_that_was_typed_says_what_a_script_could_do
 
 
 def test_the_gpus_of_launches_are_told_and_the_way_that_was_typed_is_handed_on(choose: Any) -> None:
-    assert choose(gpus=["0", "1"]) == (Ship, "the ship with GPU 0, 1, because it answers")
+    assert choose(gpus=["0", "1"]) == (Ship, "the ship with GPU 0, 1, because it is running")
     assert Ship.via is None
     choose(gpus=["0"], via=GpuWay.CDI)
     assert Ship.via is GpuWay.CDI

@@ -23,5 +23,5 @@ def test_a_tail_keeps_the_end_and_counts_the_rest(chunks):
         tail.feed(chunk)
     whole = b"".join(chunks)
     end = escaped(whole[-100:].decode("utf-8", "backslashreplace"), keep="\n\t")
-    missing = f"[{len(whole) - 100} bytes before this are not kept]\n" if len(whole) > 100 else ""
+    missing = f"[{len(whole) - 100} bytes before this were not saved]\n" if len(whole) > 100 else ""
     assert tail.text() == missing + end

@@ -17,7 +17,7 @@ def test_an_environment_like_its_lock_takes_one_line():
     same = found({"numpy": "1.16.4", "pytz": "2019.2"}, {"NumPy": "1.16.4", "pytz": "2019.02"})
     assert same == Verification(2, installed={"numpy": "1.16.4", "pytz": "2019.02"})
     assert same.is_right
-    assert same.lines() == ["all 2 packages are as locked"]
+    assert same.lines() == ["all 2 packages are as in the lock file"]
 
 
 def test_each_kind_of_difference_names_its_packages():
@@ -45,5 +45,5 @@ def test_the_script_lists_this_environment():
 
 
 def test_another_print_is_an_error():
-    with pytest.raises(CannotRunHereError, match="listed its packages as"):
+    with pytest.raises(CannotRunHereError, match="printed this instead of a list of its packages:"):
         verified({}, "Traceback")

@@ -35,7 +35,7 @@ def test_the_folder_is_absolute(packages, monkeypatch):
 def test_a_folder_without_packages_is_a_usage_error(tmp_path, monkeypatch, name):
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv(wheels.VARIABLE, str(tmp_path / name))
-    with pytest.raises(UsageError, match=f"HARNESS_WHEELS names .*{name}, which is not a folder with packages in it"):
+    with pytest.raises(UsageError, match=f"HARNESS_WHEELS is .*{name}, but this isn't a folder with packages"):
         wheels.folder()
 
 

@@ -50,13 +50,13 @@ GARBAGE = b"garbage\n"
         (b"", Ending(signal=9), Status.FAILED, "it ended without reporting an outcome: killed by signal 9 (SIGKILL)"),
         (b"", Ending(signal=63), Status.FAILED, "it ended without reporting an outcome: killed by signal 63"),
         (b'{"ev', Ending(signal=9), Status.FAILED, "it ended in the middle of a line without reporting an"),
-        (OK + b"rest", Ending(), Status.FAILED, "it wrote to its results after the last event"),
-        (OK, Ending(3), Status.FAILED, "its work was done, but the process ended with exit code 3"),
+        (OK + b"rest", Ending(), Status.FAILED, "it wrote another result after the last event"),
+        (OK, Ending(3), Status.FAILED, "its work was finished, but the process ended with exit code 3"),
         (GARBAGE, Ending(signal=9), Status.FAILED, "in its results, a line is not JSON: garbage"),
         (OK + GARBAGE, Ending(), Status.FAILED, "in its results, a line is not JSON: garbage"),
         (b"", Ending(signal=9, oom=True), Status.OOM, "it was killed: out of memory"),
         (b"", Ending(seconds=2.5), Status.TIMEOUT, "it was still running after 2.5 s"),
-        (OK, Ending(seconds=2.0), Status.TIMEOUT, "its work was done, but the process was still running after 2 s"),
+        (OK, Ending(seconds=2.0), Status.TIMEOUT, "its work was finished, but the process was still running after 2 s"),
         (said("end", status="failed", reason="a\nb"), Ending(1), Status.FAILED, "a b"),
         (said("end", status="not available", reason="no keras"), Ending(), Status.NOT_AVAILABLE, "no keras"),
         (said("end", status="cpu fallback", reason="no GPU"), Ending(1), Status.CPU_FALLBACK, "no GPU"),
@@ -96,8 +96,8 @@ def test_the_traceback_stands_at_the_end_of_stderr():
 
 
 def test_what_was_refused_of_its_artifacts_is_told_however_it_ended():
-    refused = Artifacts(refused=["link: no regular file"])
-    assert judged(OK, artifacts=refused).not_kept == ("link: no regular file",)
+    refused = Artifacts(refused=["link: not a regular file"])
+    assert judged(OK, artifacts=refused).not_kept == ("link: not a regular file",)
 
 
 def card(index, pci="", **changes):
@@ -140,7 +140,7 @@ def test_a_launch_on_another_gpu_has_a_status_of_its_own(stream, cards):
     result = judged(stream + OK, cards=cards)
     assert result.status is Status.OTHER_GPU
     assert result.error.startswith("it ran on A100 (compute capability 8.")
-    assert ", and was to run on GPU 1: NVIDIA A100 (compute capability 8.0" in result.error
+    assert " instead of GPU 1: NVIDIA A100 (compute capability 8.0" in result.error
     assert result.gpus
 
 

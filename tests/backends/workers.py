@@ -41,7 +41,7 @@ BEHAVIOURS = {
     "ends well": Behaviour("say('end', status='ok')", Status.OK),
     "raises": Behaviour("raise ValueError('boom')", Status.FAILED, "without reporting an outcome: exit code 1"),
     "exits": Behaviour("sys.exit(3)", Status.FAILED, "exit code 3"),
-    "exits after the end": Behaviour("say('end', status='ok'); sys.exit(3)", Status.FAILED, "work was done"),
+    "exits after the end": Behaviour("say('end', status='ok'); sys.exit(3)", Status.FAILED, "work was finished"),
     "is killed": Behaviour("os.kill(os.getpid(), signal.SIGKILL)", Status.FAILED, "killed by signal 9 (SIGKILL)"),
     "crashes": Behaviour("ctypes.string_at(0)", Status.FAILED, "killed by signal 11 (SIGSEGV)"),
     "says that it failed": Behaviour(
@@ -70,7 +70,7 @@ BEHAVIOURS = {
         "os.close(1); os.close(2); signal.pause()", Status.TIMEOUT, "still running after 1 s", 1.0
     ),
     "stays after the end": Behaviour(
-        "say('end', status='ok'); signal.pause()", Status.TIMEOUT, "its work was done", 1.0
+        "say('end', status='ok'); signal.pause()", Status.TIMEOUT, "its work was finished", 1.0
     ),
     "ignores being asked to end": Behaviour(
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass", Status.TIMEOUT, "still running", 1.0
@@ -121,7 +121,7 @@ IN_TURNS = {
     "answers twice": Behaviour(
         "say('turn', samples=[]); word(); os.write(1, line('turn', samples=sample(1)) * 2); signal.pause()",
         Status.FAILED,
-        "it wrote a line while it waited for a word: {",
+        "it wrote a line while it waited for an answer: {",
     ),
     "answers unasked": Behaviour(
         "os.write(1, line('turn', samples=[]) + line('turn', samples=sample(1))); signal.pause()",
@@ -136,10 +136,10 @@ IN_TURNS = {
         Status.FAILED,
         "the 1 requested sample",
     ),
-    "has samples outside a turn": Behaviour(
+    "has samples that aren't from a turn": Behaviour(
         "say('turn', samples=[]); word(); say('samples', name='step', samples=sample(1)); signal.pause()",
         Status.FAILED,
-        "a line has samples outside a turn",
+        "a line has samples that aren't from a turn",
     ),
     "takes turns after its samples": Behaviour(
         "say('samples', name='step', samples=sample(1)); say('turn', samples=[]); signal.pause()",

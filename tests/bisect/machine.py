@@ -39,7 +39,7 @@ class MachineRun:
 
 
 class Machine:
-    """Measures candidates `c0`, `c1`, … with these seconds; `broken` have no number, `absent` cannot be made.
+    """Measures candidates `c0`, `c1`, … with these seconds; `broken` have no result, `absent` cannot be made.
 
     `off` is half the width of the intervals, on the log scale.
     """

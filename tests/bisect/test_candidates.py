@@ -87,7 +87,7 @@ def test_one_package_moves_and_the_others_are_held(text, package, pins, held, ma
 
 
 def test_an_end_without_the_package_is_told_what_it_has():
-    with pytest.raises(UsageError, match=r"tf2.16 does not have the package keras-nightly: it has keras 3.4.1"):
+    with pytest.raises(UsageError, match=r"tf2.16 doesn't contain the package keras-nightly. It contains keras 3.4.1"):
         moving("tf2.16", "keras-nightly", {"keras": "3.4.1"})
 
 

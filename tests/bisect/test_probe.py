@@ -106,7 +106,7 @@ def test_ends_that_more_rounds_may_tell_apart_are_told_with_the_command_that_mea
 def test_a_cell_is_one_value_of_each_axis_and_nothing_is_left_of_what_is_refused(asked):
     request = BisectRequest(scenario="slower", good="old", bad="new", backend="local")
     folder = create_folder(request)
-    with pytest.raises(UsageError, match="these are 2: work is open") as raised:
+    with pytest.raises(UsageError, match="2 cells match, because these axes have several values: work") as raised:
         run.bisect(request, folder, Said())
     assert "-a work=changed" in raised.value.advice
     assert not folder.exists()

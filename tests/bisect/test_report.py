@@ -93,7 +93,7 @@ def test_the_builds_and_the_commits_between_them():
 def test_the_commits_of_a_package_that_moved(package, link):
     lines = told(searched([1.0, 2.0], first=None), package).lines
     assert f"Commits between them (https://github.com/{link})" in lines
-    assert lines[-1].startswith("They are adjacent in the index")
+    assert lines[-1].startswith("They are adjacent versions in the index")
 
 
 def test_of_a_package_whose_repository_is_not_known_there_is_no_link():
@@ -105,7 +105,7 @@ def test_another_change_and_what_was_skipped_are_told():
     search.unknown[1] = "it was yanked: broken"
     search.changes = [replace(search.changes[0], pair=(2, 3), step=-2.0)]
     lines = told(search).lines
-    assert "Not the only change, by one round of each: ×0.135 from c2 to c3." in lines
+    assert "The scan, with one round of each version, shows other changes too: ×0.135 from c2 to c3." in lines
     assert "Skipped: c1 (it was yanked: broken)." in lines
 
 
@@ -148,7 +148,7 @@ def test_a_likely_pair_is_told_as_likely_until_it_is_confirmed():
     search.ended = SearchEnd.FOUND
     _, first, second, *_ = told(search).lines
     assert "rose most likely between c1 and c2" in first
-    assert "Side by side they do not confirm it: c2 takes ×3" in first
+    assert "But a direct comparison of the two versions did not confirm the change: c2 takes ×3" in first
     assert second.startswith("There may be several changes")
 
 
@@ -186,12 +186,12 @@ def of_commits(merged=0):
 def test_the_answer_of_a_search_over_commits_is_a_commit_with_its_probability():
     lines = " ".join(of_commits().lines)
     assert "the time per step rose with commit 222222222222 of 2024-05-03, “change 2”: " in lines
-    assert "Commit 222222222222 has 100.0 % of the posterior, and was confirmed side by side." in lines
+    assert "Commit 222222222222 has a posterior probability of 100.0 %. A direct comparison" in lines
     assert "commits of mine, all other packages unchanged" in of_commits().markdown
     assert "| change 2 |" in of_commits().markdown.replace("  ", "")
 
 
 def test_of_a_merge_the_command_is_told_that_searches_its_commits():
     found = of_commits(merged=3).markdown
-    assert "It is a merge of 3 commits." in found
+    assert "This commit is a merge of 3 commits." in found
     assert "--good '222222222222^1' --bad '222222222222^2' --repository . -e tf2.21 -s step -a call=fit" in found

@@ -83,7 +83,7 @@ def test_a_fix_is_searched_from_the_claimed_release_on(project):
     [
         ({}, "Specify what to search for"),
         ({"issue": "T#8"}, "No scenario has a claim of T#8"),
-        ({"issue": "eight"}, "is not the name of an issue"),
+        ({"issue": "eight"}, "is not a valid name of an issue"),
         ({"issue": "T#7", "axes": {"call": "model(x)"}}, "No claim of T#7 matches"),
     ],
 )
@@ -126,5 +126,5 @@ def test_the_request_is_json(tmp_path):
 
 
 def test_a_package_is_searched_between_two_ends(project):
-    with pytest.raises(UsageError, match="--good is not given"):
+    with pytest.raises(UsageError, match="--good is missing"):
         run.bisect(BisectRequest(scenario="one_call", bad="tf2.2", package="numpy"), project / "search", Listener())

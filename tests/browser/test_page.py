@@ -203,7 +203,7 @@ def test_a_number_of_the_times_opens_its_launches(opened: Opener) -> None:
     # two launches a round, those of the round that was repeated, and the pilot
     expect(dialog.locator("tbody tr")).to_have_count(13)
     expect(dialog.locator("tr.aside")).to_have_count(3)
-    expect(dialog.get_by_text("other processes used 0.41 of its CPUs").first).to_be_visible()
+    expect(dialog.get_by_text("other processes used 0.41 of the CPUs of the launch").first).to_be_visible()
     assert "control" in dialog.locator("tbody").inner_text()
     assert 'jq -c \'select(.cell == {"scenario":"step"' in dialog.locator("pre").inner_text()
 
@@ -369,7 +369,7 @@ def test_without_scripts_the_numbers_are_there_and_what_is_missing_is_said(opene
 
 def test_a_run_without_a_number_is_shown(opened: Opener) -> None:
     page = opened(empty())
-    expect(page.get_by_text("No cell has a number.")).to_be_visible()
+    expect(page.get_by_text("No cell has a result.")).to_be_visible()
     cells(page).locator("td[data-cells]").first.get_by_role("button").click()
     expect(page.get_by_role("dialog")).to_contain_text("it raised")
 

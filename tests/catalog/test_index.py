@@ -99,5 +99,5 @@ def test_every_version_with_wheels_is_listed_in_order(package_index: PackageInde
 def test_an_index_that_does_not_list_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with pytest.raises(CannotRunHereError, match="does not answer with a list"):
+    with pytest.raises(CannotRunHereError, match="does not answer with a valid list"):
         index.listed("one")

@@ -63,7 +63,7 @@ def test_the_exact_environment_is_of_no_line() -> None:
 @pytest.mark.parametrize(
     ("text", "message", "advice"),
     [
-        ("tf-nightly@2026-10-24", "no wheel of that day or earlier", "tf-nightly@2026-10-25"),
+        ("tf-nightly@2026-10-24", "no wheel from that day or earlier", "tf-nightly@2026-10-25"),
         ("tf-nightl@2026-10-25", "isn't a release line", ""),
         ("tf2.21@2026-10-25", "isn't a release line", ""),
         ("tf-nightly@yesterday", "expected YYYY-MM-DD", ""),

@@ -38,7 +38,7 @@ def test_code_cells_are_one_script_and_cells_are_counted_as_the_page_shows_them(
 def test_magics_that_only_show_or_set_something_are_left_out_and_told():
     text, told = notebooks.script(notebook("%matplotlib inline\nimport os", "%%time\nx = 1\n%time y = 2\nos?"), PATH)
     assert text == "# cell 1\npass\nimport os\n# cell 2\n\nx = 1\ny = 2\npass\n"
-    assert [each.partition(" is left out")[0] for each in told] == [
+    assert [each.partition(" is omitted")[0] for each in told] == [
         "cell 1: `%matplotlib inline`",
         "cell 2: `%%time`",
         "cell 2: `os?`",
@@ -54,9 +54,9 @@ def test_magics_that_only_show_or_set_something_are_left_out_and_told():
         ("%timeit f(1)", "# harness: step"),
         ("files = !ls", "write it in Python"),
         ("%%bash\nls", "write it in Python"),
-        ("import ipywidgets as widgets", "Remove what uses it"),
-        ("from google.colab import files", "Remove what uses it"),
-        ("display(x)", "print what it shows"),
+        ("import ipywidgets as widgets", "Remove the code that uses it"),
+        ("from google.colab import files", "Remove the code that uses it"),
+        ("display(x)", "print its result"),
     ],
 )
 def test_a_line_that_runs_in_a_notebook_only_is_told_with_its_cell_and_what_to_do(line: str, fix: str):

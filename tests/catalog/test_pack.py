@@ -85,7 +85,7 @@ def test_files_come_from_folders_and_from_servers_once(package_index: PackageInd
 
 def test_a_file_that_the_lock_does_not_name_is_refused_and_not_left(tmp_path: Path) -> None:
     (tmp_path / "one.whl").write_text("another")
-    with pytest.raises(CannotRunHereError, match="is not the file that the lock names"):
+    with pytest.raises(CannotRunHereError, match="differs from the hash in the lock file"):
         download([replace(of(tmp_path / "one.whl"), hashes={"sha256": "00"})], tmp_path / "wheels", print)
     assert list((tmp_path / "wheels").iterdir()) == []
 

@@ -43,7 +43,7 @@ def test_what_is_asked_is_read_and_named(text: str, asked: Asked, name: str | No
         ("tensorflow==", "'tensorflow==' is not a valid requirement"),
         ("numpy==1.16.4", "the first package is numpy"),
         ("tensorflow==2.0.0,,numpy", "'' is not a valid requirement"),
-        ("tensorflow==2.0.0,a @ https://example.org/a.whl", "is not a package with versions"),
+        ("tensorflow==2.0.0,a @ https://example.org/a.whl", "is not a package with a version"),
     ],
 )
 def test_what_cannot_be_made_gets_a_sentence_and_examples(text: str, problem: str) -> None:
@@ -91,9 +91,9 @@ def test_what_is_to_move_is_read_and_named(text: str, base: str, packages: list[
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("tf2.0+numpy", "the replaced package needs a version"),
-        ("tf2.0+", "the replaced package needs a version"),
-        ("+numpy==1", "the replaced package needs a version"),
+        ("tf2.0+numpy", "the package to replace needs a version"),
+        ("tf2.0+", "the package to replace needs a version"),
+        ("+numpy==1", "the package to replace needs a version"),
         ("tf2.0+numpy==1+NumPy==2", "numpy is listed twice"),
         ("tf2.0+numpy==1,scipy", "'numpy==1,scipy' is not a valid requirement"),
         ("numpy==1+scipy==1", "the first package is numpy"),

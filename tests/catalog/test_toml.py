@@ -188,7 +188,7 @@ def test_the_block_is_toml_whose_lines_are_those_of_the_file() -> None:
         ("# [tool", "#[tool", "step.py:5: This line interrupts the header that starts in line 2. Begin every"),
         ("#\n", "\n", "step.py:4: This line interrupts the header that starts in line 2."),
         ("# ///\nimport", "import", "step.py:7: This line interrupts the header that starts in line 2."),
-        ("import this\n", SCRIPT, "step.py:9: This is a second `# /// script` header. A file has one"),
+        ("import this\n", SCRIPT, "step.py:9: This is a second `# /// script` header. A file can have"),
         ('"A step"', "A step", "step.py:6: This is not valid TOML: Invalid value. The line is `title = A step`"),
         ('"A step"', '"A step', "step.py:6: This is not valid TOML:"),
         ('"A step"', '["A step"', "step.py:6: This is not valid TOML:"),

@@ -99,12 +99,12 @@ def test_values_that_one_version_alone_has_are_left_out_with_what_names_them():
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
-        (version('["x"]'), version(), "share no value of the axis call"),
+        (version('["x"]'), version(), "have no common value of the axis call"),
         (
             version(),
             {"sums.py": version()["sums.py"].replace(b"# call =", b"# how =").replace(b"# call", b"# how")
              .replace(b"length, call", b"length, how")},
-            "one of them alone has call, how",
+            "only one of them has call, how",
         ),
     ],
 )  # fmt: skip

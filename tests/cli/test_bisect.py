@@ -9,14 +9,14 @@ from tests.cli.conftest import Harness
     ("arguments", "told"),
     [
         ([], "Specify what to search for"),
-        (["seven"], "'seven' is not the name of an issue"),
+        (["seven"], "'seven' is not a valid name of an issue"),
         (["-s", "ways", "-a", "way=a,b"], "the axis way has 2 values"),
         (["-s", "ways", "--budget", "5"], "Invalid --budget '5': the unit is missing"),
         (["-s", "ways", "--good", "tf9", "--bad", "new"], "Unknown environment: 'tf9'"),
         (["-s", "ways", "--good", "new", "--bad", "new"], "Both ends are new"),
-        (["-s", "ways", "--good", "new", "--package", "numpy"], "--bad is not given"),
+        (["-s", "ways", "--good", "new", "--package", "numpy"], "--bad is missing"),
         (["--resume", "elsewhere"], "elsewhere isn't the folder of a search"),
-        (["T#7", "--resume", "elsewhere"], "--resume continues the search with its own options"),
+        (["T#7", "--resume", "elsewhere"], "--resume continues the search with its original options"),
     ],
 )
 def test_what_cannot_be_searched_is_told_and_leaves_no_folder(

@@ -29,7 +29,7 @@ def test_a_cell_can_be_selected(harness: Harness) -> None:
     harness.matrix("-s", "ways", "-a", "way=fine", "-a", "speed=fast,slow", "--rounds", "1")
     refused = harness("bundle", str(harness.run), "-e", "old,new")
     assert refused.returncode == 2
-    assert "cells are selected, and a script runs 1 or 2" in refused.stderr
+    assert "cells are selected, but a script can run only 1 or 2" in refused.stderr
     done = harness("bundle", str(harness.run), "-e", "old", "-a", "speed=fast")
     assert done.returncode == 0, done.stderr
     script = (harness.run / "bundle" / "repro.py").read_text()

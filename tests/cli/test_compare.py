@@ -40,7 +40,7 @@ def test_what_a_matrix_measured_can_be_compared(harness: Harness) -> None:
     another = replace(measured.read_run(), id="another"), measured.read_launches()
     done = harness("compare", str(harness.run), str(stored(harness.root, *another)))
     assert done.returncode == 0, done.stderr
-    assert "2 cells have a number in both runs. B vs A: 2 with no verdict." in done.stdout
+    assert "2 cells have a result in both runs. B vs A: 2 with no verdict." in done.stdout
     assert "Nothing else differs: machine, engine," in done.stdout
 
 
@@ -102,13 +102,13 @@ def test_a_cell_that_broke_ends_a_gate_with_1_though_another_is_slower(compare: 
     other = run, [*(each for each in launches if each.cell != CELLS[0]), *failed]
     done = compare(first(), other, "--fail-on", "slower")
     assert done.exit_code == 1
-    assert "No number in B (failed)" in done.stdout
+    assert "No result in B (failed)" in done.stdout
 
 
 def test_a_gate_that_judged_nothing_does_not_pass(compare: Compare) -> None:
     done = compare(first(count=2), second(), "--fail-on", "slower")
     assert done.exit_code == 3
-    assert "No cell has a verdict, so nothing was checked" in done.stderr
+    assert "No cell has a verdict, so --fail-on had nothing to check" in done.stderr
 
 
 def test_a_run_is_not_compared_with_itself(tmp_path: Path) -> None:

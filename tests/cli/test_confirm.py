@@ -159,11 +159,11 @@ def test_what_cannot_be_made_again_is_told_and_stays_suspected(
     done = command("history", "confirm", "--all-suspected", *SHORT)
     assert (done.exit_code, done.stdout) == (1, "")
     assert "Not confirmed: waits new cpu since 2026-10-05T04-10-00Z-aaaa. speed 0.9 isn't available" in done.stderr
-    assert "The nearest: speed==1.0." in done.stderr
+    assert "Nearest versions: speed==1.0." in done.stderr
     monkeypatch.setenv("HARNESS_MACHINE_ID", "another")
     done = command("history", "confirm", "--all-suspected", *SHORT)
     assert done.exit_code == 1
-    assert "It was measured on another machine" in done.stderr
+    assert "The change was measured on another machine" in done.stderr
     with pytest.raises(UsageError, match="1 change can be measured again"):
         command("history", "confirm")
 

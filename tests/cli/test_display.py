@@ -330,7 +330,7 @@ def test_a_repeated_round_is_said_when_the_total_grows(capsys: pytest.CaptureFix
     progress.begin(CELLS[0], 3)
     progress.end(launch(round=3))
     said, line = capsys.readouterr().err.splitlines()
-    assert said == "Round 3 had interference from other processes and is repeated: 2 more launches."
+    assert said == "Round 3 had interference from other processes and is repeated: this needs 2 more launches."
     assert line.startswith("[1/6] round 3: ")
 
 
@@ -371,7 +371,7 @@ def test_a_launch_that_ended_under_tensorflow_s_profiler_is_made_again_and_not_c
     progress.end(launch(round=0))
     first, second = capsys.readouterr().err.splitlines()
     assert first.startswith("[0/4] ")
-    assert "failed: exit code 142; it ran with TensorFlow's profiler, so the launch is repeated without" in first
+    assert "failed: exit code 142; the launch ran with TensorFlow's profiler, so it is repeated without" in first
     assert second.startswith("[1/4] ")
 
 
@@ -386,7 +386,7 @@ def test_of_a_run_by_cpu_time_the_line_has_that_and_says_so(capsys):
     told = launch(samples=[Sample(0.2, 10, cpu_seconds=0.125)])
     PlainLaunches(planned(clock=Clock.CPU)).end(told)
     assert ": 12.5 CPU ms per step (" in capsys.readouterr().err
-    assert describe(launch(), Clock.CPU) == "failed: It did not record the CPU time of its samples."
+    assert describe(launch(), Clock.CPU) == "failed: The launch did not record the CPU time of its samples."
 
 
 def test_a_launch_without_a_number_is_told_with_its_error() -> None:

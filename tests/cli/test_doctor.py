@@ -113,7 +113,7 @@ def test_without_an_engine_that_is_said_and_a_run_on_a_gpu_cannot_be(has_gpus: C
     has_gpus(Library([H100], **NEW))
     on_cpu, on_gpu = run("--no-listen", "--json"), run("--no-listen", "--json", "--gpu")
     assert checks(on_cpu)["Docker"]["level"] == "warn"
-    assert "No Docker Engine answers" in checks(on_cpu)["Docker"]["value"]
+    assert "Docker Engine does not answer" in checks(on_cpu)["Docker"]["value"]
     assert checks(on_gpu)["Docker"]["level"] == "bad"
     assert (on_cpu.exit_code, on_gpu.exit_code) == (0, Exit.CANNOT_RUN_HERE)
 
@@ -166,7 +166,7 @@ def test_a_gpu_that_the_machine_does_not_have_is_exit_4(has_gpus: Callable[[Libr
     assert done.exit_code == Exit.CANNOT_RUN_HERE
     asked = checks(done)["requested GPUs"]
     assert asked["level"] == "bad"
-    assert "GPU 1 isn't on this machine. Its GPUs: 0: NVIDIA H100" in asked["value"]
+    assert "GPU 1 isn't on this machine. The machine has the GPUs 0: NVIDIA H100" in asked["value"]
 
 
 @pytest.mark.usefixtures("no_engine")

@@ -78,7 +78,10 @@ def test_an_instance_of_a_divided_card_can_be_typed_and_the_card_cannot(stand_in
     for typed in (["--gpu"], ["--gpus", "0"], ["--gpus", "all"]):
         done = dry_run(machine, *typed)
         assert done.returncode == 4
-        assert "is divided into instances (MIG), of which a launch gets one. It has 0:0 3g.20gb (MIG-" in done.stderr
+        assert (
+            "is divided into instances (MIG), and a launch gets one of them. The instances: 0:0 3g.20gb (MIG-"
+            in done.stderr
+        )
     for name in ("0:0", "MIG-00000000-57a4-d000-0000-000000000000"):
         done = dry_run(machine, "--gpus", name, "--json")
         assert done.returncode == 0, done.stderr
@@ -103,4 +106,4 @@ def test_a_release_whose_cuda_is_in_an_image_needs_a_container(stand_ins: Path) 
     done = dry_run(Machine(stand_ins, [T4]), "--gpu", "-s", "keras_step", "-e", "tf1.14", backend="local")
     assert done.returncode == 4
     assert "its CUDA is in an image" in done.stderr
-    assert "Measure it in containers, with Docker Engine. Or use tf2.5." in done.stderr
+    assert "Measure this environment in containers, with Docker Engine. Or use tf2.5." in done.stderr

@@ -25,7 +25,7 @@ def test_a_machine_is_named() -> None:
     ("ratio", "code", "told"),
     [
         (1.001, 0, "CPU 0\nCPU 1\n2 of 2 slots are safe: harness matrix --slots 2\n"),
-        (1.2, 4, "2 slots are beyond the margin of 3 %; 1 safe.\n"),
+        (1.2, 4, "With 2 slots, the slowdown exceeds the margin of 3 %. 1 safe.\n"),
     ],
 )
 def test_a_check_says_how_many_slots_are_safe(

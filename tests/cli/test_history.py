@@ -67,9 +67,9 @@ def test_nights_are_added_listed_and_shown(history: Command) -> None:
 
 def test_a_machine_with_another_id_in_each_run_is_reported(history: Command) -> None:
     folders = [str(night(number, machine=Machine(f"m-0000000{number}", "aws"))) for number in (1, 2, 3)]
-    assert "another id" not in history("add", *folders[:2]).stderr
+    assert "a different id" not in history("add", *folders[:2]).stderr
     done = history("add", folders[2])
-    assert "The machine aws had another id in each of its last 3 runs" in done.stderr
+    assert "The machine aws had a different id in each of its last 3 runs" in done.stderr
     assert done.exit_code == 0
 
 
@@ -135,7 +135,7 @@ def test_a_folder_without_runs_and_no_folder_are_refused(history: Command) -> No
         history("add", "--all")
     with pytest.raises(UsageError, match="cannot be read"):
         history("add", "--all", "--results", "none")
-    with pytest.raises(UsageError, match="No run was specified"):
+    with pytest.raises(UsageError, match="No run is specified"):
         history("add")
     assert history("add", "none").exit_code == 1
 
@@ -152,7 +152,7 @@ def test_what_is_in_no_series_is_told_with_what_is(week: Command) -> None:
     for words in ("show -s keras", "report -e tf9", "confirm -a mode=none", "export --format otava -s keras"):
         with pytest.raises(NothingSelectedError, match="No series in the history") as raised:
             week(*words.split())
-        assert "Its scenarios: step. Its environments: tf1.14, tf2.0. For all: harness history show" in str(
+        assert "Its scenarios: step. Its environments: tf1.14, tf2.0. To show all series: harness history show" in str(
             raised.value
         )
 
@@ -180,7 +180,7 @@ def test_the_index_is_made_again(history: Command, monkeypatch: pytest.MonkeyPat
     shutil.rmtree(folders[0])
     again = history("rebuild")
     assert "2 runs" in again.stdout
-    assert "1 run of them has no folder here" in again.stderr
+    assert "1 run of them has no folder on this machine" in again.stderr
     assert history("show", "--json").stdout == before
     shutil.rmtree("results")
     monkeypatch.setenv("HARNESS_HISTORY", "other.duckdb")
@@ -216,7 +216,7 @@ def test_what_is_exported_is_named(history: Command, tmp_path: Path) -> None:
 
 def test_folders_of_runs_are_no_summaries(history: Command) -> None:
     night(11)
-    with pytest.raises(UsageError, match="To read folders of runs, pass --results"):
+    with pytest.raises(UsageError, match="To read the folders of runs instead, pass --results"):
         history("rebuild", "--from", "results")
 
 
@@ -224,7 +224,7 @@ def test_a_history_that_is_a_folder_is_refused_with_what_to_do(
     history: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HARNESS_HISTORY", str(tmp_path))
-    with pytest.raises(CannotRunHereError, match=r"cannot be opened: .*\nName another file with HARNESS_HISTORY"):
+    with pytest.raises(CannotRunHereError, match=r"cannot be opened: .*\nSet HARNESS_HISTORY to another file"):
         history("list")
 
 
@@ -246,7 +246,7 @@ def week(history: Command) -> Command:
 def test_without_a_confirmed_slowdown_there_is_no_issue_to_open(week: Command) -> None:
     done = week("alarm")
     assert done.stdout == ""
-    assert "No change is confirmed to be slower" in done.stderr
+    assert "No slowdown is confirmed" in done.stderr
     assert json.loads(week("alarm", "--json").stdout) == []
     with pytest.raises(UsageError, match="Can't read nowhere"):
         week("alarm", "--issues", "nowhere")

@@ -25,7 +25,7 @@ def test_environments_are_listed_also_without_an_engine(harness: Harness) -> Non
         ("old", {"state": "no engine"}, None),
         ("new", {"state": "no engine"}, None),
     ]
-    assert done.stderr.startswith("No Docker Engine answers")
+    assert done.stderr.startswith("Docker Engine does not answer")
 
 
 def test_an_environment_without_a_lock_is_listed(harness: Harness) -> None:
@@ -64,7 +64,7 @@ def test_an_unknown_environment_is_a_usage_error(harness: Harness) -> None:
 def test_building_without_an_engine_is_exit_4(harness: Harness) -> None:
     done = harness("images", "build", **NOWHERE)
     assert done.returncode == 4
-    assert "No Docker Engine answers" in done.stderr
+    assert "Docker Engine does not answer" in done.stderr
 
 
 def test_the_cpu_package_is_asked_for_from_its_first_release_on(project: Project) -> None:

@@ -22,7 +22,7 @@ from tests.cli.conftest import NOWHERE, SCENARIO, Harness
 def test_one_command_measures_and_reports(harness: Harness) -> None:
     done = harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "3")
     assert done.returncode == 0, done.stderr
-    assert "Backend: local environments, as --backend local asks." in done.stderr
+    assert "Backend: local environments, because of --backend local." in done.stderr
     assert f"Report: {harness.run.relative_to(harness.root)}/report.md" in done.stderr
     stored = harness.launches
     roles = Counter((launch["round"], launch["role"]) for launch in stored)
@@ -152,10 +152,10 @@ def test_an_untrusted_file_needs_a_container_unless_it_is_trusted(harness: Harne
     outside.write_text(SCENARIO)
     refused = harness("matrix", "-s", str(outside), **NOWHERE)
     planned = harness("matrix", "-s", str(outside), "--dry-run", **NOWHERE)
-    assert "cannot run this plan: No Docker Engine answers" in planned.stdout
+    assert "cannot run this plan: Docker Engine does not answer" in planned.stdout
     assert "outside is from outside the project" in planned.stdout
     assert refused.returncode == 4
-    assert "needs a container" in refused.stderr
+    assert "need a container" in refused.stderr
     trusted = ("-s", str(outside), "-a", "way=fine", "--rounds", "1", "--trust")
     assert harness.matrix(*trusted, **NOWHERE).returncode == 0
 
@@ -263,7 +263,7 @@ def test_a_second_interruption_abandons_the_report_and_says_how_to_make_it(
     assert ended.value.code == 130
     said = capfd.readouterr().err
     assert "Ctrl-C again abandons the report." in said
-    assert f"Stopping without a report. The launches are saved: harness report results/{harness.run.name}" in said
+    assert f" The launches are saved. To write the report: harness report results/{harness.run.name}" in said
     assert f"To continue: harness matrix --resume results/{harness.run.name}" in said
     assert "Traceback" not in said
     assert not (harness.run / "report.md").exists()
@@ -351,8 +351,8 @@ def test_the_plan_says_what_is_built_first_and_what_launches_took(harness: Harne
     assert f": estimated from {harness.run.name}." in done.stdout
     assert "All local environments are ready." in done.stdout
     unasked = harness(*asked[:-2], "docker", "--dry-run", **NOWHERE)
-    assert "This machine cannot run this plan: No Docker Engine answers" in unasked.stdout
-    assert "Or measure without it: --backend local" in unasked.stdout
+    assert "This machine cannot run this plan: Docker Engine does not answer" in unasked.stdout
+    assert "Or measure without containers: --backend local" in unasked.stdout
     assert unasked.returncode == 0
 
 
@@ -383,7 +383,7 @@ def test_an_environment_without_its_python_is_not_available_and_the_others_run(h
     done = harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1", UV_OFFLINE="1")
     assert done.returncode == 0, done.stderr
     report = (harness.run / "report.md").read_text()
-    assert "Python 3.5 is not on this machine" in report
+    assert "Python 3.5 isn't installed on this machine" in report
     assert "pyenv install 3.5" in report
     assert len(harness.launches) == 1
 
@@ -444,7 +444,7 @@ def test_a_gate_gives_way_to_a_failed_cell(harness: Harness) -> None:
 def test_a_gate_that_judged_nothing_says_so(harness: Harness) -> None:
     done = harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1", "--fail-on", "slower")
     assert done.returncode == 3
-    assert "nothing was checked for --fail-on" in done.stderr
+    assert "--fail-on had nothing to check" in done.stderr
 
 
 def test_what_a_scenario_raised_is_shown_with_its_place_and_a_command_that_shows_it_again(harness: Harness) -> None:
@@ -456,7 +456,7 @@ def test_what_a_scenario_raised_is_shown_with_its_place_and_a_command_that_shows
     told = rf"scenarios/ways.py:{line}: in scenario: ValueError: a | pipe and \x1b[31mcolour"
     lines = done.stderr.splitlines()
     at = lines.index(told)
-    assert lines[at + 1] == "To write a script that runs it without harness:"
+    assert lines[at + 1] == "To write a script that runs the cell without harness:"
     # the scenario's cells differ in a setting only, which the script doesn't have
     written = harness(*shlex.split(lines[at + 2])[1:])
     assert written.returncode == 0, written.stderr

@@ -30,7 +30,7 @@ def test_a_report_is_made_again_from_the_launches(harness: Harness) -> None:
 def test_without_a_run_it_is_the_newest_of_the_results(harness: Harness) -> None:
     none = harness("report")
     assert (none.returncode, none.stdout) == (2, "")
-    assert "The folder results has no run, and this needs 1.\nPass the folder of a run, or measure one" in none.stderr
+    assert "The folder results has no run, but this command needs 1.\nPass the folder of a run" in none.stderr
     run, launches = example()
     for name in ("b", "a"):
         stored(harness.root / "results", replace(run, id=name), launches)
@@ -123,10 +123,10 @@ def test_launches_that_end_in_the_middle_of_a_line_are_told_and_can_be_measured_
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith(
         f"{folder}/launches.jsonl ends in the middle of a line: its run was killed, or the file was truncated. The "
-        f"complete launches are used.\nTo measure the missing ones: harness matrix --resume {folder}\n"
+        f"complete launches are used.\nTo measure the missing launches: harness matrix --resume {folder}\n"
     )
     report = (harness.run / "report.md").read_text()
-    assert "its launches are missing from launches.jsonl, so the file was truncated" in report
+    assert "its launches are missing from launches.jsonl, so the file is truncated" in report
     assert "the budget ended" not in report
     assert "ends in the middle of a line" in harness("compare", str(folder), str(folder)).stderr
     resumed = harness("matrix", "--resume", str(folder))
@@ -166,11 +166,11 @@ def test_a_file_that_cannot_be_written_gets_a_sentence(harness: Harness, folder:
 def test_a_file_without_a_format_gets_a_sentence(harness: Harness, folder: Path) -> None:
     done = harness("report", str(folder), "--output", "report.json")
     assert done.returncode == 2
-    assert "--output needs a --format" in done.stderr
+    assert "--output needs --format" in done.stderr
 
 
 def test_a_format_that_cannot_say_that_there_is_no_number_gets_a_sentence(harness: Harness, tmp_path: Path) -> None:
     run, launches = nothing()
     done = harness("report", str(stored(tmp_path, run, launches[:1])), "--format", "pyperf")
     assert done.returncode == 3
-    assert "No cell has a number" in done.stderr
+    assert "No cell has a result" in done.stderr

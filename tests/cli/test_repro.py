@@ -54,9 +54,9 @@ def test_a_claim_is_measured_until_it_is_clear_and_fails_on_what_was_asked(claim
     stored = json.loads((claiming.run / "run.json").read_text())
     assert (stored["plan"]["claims"], stored["plan"]["groups"][0]["piloted"]) == (["T#1001"], False)
     assert stored["command"][:3] == ["harness", "repro", asked]
-    told = done.stderr.partition("To paste into the issue: ")[2].splitlines()[0]
+    told = done.stderr.partition("The text for the issue is in ")[2].splitlines()[0]
     assert (claiming.root / told).read_text()
-    assert "Without an outcome" not in done.stderr
+    assert "These claims have no outcome" not in done.stderr
 
 
 def test_claims_are_measured_in_slots_and_go_on_in_slots(claiming: Harness) -> None:

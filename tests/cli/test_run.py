@@ -93,7 +93,7 @@ def test_a_notebook_is_run_as_its_code_cells_and_what_is_left_out_is_told(harnes
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        ([], 4, "It needs a container."),
+        ([], 4, "Such files need a container."),
         (["--backend", "local"], 2, "they can read and change your files, and use the network"),
         (["--trust"], 0, "Backend: local environments"),
     ],

@@ -31,7 +31,11 @@ def test_while_launches_run_the_rest_is_reported_and_a_second_signal_says_what_i
     assert first.startswith("Stopping: ending the running launches and reporting the finished ones.")
     assert first.endswith("Ctrl-C again abandons the report.")
     said = heard.interrupted(2)
-    for told in ("The launches are saved: harness report ", "harness clean run", "harness matrix --resume "):
+    for told in (
+        "The launches are saved. To write the report: harness report ",
+        "harness clean run",
+        "harness matrix --resume ",
+    ):
         assert told in said
 
 
@@ -40,7 +44,7 @@ def test_after_the_last_launch_only_the_report_is_abandoned(capsys: pytest.Captu
     with heard.launching(run()):
         pass
     said = heard.interrupted(1)
-    assert said.startswith("Stopping without a report. The launches are saved: harness report ")
+    assert said.startswith("Stopping without a report. The launches are saved. To write the report: harness report ")
     assert "--resume" not in said
 
 
@@ -96,7 +100,7 @@ ValueError: boom
     show(session.Ended(Path("results", "run"), results, WRITTEN, False, {}), json=False, fail_on=None)
     told = capsys.readouterr().err.splitlines()
     at = told.index("scenarios/step.py:31: in step: ValueError: boom")
-    assert told[at + 1] == "To write a script that runs it without harness:"
+    assert told[at + 1] == "To write a script that runs the cell without harness:"
     assert told[at + 2].startswith(f"    harness bundle {made.shown_folder} -s step -e tf1.14 -a call=fit ")
 
 

@@ -267,7 +267,7 @@ def test_the_matrix_refuses_a_broken_scenario_alone(harness: Harness, write_scen
     done = harness.matrix("-s", "broken", "-s", "ways", "-a", "way=fine", "-e", "old", "--rounds", "1")
     assert done.returncode == 1, done.stderr
     assert all(line in done.stderr for line in LINES)
-    assert "Not run, because of problems in their files: broken. The others run." in done.stderr
+    assert "because their files have problems: broken. The other scenarios are run." in done.stderr
     assert {(launch["cell"]["scenario"], launch["status"]) for launch in harness.launches} == {("ways", "ok")}
 
 

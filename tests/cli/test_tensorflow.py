@@ -73,6 +73,6 @@ def test_an_environment_whose_python_is_hidden_is_not_available_and_the_report_s
     assert {(launch["cell"]["environment"], launch["status"]) for launch in launches(results)} == {("tf2.15", "ok")}  # type: ignore[index]
     (folder,) = results.iterdir()
     report = (folder / "report.md").read_text()
-    assert "Python 3.7 is not on this machine" in report
+    assert "Python 3.7 isn't installed on this machine" in report
     assert "pyenv install 3.7" in report
     assert "--backend docker" in report

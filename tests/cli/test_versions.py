@@ -75,17 +75,17 @@ def test_what_did_not_change_or_is_new_is_left_out(harness, mine, git):
     done = harness(*asked, "--dry-run")
     assert done.returncode == 3
     assert "added.py is only in HEAD: left out." in done.stderr
-    assert "mine.py is the same in HEAD~ and HEAD: left out." in done.stderr
-    assert "ways.py is the same in HEAD~ and HEAD: left out." in done.stderr
+    assert "mine.py is the same in HEAD~ and HEAD, so it is not measured." in done.stderr
+    assert "ways.py is the same in HEAD~ and HEAD, so it is not measured." in done.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--base", "HEAD~"), "--base compares two versions of scenarios, but no scenario was specified."),
+        (("--base", "HEAD~"), "--base compares two versions of scenarios, but no scenario is specified."),
         (("--head", "HEAD", "-s", "mine.py"), "--head needs --base."),
-        (("--base", "nowhere", "-s", "mine.py"), "git knows no commit 'nowhere'"),
-        (("--base", "--upload-pack=x", "-s", "mine.py"), "git knows no commit '--upload-pack=x'"),
+        (("--base", "nowhere", "-s", "mine.py"), "git can't find the commit 'nowhere'"),
+        (("--base", "--upload-pack=x", "-s", "mine.py"), "git can't find the commit '--upload-pack=x'"),
         (("--base", "HEAD~", "-s", "absent.py"), "absent.py exists neither in HEAD~ nor in the folder."),
         (("--base", "HEAD~", "-s", "abs*nt"), "Unknown scenario: 'abs*nt'."),
         (("--base", "HEAD~", "-s", "mine.py", "-a", "side=base"), "-a side would select only one of the two versions."),

@@ -182,9 +182,9 @@ def test_artifacts_come_back_and_links_do_not(docker, requirement):
     )
     outcome = docker.launch(requirement, job(source))
     assert outcome.artifacts == {"p/t.json": b"{}"}
-    assert "link: no regular file" in outcome.not_kept
-    assert "folder: no regular file" in outcome.not_kept
-    assert "pipe: no regular file" in outcome.not_kept
+    assert "link: not a regular file" in outcome.not_kept
+    assert "folder: not a regular file" in outcome.not_kept
+    assert "pipe: not a regular file" in outcome.not_kept
 
 
 def test_artifacts_over_the_limit_are_not_read(docker, requirement):
@@ -209,7 +209,7 @@ def test_printing_takes_no_memory_of_ours(docker, requirement):
         requirement, job("[os.write(2, b'x' * 2**20) for _ in range(100)]; say('end', status='ok')")
     )
     assert outcome.status is Status.OK
-    assert outcome.stderr.startswith(f"[{100 * 2**20 - 64 * 1024} bytes before this are not kept]")
+    assert outcome.stderr.startswith(f"[{100 * 2**20 - 64 * 1024} bytes before this were not saved]")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20 * 1024  # KiB
 
 

@@ -240,7 +240,7 @@ def test_a_launch_on_another_gpu_than_it_was_to_be_on_has_a_status_of_its_own(ba
     outcome = backend.launch(image, on_gpus(OTHER_CARD, "0"))
     assert outcome.status is Status.OTHER_GPU, (outcome.error, outcome.stderr)
     assert outcome.error == (
-        "it ran on Tesla T4 (compute capability 7.5, 0000:00:1e.0), and was to run on GPU 0: NVIDIA A100 (compute "
+        "it ran on Tesla T4 (compute capability 7.5, 0000:00:1e.0) instead of GPU 0: NVIDIA A100 (compute "
         "capability 8.0, 0000:3b:00.0)"
     )
     # of a machine of which nothing is known, what the launch says is kept

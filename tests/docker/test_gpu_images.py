@@ -163,8 +163,10 @@ def test_the_gpu_code_of_tensorflow_and_cudnn_is_read_in_the_image(engine, build
         in (report.notes)
     )
     assert [sentence for sentence in report.disagreements if "docker-bake.hcl" in sentence] == [
-        "TensorFlow's libraries have the GPU code sm_60 compute_70; `gpu_code` in docker-bake.hcl is compute_70.",
-        "In TensorFlow, PTX alone is compute_70 of PTX 6.3; `ptx_alone` in docker-bake.hcl is not given.",
+        "The libraries of TensorFlow contain this GPU code sm_60 compute_70; `gpu_code` in docker-bake.hcl is "
+        "compute_70.",
+        "The libraries of TensorFlow contain this PTX without machine code compute_70 of PTX 6.3; `ptx_alone` "
+        "in docker-bake.hcl is not given.",
         "cuDNN has machine code for sm_30 sm_60 sm_70; `cudnn_code` in docker-bake.hcl is sm_60.",
     ]
 
@@ -198,7 +200,7 @@ def test_of_packages_what_opens_what_is_missing_and_what_is_too_old(engine, buil
     report = check_cuda(engine, builder.build(environment, "".join(packages)), environment)
     assert report.opened == {"libcudart.so.12": "12.2", "libcurand.so.10": "10.3.3"}
     assert "cannot open shared object file" in report.missing["libcublas.so.12"]
-    assert "CUDA is 12.2, and TensorFlow was built with 12.9." in report.disagreements
+    assert "CUDA is 12.2, but TensorFlow was built with 12.9." in report.disagreements
 
 
 def test_nvidias_own_image_keeps_its_packages_and_says_nothing_at_start(engine, builder):

@@ -207,7 +207,7 @@ def test_a_card_without_room_has_no_number(matrix):
 def test_a_card_that_is_lost_meanwhile_is_why_the_launch_failed(matrix):
     ran = matrix([T4], "--gpu", *CELL, STAND_IN_LAUNCH_FAILS="719:20", STAND_IN_NVML_LOST_AFTER="10")
     assert (ran.code, ran.statuses) == (1, {"failed"})
-    assert "The driver lost its GPU meanwhile" in ran.launches[0]["advice"]
+    assert "The driver lost its GPU during the launch" in ran.launches[0]["advice"]
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def test_a_runtime_that_fails_is_passed_over_for_the_engines_device_driver(backe
     )
     backend.check_gpus(["0"])
     cdi, runtime, taken = backend.try_gpus([REQUIREMENT])
-    assert "makes containers start /usr/bin/nvidia-cdi-hook-of-another-version, which is missing" in cdi
+    assert "containers start /usr/bin/nvidia-cdi-hook-of-another-version, which is missing" in cdi
     assert "could not generate a description of the GPUs" in runtime
     assert taken == "Containers get GPUs through the engine's device driver."
     assert backend.launch(REQUIREMENT, on_gpus("0")).status is Status.OK
@@ -167,11 +167,11 @@ def test_where_nothing_works_the_run_ends_with_a_sentence_for_each_way(backend, 
         (
             "Auto-detected mode as 'legacy'\nnvidia-container-cli: initialization error: nvml error: driver/library "
             "version mismatch\n",
-            "was updated and not reloaded",
+            "was updated, but it wasn't reloaded",
         ),
         (
             "Auto-detected mode as 'legacy'\nnvidia-container-cli: initialization error: driver rpc error: timed out\n",
-            "did not start before NVIDIA's tools timed out",
+            "did not start before the time limit of NVIDIA's tools",
         ),
         (
             "Auto-detected mode as 'legacy'\nnvidia-container-cli: requirement error: unsatisfied condition: "
@@ -288,7 +288,7 @@ def test_a_run_takes_the_way_that_works_says_so_and_keeps_to_it(nvidia, root):
 def test_a_way_that_was_typed_and_does_not_work_ends_the_run_before_it_begins(nvidia, root):
     done = harness(nvidia, root, "matrix", *CELL, "--gpu-via", "cdi")
     assert done.returncode == 4, done.stderr
-    assert "can't give GPUs to containers through CDI: it lists no nvidia.com/gpu" in done.stderr
+    assert "can't give GPUs to containers through CDI: the engine lists no nvidia.com/gpu" in done.stderr
     nvidia.fail(HOOK, CGROUPS)
     done = harness(nvidia, root, "matrix", *CELL, "--gpu-via", "driver")
     assert done.returncode == 4, done.stderr
@@ -303,13 +303,13 @@ def test_the_doctor_tries_the_ways(nvidia, root):
     (access,) = [each for each in json.loads(done.stdout)["checks"] if each["name"] == "GPU access"]
     assert (access["level"], access["value"]) == (
         "warn",
-        "containers get GPUs through the runtime nvidia, as a test showed",
+        "containers get GPUs through the runtime nvidia, as a test container showed",
     )
     assert "The CDI specification is older than the NVIDIA driver" in access["advice"]
     nvidia.describe()
     done = harness(nvidia, root, "doctor", "--no-listen", "--gpu", "--json")
     (access,) = [each for each in json.loads(done.stdout)["checks"] if each["name"] == "GPU access"]
-    assert (access["level"], access["value"]) == ("good", "containers get GPUs through CDI, as a test showed")
+    assert (access["level"], access["value"]) == ("good", "containers get GPUs through CDI, as a test container showed")
 
 
 def harness(nvidia: NvidiaEngine, root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

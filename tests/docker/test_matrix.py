@@ -37,7 +37,7 @@ def run(engine, tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.Co
 def test_images_are_as_their_locks_say(run) -> None:
     done = harness("images", "verify", "tf1.14", "tf2.0")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"tf1\.14: all \d+ packages are as locked", done.stdout)
+    assert re.search(r"tf1\.14: all \d+ packages are as in the lock file", done.stdout)
 
 
 def test_images_that_are_right_are_not_built_again(run) -> None:
@@ -79,7 +79,7 @@ def test_the_report_answers_the_famous_question(run) -> None:
     answer = report.splitlines()[2]
     assert answer.startswith("**")
     assert "2.0" in answer
-    assert "In every row: model small, data small, call train_on_batch, inputs numpy." in report
+    assert "The same in all rows: model small, data small, call train_on_batch, inputs numpy." in report
     assert "tf.keras" in report
     assert "The package keras creates placeholders" in report
     assert "Docker Engine" in report

@@ -35,7 +35,7 @@ def read_until(lines: Iterable[str], text: str) -> str:
 
 
 def counts(folder: Path) -> Counter[tuple[str, str, int]]:
-    """How often each cell has a number, by group, environment and round: controls left out.
+    """How often each cell has a result, by group, environment and round: controls left out.
 
     Of a round the last attempt counts; a pilot that was interrupted is made again for the cells that lack it.
     """

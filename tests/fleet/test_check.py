@@ -89,7 +89,7 @@ def test_fewer_slots_are_tried_until_they_are_safe_and_that_is_remembered(
     [
         (0.001, 1.0, (6, "safe")),
         (0.025, 0.98, (8, "safe")),
-        (0.06, 1.0, (24, "not shown to be safe")),
+        (0.06, 1.0, (24, "not certainly safe")),
         (0.02, 1.2, (6, "not safe")),
     ],
 )
@@ -150,7 +150,7 @@ def test_work_is_launched_and_without_a_number_says_nothing(harness: Harness) ->
     )
     done = harness(*asked, "-a", "way=raises")
     assert done.returncode == 4
-    assert "The cell has no result: ValueError" in done.stderr
+    assert "The measured cell has no result: ValueError" in done.stderr
     done = harness(*asked, "-a", "way=fine", "--margin", "99%")
     assert done.returncode == 0, done.stderr
     assert "2 of 2 slots are safe: harness matrix --slots 2" in done.stdout

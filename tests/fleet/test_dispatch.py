@@ -189,7 +189,7 @@ def test_a_shard_that_breaks_off_is_measured_again_and_merged_once(
     place, ears = Pretence("one", planned, fails(2)), Ears()
     ended = measured(place, ears=ears)
     assert place.taken == [1, 2, 3, 4, 2]
-    assert ears.said == ["Shard 2/4 ended with exit code 137 on one: what it said last It is measured again."]
+    assert ears.said == ["Shard 2/4 ended with exit code 137 on one: what it said last The shard is measured again."]
     assert is_whole(ended, planned)
     assert not ended.lacks
     # on this machine, it goes on with what it had
@@ -232,7 +232,7 @@ def test_a_place_that_is_gone_loses_its_shard_to_another_one(
     assert is_whole(ended, planned)
     assert len(one.taken) == 1
     assert ended.lacks == ["Measuring stopped on one: Connection refused"]
-    with pytest.raises(CannotRunHereError, match=r"No shard has a run\.\nMeasuring stopped on one: Connection"):
+    with pytest.raises(CannotRunHereError, match=r"No shard produced a run\.\nMeasuring stopped on one: Connection"):
         measured(Pretence("one", planned, gone))
     assert len(list(Path("results").iterdir())) == 1
 
@@ -306,7 +306,7 @@ def test_spread_is_a_slot_for_each_gpu(planned: session.Planned, monkeypatch: py
     three = on_gpus(planned, "NVIDIA A100", "NVIDIA A100", "NVIDIA A100", spread=True, shard=Shard(1, 2))
     assert [slot.gpu for slot in dispatch.slots_for_shard(three)] == ["0", "1", "2"]
     assert asked == [("gpu", 3)]
-    with pytest.raises(UsageError, match=r"--spread is for several GPUs\."):
+    with pytest.raises(UsageError, match=r"--spread needs several GPUs\."):
         dispatch.slots_for_shard(on_gpus(planned, "NVIDIA A100", spread=True))
     with pytest.raises(UsageError, match=r"different models \(0: NVIDIA A100; 1: NVIDIA T4\)"):
         dispatch.slots_for_shard(on_gpus(planned, "NVIDIA A100", "NVIDIA T4", spread=True))
@@ -315,7 +315,7 @@ def test_spread_is_a_slot_for_each_gpu(planned: session.Planned, monkeypatch: py
 def test_a_fleet_of_other_machines_takes_no_slots_of_this_one(planned: session.Planned) -> None:
     for on in ("ssh://one,two", "ray://head:10001"):
         asked = replace(planned, request=replace(planned.request, on=on, slots="2"))  # type: ignore[call-arg]
-        with pytest.raises(UsageError, match="--slots and --spread are for this machine"):
+        with pytest.raises(UsageError, match="--slots and --spread apply to this machine"):
             dispatch.run(asked, Ears(), command=[])
 
 

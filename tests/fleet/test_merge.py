@@ -247,7 +247,7 @@ def test_shards_of_other_plans_and_of_another_count_are_refused(tmp_path: Path) 
 def test_the_same_rounds_of_one_machine_twice_are_refused_and_others_are_joined(tmp_path: Path) -> None:
     of = run()
     later = [replace(each, round=each.round + 5) for each in launches(of, seed=7) if each.role is not Role.PILOT]
-    with pytest.raises(UsageError, match=r"both have round \d of step cpu call=.*, from one machine"):
+    with pytest.raises(UsageError, match=r"both contain round \d of step cpu call=.*, measured on the same machine"):
         merged(tmp_path / "a", of, replace(of, id="again"))
     made = merged(tmp_path / "b", of, (replace(of, id="later"), later)).ended.results
     assert made.tables[0].rounds == 10

@@ -124,7 +124,7 @@ def start(
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether each cell of each group has a number in each round, once."""
+    """Whether each cell of each group has a result in each round, once."""
     found = counts(folder)
     return len(found) == 3 * 2 * 4 and set(found.values()) == {1}
 
@@ -155,7 +155,7 @@ def test_a_worker_and_a_node_that_die_lose_only_their_shards(
     assert process.stderr
     read_until(process.stderr, "round 1")
     left(nodes)[0].kill()
-    read_until(process.stderr, "It is measured again.")
+    read_until(process.stderr, "The shard is measured again.")
     read_until(process.stderr, "round 1")
     nodes.kill("one")
     _, told = process.communicate(timeout=120)

@@ -18,7 +18,7 @@ from harness import session
 from harness.files import data_dir
 from harness.fleet import check
 from harness.fleet.check import Checked
-from harness.fleet.shell import ShellCommand, script
+from harness.fleet.shell import ShellRunner, script
 from harness.machine.lock import exclusive, machine_to_itself
 from harness.machine.slots import Slot
 from harness.session.resuming import slot_of
@@ -82,7 +82,7 @@ def test_a_shard_that_is_killed_goes_on_and_each_launch_is_there_once(harness: H
     killed.kill()
     _, told = process.communicate(timeout=120)
     assert "ended with exit code 137 on slot " in told
-    assert "It is measured again." in told
+    assert "The shard is measured again." in told
     assert process.returncode == 0, told
     assert is_whole(harness.run)
     # and for longer
@@ -164,7 +164,7 @@ def test_a_command_ends_when_its_shell_is_left(harness: Harness, monkeypatch: py
     monkeypatch.chdir(harness.root)
     words = ["matrix", "-s", "ways", "-a", "way=endless", "--backend", "local", "--rounds", "1"]
     heard: list[str] = []
-    shell = ShellCommand(lambda line: heard.append(line) or ("Backend" in line and shell.stop()))  # type: ignore[func-returns-value]
+    shell = ShellRunner(lambda line: heard.append(line) or ("Backend" in line and shell.stop()))  # type: ignore[func-returns-value]
     code, _ = shell.run(["sh", "-c", script(words, sys.executable, environ={})])
     assert code == 130, heard
     # and a later one at once

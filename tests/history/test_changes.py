@@ -64,7 +64,7 @@ def test_without_an_earlier_run_everything_is_new() -> None:
     assert text.startswith("# History: all runs\n")
     assert "120 runs: " in text
     assert "## What stands" not in text
-    assert "the driver (570.86 → 575.51) (16 series; nothing is compared across it)" in text
+    assert "the driver (570.86 → 575.51) (16 series; runs before and after it are not compared)" in text
 
 
 def test_the_last_line_says_up_to_which_run_it_tells() -> None:

@@ -224,7 +224,10 @@ def test_what_decides_of_file_and_lock_is_new_with_new_against_old_with_old():
 def test_a_file_that_is_nowhere_is_refused(versions):
     path, before, after = versions
     gone = replace(before, scenarios={"mine": MeasuredSeries("0" * 16, "")})
-    with pytest.raises(UsageError, match=r"The file of mine, as run-1 had it, is not here"):
+    with pytest.raises(
+        UsageError,
+        match=r"The file of the scenario mine, as it was in run-1, was not found",
+    ):
         question([finding(key=MINE)], gone, after, ConfirmRequest(), [path])
 
 

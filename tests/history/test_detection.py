@@ -110,7 +110,7 @@ def test_values_that_are_equal_to_the_last_digit_are_one_level():
     ("values", "errors"), [([0.0], []), ([math.nan] * 9, [0.1] * 9), ([0.0] * 9, [-1.0] * 9), ([0.0], [math.inf])]
 )
 def test_what_is_no_series_is_refused(values, errors):
-    with pytest.raises(ValueError, match="as many standard errors"):
+    with pytest.raises(ValueError, match="one standard error"):
         change_points(values, errors)
 
 

@@ -18,7 +18,7 @@ from tests.history.test_index import later
 
 @pytest.fixture
 def series(tmp_path: Path, night: Summary) -> list[Series]:
-    """Three nights, the last of which has no number in the last cell."""
+    """Three nights, the last of which has no result in the last cell."""
     *most, last = night.points
     lost = later(night, 2, points=[*most, replace(last, ratio=None, low=None, high=None, seconds=None)])
     with History.open(str(tmp_path / "x.duckdb"), writing=True) as history:

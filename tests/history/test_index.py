@@ -189,7 +189,7 @@ def test_another_writer_is_waited_for_and_named(tmp_path: Path, monkeypatch: pyt
         monkeypatch.setattr(database, "PATIENCE", 0.0)
         told: list[str] = []
         with (
-            pytest.raises(CannotRunHereError, match=rf"still held by process {writer.pid} \(python"),
+            pytest.raises(CannotRunHereError, match=rf"still in use by process {writer.pid} \(python"),
             History.open(str(path), writing=True, told=told.append),
         ):
             pass
@@ -250,7 +250,7 @@ def test_what_libpq_says_of_a_dsn_does_not_repeat_its_other_parts(server: str) -
     "dsn", ["postgresql://me:s3cret@[/x", "mysql://me:s3cret@localhost/x", "PostgreSQL:/me:s3cret@h", "Password=s3cret"]
 )
 def test_a_dsn_that_is_none_is_refused_without_its_password(dsn: str) -> None:
-    with pytest.raises(UsageError, match="cannot be read as one") as found, History.open(dsn):
+    with pytest.raises(UsageError, match="isn't a valid DSN") as found, History.open(dsn):
         pass
     assert "s3cret" not in str(found.value)
 
@@ -305,7 +305,7 @@ def test_another_writer_of_postgres_is_named(postgres: str, monkeypatch: pytest.
     told: list[str] = []
     with (
         History.open(postgres, writing=True),
-        pytest.raises(CannotRunHereError, match=r"still held by the server's process \d+, for a client on its own"),
+        pytest.raises(CannotRunHereError, match=r"still in use by the server's process \d+, for a client on its own"),
         History.open(postgres, writing=True, told=told.append),
     ):
         pass

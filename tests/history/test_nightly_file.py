@@ -32,15 +32,15 @@ def read(tmp_path: Path, text: str) -> NightlyFile:
         ("x = = 1", "isn't valid TOML"),
         ("x = " + "[" * 5000, "it is nested too deep"),
         ("x = 1" + "0" * 5000, "isn't valid TOML"),
-        ("", "The file plans no run."),
+        ("", "The file doesn't contain any runs."),
         ("night = 3", "'night' in the file isn't a list of tables. Write [[night]]"),
         ("[[night]]", "Night 1 has no 'name'."),
-        (FILE + FILE, "Two nightly runs have one name: 'cpu'."),
+        (FILE + FILE, "Two nightly runs have the same name: 'cpu'."),
         (FILE.replace('"cpu"', '"a b"'), "Invalid name 'a b' in night 1."),
         (FILE.replace('"hosted"', '"../x"'), "Invalid name '../x' in machines 1 of night cpu."),
         (
             FILE.replace("machines = [", "machines = [{ name = 'hosted', runs-on = 'x' }, "),
-            "names a machine twice: 'hosted'",
+            "lists a machine twice: 'hosted'",
         ),
         (
             FILE.replace("runs-on", "runs_on"),

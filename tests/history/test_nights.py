@@ -50,7 +50,7 @@ def test_the_rules_of_one_night_take_a_spike_for_a_change():
 def test_allowing_for_correlation_leaves_few_false_suspicions_of_correlated_nights():
     before, now = (
         false_suspicions(name, Course(0.03, 0.8), 7, range(12))
-        for name in ("harness, nights taken as independent", "harness")
+        for name in ("harness, if it treated nights as independent", "harness")
     )
     assert now <= 2 < before
 

@@ -76,7 +76,7 @@ def test_a_cause_that_moved_series_both_ways_says_so() -> None:
 
 def test_a_reference_has_times_alone() -> None:
     of = judged(series(replace(key(), reference=""), [None, None]))
-    assert phrases.standing(of) == "This cell is the baseline of others, so it has times instead of ratios."
+    assert phrases.standing(of) == "This cell is the baseline of other cells, so it has times instead of ratios."
 
 
 def test_what_a_series_stands_at_says_how_long_and_since_when() -> None:

@@ -148,14 +148,18 @@ def test_of_isolated_cpus_only_one_is_ever_preferred(machine: tuple[Topology, se
 @pytest.mark.parametrize(
     ("cpus", "allowed", "words"),
     [
-        ((7,), range(8), "CPU 7, alone on its physical core (the harness keeps off CPU 3)"),
+        ((7,), range(8), "CPU 7, alone on its physical core (harness leaves CPU 3 to other work)"),
         ((7,), [7, 6], "CPU 7, whose physical core it shares with CPU 3"),
         ((3,), [3, 7], "CPU 3, whose physical core it shares with CPU 7"),
-        ((5, 6, 7), range(8), "CPUs 5-7, each alone on its physical core (the harness keeps off CPUs 1-3)"),
-        ((2, 3, 6), range(8), "CPUs 2-3, 6, on 2 physical cores (the harness keeps off CPU 7)"),
+        ((5, 6, 7), range(8), "CPUs 5-7, each alone on its physical core (harness leaves CPUs 1-3 to other work)"),
+        ((2, 3, 6), range(8), "CPUs 2-3, 6, on 2 physical cores (harness leaves CPU 7 to other work)"),
         ((3, 7), range(8), "CPUs 3, 7, on 1 physical core"),
         ((6, 7), [2, 6, 7], "CPUs 6-7, whose physical cores they share with CPUs 2-3"),
-        ((6, 7), [1, 2, 6, 7], "CPUs 6-7, whose physical cores they share with CPU 3 (the harness keeps off CPU 2)"),
+        (
+            (6, 7),
+            [1, 2, 6, 7],
+            "CPUs 6-7, whose physical cores they share with CPU 3 (harness leaves CPU 2 to other work)",
+        ),
         (None, range(8), ""),
     ],
 )

@@ -72,7 +72,7 @@ def test_a_package_may_be_in_a_folder_of_a_repository(repository: SourceReposito
 def test_a_link_that_leaves_the_source_is_refused(repository: SourceRepository, tmp_path: Path) -> None:
     (repository.folder / "out").symlink_to("/etc")
     repository.commit("CALLS = 2\n")
-    with pytest.raises(UsageError, match="its link out leads out of it"):
+    with pytest.raises(UsageError, match="its link out points outside the source"):
         files(git.at_commit(repository.folder, "HEAD"), tmp_path / "out")
 
 
@@ -142,9 +142,9 @@ def test_an_unknown_revision_is_told_with_the_nearest(repository: SourceReposito
 
 @pytest.mark.parametrize("revision", ["main~", "main^", "main:x", "^main"])
 def test_a_remote_repository_has_no_expressions(repository: SourceRepository, revision: str) -> None:
-    with pytest.raises(UsageError, match="git knows no commit") as raised:
+    with pytest.raises(UsageError, match="git can't find the commit") as raised:
         git.fetched(f"file://{repository.folder}", revision)
-    assert "a whole commit id" in raised.value.advice
+    assert "a complete commit id" in raised.value.advice
 
 
 def test_locks_that_a_killed_fetch_left_are_removed(repository: SourceRepository) -> None:

@@ -71,7 +71,7 @@ def test_without_one_the_ways_to_get_it_are_named(bare, monkeypatch):
     monkeypatch.setattr(interpreters, "from_uv", cannot)
     with pytest.raises(UnavailableError) as error:
         find_python("3.7")
-    assert error.value.message == "Python 3.7 is not on this machine.\nuv cannot fetch it: no download"
+    assert error.value.message == "Python 3.7 isn't installed on this machine.\nuv cannot fetch it: no download"
     for way in ("pyenv install 3.7", "conda create", "--backend docker"):
         assert way in error.value.advice
 

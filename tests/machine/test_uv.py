@@ -48,7 +48,7 @@ def test_only_where_things_come_from_is_taken_from_the_user(monkeypatch):
 def test_without_the_package_the_path_is_searched(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "uv", None)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CannotRunHereError, match=r"not on this machine.\nGet it with"):
+    with pytest.raises(CannotRunHereError, match=r"installed on this machine.\nTo install uv"):
         find_uv()
     (tmp_path / "uv").write_text("#!/bin/sh\n")
     (tmp_path / "uv").chmod(0o755)

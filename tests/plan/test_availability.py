@@ -228,5 +228,5 @@ def test_a_need_without_words_names_what_is_missing() -> None:
 
 def test_the_python_and_the_dependencies_of_the_header_count_for_every_cell() -> None:
     old = told(scenario(), requirement("3.5", tensorflow="1.0"))
-    assert old["keras"] == ("s needs Python >=3.6, e has 3.5", "Choose an environment of another Python.")
+    assert old["keras"] == ("s needs Python >=3.6, e has 3.5", "Choose an environment with another Python version.")
     assert {reason for reason, _ in told(scenario(), requirement(numpy="1")).values()} == {"needs tensorflow"}

@@ -100,7 +100,7 @@ def test_a_number_of_the_only_repository_that_has_it_is_enough() -> None:
 def test_an_issue_without_a_claim_is_told() -> None:
     with pytest.raises(UsageError, match=r"No scenario has a claim of T#40262\.\n"):
         claims.issue("40262", KNOWN)
-    with pytest.raises(UsageError, match="'predict' is not the name of an issue") as refused:
+    with pytest.raises(UsageError, match="'predict' is not a valid name of an issue") as refused:
         claims.issue("predict", KNOWN)
     assert "T#33487" in refused.value.advice
 

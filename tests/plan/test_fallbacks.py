@@ -135,7 +135,8 @@ def test_it_is_said_what_stands_in_for_what_and_why() -> None:
     assert stood_in(()) == ""
     assert stood_in(taken("quick", host(RTX3090))) == (
         "tf1.15-ngc replaces tf1.14, and tf2.4 replaces tf2.0, which the NVIDIA GeForce RTX 3090 cannot run (CUDA "
-        "10.0 is older than GPUs of compute capability 8.6: there it took half an hour to start, hung, or computed "
+        "10.0 is older than GPUs of compute capability 8.6. On such GPUs, it took half an hour to start, "
+        "stopped responding, or computed "
         "wrong results)."
     )
 

@@ -78,9 +78,11 @@ def test_ptx_that_stands_alone_needs_a_driver_that_knows_its_version(
     found = judge(environment, (8, 0), does_not)
     assert found.support is Support.CANNOT
     cuda = f"{knows[0]}.{knows[1]}"
-    assert found.reason.startswith("some of its kernels have no code for compute capability 8.0, and the driver knows")
-    assert found.reason.endswith(f"too old to compile what CUDA {cuda} made")
-    assert found.advice.startswith(f"Update the driver to one that knows CUDA {cuda} ")
+    assert found.reason.startswith(
+        "some of its kernels have no code for compute capability 8.0, and the driver supports only"
+    )
+    assert found.reason.endswith(f"too old to compile the code of CUDA {cuda}")
+    assert found.advice.startswith(f"Update the driver to a version that supports CUDA {cuda} ")
     assert judge(environment, (7, 5), does_not).support is Support.NATIVE  # which has machine code in all of them
 
 
@@ -149,7 +151,7 @@ def test_a_driver_cannot_compile_what_a_newer_cuda_made() -> None:
     assert judge(MIDDLE, (8, 0), (12, 0), "525.60.13").support is Support.NATIVE
     found = judge(MIDDLE, (9, 0), (12, 0), "525.60.13")
     assert found.support is Support.CANNOT
-    assert "knows CUDA 12.0 only" in found.reason
+    assert "supports only CUDA 12.0" in found.reason
     assert "CUDA 12.2" in found.advice
 
 
@@ -174,7 +176,7 @@ def test_an_old_driver_is_told_and_an_unknown_one_is_not_judged(driver: str, sup
     found = judge(MIDDLE, (8, 0), None, driver)
     assert found.support is support
     if support is Support.CANNOT:
-        assert found.reason == f"CUDA 12.2 needs the driver 525.60.13 or newer, this machine has {driver}"
+        assert found.reason == f"CUDA 12.2 needs the driver 525.60.13 or newer, but this machine has {driver}"
         assert found.advice == "Update the driver to 525.60.13 or newer."
 
 

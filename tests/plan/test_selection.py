@@ -97,8 +97,8 @@ def test_an_empty_selection_says_which_filter_emptied_it() -> None:
 @pytest.mark.parametrize(
     ("axes", "told"),
     [
-        ({"mode": ["graph"], "size": ["1"]}, "None of them has the axis size."),
-        ({"size": ["1"], "mode": ["graph"]}, "None of them has the axis mode."),
+        ({"mode": ["graph"], "size": ["1"]}, "No scenario with the axis size is selected."),
+        ({"size": ["1"], "mode": ["graph"]}, "No scenario with the axis mode is selected."),
     ],
 )
 def test_two_filters_of_which_no_scenario_has_both_axes(axes: dict[str, list[str]], told: str) -> None:
@@ -268,7 +268,7 @@ def test_stand_ins_whose_names_all_exist_are_no_problem(tmp_path: Path) -> None:
         (
             '"tf2.0" = ',
             '"tf1.14" = ',
-            "11: The environment tf1.14 isn't in the suite few. Remove the line, or name it in",
+            "11: The environment tf1.14 isn't in the suite few. Remove the line, or add the environment to",
         ),
         ('"tf2.1*"', '"tf2.0"', "11: tf2.0 can't replace itself."),
     ],

@@ -109,7 +109,7 @@ def why(environment: str, device: Device = Device.GPU, card: Gpu = A100, keras: 
         (
             "tf2.15",
             {"tf32": "on", "card": T4},
-            "TF32 needs a GPU of compute capability 8.0 or higher, and Tesla T4 has 7.5",
+            "TF32 needs a GPU of compute capability 8.0 or higher, but Tesla T4 has 7.5",
         ),
         ("tf2.15", {"tf32": "off", "card": T4}, ""),
         ("tf2.3", {"tf32": "on", "card": T4}, "TF32 needs TensorFlow 2.4 or newer"),
@@ -119,7 +119,7 @@ def why(environment: str, device: Device = Device.GPU, card: Gpu = A100, keras: 
         ("tf2.15", {"tf32": "default", "device": Device.CPU}, ""),
         ("tf1.14", {"xla": "on", "device": Device.CPU}, ""),
         ("tf2.1", {"precision": "mixed_float16"}, ""),
-        ("tf2.0", {"precision": "mixed_float16"}, "need TensorFlow 2.1 or newer, and tf2.0 is older"),
+        ("tf2.0", {"precision": "mixed_float16"}, "need TensorFlow 2.1 or newer, but tf2.0 is older"),
         ("tf2.0", {"precision": "float32"}, ""),
         ("tf2.15", {"precision": "float32", "keras": False}, "step doesn't use Keras"),
         ("tf2.15", {"precision": "default", "keras": False}, ""),

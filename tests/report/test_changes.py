@@ -37,7 +37,7 @@ def lines(one, other):
 def test_it_names_the_runs_and_counts_the_verdicts():
     told = words(first(), second(all_but(ONE, 1.3)))
     assert told[0] == "A: 2026-11-20T04-10-00Z-aaaa, started 2026-11-21T04:10:00Z"
-    assert told[2] == "6 cells have a number in both runs. B vs A: 1 slower, 5 same."
+    assert told[2] == "6 cells have a result in both runs. B vs A: 1 slower, 5 same."
     assert told[3].startswith("Shift: 0.999× (0.998 to 1.00), the median change of the 6 cells")
     assert told[3].endswith("the same within 3 %, so changes of single cells have other causes than the machine.")
     assert any(each.startswith("Nothing else differs: machine, engine") for each in told)
@@ -94,7 +94,7 @@ def test_a_line_says_what_its_verdict_rests_on(count, said):
 def test_another_machine_is_told_before_all_else():
     asked, launches = second()
     told = words(first(), (replace(asked, host={**asked.host, "cpu": "Another CPU"}), launches))
-    assert told[2].startswith("These runs are of different machines: CPU Some CPU → Another CPU.")
+    assert told[2].startswith("These runs come from different machines: CPU Some CPU → Another CPU.")
 
 
 def test_different_work_has_no_ratio():
@@ -110,11 +110,11 @@ def test_different_work_has_no_ratio():
 def test_cells_of_one_run_are_named_by_the_others_reason():
     asked, launches = second()
     other = asked, [each for each in launches if each.cell != ONE]
-    assert f"No number in B (interrupted): {ONE}." in words(first(), other)
+    assert f"No result in B (interrupted): {ONE}." in words(first(), other)
     more = cell("tf2.1")
     told = words(other, first({**dict.fromkeys(CELLS, 0.01), more: 0.01}))
-    assert f"No number in A (interrupted): {ONE}." in told
-    assert f"No number in A (not asked for): {more}." in told
+    assert f"No result in A (interrupted): {ONE}." in told
+    assert f"No result in A (not requested): {more}." in told
 
 
 def test_environments_with_the_same_differences_are_told_together():
@@ -201,5 +201,5 @@ def test_each_other_quantity_has_a_table_of_its_own():
     tables = [block for block in section.blocks if isinstance(block, Table)]
     assert [table.caption for table in tables] == ["Cells", "Cells: first call time", "Cells: peak memory"]
     assert [table.heads[1].text for table in tables[1:]] == ["A, s", "A, MiB"]
-    assert "above 1 B takes more" in tables[2].legend
+    assert "above 1, B takes more" in tables[2].legend
     assert set(json.loads(json.dumps(changes.document(both)))["quantities"]) == {"first call", "peak memory"}

@@ -131,7 +131,10 @@ def test_steps_that_use_no_cpu_time_have_no_number_and_a_sentence() -> None:
     results = Results(asked, [*known, *launches[6:]])
     assert [each.status for each in results.cells] == [Status.OK, Status.FAILED, Status.FAILED]
     reasons = {each.reason: each.advice for each in results.missing}
-    assert list(reasons) == ["Its steps used no CPU time.", "It did not record the CPU time of its samples."]
+    assert list(reasons) == [
+        "The steps of the launch used no CPU time.",
+        "The launch did not record the CPU time of its samples.",
+    ]
     assert set(reasons.values()) == {"Measure wall-clock time: omit --clock cpu."}
     for format in names():
         assert render(format, results)
@@ -143,7 +146,7 @@ def test_two_runs_by_cpu_time_are_compared_in_it() -> None:
     pair = two_runs.pair(*(by_cpu(each()) for each in (two_runs.first, two_runs.second)))
     told = full([Section("B vs A", "compare", changes.sections(pair)[0].blocks)])
     assert "A, CPU ms" in told
-    assert "CPU time per step in CPU ms. Ratios are the CPU time in B over the CPU time in A" in told
+    assert "CPU time per step in CPU ms. A ratio is the CPU time in B divided by the CPU time in A" in told
     assert offending(told) == []
     assert changes.document(pair)["first"]["clock"] == "cpu"
 

@@ -82,7 +82,7 @@ def test_a_table_of_more_than_forty_lines_is_folded_under_its_caption():
 def test_what_is_not_pasted_is_in_the_details_and_the_report_says_where():
     made = files(sections(Text("Pasted.", where=REPORT), Text("The rest.", where=REST)), "results/RUN")
     assert "The rest." not in made.report
-    assert "results/RUN/details.md and report.html have the rest: Middle." in made.report
+    assert "These parts are in results/RUN/details.md and in report.html: Middle." in made.report
     assert made.report.index("## Not in this file") < made.report.index("## Again")
     assert "The rest." in made.details
     assert "Pasted." not in made.details

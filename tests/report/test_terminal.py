@@ -137,4 +137,4 @@ def test_a_path_in_a_narrow_column_is_not_torn() -> None:
     folder = "results/2026-11-25T03-31-40Z-37c6"
     why = "The run ended before the first counted launch."
     columns = [Column("why", lambda _: why, is_label=True), Column("what to do", lambda _: f"Continue: {folder}")]
-    assert folder in only(tabulate("No number", columns, [0], where=REPORT), 60)
+    assert folder in only(tabulate("No result", columns, [0], where=REPORT), 60)

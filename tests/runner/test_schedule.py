@@ -170,7 +170,7 @@ def test_a_budget_that_was_passed_is_kept_or_the_one_that_is_needed_is_told(
 ) -> None:
     ended = Machine(start, dear).run(folder, plan(budget, is_wish=False))
     first, *_ = ended.listener.estimates
-    if ended.seconds > 1.1 * budget:  # one round of one pair, since a run without a number is worth nothing
+    if ended.seconds > 1.1 * budget:  # one round of one pair, since a run without a result is worth nothing
         assert first.needed
         assert max(ended.rounds) == 1
         assert len({launch.cell for launch in ended.launches if launch.round}) == 2

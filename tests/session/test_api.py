@@ -59,7 +59,7 @@ def test_a_notebook_shows_the_comparisons_as_a_table(tmp_path: Path) -> None:
     assert "<th>time ratio</th>" in shown
     assert re.search(r"<td>(faster|slower|same|unclear)</td>", shown)
     nothing_compared = session.read(stored(tmp_path / "other", *nothing()))._repr_html_()
-    assert nothing_compared == "<p>No cell has a number.</p>"
+    assert nothing_compared == "<p>No cell has a result.</p>"
 
 
 def test_the_page_names_all_that_there_is() -> None:

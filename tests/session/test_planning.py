@@ -167,7 +167,9 @@ def test_where_nothing_is_known_of_the_gpu_nothing_is_judged(plan: Plan) -> None
 
 
 def test_a_gpu_that_the_machine_lacks_ends_it(plan: Plan) -> None:
-    with pytest.raises(CannotRunHereError, match=r"GPU 1 isn't on this machine\. Its GPUs: 0: Tesla V100"):
+    with pytest.raises(
+        CannotRunHereError, match=r"GPU 1 isn't on this machine\. The machine has the GPUs 0: Tesla V100"
+    ):
         plan(environments=["old"], gpus="0,1")
 
 
@@ -338,7 +340,7 @@ def test_the_plan_shows_the_gpu_and_what_cannot_run(harness: Harness) -> None:
     )
     assert done.returncode == 4, done.stderr
     assert "Nothing can be measured: none of the 2 cells is available." in done.stderr
-    assert "GPU: not known (the engine is on another machine)" in done.stdout
+    assert "GPU: unknown (the engine is on another machine)" in done.stdout
     assert "not available: ways old fine fast: the catalogue lists no GPU code for old" in done.stdout
     assert "2 cells not available" in done.stdout
 

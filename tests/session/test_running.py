@@ -70,7 +70,7 @@ class Ears(session.Listener):
 def test_a_run_without_a_warm_up_measures(request_: dict, capsys: pytest.CaptureFixture[str]) -> None:
     ears = Ears()
     ended = session.run(session.plan(session.Request(**request_)), ears, command=["harness", "matrix"])
-    assert ears.said == ["Backend: local environments, as --backend local asks."]
+    assert ears.said == ["Backend: local environments, because of --backend local."]
     assert [launch.cell for launch in ears.ended] == [launch.cell for launch in ended.results.launches]
     assert ended.results.run.command == ["harness", "matrix"]
     assert ended.results.tables
@@ -231,7 +231,7 @@ way = ["fine"]
 def test_what_stands_in_is_said_stored_reported_and_kept(
     request_: dict, harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By local environments, in which no launch finds a GPU: that run has no number, and has failed."""
+    """By local environments, in which no launch finds a GPU: that run has no result, and has failed."""
     (harness.root / "docker-bake.hcl").write_text(GPUS)
     (harness.root / "scenarios" / "suites.toml").write_text(SUITES)
     for name in ("gone", "there"):
@@ -284,7 +284,7 @@ def test_what_comes_next_stands_in_for_what_this_machine_cannot_have(
     assert [(each.environment, each.role) for each in found.plan.stand_ins] == [("next", "gone")]
     assert {launch.cell.environment for launch in session.read(ended.folder).launches} == {"next"}
     told = (
-        "The suite prefers there as a substitute for gone, but it is not available here: The image harness/there:gpu "
+        "The suite prefers there as a substitute for gone, but there is not available: The image harness/there:gpu "
         "could not be built."
     )
     assert [sentence for sentence in ears.said if sentence.startswith("there is not available here: ")]
@@ -355,7 +355,7 @@ def test_clocks_are_locked_before_anything_is_made_and_unlocked_where_a_run_cann
 
     def refuse(*_: object, **__: object) -> None:
         around.append("asked for an engine")
-        raise CannotRunHereError("No Docker Engine answers.")
+        raise CannotRunHereError("Docker Engine does not answer.")
 
     monkeypatch.setattr("harness.session.running.registry.choose", refuse)
     planned = session.plan(session.Request(**request_))
@@ -363,7 +363,7 @@ def test_clocks_are_locked_before_anything_is_made_and_unlocked_where_a_run_cann
     card = Gpu(0, "GPU-0", "NVIDIA H100", (9, 0), 80 * 2**30)
     planned = replace(planned, plan=replace(planned.plan, limits=limits, lock_clocks="base"), cards=[card])
     ears = Ears()
-    with pytest.raises(CannotRunHereError, match="No Docker Engine"):
+    with pytest.raises(CannotRunHereError, match="Docker Engine does not answer"):
         session.run(planned, ears)
     assert around == ["[0] kept up", "[0] locked to 'base'", "asked for an engine", "unlocked", "let go"]
     assert ears.said == ["The clocks of the GPUs are locked for this run, to the base clock."]

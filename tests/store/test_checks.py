@@ -73,8 +73,8 @@ GROUP, SCENARIO = ("plan", "groups", 0), ("scenarios", 0)
         (put("backend", "odd", value=10**400), "a number is not within"),
         (lambda run: run["plan"]["groups"][0]["cells"][0]["axes"].pop("mode"), "doesn't have one value for each axis"),
         (put(*GROUP, "cells", 0, "axes", "mode", value="other"), "doesn't have one value for each axis"),
-        (put(*GROUP, "cells", 0, "environment", value="tf9"), "an environment that the run does not have"),
-        (put(*GROUP, "cells", 0, "scenario", value="other"), "is not of the scenario"),
+        (put(*GROUP, "cells", 0, "environment", value="tf9"), "an environment that is not part of the run"),
+        (put(*GROUP, "cells", 0, "scenario", value="other"), "has another scenario or device"),
         (put(*GROUP, "cells", value=[]), "is empty"),
         (
             put(*GROUP, "control", value=run_json()["plan"]["groups"][0]["cells"][0] | {"environment": "tf2.1"}),
@@ -88,7 +88,7 @@ GROUP, SCENARIO = ("plan", "groups", 0), ("scenarios", 0)
         ),
         (put(*SCENARIO, "compare", 1, "along", value="moon"), "along 'moon', which isn't an axis"),
         (put(*SCENARIO, "compare", 1, "along", value="size"), "along 'size', which is a sweep"),
-        (put(*SCENARIO, "compare", 1, "plus", value="slow"), "names 'slow', which the run does not have"),
+        (put(*SCENARIO, "compare", 1, "plus", value="slow"), "names 'slow', which is not part of the run"),
         (
             put(*SCENARIO, "compare", 2, "pick", 0, "requires", value=["?!"]),
             r"has '\?!', which isn't a valid requirement",
@@ -104,7 +104,7 @@ GROUP, SCENARIO = ("plan", "groups", 0), ("scenarios", 0)
         (put("environments", 0, "tensorflow", value="new"), "which isn't a valid version"),
         (put("environments", 0, "python", value="x"), "which isn't a valid version"),
         (put("environments", 0, "name", value="a/b"), "which isn't a valid name"),
-        (put("images", "other", value="sha256:0"), "images names 'other', which the run does not have"),
+        (put("images", "other", value="sha256:0"), "images names 'other', which is not part of the run"),
         (put("scripts", value={"../../x": "print()"}), "scripts names"),
         (put("sources", value={"other": "0"}), "sources names 'other'"),
         (put("stops", value={"other": {"reason": "rounds", "rounds": 1}}), "stops names 'other'"),

@@ -101,7 +101,7 @@ def test_damage_in_the_middle_is_named_by_its_line(folder: RunFolder) -> None:
 def test_a_newer_schema_is_refused_with_a_sentence(folder: RunFolder) -> None:
     path = folder.path / "run.json"
     path.write_text(path.read_text().replace('"schema": 1', '"schema": 99'))
-    with pytest.raises(UsageError, match="has schema 99; this harness reads up to 1"):
+    with pytest.raises(UsageError, match="has schema 99, but this version of harness reads only schemas up to 1"):
         folder.read_run()
 
 

@@ -47,7 +47,7 @@ def test_a_launch_without_profiles_has_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"schema": 9}, "reads up to 1"),
+        ({"schema": 9}, "reads only schemas up to 1"),
         ({"part": "other"}, "damaged"),
         ({"calls": 0}, "aren't a valid number"),
         ({"steps": -1}, "aren't a valid number"),

@@ -311,7 +311,7 @@ def test_a_cell_without_a_result_has_a_script_and_no_text_for_an_issue() -> None
     [
         ([], {"mode": ["lazy"]}, "Unknown value of mode: 'lazy'"),
         (["tf9"], {}, "Unknown environment: 'tf9'"),
-        (["tf2.*"], {}, "4 cells are selected, and a script runs 1 or 2"),
+        (["tf2.*"], {}, "4 cells are selected, but a script can run only 1 or 2"),
     ],
 )
 def test_a_selection_is_one_or_two_cells_of_the_run(environments, axes, message) -> None:

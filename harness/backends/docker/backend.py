@@ -130,7 +130,8 @@ class DockerBackend(ImageBackend):
             raise CannotRunHereError(
                 f"{counted(count, 'image', 'is')} to be built. This needs about {needed / 1e9:.0f} GB, and "
                 f"{room.facts['where']} has {free / 1e9:.1f} GB.",
-                "Remove what is no longer needed (docker system df), or ask for fewer environments (-e).",
+                "Remove images that you no longer need (docker system df lists them), or request fewer environments "
+                "(-e).",
             )
 
     def findings(self, requirements: Sequence[Requirement], wanted: Sequence[str]) -> list[CheckResult]:
@@ -195,8 +196,9 @@ class DockerBackend(ImageBackend):
             if not isinstance(error.__cause__, APIError):
                 raise
             return [
-                f"Launches share their CPUs with other work, because they get no priority: {error.message.rstrip('.')}."
-                " Other work on these CPUs makes launches longer and intervals wider."
+                "Launches share their CPUs with other work, because they get no priority: "
+                f"{error.message.rstrip('.')}. Work of other processes on these CPUs makes launches longer and "
+                "intervals wider."
             ]
         self._priority = priority
         return []
@@ -274,7 +276,7 @@ class DockerBackend(ImageBackend):
         image, script = self._image(requirement), SCRIPT.encode()
         stdout, stderr, ending = printed(self.engine, image, script, run=self._run, seconds=_VERIFY_SECONDS)
         if not ending.clean:
-            raise CannotRunHereError(f"{tag} could not list its packages ({ending}):\n{stderr}")
+            raise CannotRunHereError(f"{tag} could not list the installed packages ({ending}):\n{stderr}")
         verification = verified(requirement.lock.pins, stdout)
         if environment.gpu_image:
             # NVIDIA put more into it than its lock names
@@ -310,8 +312,8 @@ class DockerBackend(ImageBackend):
         ]
         if stay:
             raise CannotRunHereError(
-                f"{counted(len(stay), 'container', 'is')} being removed, which takes long.",
-                f"To check that nothing is left: harness clean {run}".rstrip(),
+                f"Docker Engine is still removing {counted(len(stay), 'container')}.",
+                f"To check that no container is left: harness clean {run}".rstrip(),
             )
         return len(left)
 

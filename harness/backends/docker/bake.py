@@ -61,8 +61,8 @@ def check() -> None:
     if version() is None:
         lack = "buildx isn't installed" if shutil.which("docker") else "the docker command isn't installed"
         raise CannotRunHereError(
-            f"Images can't be built with `docker buildx bake`: {lack}.",
-            "Install the docker command with buildx (Debian: docker-cli and docker-buildx), or: --backend local",
+            f"Images can't be built with `docker buildx bake`, because {lack}.",
+            "Install the docker command with buildx (Debian: docker-cli and docker-buildx), or pass --backend local.",
         )
 
 
@@ -117,7 +117,7 @@ class Builder:
                     self._running.discard(process)
         if not process.returncode:
             return ""
-        return log.failure() or f"the builder ended with exit code {process.returncode}"
+        return log.failure() or f"the build ended with exit code {process.returncode}"
 
     def stop(self) -> None:
         """End every build, and let none begin. The builds' own threads see their processes end."""
@@ -143,7 +143,7 @@ class Builder:
             command += ["--set", f"{target}.{key}={value}"]
         with self._lock:
             if self.is_stopped:
-                raise CannotRunHereError(f"{target} was not built: it was stopped.")
+                raise CannotRunHereError(f"The build of {target} was stopped.")
             process = subprocess.Popen(
                 guarded([*command, target]),
                 cwd=self._root,

@@ -54,8 +54,8 @@ _CUDNN_PARTS = {
 
 #: The CUDA tools that XLA needs, and the effect if one is missing.
 _XLA = {
-    "ptxas": "ptxas is not there: XLA leaves its work to the driver, or fails.",
-    "libdevice": "libdevice is not there: XLA compiles no function for a GPU that needs it, such as tanh.",
+    "ptxas": "ptxas is missing: XLA leaves the compilation to the driver, or fails.",
+    "libdevice": "libdevice is missing: XLA can't compile functions that need it for a GPU, such as tanh.",
 }
 
 #: How long it may take, in seconds: TensorFlow starts once, and reads up to four gigabytes of libraries.
@@ -164,7 +164,7 @@ def _split(
 
 def _other_names(needed: Mapping[str, Sequence[str]], expected: Mapping[str, Sequence[str]]) -> list[str]:
     return [
-        f"TensorFlow asks for {sonames[0]}, and the catalogue's CUDA has {expected[name][0]}."
+        f"TensorFlow loads {sonames[0]}, but the CUDA of the catalogue has {expected[name][0]}."
         for name, sonames in needed.items()
         if name in expected and sonames[0] not in expected[name]
     ]
@@ -172,7 +172,7 @@ def _other_names(needed: Mapping[str, Sequence[str]], expected: Mapping[str, Seq
 
 def _too_old(environment: Environment, opened: Mapping[str, str]) -> list[str]:
     return [
-        f"{what} is {version}, and TensorFlow was built with {built}."
+        f"{what} is {version}, but TensorFlow was built with {built}."
         for what, start, built in _versioned(environment)
         if (version := _version(opened, start)) and not is_enough(version, built)
     ]
@@ -196,7 +196,7 @@ def _drifted(environment: Environment, build: Mapping[str, Any]) -> list[str]:
         "the GPU code": (" ".join(build.get("cuda_compute_capabilities") or ()), environment.gpu_code),
     }
     return [
-        f"The wheel says that {what} is {says}, the catalogue {expected}."
+        f"According to the wheel, {what} is {says}, but according to the catalogue, it is {expected}."
         for what, (says, expected) in pairs.items()
         if says and says != expected
     ]
@@ -217,8 +217,8 @@ def _other_code(environment: Environment, read: HeldCode) -> list[str]:
     GPUs.
     """
     pairs = {
-        "TensorFlow's libraries have the GPU code": ("gpu_code", read.gpu_code, bool(read.gpu_code)),
-        "In TensorFlow, PTX alone is": (
+        "The libraries of TensorFlow contain this GPU code": ("gpu_code", read.gpu_code, bool(read.gpu_code)),
+        "The libraries of TensorFlow contain this PTX without machine code": (
             "ptx_alone",
             read.ptx_alone,
             bool(read.gpu_code),

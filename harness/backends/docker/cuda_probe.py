@@ -87,7 +87,7 @@ def ask() -> tuple[str, dict[str, Any], str]:
         return log, {}, f"TensorFlow does not start: {last}"
     if process.returncode:
         return log, output, f"TensorFlow's loader ended with code {process.returncode}: {last}"
-    return log, output, "" if attempts(log) else "TensorFlow's loader cannot be called, or says nothing"
+    return log, output, "" if attempts(log) else "TensorFlow's loader can't be called, or printed nothing"
 
 
 def attempts(log: str) -> dict[str, list[tuple[str, str]]]:

@@ -100,10 +100,10 @@ def connect() -> Engine:
         where = f"{tried} ({endpoint})" if endpoint else f"the context {os.environ.get('DOCKER_CONTEXT')!r}"
         advice = "Start Docker Engine (`sudo systemctl start docker`) or Docker Desktop, or install one of them."
         if isinstance(_root(error), PermissionError):
-            advice = "Let your user talk to it: `sudo usermod -aG docker $USER`, then log in again."
+            advice = "Give your user access to Docker Engine: `sudo usermod -aG docker $USER`, then log in again."
         elif os.environ.get("DOCKER_HOST"):
-            advice += " Or unset DOCKER_HOST, which names another engine than this machine's usual one."
-        raise CannotRunHereError(f"No Docker Engine answers at {where}: {_cause(error)}.", advice) from None
+            advice += " Or unset DOCKER_HOST, which points to another engine than the usual one of this machine."
+        raise CannotRunHereError(f"Docker Engine does not answer at {where}: {_cause(error)}.", advice) from None
     weakref.finalize(engine, engine.api.close)
     return engine
 
@@ -136,7 +136,7 @@ def _address() -> tuple[str, str]:
         return named, "DOCKER_HOST"
     context = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT"))
     if context is None:
-        raise DockerException("this context does not exist")
+        raise DockerException("this Docker context does not exist")
     return str(context.Host), f"the context {context.name!r}"
 
 
@@ -158,8 +158,8 @@ def sentences(what: str) -> Iterator[None]:
         words = error.explanation or str(error)
         raise CannotRunHereError(f"Docker Engine refused to {what}: {words}") from error
     except (DockerException, OSError) as error:
-        message = f"The Docker Engine stopped answering during this request: {what}: {_cause(error)}."
-        raise CannotRunHereError(message, "To check whether it works again: docker info") from error
+        message = f"Docker Engine stopped answering during this request: {what}: {_cause(error)}."
+        raise CannotRunHereError(message, "To check whether Docker Engine works again: docker info") from error
 
 
 def _root(error: BaseException) -> OSError | None:

@@ -18,7 +18,10 @@ SWITCH_CDI_ON = 'Put {"features": {"cdi": true}} into /etc/docker/daemon.json, a
 RESTART = "sudo systemctl restart docker"
 DOCTOR = "harness doctor --gpu"
 
-_MEND_DRIVER = "The driver must work on the engine's machine before containers can use it. Check its output"
+_MEND_DRIVER = (
+    "The driver must work on the machine of Docker Engine before containers can use it. Check the output of this "
+    "command"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,8 @@ class GpuRefusedError(CannotRunHereError):
 REFUSALS = (
     Refusal(
         r"[dD]river/library version mismatch",
-        "The NVIDIA driver was updated and not reloaded: its libraries and the kernel's module differ.",
+        "The NVIDIA driver was updated, but it wasn't reloaded, so its libraries and the kernel module have "
+        "different versions.",
         "Restart the machine or, if nothing uses the GPU, reload the driver",
         "sudo rmmod nvidia_drm nvidia_modeset nvidia_uvm nvidia && sudo modprobe nvidia",
     ),
@@ -81,8 +85,9 @@ REFUSALS = (
     ),
     Refusal(
         r"unresolvable CDI devices ((?:[^\s,:]|:\d)+(?:, (?:[^\s,:]|:\d)+)*)",
-        "The engine's CDI specifications do not describe {0}. They are missing, older than a change of GPUs, or in "
-        "folders that a rootless engine does not read (cdi-spec-dirs in its daemon.json).",
+        "The CDI specifications of Docker Engine do not describe {0}. They are missing, they are older than a "
+        "change of GPUs, or they are in folders that a rootless engine does not read (cdi-spec-dirs in its "
+        "daemon.json).",
         "Regenerate the specifications",
         GENERATE,
     ),
@@ -95,8 +100,8 @@ REFUSALS = (
     ),
     Refusal(
         r"could not select device driver|no known GPU vendor found",
-        "Docker Engine can't use its device driver for NVIDIA GPUs: nvidia-container-runtime-hook wasn't on its PATH "
-        "when it started.",
+        "Docker Engine can't use its device driver for NVIDIA GPUs, because nvidia-container-runtime-hook wasn't on "
+        "the PATH when Docker Engine started.",
         "Install the NVIDIA Container Toolkit, and restart the engine",
         INSTALL,
     ),
@@ -109,7 +114,7 @@ REFUSALS = (
     Refusal(
         r"(?:exec: \"?|stat |fork/exec )(\S*nvidia-container-(?:runtime|toolkit|cli)[\w.-]*)\"?: "
         r"(?:executable file not found|no such file)",
-        "{0} is missing since the engine registered it.",
+        "{0} is missing, but Docker Engine is configured to use it.",
         "Install it again",
         INSTALL,
     ),
@@ -127,27 +132,27 @@ REFUSALS = (
     ),
     Refusal(
         r"No help topic for '|flag provided but not defined",
-        "The programs of the NVIDIA Container Toolkit, or its CDI specification, are of different versions.",
+        "The programs and the CDI specification of the NVIDIA Container Toolkit have different versions.",
         "Install them again, and regenerate the specification",
         f"sudo apt-get install --reinstall nvidia-container-toolkit nvidia-container-toolkit-base && {GENERATE}",
     ),
     Refusal(
         r"(?:exec: \"?|stat |fork/exec )(/\S*nvidia-(?:cdi-hook|ctk)\S*?)\"?: "
         r"(?:executable file not found|no such file)",
-        "The CDI specification makes containers start {0}, which is missing. Another version of the NVIDIA Container "
-        "Toolkit wrote the specification.",
+        "According to the CDI specification, containers start {0}, which is missing. Another version of the NVIDIA "
+        "Container Toolkit wrote the specification.",
         "Regenerate the specification",
         GENERATE,
     ),
     Refusal(
         r"(/\S*nvidia-persistenced/socket)\"?: no such file",
         "The CDI specification lists {0}, which exists only while the driver's daemon runs.",
-        "Start the daemon, or regenerate the specification without it",
+        "Start the daemon, or regenerate the specification without the daemon",
         f"sudo systemctl start nvidia-persistenced || {GENERATE}",
     ),
     Refusal(
         r"nvidia-container-cli: mount error: (?:file creation|stat) failed: (\S+): (?:file exists|no such file)",
-        "The image conflicts with NVIDIA's tools about {0}: the image contains files of another driver.",
+        "The image conflicts with NVIDIA's tools, because {0} in the image is a file of another driver.",
         "Rebuild the image",
         "harness images build ENVIRONMENT --device gpu",
     ),
@@ -159,8 +164,8 @@ REFUSALS = (
     ),
     Refusal(
         r"load library failed: (lib[\w.-]+)",
-        "NVIDIA's tools can't find {0}, a part of the driver. On the engine's machine, the driver is missing or "
-        "incomplete.",
+        "NVIDIA's tools can't find {0}, a part of the driver. On the machine of Docker Engine, the driver is "
+        "missing or incomplete.",
         _MEND_DRIVER,
         "nvidia-smi; ldconfig -p | grep -E 'libcuda|libnvidia-ml'",
     ),
@@ -172,14 +177,14 @@ REFUSALS = (
     ),
     Refusal(
         r"nvml error: insufficient permissions",
-        "NVIDIA's tools may not open the GPU's device nodes, which are open to one group only.",
+        "NVIDIA's tools have no access to the device nodes of the GPU, which only one group can open.",
         "Run the tools as a member of this group, which is usually video",
         "sudo nvidia-ctk config --in-place --set nvidia-container-cli.user=root:video",
     ),
     Refusal(
         r"driver (?:rpc )?error: timed out",
-        "The NVIDIA driver did not start before NVIDIA's tools timed out. Without persistence mode, the driver starts "
-        "again for each container.",
+        "The NVIDIA driver did not start before the time limit of NVIDIA's tools. Without persistence mode, the "
+        "driver starts again for each container.",
         "Keep the driver started",
         "sudo nvidia-smi -pm 1",
     ),
@@ -192,7 +197,8 @@ REFUSALS = (
     Refusal(
         r"(?:unsatisfied condition|requirements? not met): ([a-z]+ ?[<>=]+ ?[\w.]+)",
         "The image requires {0}, which this NVIDIA driver doesn't provide.",
-        "Update the driver, or use an environment with an older CUDA (-e). To see which environments work here",
+        "Update the driver, or use an environment with an older CUDA (-e). To see which environments run on this "
+        "machine",
         DOCTOR,
     ),
     Refusal(
@@ -210,7 +216,7 @@ REFUSALS = (
     Refusal(
         r"failed to add device rules|bpf_prog_(?:query|load|attach)|devices\.allow: (?:permission|operation not)",
         "NVIDIA's tools can't change control groups, for example because the engine is rootless or in a container.",
-        "Disable that, or use CDI (--gpu-via cdi), which doesn't need it",
+        "Disable the control groups, or use CDI (--gpu-via cdi), which doesn't need them",
         "sudo nvidia-ctk config --in-place --set nvidia-container-cli.no-cgroups",
     ),
     Refusal(
@@ -255,6 +261,8 @@ def refusals(gpus: Sequence[str]) -> Iterator[None]:
             raise
         if refusal is None:
             raise GpuRefusedError(
-                prefix + error.message, "To see what is available and what is missing", DOCTOR
+                prefix + error.message,
+                "To see which parts of the GPU setup are available, and which are missing",
+                DOCTOR,
             ) from error
         raise GpuRefusedError(prefix + refusal.sentence, refusal.do, refusal.command, words=error.message) from error

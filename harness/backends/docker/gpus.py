@@ -39,8 +39,8 @@ CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 WSL_NODE = Path("/dev/dxg")
 
 _INSTALL = (
-    f"`{DOCTOR}` shows what is available and what is missing. Install the NVIDIA driver and the package "
-    "nvidia-container-toolkit. Docker before 28.3 also needs a restart with "
+    f"`{DOCTOR}` shows which parts of the GPU setup are available, and which are missing. Install the NVIDIA driver "
+    "and the package nvidia-container-toolkit. Docker before 28.3 also needs a restart with "
     '{"features": {"cdi": true}} in /etc/docker/daemon.json. Then describe the GPUs to Docker'
 )
 
@@ -136,7 +136,8 @@ def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
     if _is_off(engine):
         raise _absent(engine, GpuWay.CDI)
     raise GpuRefusedError(
-        f"Docker Engine can't give GPUs to containers: it lists no {KIND} (CDI), and the NVIDIA runtime is missing.",
+        f"Docker Engine can't give GPUs to containers: the engine lists no {KIND} (CDI), and the NVIDIA runtime is "
+        "missing.",
         _INSTALL,
         GENERATE,
     )
@@ -152,12 +153,13 @@ def _absent(engine: Engine, way: GpuWay) -> GpuRefusedError:
         )
     if _is_off(engine):
         return GpuRefusedError(
-            "Docker Engine can't give GPUs to containers through CDI: CDI is disabled. The CDI specifications exist.",
+            "Docker Engine can't give GPUs to containers through CDI, because CDI is disabled. CDI specifications "
+            "exist.",
             SWITCH_CDI_ON,
             RESTART,
         )
     return GpuRefusedError(
-        f"Docker Engine can't give GPUs to containers through CDI: it lists no {KIND}.", _INSTALL, GENERATE
+        f"Docker Engine can't give GPUs to containers through CDI: the engine lists no {KIND}.", _INSTALL, GENERATE
     )
 
 
@@ -179,9 +181,9 @@ def having(found: Sequence[GpuAccess], gpus: Sequence[str]) -> list[GpuAccess]:
             GENERATE,
         )
     raise GpuRefusedError(
-        f"--gpus {','.join(gpus)}: the Docker Engine lists no GPU {', '.join(first.lacks(gpus))}. "
-        f"It lists {', '.join(first.names)}.",
-        "Use one of these. After a change of GPUs or driver",
+        f"--gpus {','.join(gpus)}: Docker Engine lists no GPU {', '.join(first.lacks(gpus))}. It lists "
+        f"{', '.join(first.names)}.",
+        "Use one of these GPUs. If the GPUs or the driver have changed",
         GENERATE,
     )
 
@@ -268,8 +270,9 @@ def lacking(seen: Mapping[str, Any]) -> str:
         return f"A test container {devices} and no libcuda.so.1. To check whether the driver works: nvidia-smi"
     if closed:
         return (
-            f"The user of the containers may not open {', '.join(closed)}. Allow all users, and restart the machine: "
-            "echo options nvidia NVreg_DeviceFileMode=0666 | sudo tee /etc/modprobe.d/nvidia-nodes.conf"
+            f"The user of the containers may not open {', '.join(closed)}. To allow all users, run this command and "
+            "restart the machine: echo options nvidia NVreg_DeviceFileMode=0666 | sudo tee "
+            "/etc/modprobe.d/nvidia-nodes.conf"
         )
     if "/dev/nvidiactl" in nodes and "/dev/nvidia-uvm" not in nodes:
         return (

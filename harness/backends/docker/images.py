@@ -137,7 +137,7 @@ class Images:
             if image is not None:
                 images[name] = image.id
             else:
-                unavailable[name] = self._unavailable(requirement, failed.get(name, "the builder left no image"))
+                unavailable[name] = self._unavailable(requirement, failed.get(name, "the build produced no image"))
         return Preparation(images, unavailable).refuse_nothing()
 
     def push(self, requirements: Iterable[Requirement], progress: Progress) -> None:
@@ -167,7 +167,9 @@ class Images:
                 raise CannotRunHereError(f"Docker Engine pulled {reference}, but can't find it.")
             return image.id
         except CannotRunHereError as error:
-            advice = f"With a registry: docker pull {reference}. Or omit the images: --no-images"
+            advice = (
+                f"If you can reach a registry, run `docker pull {reference}`. To pack without images, pass --no-images."
+            )
             raise CannotRunHereError(error.message, advice) from None
 
     def save(self, reference: str, path: Path) -> None:
@@ -186,9 +188,9 @@ class Images:
     def _unavailable(self, requirement: Requirement, words: str) -> UnavailableError:
         """Return the error of an image that couldn't be built, with the builder's last `words`."""
         advice = [
-            f"This engine does not have the base image {base}. With a registry: docker pull {base}\n"
-            "Without a registry: harness images pack FOLDER on a machine that has one, then harness images unpack "
-            "FOLDER here."
+            f"Docker Engine doesn't have the base image {base}. If you can reach a registry: docker pull "
+            f"{base}\nOtherwise, run `harness images pack FOLDER` on a machine with access to a registry, then "
+            "`harness images unpack FOLDER` here."
             for base in recipe.all_bases(self._root, requirement)
             if base in words and self._inspect(base) is None
         ]
@@ -303,7 +305,7 @@ class Images:
         try:
             self._transfer("pull", tag, lambda: builder.is_stopped)
         except CannotRunHereError as error:
-            say(PreparationStep(name, f"{one_line(error.message)}; it will be built"))
+            say(PreparationStep(name, f"{one_line(error.message)}; the image will be built"))
             return False
         return not self.unprepared([requirement])
 
@@ -366,5 +368,5 @@ def public_base(engine: Engine, image: str) -> str:
 def check_registry() -> None:
     """Raise UsageError if there is no registry to push to."""
     if not recipe.registry():
-        advice = "Set it, with a slash at the end: REGISTRY=registry.example.org/team/"
+        advice = "Set REGISTRY, with a slash at the end: REGISTRY=registry.example.org/team/"
         raise UsageError("REGISTRY is not set, so images can't be pushed.", advice)

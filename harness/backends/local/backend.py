@@ -76,7 +76,7 @@ class LocalBackend(RegisteredBackend):
         """Raise CannotRunHereError if there is no driver, and UsageError for a method of containers."""
         if via is not None:
             raise UsageError(
-                f"--gpu-via {via}: containers get GPUs in this way, and launches here run without containers.",
+                f"--gpu-via {via} only applies to containers, but this backend runs launches without containers.",
                 "Pass --gpu.",
             )
         error = find_driver_error()
@@ -86,7 +86,7 @@ class LocalBackend(RegisteredBackend):
                 f"--gpu: the NVIDIA driver is missing {where}: {error}.",
                 "Give the job's container a GPU (docker run --gpus all)."
                 if host.container()
-                else "Install the driver. To check it: nvidia-smi",
+                else "Install the driver. To check the driver, run: nvidia-smi",
             )
         self._gpus = wanted
 
@@ -123,7 +123,7 @@ class LocalBackend(RegisteredBackend):
         """Return facts for run.json: there is no engine, and limits that aren't enforced."""
         inside, quota = host.container(), read_quota(Path("/"))[1]
         uncontrolled = [
-            "" if cpus.can_pin() else "CPU pinning, which is forbidden here",
+            "" if cpus.can_pin() else "CPU pinning, which this system forbids",
             "" if quota is None else f"CPU time (a quota of {quota:g} CPUs)",
             "network access",
             "memory (--memory)",
@@ -220,7 +220,7 @@ class LocalBackend(RegisteredBackend):
         if not self.environments.is_ready(requirement):
             raise CannotRunHereError(
                 f"The environment {requirement.environment.name} is missing.",
-                "The next run that needs it creates it again.",
+                "The next run that needs this environment creates it again.",
             )
         return self.environments.python(requirement)
 

@@ -65,9 +65,9 @@ class Environments:
         if state and state != _state(folder):
             (folder / _MARKER).unlink(missing_ok=True)
             raise CannotRunHereError(
-                f"The environment {requirement.environment.name} was changed since it was made, as a script that ran "
-                "in it can do.",
-                "The next run that needs it creates it again.",
+                f"The environment {requirement.environment.name} was changed after it was created, for example by a "
+                f"script that ran in it.",
+                "The next run that needs this environment creates it again.",
             )
 
     def make(self, requirement: Requirement, progress: Progress) -> None:
@@ -81,7 +81,7 @@ class Environments:
         python = self.find_python(requirement.environment.python)
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            lock, busy = folder.with_name(f".{folder.name}.lock"), f"Another process holds the lock of {folder.name}."
+            lock, busy = folder.with_name(f".{folder.name}.lock"), f"Another process has locked {folder.name}."
             with exclusive(lock, busy, waiting=lambda words: progress(PreparationStep(name, words))):
                 if self.is_ready(requirement):
                     progress(PreparationStep(name, "installed by another process", Stage.READY))
@@ -113,7 +113,7 @@ class Environments:
             if code:
                 raise UnavailableError(
                     f"The environment {environment.name} could not be installed:\n{last_words(printed)}",
-                    "--backend docker needs no local environment.",
+                    "To measure without a local environment, pass --backend docker.",
                 )
 
     def build_wheel(self, recipe: WheelRecipe, folder: Path) -> None:

@@ -255,7 +255,7 @@ def _moved(pid: int, cpus: set[int], nice: int | None) -> int:
 
 def _refused(cpus: Collection[int], error: OSError) -> CannotRunHereError:
     numbers = ", ".join(map(str, cpus))
-    return CannotRunHereError(f"This process may not run on the CPUs {numbers}: {error.strerror}.")
+    return CannotRunHereError(f"This process isn't allowed to run on the CPUs {numbers}: {error.strerror}.")
 
 
 def _drain(pipe: int, read: Read) -> None:

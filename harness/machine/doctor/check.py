@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 #: The text for a value that the kernel doesn't show, as in most containers and virtual machines.
-NOT_SHOWN = "this system does not show it"
+NOT_SHOWN = "this system doesn't report it"
 
 
 class Level(StrEnum):

@@ -147,11 +147,11 @@ def noise(found: Noise) -> CheckResult:
         f"varies by {short(found.score_percent)} % over {found.blocks} blocks of {_milliseconds(found.median_seconds)}"
     )
     if found.blocks >= 100:
-        value += f"; 1 % of the blocks take {found.p99:.3g}× the median or longer"
+        value += f"; 1 % of the blocks take at least {found.p99:.3g}× as long as the median"
     return checked(
         "noise",
         found.level,
-        f"{value}; the longest takes {found.longest:.3g}×",
+        f"{value}; the longest one takes {found.longest:.3g}×",
         facts,
         advice="Follow the advice of the checks below, then run harness doctor again. To compensate for the remaining "
         "noise, measure more rounds.",
@@ -165,7 +165,7 @@ def drift(found: Noise) -> CheckResult:
     value = f"none beyond the noise ({found.drift_percent:+.2g} %)"
     if shown:
         direction = "slower" if found.drift_percent > 0 else "faster"
-        value = f"{short(abs(found.drift_percent))} % {direction} from the first block to the last"
+        value = f"{short(abs(found.drift_percent))} % {direction} from the first block to the last block"
     return checked(
         "drift",
         graded(abs(found.drift_percent) if shown else 0.0, DRIFT_PERCENT, NOISY_PERCENT),
@@ -176,8 +176,8 @@ def drift(found: Noise) -> CheckResult:
             "errors": found.drift_errors if math.isfinite(found.drift_errors) else None,
             "shown": shown,
         },
-        advice="Other processes started or ended, or the CPU changed its frequency. End them, let the CPU warm up or "
-        "cool down, or fix its frequency (see governor and turbo).",
+        advice="Other processes started or ended, or the CPU changed its frequency. End these processes, let the "
+        "CPU warm up or cool down, or fix its frequency (see governor and turbo).",
     )
 
 
@@ -206,15 +206,15 @@ def interruptions(found: Gaps) -> CheckResult:
     lost = 100 * sum(found.pauses) / found.seconds
     per_second, longest = len(found.pauses) / found.seconds, max(found.pauses, default=0.0)
     value = (
-        f"{short(per_second)} per second of 0.1 ms or longer; they take {short(lost)} % of the time, the longest "
-        f"{_milliseconds(longest)}"
+        f"{short(per_second)} interruptions of 0.1 ms or longer per second; together they take {short(lost)} % of "
+        f"the time, and the longest took {_milliseconds(longest)}"
     )
     return checked(
         "interruptions",
         graded(lost, LOST_WARN, LOST_BAD),
         value if found.pauses else "none of 0.1 ms or longer",
         {"per_second": per_second, "lost_percent": lost, "longest_seconds": longest},
-        advice="Something else runs on this CPU at times: see steal and other load, or try another CPU (--cpus 0-0 is "
+        advice="Other work interrupts this CPU: see the checks steal and other load, or try another CPU (--cpus 0-0 is "
         "CPU 0).",
     )
 
@@ -260,14 +260,16 @@ def timer(found: Timer) -> CheckResult:
     return checked(
         "timer",
         level,
-        f"{source}; one reading takes {found.cost * 1e9:.0f} ns, its smallest step is {found.resolution * 1e9:.2g} ns",
+        f"{source}; one reading takes {found.cost * 1e9:.0f} ns, and the smallest step is "
+        f"{found.resolution * 1e9:.2g} ns",
         {
             "source": found.source,
             "cost_seconds": found.cost,
             "resolution_seconds": found.resolution,
             "slow": level in (Level.WARN, Level.BAD),
         },
-        advice="The kernel does not trust the CPU's own counter, or reads it slowly. Its log says why:",
+        advice="The kernel does not trust the CPU's own counter, or reads it slowly. The reason is in the log of "
+        "the kernel:",
         command="sudo dmesg | grep -iE 'tsc|clocksource'",
     )
 

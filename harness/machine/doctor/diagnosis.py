@@ -20,7 +20,7 @@ _GRADES = {
     Level.WARN: ("usable", "To see differences of a few percent, measure more rounds or remove noise."),
     Level.BAD: (
         "noisy",
-        f"This exceeds the margin of {100.0 * MARGIN:g} % within which two times count as equal. Follow the advice "
+        f"This exceeds the margin of {100.0 * MARGIN:g} %, and smaller differences count as none. Follow the advice "
         "below before you measure.",
     ),
 }
@@ -80,13 +80,13 @@ def listen(
     load = counters.load_average()
     working = seconds * WORK_SHARE
     with running_on(place.cpus):
-        say("Finding out how much work takes 50 ms, for about a second.")
+        say("Measuring how much work takes 50 ms, for about a second.")
         size = clock.calibrate(now, work)
         timer = clock.look(place.root, now)
         before = counters.read_counters(place, now(), own())
         say(f"Timing the same work repeatedly, for {working:.3g} s.")
         blocks = clock.times(working, size, now, work)
-        say(f"Watching for interruptions, for {seconds - working:.3g} s.")
+        say(f"Measuring interruptions, for {seconds - working:.3g} s.")
         gaps = clock.gaps(seconds - working, now)
         after = counters.read_counters(place, now(), own())
     return Diagnosis(Period(place, before, after, load), clock.summary(blocks), gaps, timer)

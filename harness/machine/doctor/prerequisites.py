@@ -35,12 +35,15 @@ def docker(
     old = _is_older(version, OLDEST_DOCKER)
     level = Level.WARN if old else Level.GOOD
     parts = [version or f"version: {NOT_SHOWN}", f"API {api}" if api else "", where]
-    advice = "Docker before 20.10 limits neither CPUs nor memory on current kernels (cgroup version 2). Update it."
+    advice = (
+        "Docker Engine before version 20.10 can't limit CPUs and memory on current kernels (cgroup version 2). "
+        "Update Docker Engine."
+    )
     if error:
         level, parts = Level.BAD if wanted else Level.WARN, [error]
         advice = (
-            f"{mend} Without Docker, launches run in local environments: on GPUs from TensorFlow 2.5 on, without "
-            "isolation of the network, and with your rights."
+            f"{mend} Without Docker, launches run in local environments: on GPUs only from TensorFlow 2.5 on, with "
+            "access to the network, and with your rights."
         ).lstrip()
     facts = {"version": version, "api": api, "where": where, "error": error, "old": old}
     return checked("Docker", level, ", ".join(filter(None, parts)), facts, advice=advice)
@@ -53,11 +56,12 @@ def buildx(said: str | None) -> CheckResult:
     old = _is_older(version, OLDEST_BUILDX)
     level = Level.GOOD if version else Level.UNKNOWN
     value = version or "of an unknown version"
-    advice = "docker-bake.hcl needs buildx 0.11 or newer. Update it."
+    advice = "docker-bake.hcl needs buildx 0.11 or newer. Update buildx."
     if said is None:
         value = "not installed"
         advice = (
-            "buildx builds the images. Install it along with the docker command (Debian: docker-cli and docker-buildx)."
+            "buildx builds the images. Install buildx together with the docker command (Debian: docker-cli and "
+            "docker-buildx)."
         )
     if said is None or old:
         level = Level.WARN
@@ -77,7 +81,7 @@ def disk_room(free: int | None, needed: int, images: int, where: str) -> CheckRe
         level,
         value,
         {"free": free, "needed": needed, "images": images, "where": where},
-        advice="Remove images and caches that you no longer need, or ask for fewer environments.",
+        advice="Remove images and caches that you no longer need, or request fewer environments.",
         command="docker system df",
     )
 
@@ -115,9 +119,9 @@ def gpu_access(
         level, value = Level.BAD if wanted else Level.WARN, error.rstrip(".")
     elif told:
         level = Level.GOOD if told == [f"Containers get GPUs through {way}."] else Level.WARN
-        value, advice = f"containers get GPUs through {way}, as a test showed", " ".join(told)
+        value, advice = f"containers get GPUs through {way}, as a test container showed", " ".join(told)
     else:
-        untried = ", which wasn't tried because no image is available" if wanted else ""
+        untried = ", but this was not tested, because no image is available" if wanted else ""
         level, value = Level.GOOD, f"containers may get GPUs through {way}{untried}"
     return checked(
         "GPU access", level, value, {"way": way, "tried": bool(told), "error": error}, advice=advice, command=command
@@ -142,7 +146,7 @@ def gpu(card: Gpu) -> CheckResult:
             for process in card.processes
         ]
         value += f"; used by {', '.join(using)}"
-        end = "End the processes that use it, or choose another GPU (--gpus)."
+        end = "End the processes that use this GPU, or choose another GPU (--gpus)."
         advice, command = [end, "The report marks launches that share their GPU.", *advice], "nvidia-smi"
     return checked(
         f"GPU {card.index}",
@@ -187,8 +191,8 @@ def _compute_mode(card: Gpu) -> CheckResult | None:
             return _setting(card, "compute mode", "prohibited", advice, command=default, level=Level.BAD)
         case "exclusive process":
             advice = (
-                "Only one process at a time may use this GPU: a launch fails while another program uses it. To allow "
-                "several processes:"
+                "Only one process at a time may use this GPU, so a launch fails while another program uses the GPU. "
+                "To allow several processes:"
             )
             return _setting(card, "compute mode", "exclusive process", advice, command=default)
     return None
@@ -215,9 +219,10 @@ def _clocks(card: Gpu) -> CheckResult | None:
     return _setting(
         card,
         "clocks",
-        f"{f'up to {most} MHz; ' if most else ''}the driver doesn't report whether they are locked",
+        f"{f'up to {most} MHz; ' if most else ''}the driver doesn't report whether the clocks are locked",
         "Unlocked clocks depend on heat and power, so they can differ between launches. `harness matrix --gpu "
-        "--lock-clocks base` locks them for a run, and needs root. To lock them yourself, until --reset-gpu-clocks:",
+        "--lock-clocks base` locks them for a run, and needs root. To lock the clocks yourself, until you run "
+        "`nvidia-smi --reset-gpu-clocks`:",
         command=f"sudo nvidia-smi -i {card.index} --lock-gpu-clocks=tdp,tdp",
     )
 
@@ -230,7 +235,8 @@ def _power_limit(card: Gpu) -> CheckResult | None:
         card,
         "power limit",
         f"{limit:g} W of {usual:g} W",
-        "The power limit was lowered: heavy work runs at lower clocks than on other GPUs of this model.",
+        "The power limit was lowered, so under heavy load, this GPU runs at lower clocks than other GPUs of the "
+        "same model.",
         command=f"sudo nvidia-smi -i {card.index} -pl {usual:g}",
     )
 
@@ -243,8 +249,8 @@ def _ecc(card: Gpu) -> CheckResult | None:
     return _setting(
         card,
         "ECC",
-        f"{words[now]}, and {words[later]} after the next start",
-        "Runs before and after that start would differ in memory size and speed. Apply the change first:",
+        f"{words[now]}, and {words[later]} after the next start of the machine",
+        "Runs before and after the next start would differ in memory size and speed. To apply the change now:",
         command=f"sudo nvidia-smi -i {card.index} --gpu-reset",
     )
 
@@ -288,7 +294,7 @@ def _virtual(card: Gpu) -> CheckResult | None:
     if card.settings.virtualization != "vGPU":
         return None
     advice = "The load of other virtual machines on this GPU isn't visible. Measure on a whole GPU."
-    return _setting(card, "vGPU", "a share of a GPU that other virtual machines use too", advice)
+    return _setting(card, "vGPU", "a part of a GPU that other virtual machines use too", advice)
 
 
 #: In the order of the output.

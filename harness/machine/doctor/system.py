@@ -43,7 +43,8 @@ def steal(period: Period) -> CheckResult:
     if spent is None or spent.total <= 0:
         return checked("steal", Level.UNKNOWN, None, {"percent": None, "reported": None})
     percent = 100 * spent.stolen / spent.total
-    level, value = Level.UNKNOWN, "none, and none since the machine started: this hypervisor may not report it"
+    level = Level.UNKNOWN
+    value = "none, and none since the machine started, but this hypervisor may not report steal time"
     reported = any(ticks.stolen for ticks in period.after.ticks.values()) or period.place.topology.virtual is False
     if reported:
         level = graded(percent, STEAL_WARN_PERCENT, STEAL_BAD_PERCENT)
@@ -105,7 +106,7 @@ def other_load(period: Period) -> CheckResult:
     unseen = others is not None and others >= MACHINE_WARN and seen < others / 2
     used = NOT_SHOWN if others is None else f"other processes use {others:.2f} of {count} CPUs"
     if others is not None and here is not None:
-        used += f", {here:.2f} of that where launches run"
+        used += f", and {here:.2f} of these where launches run"
     parts = [
         used,
         "" if period.load is None else f"load average before: {period.load:.2f}",
@@ -125,8 +126,8 @@ def other_load(period: Period) -> CheckResult:
         level,
         "; ".join(filter(None, parts)),
         facts,
-        advice=f"End {'the processes that are named here' if named else 'other processes'}, or wait for them. Those in "
-        "containers and of other users count, too.",
+        advice=f"End {'the processes that are named here' if named else 'other processes'}, or wait until they end. "
+        "Processes in containers and of other users count, too.",
         command="top -o %CPU",
     )
 
@@ -148,7 +149,7 @@ def smt(period: Period) -> CheckResult:
         note = f"; whether this is a virtual machine: {NOT_SHOWN}"
     advice = "Work on the other CPU of a core slows this one down. Let this process use whole cores, or turn SMT off."
     if not shared:
-        advice = f"Some of these CPUs share a core. Ask for {counted(cores, 'CPU')} at most, or turn SMT off."
+        advice = f"Some of these CPUs share a core. Use {counted(cores, 'CPU')} at most, or turn SMT off."
     return checked(
         "SMT",
         level,
@@ -179,7 +180,7 @@ def governor(period: Period) -> CheckResult:
         Level.GOOD if name == "performance" else Level.WARN,
         f"{name} (driver {driver})" if name and driver else name,
         {"governor": name, "driver": driver},
-        advice="The frequency follows the load, so that a launch starts slow. Keep it high while you measure.",
+        advice="The frequency follows the load, so launches start slowly. Keep the frequency high while you measure.",
         command="sudo cpupower frequency-set -g performance",
     )
 
@@ -218,7 +219,8 @@ def throttling(period: Period) -> CheckResult:
         Level.BAD if times else Level.GOOD,
         f"{times} times during the check, {since_start} since the machine started",
         {"times": times, "since_start": since_start},
-        advice="The CPU gets too hot and slows down. Cool it better, end other processes, or turn turbo off.",
+        advice="The CPU gets too hot and reduces its speed. Improve the cooling, end other processes, or turn turbo "
+        "off.",
     )
 
 
@@ -230,7 +232,7 @@ def power(period: Period) -> CheckResult:
         Level.WARN if source == "battery" else Level.GOOD,
         {"battery": "on battery", "mains": "not on battery", None: None}[source],
         {"source": source},
-        advice="Plug the machine in. On battery, it saves power and slows down.",
+        advice="Connect the machine to mains power. On battery, it saves power and becomes slower.",
     )
 
 
@@ -258,14 +260,14 @@ def cpu_quota(period: Period) -> CheckResult:
     level, value = Level.GOOD, "none" if is_found else None
     if quota is not None:
         level = Level.GOOD if quota > cpus else Level.BAD if quota < cpus else Level.WARN
-        value = f"this process and all that it starts may use {quota:.3g} CPUs; a launch gets {cpus}"
+        value = f"this process and its child processes may use {quota:.3g} CPUs; a launch gets {cpus}"
     return checked(
         "CPU quota",
         level,
         value,
         {"quota": quota, "found": is_found, "cpus": cpus},
-        advice="Once the quota is used, the kernel stops launches for the rest of each period. Give this container or "
-        "service more CPUs than a launch gets, or no quota (docker run without --cpus).",
+        advice="After the quota is used up, the kernel stops launches for the rest of each period. Give this "
+        "container or service more CPUs than a launch gets, or no quota (docker run without --cpus).",
     )
 
 
@@ -295,7 +297,7 @@ def memory(period: Period) -> CheckResult:
             "swapped_pages": pages,
             "short": is_short,
         },
-        advice="The machine swaps memory to its disk, or is about to, which makes measurements useless. End the "
+        advice="The machine swaps memory to its disk, or will do so soon, which makes measurements useless. End the "
         "processes that use the memory, or choose smaller models.",
         command="ps aux --sort=-rss | head",
     )
@@ -309,7 +311,7 @@ def virtual_machine(period: Period) -> CheckResult:
         Level.WARN if virtual else Level.GOOD,
         {True: "yes", False: "no", None: None}[virtual],
         {"virtual": virtual},
-        advice="Other work on the host is invisible from here. To measure differences of a few percent, use a "
+        advice="Other work on the host is invisible to harness. To measure differences of a few percent, use a "
         "machine without a hypervisor (bare metal), or repeat the run at another time of day.",
     )
 

@@ -43,7 +43,7 @@ def locked(cards: Sequence[Gpu], clock: str, library: Any = None) -> Iterator[No
         return
     if not cards:
         raise CannotRunHereError(
-            "--lock-clocks: the GPUs that launches get are not seen from here.",
+            "--lock-clocks: this process can't see the GPUs of the launches.",
             "Lock the clocks on the machine with the GPUs, and omit --lock-clocks: "
             "sudo nvidia-smi --lock-gpu-clocks=tdp,tdp",
         )
@@ -103,7 +103,7 @@ def _write(uuids: Sequence[str]) -> None:
                 json.dump({"boot": sysfs.text(_BOOT), "uuids": list(uuids)}, file)
     except OSError as error:
         raise CannotRunHereError(
-            f"--lock-clocks: {path}, which says what is locked, cannot be written: {error.strerror}.",
+            f"--lock-clocks: the file {path}, which records the locked clocks, cannot be written: {error.strerror}.",
             f"Remove it: sudo rm {path}",
         ) from None
 
@@ -139,7 +139,7 @@ def _driver(library: Any, verb: str) -> Iterator[Any]:
 def _handle(nvml: Any, card: Gpu) -> Any:
     handle = call_library(nvml, nvml.nvmlDeviceGetHandleByUUID, card.uuid)
     if handle is None:
-        raise CannotRunHereError(f"--lock-clocks: the driver does not find GPU {card.index} ({card.name}) any more.")
+        raise CannotRunHereError(f"--lock-clocks: the driver can no longer find GPU {card.index} ({card.name}).")
     return handle
 
 
@@ -179,8 +179,8 @@ def _refused(nvml: Any, card: Gpu, clock: str, error: Exception) -> Exception:
         )
     if code in (nvml.NVML_ERROR_NOT_SUPPORTED, nvml.NVML_ERROR_FUNCTION_NOT_FOUND):
         return CannotRunHereError(
-            f"--lock-clocks: the clocks of {which} cannot be locked: that takes a GPU from Volta on, and a driver that "
-            "knows it.",
+            f"--lock-clocks: the clocks of {which} cannot be locked: that needs a GPU of the Volta generation or "
+            f"later, and a driver that supports it.",
             "Omit --lock-clocks.",
         )
     if code == nvml.NVML_ERROR_INVALID_ARGUMENT:

@@ -104,14 +104,17 @@ def _why(library: Any, error: Exception) -> str:
         library.NVML_ERROR_LIB_RM_VERSION_MISMATCH: (
             "the NVIDIA driver was updated but not reloaded: its library and the kernel module differ"
         ),
-        library.NVML_ERROR_NO_PERMISSION: "this user may not ask the NVIDIA driver",
+        library.NVML_ERROR_NO_PERMISSION: "this user has no access to the NVIDIA driver",
     }
     code = getattr(error, "value", None)
     return reasons.get(code, f"the NVIDIA driver does not answer ({str(error).rstrip('.').lower()})")
 
 
 def read(library: Any = None) -> GpuHost:
-    """Read the machine's GPUs through NVML (`library` is pynvml by default). Never raises: `absent` has the reason."""
+    """Read the machine's GPUs through NVML (`library` is pynvml by default).
+
+    Never raises: if the GPUs can't be read, `absent` has the reason.
+    """
     try:
         with opened(library) as nvml:
             driver = str(call_library(nvml, nvml.nvmlSystemGetDriverVersion) or "")

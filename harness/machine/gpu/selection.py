@@ -50,8 +50,8 @@ def meant(names: Sequence[str], host: GpuHost, *, typed: bool) -> tuple[str, ...
         return tuple(names)
     if typed and len(cards(names, host)) < len(host.cards):
         raise CannotRunHereError(
-            f"--gpus {','.join(names)}: containers get all of this machine's {len(host.cards)} GPUs or none, as WSL2 "
-            "has it, and TensorFlow takes the first.",
+            f"--gpus {','.join(names)}: containers get all of this machine's {len(host.cards)} GPUs or none, as on "
+            f"WSL2, and TensorFlow uses the first one.",
             "Use --gpus all. The GPU of each launch is recorded in launches.jsonl (`gpus`).",
         )
     return (ALL,)
@@ -75,7 +75,8 @@ def cards(names: Sequence[str], host: GpuHost) -> list[Gpu]:
     if missing or not host.cards:
         has = "; ".join(f"{card.index}: {card.name}{_divided(card)}" for card in host.cards) or "none"
         raise CannotRunHereError(
-            f"--gpus {','.join(names)}: GPU {', '.join(missing) or 'not found'} isn't on this machine. Its GPUs: {has}."
+            f"--gpus {','.join(names)}: GPU {', '.join(missing) or 'not found'} isn't on this machine. The machine "
+            f"has the GPUs {has}."
             if missing
             else f"--gpus {','.join(names)}: no GPU was found on this machine.",
             "To list the GPUs: harness doctor --gpu",
@@ -85,9 +86,10 @@ def cards(names: Sequence[str], host: GpuHost) -> list[Gpu]:
             parts = _parts(card)
             one = next((instance.index for instance in card.instances), "MIG-…")
             raise CannotRunHereError(
-                f"--gpus {','.join(names)}: GPU {card.index} ({card.name}) is divided into instances (MIG), of which a "
-                f"launch gets one. It has {parts or 'none yet'}.",
-                f"Name one (--gpus {one}, or its UUID), or make the GPU whole: sudo nvidia-smi -i {card.index} -mig 0",
+                f"--gpus {','.join(names)}: GPU {card.index} ({card.name}) is divided into instances (MIG), and a "
+                f"launch gets one of them. The instances: {parts or 'none yet'}.",
+                f"Select an instance (--gpus {one}, or its UUID), or disable MIG: sudo nvidia-smi -i {card.index} "
+                f"-mig 0",
             )
     return host.chosen(names)
 
@@ -125,7 +127,7 @@ def facts(chosen: Sequence[Gpu], host: GpuHost, clock: str = "") -> dict[str, An
     """
     if host.absent:
         return {"gpus": f"not known: {host.absent}", "gpu_telemetry": f"none: {host.absent}"}
-    telemetry = f"NVML, every {EVERY:g} s" if chosen else "none: NVML knows none of the GPUs that launches get"
+    telemetry = f"NVML, every {EVERY:g} s" if chosen else "none: NVML can't see the GPUs of the launches"
     return {"gpu_telemetry": telemetry, "gpus": [_facts(card, host.driver, clock) for card in chosen]}
 
 
@@ -147,10 +149,10 @@ def _facts(card: Gpu, driver: str, clock: str) -> dict[str, Any]:
 def lines(chosen: Sequence[Gpu], host: GpuHost) -> list[str]:
     """Return the lines of --dry-run about the launches' GPUs."""
     if host.absent:
-        return [f"GPU: not known ({host.absent}), so that nothing is judged by it"]
+        return [f"GPU: unknown ({host.absent}), so harness can't check which environments run on it"]
     texts = [f"GPU {card.index}: {card.name}, compute capability {shown(card.capability)}" for card in chosen]
     together = host.all_or_none and len(chosen) > 1
-    return [*texts, *(["Containers get all of these GPUs, and TensorFlow takes the first."] if together else [])]
+    return [*texts, *(["Containers get all of these GPUs, and TensorFlow uses the first one."] if together else [])]
 
 
 def shared(chosen: Sequence[Gpu]) -> list[str]:
@@ -160,5 +162,5 @@ def shared(chosen: Sequence[Gpu]) -> list[str]:
         for process in card.processes:
             who = f"{process.name} (process {process.pid})" if process.name else f"process {process.pid}"
             which = f"GPU {card.index} ({card.name})"
-            sentences.append(f"{which} is also used by {who}. The report marks launches that share it.")
+            sentences.append(f"{which} is also used by {who}. The report marks launches that share this GPU.")
     return sentences

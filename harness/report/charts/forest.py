@@ -104,7 +104,8 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
         f" Dotted lines: two identical cells (the A/A control), {format.between(twins.interval)}×." if twins else ""
     )
     different = len(once) - len(same)
-    left_out = f"{counted(different, 'comparison')} of different work {'is' if different == 1 else 'are'} left out."
+    verb = "is" if different == 1 else "are"
+    left_out = f"{counted(different, 'comparison')} of cells that did different work {verb} not shown."
     measure, which = names.measure(table), "is faster" if is_time(table.quantity) else "takes more"
     longer = "takes longer" if is_time(table.quantity) else "takes more"
     words = layout.words(
@@ -134,7 +135,7 @@ def effects(results: Results, attribution: Attribution) -> Iterator[Picture]:
         for effect in attribution.told
     ]
     chart = ForestPlot(_farthest(ratios), results.run.plan.margin)
-    joined = "Two changes joined by ×: their additional factor, 1 where the two factors simply multiply."
+    joined = "“A × B” is the additional factor of two changes. It is 1 if their two factors simply multiply."
     words = layout.words(
         f"{scenario.title}: effects of each change{on}",
         [

@@ -36,7 +36,7 @@ _FREE = 8.0
 
 
 @dataclass(frozen=True, slots=True)
-class Stack:
+class PhaseStack:
     """One cell: the medians of its phases in seconds, by name and in order, and of their sum."""
 
     name: str
@@ -52,7 +52,7 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     if not kept:
         return
     stacks = [
-        Stack(called, {phase: spread.median for phase, spread in cell.used.phases.items()}, cold.median)
+        PhaseStack(called, {phase: spread.median for phase, spread in cell.used.phases.items()}, cold.median)
         for called, (cell, cold) in zip(
             layout.distinct([names.measured(table, cell) for cell, _ in kept]), kept, strict=True
         )
@@ -79,7 +79,9 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     )
 
 
-def _layers(stacks: Sequence[Stack], ordered: Sequence[str], unit: Unit, title: Sequence[str]) -> list[Specification]:
+def _layers(
+    stacks: Sequence[PhaseStack], ordered: Sequence[str], unit: Unit, title: Sequence[str]
+) -> list[Specification]:
     # the sum of the medians need not be the sums' median
     end = 1.02 * max(sum(stack.phases.values()) for stack in stacks) or 1.0
     called = layout.called(ordered, layout.SERIES_CHARACTERS)
@@ -123,7 +125,7 @@ def _layers(stacks: Sequence[Stack], ordered: Sequence[str], unit: Unit, title: 
     ]
 
 
-def _parts(stack: Stack, unit: Unit, called: Mapping[str, str], end: float) -> Iterator[dict[str, Any]]:
+def _parts(stack: PhaseStack, unit: Unit, called: Mapping[str, str], end: float) -> Iterator[dict[str, Any]]:
     """Return the start and end of the stack's phases, and the plot width that each name needs."""
     start = 0.0
     for phase, seconds in stack.phases.items():

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from harness.analysis.distribution import quantile, rates
+from harness.analysis.distribution import quantile, step_seconds
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.tables import ScenarioTable
@@ -105,7 +105,7 @@ def _kind(moment: Moment) -> str:
 
 
 def _samples(moment: Moment) -> Interval:
-    ordered = sorted(rates(moment.launch))
+    ordered = sorted(step_seconds(moment.launch))
     # a sample of zero seconds has no ratio
     low, high = (max(quantile(ordered, share) / moment.mean, 1e-300) for share in (0.1, 0.9))
     return Interval(low, high)

@@ -37,9 +37,9 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     step = f"{table.clock.time} per step"
     text = "; ".join(f"{name}: {format.trend(trend, table.clock)}" for name, trend in curves.items())
     words = layout.words(
-        f"{table.scenario.title}: {step} by how many came before",
+        f"{table.scenario.title}: {step} by the number of steps before it",
         [
-            "Each mark: the mean over launches, of a part of each launch.",
+            "Each mark is the mean over the launches, for one part of the launch.",
             layout.some(len(curves), len(changing), "cell", "those that change most"),
         ],
         f"{step}, {unit.symbol} (log scale)",

@@ -1,7 +1,7 @@
 """Export formats for other tools: one module per format, whose `render(results)` returns the text.
 
-A module is called as its format is, with an underscore at its end where Python has one of that name. A new format is a
-new module here, and nothing else.
+A module has the name of its format, with an underscore at the end if Python has a module of that name. To add a format,
+add a module here. Nothing else needs to change.
 """
 
 from importlib import import_module
@@ -24,7 +24,7 @@ def names() -> list[str]:
 def render(format: str, results: "Results") -> str:
     """Return the run in one of the formats of `names()`.
 
-    Raises NothingSelectedError where that format cannot say that no cell has a number.
+    Raises NothingSelectedError where that format cannot say that no cell has a result.
     """
     text: str = import_module(f"{__name__}.{_modules()[format]}").render(results)
     return text
@@ -42,10 +42,11 @@ def named(name: str, run: "Run") -> str:
 
 
 def with_numbers(results: "Results", format: str) -> "list[CellResult]":
-    """Return the cells with a number, for a `format` without other entries. Raises NothingSelectedError for none."""
+    """Return the cells with a result, for a `format` without other entries. Raises NothingSelectedError for none."""
     numbered = [result for result in results.cells if result.estimate]
     if not numbered:
         raise NothingSelectedError(
-            f"No cell has a number, and a file of {format} holds nothing else.", "harness report RUN says why."
+            f"No cell has a result, and a file in the format {format} contains only results.",
+            "To see why, run: harness report RUN",
         )
     return numbered

@@ -16,7 +16,7 @@ _IN_CODE = str.maketrans({"|": "¦", "`": "'"})
 
 
 def render(results: Results) -> str:
-    """Return the cells with a number.
+    """Return the cells with a result.
 
     Raises NothingSelectedError for none, because the action fails on an empty list.
     """
@@ -24,7 +24,7 @@ def render(results: Results) -> str:
 
 
 def _entry(run: Run, result: CellResult) -> dict[str, str | float]:
-    assert result.estimate is not None, "a cell without a number can't be exported"
+    assert result.estimate is not None, "a cell without a result can't be exported"
     between = format.between(result.estimate.interval, MILLISECONDS.factor)
     title = next(
         (environment.title for environment in run.environments if environment.name == result.cell.environment), ""

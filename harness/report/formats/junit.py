@@ -111,7 +111,7 @@ def _build_comparison_case(results: Results, line: ComparisonLine) -> _Case:
 def _build_cell_case(results: Results, result: CellResult) -> _Case:
     seconds = result.estimate.value if result.estimate else None
     cause, name = results.causes.get(result.cell), named(result.name, results.run)
-    # a cell with a number passes unless some of its launches went wrong
+    # a cell with a result passes unless some of its launches went wrong
     if cause is None or (cause.partial and _ENDED[cause.status] == "skipped"):
         return _Case(name, seconds=seconds)
     advice = no_results.advice(results.run, cause)

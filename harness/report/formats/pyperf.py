@@ -22,7 +22,7 @@ Metadata = dict[str, str | float]
 
 
 def render(results: Results) -> str:
-    """Return a suite of the cells that have a number.
+    """Return a suite of the cells that have a result.
 
     Raises NothingSelectedError for none: pyperf refuses an empty suite.
     """

@@ -28,7 +28,7 @@ def render(results: Results) -> str:
     """Return the answers, important verdicts, missing results, and the path of the report, in less than 60 lines."""
     folder = results.run.folder or f"results/{results.run.id}"
     end: list[Block] = [
-        Text(f"The whole report is report.md in {folder}; this makes it again:"),
+        Text(f"The whole report is report.md in {folder}. To write it again:"),
         Code(shlex.join(["harness", "report", folder])),
     ]
     blocks = [*summary.first_screen(results, table=False), *_compared(results), *_absent(results), *end]
@@ -57,8 +57,8 @@ def _compared(results: Results) -> Iterator[Block]:
         if more > 0:
             yield Text(f"{counted(more, 'more such comparison')} in the report.")
         yield Text(
-            f"Ratios are the {time} of the first over the {time} of the second; verdicts describe the first. All "
-            f"intervals of one table in the report hold together with {format.level(LEVEL)}."
+            f"A ratio is the {time} of the first cell divided by the {time} of the second one. Verdicts describe the "
+            f"first. All intervals of one table in the report together have {format.level(LEVEL)} confidence."
         )
     if results.statements and results.tables:
         yield Text(expectations.counts(results.statements))
@@ -85,6 +85,6 @@ def _absent(results: Results) -> Iterator[Block]:
     ]
     more = len(results.missing) - ABSENCES
     if more > 0:
-        items.append(f"and {counted(more, 'more reason')} why cells have no number")
+        items.append(f"and {counted(more, 'more reason')} why cells have no result")
     if items:
         yield Items(items)

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from harness.analysis.cells import cell_name
-from harness.analysis.distribution import rates
+from harness.analysis.distribution import step_seconds
 from harness.analysis.disturbance import disturbed
 from harness.analysis.results import Results
 from harness.analysis.rounds import centre, gave_number
@@ -242,7 +242,7 @@ def _collect_rows(tables: Sequence[Table]) -> Mapping[Cell, Sequence[tuple[int, 
 
 
 def _launch(launch: Launch, counted: bool, started: float | None, exponent: int) -> LaunchData:
-    samples = _finite_rates(launch)
+    samples = _finite_step_seconds(launch)
     step = max(1, math.ceil(len(samples) / SAMPLES))
     return LaunchData(
         round=launch.round,
@@ -260,14 +260,14 @@ def _launch(launch: Launch, counted: bool, started: float | None, exponent: int)
     )
 
 
-def _finite_rates(launch: Launch) -> list[float]:
+def _finite_step_seconds(launch: Launch) -> list[float]:
     """Return seconds per step of each sample."""
-    return [rate for rate in rates(launch) if math.isfinite(rate)]
+    return [seconds for seconds in step_seconds(launch) if math.isfinite(seconds)]
 
 
 def _exponent(launches: Sequence[Launch]) -> int:
     """Return the power of ten of the unit of samples, so that the median keeps its digits; 0 without samples."""
-    positive = [rate for launch in launches for rate in _finite_rates(launch) if rate > 0.0]
+    positive = [rate for launch in launches for rate in _finite_step_seconds(launch) if rate > 0.0]
     return math.floor(math.log10(statistics.median_low(positive))) + 1 - DIGITS if positive else 0
 
 

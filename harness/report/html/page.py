@@ -24,7 +24,7 @@ WRAPPED = 40
 
 #: The kinds of blocks that templates distinguish, by name.
 BLOCKS: Sequence[type[Block]] = (
-    blocks.Alert,
+    blocks.Callout,
     blocks.Code,
     blocks.Drawing,
     blocks.Figure,

@@ -7,6 +7,7 @@ from harness.analysis.effects import Effect
 from harness.analysis.results import Results
 from harness.analysis.verdicts import too_few
 from harness.model.defaults import LEVEL
+from harness.model.launch import Clock
 from harness.model.run import Plan
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted, joined
@@ -14,7 +15,7 @@ from harness.report import format, names
 from harness.report.blocks import FILES, REST, Block, Column, Entry, Figure, Section, Text, tabulate
 from harness.report.charts import forest
 from harness.report.comparisons import tally
-from harness.report.phrases import capital, headed, in_clock, pythons, remarks
+from harness.report.phrases import as_long, capital, headed, in_clock, pythons, remarks
 
 #: How many changes the sentence over the table names.
 NAMED = 3
@@ -57,14 +58,11 @@ def causes(results: Results) -> list[str]:
     (attribution,) = every
     if attribution.depending is None:
         return [sentence(attribution, results.run.plan)]
-    parts = attribution.depending.parts
-    assert parts is not None, "an interaction has parts"
-    first, second = attribution.depending.changes
-    base, level = (names.label(attribution.scenario, second.axis, value) for value in (second.base, second.level))
+    change = names.change(attribution.scenario, attribution.depending.changes[0])
+    separately = _takes_with_each(attribution, attribution.depending, results.run.plan.clock)
     return [
-        f"The effect of {names.change(attribution.scenario, first)} depends on another change. Averaged over "
-        f"{counted(attribution.cells, 'cell')}, it is {format.factor(parts.alone)} with {base}, and "
-        f"{format.factor(parts.with_second)} with {level}."
+        f"The effect of {change} depends on another change. Averaged over {counted(attribution.cells, 'cell')}, "
+        f"{separately}."
     ]
 
 
@@ -73,42 +71,47 @@ def sentence(attribution: Attribution, plan: Plan) -> str:
     if not attribution.judged:
         return f"{capital(too_few(attribution.rounds))} on these effects."
     if not _has_verdicts(attribution):
-        return "No verdicts on these effects: two identical cells differed by more than the margin."
+        return "There are no verdicts on these effects, because two identical cells differed by more than the margin."
     leading, on = attribution.leading, attribution.depending
-    factors = [
-        f"{names.effect(attribution.scenario, effect)} {format.factor(effect.estimate.value)}"
-        for effect in leading[:NAMED]
-    ]
+    factors = [_takes(attribution, effect, plan.clock) for effect in leading[:NAMED]]
     factors += [counted(len(leading) - NAMED, "more change")] if len(leading) > NAMED else []
     beyond = f"a difference{in_clock(plan.clock)} of more than {format.share(plan.margin)}"
     match len(leading):
         case 0:
             changes = f"no change is shown to make {beyond}"
         case 1:
-            changes = f"one change makes {beyond}: {factors[0]}"
+            changes = f"only one change makes {beyond}: {factors[0]}"
         case count:
             changes = f"{count} changes make {beyond}, largest first: {joined(factors)}"
     first = f"Averaged over the other axes, {changes}."
-    return f"{first} {capital(_dependence(attribution, on))}" if on else first
-
-
-def _dependence(attribution: Attribution, effect: Effect) -> str:
-    return f"two changes depend on each other: {_depends(attribution, effect)}."
+    return f"{first} Two changes depend on each other: {_dependence(attribution, on, plan.clock)}." if on else first
 
 
 def _has_verdicts(attribution: Attribution) -> bool:
     return any(effect.verdict for effect in attribution.effects)
 
 
-def _depends(attribution: Attribution, effect: Effect) -> str:
-    """`tf2.0 vs tf1.14 is 1.06× with graph and 2.96× with eager; both changes together are 3.06×`."""
+def _takes(attribution: Attribution, effect: Effect, clock: Clock) -> str:
+    """Describe a single change: `eager takes 2.03× as long as graph`."""
+    level, base = names.ends(attribution.scenario, effect.changes[0])
+    return f"{level} takes {format.factor(effect.estimate.value)} {as_long(clock)} as {base}"
+
+
+def _takes_with_each(attribution: Attribution, effect: Effect, clock: Clock) -> str:
+    """Describe an interaction: `tf2.0 takes 1.06× as long as tf1.14 with graph, and 2.96× as long with eager`."""
     assert effect.parts is not None, "an interaction has parts"
-    first, second = effect.changes
-    base, level = (names.label(attribution.scenario, second.axis, value) for value in (second.base, second.level))
+    (level, base), (second, first) = (names.ends(attribution.scenario, change) for change in effect.changes)
     return (
-        f"{names.change(attribution.scenario, first)} is {format.factor(effect.parts.alone)} with {base} and "
-        f"{format.factor(effect.parts.with_second)} with {level}; "
-        f"both changes together are {format.factor(effect.parts.together)}"
+        f"{level} takes {format.factor(effect.parts.alone)} {as_long(clock)} as {base} with {first}, and "
+        f"{format.factor(effect.parts.with_second)} {as_long(clock)} with {second}"
+    )
+
+
+def _dependence(attribution: Attribution, effect: Effect, clock: Clock) -> str:
+    """Describe an interaction, and both changes together."""
+    assert effect.parts is not None, "an interaction has parts"
+    return (
+        f"{_takes_with_each(attribution, effect, clock)}. Both changes together: {format.factor(effect.parts.together)}"
     )
 
 
@@ -120,17 +123,17 @@ def columns(results: Results) -> list[Column[Line]]:
         Column(
             f"{results.run.plan.clock.time} ratio",
             lambda line: Entry(format.ratio(line[1].estimate), order=line[1].estimate.value),
-            legend="The ratio of one change is the geometric mean over all combinations of the other axes: above 1, "
-            "the first of the two takes longer. The additional factor of two changes (their interaction) is the ratio "
-            "of the first change with the second one, divided by its ratio without the second one. It is 1 if the two "
-            "ratios multiply.",
+            legend="The ratio of a change, such as “eager vs graph”, is the geometric mean over all combinations of "
+            "the other axes. Above 1, the value before “vs” takes longer. The additional factor of two changes (their "
+            "interaction) shows how much the second change modifies the ratio of the first one. It is 1 if both "
+            "changes together have the product of their ratios.",
             is_number=True,
         ),
         Column(
             "verdict",
             lambda line: line[1].verdict or "",
             legend=f"Verdicts: slower if the ratio exceeds 1 by more than {margin}, faster if it is smaller by "
-            "more than this, the same if it is within this margin, unclear if nothing is shown.",
+            "more than this, the same if it is within this margin, unclear if none of these is certain.",
             is_verdict=True,
             is_optional=True,
         ),
@@ -146,7 +149,7 @@ def _name(line: Line) -> str:
 def _remark(results: Results, attribution: Attribution, effect: Effect) -> str:
     change = effect.changes[0]
     versions = results.found.pythons(change.level, change.base) if change.axis == ENVIRONMENT else None
-    text = _depends(attribution, effect) if effect.parts else pythons(versions)
+    text = _dependence(attribution, effect, results.run.plan.clock) if effect.parts else pythons(versions)
     return remarks([text])
 
 
@@ -155,21 +158,21 @@ def cells(attribution: Attribution) -> str:
     left, untold = attribution.of - attribution.cells, attribution.left
     axes = joined([f"{axis} ({_levels(levels)})" for axis, levels in attribution.axes.items()])
     held = ", ".join(names.labels(attribution.scenario, attribution.held))
-    subject = "The other cell with a number is" if left == 1 else f"The other {left} cells with a number are"
-    rounds = counted(attribution.rounds, "round") + (" that all cells share" if attribution.rounds > 1 else "")
+    subject = "The other cell with a result is" if left == 1 else f"The other {left} cells with a result are"
+    own = f"Each interval on its own has {format.level(attribution.effects[0].level)} confidence."
+    rounds = counted(attribution.rounds, "round") + (" that all of these cells have" if attribution.rounds > 1 else "")
     sentences = [
-        f"The effects are of {counted(attribution.cells, 'cell')}: every combination of "
+        f"The effects are calculated from {counted(attribution.cells, 'cell')}: every combination of "
         f"{', with '.join(filter(None, [axes, held]))}, in {rounds}.",
         f"{subject} left out, so that no combination is missing." if left else "",
         f"{counted(len(untold), 'interaction', 'is')} not shown: {tally(effect.verdict for effect in untold)}."
         if untold
         else "",
         "Not all of these cells could be checked for doing the same work." if attribution.unchecked else "",
-        f"The {len(attribution.effects)} effects are judged together at {format.level(LEVEL)} (Holm); each interval is "
-        f"at {format.level(attribution.effects[0].level)}. Variances are moderated with the variance of the cells "
-        "(Smyth 2004)."
+        f"All verdicts on the {len(attribution.effects)} effects are correct with {format.level(LEVEL)} confidence "
+        f"(Holm's procedure). {own} Each variance is adjusted towards the variance of all these cells (Smyth 2004)."
         if attribution.judged
-        else f"Each interval is at {format.level(attribution.effects[0].level)}."
+        else own
         if attribution.rounds > 1
         else "",
     ]

@@ -44,7 +44,7 @@ class _CellSection:
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Return the phases, distributions and resources of all cells with a number, as far as launches reported them."""
+    """Return the phases, distributions and resources of all cells with a result, as far as launches reported them."""
     for part in (
         _CellSection("Phases", "phases", phases, phases_chart.pictures, SPREADS),
         _CellSection(
@@ -89,11 +89,11 @@ def phases(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[M
         column(Quantity.SECONDS, "to the first step", lambda cell: cell.used.cold, legend=legend),
         # a warm-up's length is known by the wall's clock
         *(
-            [column(Quantity.STEP, "warm up a step", lambda cell: cell.used.warm_up, legend=_WARM_UP)]
+            [column(Quantity.STEP, "warm-up per step", lambda cell: cell.used.warm_up, legend=_WARM_UP)]
             if is_wall
             else []
         ),
-        column(Quantity.STEP, "steady state a step", lambda cell: cell.step, legend=_STEADY_STATE),
+        column(Quantity.STEP, "steady state per step", lambda cell: cell.step, legend=_STEADY_STATE),
     ]
 
 

@@ -9,7 +9,6 @@ from harness.analysis.results import Results
 from harness.analysis.statistics import Difference, Interval
 from harness.analysis.verdicts import Verdict
 from harness.model.defaults import LEVEL
-from harness.model.launch import Clock
 from harness.model.scenario import STEP, Cell, Claim
 from harness.model.texts import counted
 from harness.report import format, names
@@ -29,7 +28,7 @@ from harness.report.blocks import (
     tabulate,
 )
 from harness.report.comparisons import settled
-from harness.report.phrases import capital, pythons
+from harness.report.phrases import as_long, capital, pythons
 from harness.report.sections import scenarios
 
 #: The largest number of claims on the first screen, and of other environments per claim. The table has all of them.
@@ -68,7 +67,7 @@ def head(results: Results) -> Iterator[Block]:
         dict.fromkeys(format.level(place.level) for result in claims for place in result.places if _interval(place))
     )
     if levels:
-        yield Text(f"The intervals in brackets are at {' and '.join(levels)}. {_TOGETHER}", True, where=REPORT)
+        yield Text(f"Each interval in brackets has {' or '.join(levels)} confidence. {_TOGETHER}", True, where=REPORT)
 
 
 def sections(results: Results) -> Iterator[Section]:
@@ -105,11 +104,11 @@ def _columns(results: Results) -> list[Column[_ClaimLine]]:
     ]
 
 
-_TOGETHER = f"The intervals of a scenario's claims about one quantity hold together with {format.level(LEVEL)}."
+_TOGETHER = f"All intervals of a scenario's claims about one quantity together have {format.level(LEVEL)} confidence."
 _CLAIMED = "Claimed and measured: the ratio of the worse side to the other side, or the amount of the worse side."
 _OUTCOME = (
-    "Smaller and larger: the whole interval is below, or above, the claimed value. Not seen: the difference is shown "
-    "to be within the margin, or far below the claimed value."
+    "Smaller: the whole interval is below the claimed value. Larger: the whole interval is above it. Not seen: the "
+    "interval shows that the difference is within the margin, or far below the claimed value."
 )
 
 
@@ -168,8 +167,7 @@ def _describe_place(results: Results, result: ClaimResult, place: ClaimPlace) ->
         subject = {STEP: "a step"}.get(claim.of, claim.of) if claim.seconds else "each call"
         statement = f"{subject}{f' of {worse}' if worse else ''} {'takes' if claim.seconds else 'keeps'} {amount}"
     elif claim.of == STEP:
-        long = "as much CPU time" if results.run.plan.clock is Clock.CPU else "as long"
-        statement = f"{worse} takes {amount} {long} as {side(better)}"
+        statement = f"{worse} takes {amount} {as_long(results.run.plan.clock)} as {side(better)}"
     else:
         statement = f"{claim.of} of {worse} is {amount} the value of {side(better)}"
     when = ", ".join(names.labels(scenario, claim.when))

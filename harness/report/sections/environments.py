@@ -53,7 +53,7 @@ def _blocks(results: Results) -> Iterator[Block]:
         )
         yield Folded("Other packages that change", [changes(run, changing), Text(note, True)])
     elif changing:
-        empty = "Empty: the environment does not have the package."
+        empty = "Empty: the environment doesn't contain the package."
         gaps = [Text(empty, True)] if any("" in package.versions for package in changing) else []
         yield Folded("The other packages that differ", [packages(run, changing), *gaps])
     yield from _same(run, software)
@@ -93,7 +93,7 @@ def _notes(table: Table, more: int) -> Iterator[Text]:
     entries = [entry for line in table.lines for entry in line.entries]
     notes = [
         "Bold: different from the line above." if any(entry.stands_out for entry in entries) else "",
-        "Empty: the environment does not have it." if any(not entry.text for entry in entries) else "",
+        "Empty: the environment doesn't contain it." if any(not entry.text for entry in entries) else "",
         f"{counted(more, 'more package', 'differs')}." if more else "",
     ]
     if any(notes):

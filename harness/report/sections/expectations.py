@@ -54,8 +54,11 @@ def counts(statements: Sequence[Statement]) -> str:
     """Count the statements by result, once per cell to which they apply."""
     standings = Counter(check.standing for statement in statements for check in statement.checks)
     listing = ", ".join(f"{standings[standing]} {standing.value}" for standing in Standing if standings[standing])
-    total = counted(sum(standings.values()), "statement")
-    return f"{total} from the sources were checked, each in every cell that it applies to: {listing}."
+    checked = sum(standings.values())
+    total = counted(checked, "statement")
+    return (
+        f"{total} of the sources {'was' if checked == 1 else 'were'} checked: {listing}. Each cell counts separately."
+    )
 
 
 def _name(line: SeenLine, environments: Sequence[str]) -> str:

@@ -75,7 +75,7 @@ def blocks(results: Results) -> Iterator[Block]:
     )
     verdicts = [line.finding.verdict for line in every if line not in shown]
     if verdicts:
-        yield Text(f"Not in this table: {tally(verdicts)}.", where=EVERYWHERE ^ Where.DETAILS)
+        yield Text(f"Comparisons that are not in this table: {tally(verdicts)}.", where=EVERYWHERE ^ Where.DETAILS)
 
 
 def _columns(results: Results, shown: Sequence[_HeadlineLine]) -> Iterator[Column[_HeadlineLine]]:

@@ -54,13 +54,13 @@ def _outputs(results: Results) -> Iterator[Block]:
 
 
 def named(results: Results, missing: Missing) -> tuple[list[str], int]:
-    """Return names of the cells without a number for one reason, and the number of unnamed cells."""
+    """Return names of the cells without a result for one reason, and the number of unnamed cells."""
     boxes, left = cover(missing.cells, results.found.cells)
     return [_box(box) for box in boxes], left
 
 
 def cells(results: Results, missing: Missing) -> str:
-    """Return the cells without a number for one reason: `step, tf2.1 (2 cells)`."""
+    """Return the cells without a result for one reason: `step, tf2.1 (2 cells)`."""
     names, left = named(results, missing)
     return "; ".join([*names, *([f"and {counted(left, 'more cell')}"] if left else [])])
 
@@ -78,7 +78,7 @@ def reason(missing: Missing) -> str:
     unknown = (
         "The run ended before the first counted launch." if _was_interrupted(missing) else "No reason was recorded."
     )
-    some = " (Some launches only. The result is from the other launches.)" if missing.partial else ""
+    some = " (This concerns only some launches. The result is from the other launches.)" if missing.partial else ""
     return (missing.reason or unknown) + some
 
 
@@ -86,7 +86,7 @@ def advice(run: Run, missing: Missing) -> str:
     """Return the advice; empty if none is known."""
     budget = " --budget 10m" if missing.reason == OUT_OF_BUDGET else ""
     return missing.advice or (
-        f"Continue with: harness matrix --resume {run.shown_folder}{budget}" if _was_interrupted(missing) else ""
+        f"To continue the run: harness matrix --resume {run.shown_folder}{budget}" if _was_interrupted(missing) else ""
     )
 
 

@@ -94,7 +94,7 @@ def _by_observation(behaviour: Behaviour, caption: str, where: Where) -> Iterato
 
 
 def _beside_times(results: Results, behaviour: Behaviour, caption: str) -> Iterator[Block]:
-    """Yield tables with one line per cell with a number: its time and its observations."""
+    """Yield tables with one line per cell with a result: its time and its observations."""
     table = next(table for table in results.tables if table.scenario is behaviour.scenario)
     unit, axes = unit_of(table), names.varying(table)
     shown = list(dict.fromkeys(row.observation for row in behaviour.rows))

@@ -29,8 +29,9 @@ def _blocks(results: Results) -> Iterator[Block]:
     yield Code(shlex.join(["harness", "report", run.shown_folder]), where=FILES)
     if results.found.series:
         yield Text(
-            "To run the main comparison without harness, write bundle/repro.py: a script that needs only Python and "
-            "TensorFlow, or Docker. Its first lines have the commands. For other cells, add -s, -e and -a.",
+            "To run the main comparison without harness, create the script bundle/repro.py with the command below. The "
+            "script needs only Docker, or only Python and TensorFlow. Its first lines show how to run it. To select "
+            "other cells, add -s, -e and -a to the command.",
             where=FILES,
         )
         yield Code(shlex.join(["harness", "bundle", run.shown_folder]), where=FILES)

@@ -133,15 +133,23 @@ def subject(results: Results, scenario: Scenario) -> Words:
     cells = results.found.cells_of(scenario.name)
     numbers = sum(cell in results.found.series for cell in cells)
     observed = sum(cell in results.found.observed for cell in cells)
-    devices = " and ".join(dict.fromkeys(cell.device.value for cell in cells))
+    devices = " and ".join(dict.fromkeys(f"the {cell.device.value.upper()}" for cell in cells))
     source: list[str | Link] = [", ", Link("source", scenario.source)] if scenario.source else []
     only = f", {observed} with observations only" if observed else ""
     return [
         Bold(scenario.title),
         f" ({scenario.name}",
         *source,
-        f"): {counted(len(cells), 'cell')} on {devices}, {numbers} with a number{only}.",
+        f"): {counted(len(cells), 'cell')} on {devices}, {_how_many(numbers, len(cells))}{only}.",
     ]
+
+
+def _how_many(numbers: int, cells: int) -> str:
+    """Return how many of a scenario's cells have a result: `3 of them with a result`."""
+    if cells == 1:
+        return "with a result" if numbers else "without a result"
+    share = "none" if not numbers else "all" if numbers == cells else f"{numbers} of them"
+    return f"{share} with a result"
 
 
 def origin(run: Run) -> str:

@@ -37,7 +37,13 @@ AS_THE_SOURCE = "as the source counts"
 ALIKE = "With fewer than {} rounds, intervals assume that launches vary equally, and verdicts need a ratio beyond 1.5×."
 
 #: The reason why a cell's interval is wider than the intervals of its ratios.
-BETWEEN_ROUNDS = "These intervals include variation between rounds, which cancels in the ratios."
+BETWEEN_ROUNDS = "These intervals include variation between rounds, which cancels out in the ratios."
+
+#: How the variances of a table's comparisons are estimated.
+_MODERATED = (
+    "With few rounds, the variance of one comparison is uncertain. So each variance is adjusted towards the variance "
+    "of its group (Smyth 2004)."
+)
 
 #: What is remarked where a step changes while it is measured, and its cell cannot be compared at equal steps.
 NOT_COMPARABLE = "the time per step changes during the measurement, and too few steps can be compared"
@@ -46,7 +52,7 @@ Labelled = TypeVar("Labelled")
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Return a section for each table: each scenario with a number, and each of its other quantities.
+    """Return a section for each table: each scenario with a result, and each of its other quantities.
 
     The first section explains what all tables of a quantity share.
     """
@@ -214,11 +220,11 @@ def legends(
     if len(shown) > 1:
         together = _together(shown)
         verdicts = (
-            f"The verdicts hold together at {together} too (Holm's procedure), and one may be clear where an interval "
-            "still touches the margin. "
+            f"All of these verdicts are correct with {together} confidence too (Holm's procedure). This procedure is "
+            "less strict than the intervals, so a verdict can be clear although its interval touches the margin. "
         )
         text = verdicts if any(comparison.judged and comparison.verdict for comparison in shown) else ""
-        text += "" if table.quantity == GROWTH else "Each variance is moderated by its group's (Smyth 2004)."
+        text += "" if table.quantity == GROWTH else _MODERATED
         if text:
             yield Text(text.rstrip(), True, where=FILES)
     if table.quantity == STEP and any(on_device.remark(results, line.compared) for line in compared):
@@ -252,8 +258,8 @@ def levels(shown: Sequence[Compared | Judgement], fewest: int = FEWEST_ROUNDS) -
     """Describe the confidence of intervals that are shown together, and the assumption behind those of few rounds."""
     sure = sorted(judgement.level for judgement in shown)
     level = " to ".join(dict.fromkeys(map(format.level, (sure[0], sure[-1]))))
-    text = f"These {len(shown)} intervals are at {level}, so that all of them together hold the true ratios with "
-    text = f"{text}{_together(shown)}." if len(shown) > 1 else f"The interval of the ratio is at {level}."
+    text = f"Each of these {len(shown)} intervals has {level} confidence, so that all of them together have "
+    text = f"{text}{_together(shown)}." if len(shown) > 1 else f"The interval of the ratio has {level} confidence."
     rounds = [judgement.ratio.rounds for judgement in shown]
     return f"{text} {ALIKE.format(fewest)}" if min(rounds) < fewest else text
 
@@ -270,13 +276,13 @@ def _meaning(results: Results, table: ScenarioTable) -> str:
         return (
             "A difference is the memory that each call of the first keeps, minus the memory that each call of the "
             f"second keeps. Verdicts describe the first: more or less by more than {format.bytes_(PIECE)} over the "
-            "later half of the calls, the same within this amount, unclear if neither is shown."
+            "later half of the calls, the same within this amount, unclear if the interval allows both."
         )
     longer, verdicts = ("longer", "faster or slower") if is_time(table.quantity) else ("more", "less or more")
     return (
-        f"Ratios are the {measure} of the first over the {measure} of the second: above 1 the first takes {longer}. "
-        f"Verdicts describe the first: {verdicts} by more than {margin}, the same within {margin}, unclear if neither "
-        "is shown."
+        f"A ratio is the {measure} of the first cell divided by the {measure} of the second one: above 1, the first "
+        f"takes {longer}. Verdicts describe the first: {verdicts} by more than {margin}, the same within {margin}, "
+        "unclear if the interval allows both."
     )
 
 
@@ -287,9 +293,9 @@ def times(results: Results, table: ScenarioTable) -> Iterator[Block]:
     """Yield the table of times, its chart and the meaning of its marks."""
     unit = unit_of(table)
     varying = names.varying(table)
-    same = [f"{axis} {table.rows[0].axes[axis]}" for axis in table.row_axes if axis not in varying]
+    same = [f"{axis} = {table.rows[0].axes[axis]}" for axis in table.row_axes if axis not in varying]
     if same:
-        yield Text(f"In every row: {', '.join(same)}.", True, where=FILES)
+        yield Text(f"The same in all rows: {', '.join(same)}.", True, where=FILES)
     yield times_table(table)
     yield Text(intervals(table, unit), True, where=FILES)
     yield from map(Figure, times_chart.pictures(results, table))
@@ -368,9 +374,12 @@ def marked(table: ScenarioTable) -> list[str]:
         for mark, why in marks(value, table.clock).items():
             by_mark[mark].append(f"{names.cell_name(table, row, head.side, axes)}: {why}{_curve(value, mark)}")
     sentences = {
-        UNEVEN: "Uneven samples: the mean and the median of a launch's samples differ by more than 10 %. Launches:",
-        OUTLYING: "Outliers: some launches of this cell are far from the others. The mean includes them. Launches:",
-        UNDONE: "The framework counted other steps than the launch ran, so this isn't the time of one step:",
+        UNEVEN: "Uneven samples: the mean and the median of a launch's samples differ by more than 10 %. "
+        "Affected launches:",
+        OUTLYING: "Outliers: some launches of a cell are far from its other launches. The mean includes these "
+        "outliers. Affected launches:",
+        UNDONE: "The framework counted a different number of steps than the launch ran, so this isn't the time of one "
+        "step:",
         CHANGING: f"{capital(table.clock.time)} per step depends on the number of steps before it. The mean is over "
         "the measured steps, and cells are compared at equal numbers of steps only:",
     }

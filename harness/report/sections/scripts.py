@@ -18,6 +18,7 @@ from harness.model.texts import joined
 from harness.report import format
 from harness.report.comparisons import settled, why_withheld
 from harness.report.escape import shortened
+from harness.report.phrases import as_long
 
 IMPORT, FIRST_CALL = "import", "first call"
 
@@ -173,11 +174,11 @@ def _compared(
 def _sentence(results: Results, name: str, answer: Answer) -> str:
     """Return a clause about the first row: `mine.py takes 2.10× as long in tf2.13 as in tf2.12 (2.0 to 2.2)`."""
     finding = answer.findings[0]
-    as_long = "as much CPU time" if results.run.plan.clock is Clock.CPU else "as long"
+    long = as_long(results.run.plan.clock)
     sides = f"in {answer.subject} as in {answer.base}"
     if finding.verdict is Verdict.SAME:
-        return f"{name} takes {as_long} {sides}, within {format.share(results.run.plan.margin)}"
-    text = f"{name} takes {_times(finding)} {as_long} {sides}{_interval(finding)}"
+        return f"{name} takes {long} {sides}, within {format.share(results.run.plan.margin)}"
+    text = f"{name} takes {_times(finding)} {long} {sides}{_interval(finding)}"
     if finding.verdict is Verdict.UNCLEAR:
         return f"No clear difference: {text}"
     return text

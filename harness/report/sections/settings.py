@@ -23,7 +23,7 @@ SHARE = 0.01
 MALLOC, KEEP = "malloc", "keep"
 KEPT = (
     "Freed memory stays in the process (malloc=keep), so page faults don't add variability. To measure with each "
-    "release's default: -a malloc=default."
+    "release's default, pass -a malloc=default."
 )
 
 #: The beginning of the sentence on a setting, and the value that every release and GPU supports.
@@ -58,7 +58,7 @@ def page_faults(results: Results) -> list[str]:
     more = f"; {counted(len(by_share) - 1, 'more cell', 'is')} affected" if len(by_share) > 1 else ""
     return [
         f"The number of page faults differs between launches of {names.measured(table, cell)} ({faults.low:,.0f} to "
-        f"{faults.high:,.0f} per step), and changes their times{more}. To avoid page faults: -a malloc=keep."
+        f"{faults.high:,.0f} per step), and changes their times{more}. To avoid page faults, pass -a malloc=keep."
     ]
 
 
@@ -68,7 +68,7 @@ def sentence(difference: SettingDifference) -> str:
     text = joined(
         [f"{_value(difference.setting, seen.value)} {_places(difference, seen.places)}" for seen in difference.seen]
     )
-    return f"{subject} {text}{f'; -a {difference.setting}={same} makes it equal' if same else ''}."
+    return f"{subject} {text}{f'; to make it equal, pass -a {difference.setting}={same}' if same else ''}."
 
 
 def _value(setting: str, value: Any) -> str:

@@ -21,7 +21,7 @@ from harness.model.run import RULES, Run, StopReason, stood_in
 from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PRINTED, STEP, TRACES, Cell
 from harness.model.texts import counted
 from harness.report import format, names
-from harness.report.blocks import EVERYWHERE, FILES, REPORT, Alert, Block, Bold, Code, Items, Section, Text
+from harness.report.blocks import EVERYWHERE, FILES, REPORT, Block, Bold, Callout, Code, Items, Section, Text
 from harness.report.comparisons import NO_VERDICT, ComparisonLine, is_settled, lines, tally, why_withheld
 from harness.report.phrases import changed_packages, environments, in_clock, moved
 from harness.report.sections import (
@@ -131,7 +131,7 @@ def _alerts(results: Results) -> Iterator[Block]:
         ended = []
     blocks = [*ended, *(Text(text, where=REPORT) for text in warnings), *settle(results)]
     if blocks:
-        yield Alert(blocks, where=REPORT)
+        yield Callout(blocks, where=REPORT)
 
 
 def _conditions(results: Results) -> list[str]:
@@ -142,7 +142,7 @@ def _conditions(results: Results) -> list[str]:
     shared = ", ".join([scenario.name, *names.labels(scenario, common)]) if scenario else ""
     return [
         *([f"Of {counted(len(_judged(results)), 'comparison')}: {counts}."] if counts else []),
-        *([f"In every row: {shared}."] if shared else []),
+        *([f"The same in all rows: {shared}."] if shared else []),
         *machines.collect_sentences(results, lambda machine: [conditions(machine)]),
         *(
             machines.collect_sentences(results, lambda machine: [control(machine)])
@@ -387,14 +387,12 @@ def no_answer(results: Results) -> str:
     cells = len(results.found.cells)
     if results.tables:
         number = len(results.found.series)
-        text = (
-            f"Nothing is compared: {number} of {cells} cells have a number, but no two of them are a pair to compare."
-        )
+        text = f"Nothing is compared: {number} of {cells} cells have a result, but no two of them can be compared."
         asks = " To compare the values of an axis, name it in the scenario's header: [[tool.harness.compare]]."
         return text + asks if 1 < cells == number else text
     observed = len(results.found.observed)
     if not observed:
-        return "No cell has a number."
+        return "No cell has a result."
     text = f"Nothing was timed: {observed} of {cells} cells have observations."
     return f"{text} {expectations.counts(results.statements)}" if results.statements else text
 
@@ -415,9 +413,12 @@ def settle(results: Results) -> Iterator[Block]:
     if not totals:
         ends = sorted(needed.probability for *_, needed in unclear)
         least, most = (format.chance(end) for end in (ends[0], ends[-1]))
-        chances = least if least == most else f"{least} to {most.removeprefix('probability ')}"
+        up_to = "at most " if "below" in least else f"{least.removeprefix('probability of ')} to "
+        chances = least if least == most else f"probability of {up_to}{most.removeprefix('probability of ')}"
         pronoun = "it" if len(unclear) == 1 else "each"
-        yield Text(f"{text}: {MOST_ROUNDS} rounds settle {pronoun} with {chances}.", where=REPORT)
+        yield Text(
+            f"{text}. Even with {MOST_ROUNDS} rounds, {pronoun} would get a verdict with a {chances}.", where=REPORT
+        )
         return
     rounds = _middle(totals)
     enough = sum(total <= rounds for total in totals)
@@ -427,8 +428,8 @@ def settle(results: Results) -> Iterator[Block]:
     seconds = lookup.seconds_for(cell, more)
     took = f", about {format.duration(seconds)}" if seconds else ""
     text = (
-        f"{text}. With {rounds} rounds in total ({more} more{took}), {which} probably "
-        f"{'get' if enough > 1 else 'gets'} a verdict ({format.share(POWER)} or more)"
+        f"{text}. With {rounds} rounds in total ({more} more{took}), {which} "
+        f"{'get' if enough > 1 else 'gets'} a verdict with a probability of at least {format.share(POWER)}"
     )
     if results.machines:
         # a merged run can't be continued
@@ -452,7 +453,7 @@ def early_end(results: Results) -> Iterator[Block]:
     """Return what ended the run before all planned rounds, with the command that continues it if that is useful."""
     sentence, command = run_info.describe_early_end(results.run, results.launches), command_to_continue(results)
     if sentence and command and not rounds_to_settle(results):  # otherwise `settle` has the command
-        yield Text(f"{sentence} To continue it:", where=FILES)
+        yield Text(f"{sentence} To continue the run:", where=FILES)
         yield Code(command, where=FILES)
     elif sentence:
         yield Text(sentence, where=FILES)
@@ -552,4 +553,4 @@ def control(results: Results, margin: float | None = None) -> str:
     could = f"A bias below {least} could go unnoticed."
     if 1.0 in noise.estimate.interval:
         return f"{text}: no difference is shown. {could}"
-    return f"{text}: more than noise, but not shown to be more than the margin of {format.share(margin)}. {could}"
+    return f"{text}: more than noise, but not certainly more than the margin of {format.share(margin)}. {could}"

@@ -51,7 +51,9 @@ def sections(results: Results) -> Iterator[Section]:
 def _describe_sweep(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[Block]:
     """Yield a sentence for each comparison of a sweep, and its table."""
     if sweep.withheld:
-        yield Text("No crossings are shown: two identical cells differed by more than the margin.", where=EVERYWHERE)
+        yield Text(
+            "No crossings are shown, because two identical cells differed by more than the margin.", where=EVERYWHERE
+        )
     if not sweep.races:
         return
     clauses = sentences(table, sweep)

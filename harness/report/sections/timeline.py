@@ -23,7 +23,7 @@ def sections(results: Results) -> Iterator[Section]:
     if noisy_rounds:
         more = [f"and {len(noisy_rounds) - LISTED} more"] if len(noisy_rounds) > LISTED else []
         items = [*map(_disturbed, noisy_rounds[:LISTED]), *more]
-        judged = "A round is noisy if other processes were active while its steps were timed. The times don't matter."
+        judged = "A round is noisy if other processes were active during its timed steps, whatever times were measured."
         texts = [Text(text) for text in machines.collect_sentences(results, lambda machine: [interference_of(machine)])]
         yield Section("Noisy rounds", "disturbed", [*texts, Items(items), Text(judged, True)])
 
@@ -48,10 +48,11 @@ def disturbance(interference: Disturbance, *, prints: bool = False) -> str:
     text = f"{count} of {counted(interference.rounds, 'round')} had interference from other processes"
     left = count - interference.repeated
     if not left:
-        return f"{text} and {'was' if count == 1 else 'were'} repeated: the repetition counts.{taken}"
+        only = "was repeated. Only the repetition counts" if count == 1 else "were repeated. Only the repetitions count"
+        return f"{text} and {only}.{taken}"
     if not interference.repeated:
-        return f"{text}; not repeated.{taken}"
-    return f"{text}: {interference.repeated} repeated, and {left} in the numbers.{taken}"
+        return f"{text} and {'was' if count == 1 else 'were'} not repeated.{taken}"
+    return f"{text}: {interference.repeated} repeated, and {left} included in the results.{taken}"
 
 
 def _taken(interference: Disturbance, prints: bool) -> str:
@@ -99,18 +100,19 @@ def pinning(run: Run) -> str:
 def describe_rounds(results: Results) -> str:
     """Return the description of rounds: their order, and when they ended."""
     ended, seed = results.ended, results.run.plan.seed
-    order = f"in an order drawn from the seed {seed}"
+    order = f"the order is random, with the seed {seed}"
     if [stop.reason for stop in ended.stops] == [StopReason.OBSERVED] and not ended.going:
-        return f"none: no cell has anything to time, so the pilot observed everything, {order}"
+        return f"none: no cell has anything to time, so the pilot observed everything; {order}"
     able = [group for group in results.run.plan.groups if group.control]
     controls = sum(group.controlled for group in able)
     which = "each group" if controls == len(able) else counted(controls, "group")
     twice = f", and the control cell of {which} twice" if controls else ""
     is_piloted = results.run.plan.piloted and any(group.piloted for group in results.run.plan.groups)
-    first = "A pilot round comes first and is not counted; every round" if is_piloted else "Every round"
+    first = "A pilot round comes first and is not counted. Every other round" if is_piloted else "Every round"
     return (
         f"{stopped(ended, results.run.plan)}. {first} "
-        f"launches each cell once{twice}, in a fresh process, {order}; {turns.describe_interleaving(results)}"
+        f"launches each cell once{twice}. Each launch is a fresh process; {order}; "
+        f"{turns.describe_interleaving(results)}"
     )
 
 
@@ -126,7 +128,11 @@ def _ending(stop: Stopped, groups: int, plan: Plan) -> str:
     if stop.reason is StopReason.ROUNDS and every and not plan.ends_early:
         return f"{_span(stop.rounds)} in every group, as planned"
     width = (
-        f"±{format.share(plan.precision)}" if plan.precision else "the width that claims need" if plan.claims else ""
+        f"±{format.share(plan.precision)}"
+        if plan.precision
+        else "the width that the claims need"
+        if plan.claims
+        else ""
     )
     budget = f" of {format.duration(plan.budget_seconds)}" if plan.budget_seconds else ""
     budget = f"budget{budget} set by the suite" if plan.budget_is_wish else f"budget{budget}"
@@ -135,8 +141,8 @@ def _ending(stop: Stopped, groups: int, plan: Plan) -> str:
         StopReason.ROUNDS: f"{when}, the requested maximum{f', with intervals wider than {width}' if width else ''}",
         StopReason.PRECISION: f"{when}, {'settled or ' if plan.precision else ''}at {width}",
         StopReason.BUDGET: f"when the {budget} ended, {when}{early}",
-        StopReason.OBSERVED: f"{when}, as its cells observe and have nothing to time",
-        StopReason.NO_NUMBERS: f"{when}, as no cell had a number",
+        StopReason.OBSERVED: f"{when}, because no cell has anything to time, only observations",
+        StopReason.NO_NUMBERS: f"{when}, because no cell had a result",
         StopReason.INTERRUPTED: f"when the run was interrupted, {when}",
     }
     return f"{'every group' if every else counted(stop.groups, 'group')} stopped {why[stop.reason]}"
@@ -171,7 +177,7 @@ def _by_time(results: Results) -> str:
     planned_, used = results.run.plan.sampling, results.samplings
     warmup = format.seconds([way.warmup_seconds for way in used if way.warmup_seconds is not None])
     measure = format.seconds([way.measure_seconds for way in used if way.measure_seconds is not None])
-    pilot = "as each group's pilot determines: " if planned_.is_open else ""
+    pilot = "the pilot of each group determines the times: " if planned_.is_open else ""
     if any(machine.turns for machine in results.each_machine.values()):
         return (
             f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then take a sample of at least "

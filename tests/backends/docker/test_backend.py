@@ -105,8 +105,9 @@ def test_an_engine_that_refuses_priority_is_a_sentence_and_launches_go_on_withou
     monkeypatch.setattr(code, "created", refused)
     assert backend.give_priority([3]) == [
         "Launches share their CPUs with other work, because they get no priority: Docker Engine refused to run a "
-        "container: unable to apply cgroup configuration. Other work on these CPUs makes launches longer and intervals "
-        "wider."
+        "container: unable to apply cgroup configuration. Work of other processes on these CPUs makes launches "
+        "longer and "
+        "intervals wider."
     ]
     assert backend.facts().priority == ""
 
@@ -217,7 +218,7 @@ def test_the_doctor_tries_the_ways_with_any_image_of_ours(
 ) -> None:
     check = found_access(backend, "0", any_for=lambda device: {Device.GPU: "sha256:2"}[device])
     assert check.level == "warn"
-    assert check.value == "containers get GPUs through the runtime nvidia, as a test showed"
+    assert check.value == "containers get GPUs through the runtime nvidia, as a test container showed"
     assert "It is older than the driver. Make it anew." in check.advice
     assert trials[-1] == ("sha256:2", GpuWay.RUNTIME)
 
@@ -225,7 +226,7 @@ def test_the_doctor_tries_the_ways_with_any_image_of_ours(
 @pytest.mark.usefixtures("no_builder", "trials")
 def test_the_doctor_says_where_it_could_not_try_or_was_not_asked_to(backend: DockerBackend) -> None:
     no_image = {"any_for": lambda _: ""}
-    untried = "containers may get GPUs through CDI, which wasn't tried because no image is available"
+    untried = "containers may get GPUs through CDI, but this was not tested, because no image is available"
     assert found_access(backend, "0", **no_image).value == untried
     assert found_access(backend, **no_image).value == "containers may get GPUs through CDI"
     missing = found_access(backend, "1", any_for=lambda _: "")
@@ -237,10 +238,10 @@ def test_the_doctor_says_where_it_could_not_try_or_was_not_asked_to(backend: Doc
 
 def test_the_doctor_has_the_advice_of_the_connection(backend: DockerBackend) -> None:
     def refused(_: object) -> None:
-        raise CannotRunHereError("Permission denied.", "Let your user talk to it.")
+        raise CannotRunHereError("Permission denied.", "Give your user access to Docker Engine.")
 
     backend.engine = type("Refusing", (), {"facts": property(refused)})()
-    assert backend.findings([], [])[0].advice.startswith("Let your user talk to it. Without Docker, ")
+    assert backend.findings([], [])[0].advice.startswith("Give your user access to Docker Engine. Without Docker, ")
 
 
 def test_containers_of_a_run_that_goes_on_and_of_other_users_are_not_cleaned_away() -> None:

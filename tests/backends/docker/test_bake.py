@@ -75,7 +75,7 @@ def test_a_failed_build_ends_with_the_builders_words(docker, tmp_path):
 
 def test_a_builder_that_says_nothing_leaves_its_exit_code(docker, tmp_path):
     docker("exit 7")
-    assert Builder(tmp_path).build("a", {}, print) == "the builder ended with exit code 7"
+    assert Builder(tmp_path).build("a", {}, print) == "the build ended with exit code 7"
 
 
 def test_stopping_ends_every_build_and_lets_none_begin(docker, tmp_path):
@@ -96,7 +96,7 @@ def test_stopping_ends_every_build_and_lets_none_begin(docker, tmp_path):
         thread.join()
     assert len(ended) == 2
     assert all(ended)
-    with pytest.raises(CannotRunHereError, match="three was not built: it was stopped"):
+    with pytest.raises(CannotRunHereError, match="The build of three was stopped"):
         builder.build("three", {}, print)
 
 

@@ -78,16 +78,22 @@ def test_a_library_whose_own_libraries_are_missing_is_missing():
 @pytest.mark.parametrize(
     ("part", "key", "value", "sentence"),
     [
-        ("opened", "libcudart.so.11.0", "11.1", "CUDA is 11.1, and TensorFlow was built with 11.2."),
-        ("opened", "libcudnn.so.8", "8.0.5", "cuDNN is 8.0.5, and TensorFlow was built with 8.1."),
-        ("opened", "libcudnn.so.8", "9.1.0", "cuDNN is 9.1.0, and TensorFlow was built with 8.1."),
-        ("build", "cuda_version", "11.8", "The wheel says that CUDA is 11.8, the catalogue 11.2."),
-        ("build", "cudnn_version", "9", "The wheel says that cuDNN is 9, the catalogue 8."),
+        ("opened", "libcudart.so.11.0", "11.1", "CUDA is 11.1, but TensorFlow was built with 11.2."),
+        ("opened", "libcudnn.so.8", "8.0.5", "cuDNN is 8.0.5, but TensorFlow was built with 8.1."),
+        ("opened", "libcudnn.so.8", "9.1.0", "cuDNN is 9.1.0, but TensorFlow was built with 8.1."),
+        (
+            "build",
+            "cuda_version",
+            "11.8",
+            "According to the wheel, CUDA is 11.8, but according to the catalogue, it is 11.2.",
+        ),
+        ("build", "cudnn_version", "9", "According to the wheel, cuDNN is 9, but according to the catalogue, it is 8."),
         (
             "build",
             "cuda_compute_capabilities",
             ["sm_70", "compute_90"],
-            "The wheel says that the GPU code is sm_70 compute_90, the catalogue sm_70 compute_80.",
+            "According to the wheel, the GPU code is sm_70 compute_90, but according to the catalogue, it is sm_70 "
+            "compute_80.",
         ),
     ],
 )
@@ -111,17 +117,20 @@ def test_the_gpu_code_that_was_read_takes_a_line():
         (
             {},
             {"tensorflow_cc": [["sm_70", "sm_80"]]},
-            "TensorFlow's libraries have the GPU code sm_70 sm_80; `gpu_code` in docker-bake.hcl is sm_70 compute_80.",
+            "The libraries of TensorFlow contain this GPU code sm_70 sm_80; `gpu_code` in docker-bake.hcl is "
+            "sm_70 compute_80.",
         ),
         (
             {},
             {"tensorflow_cc": [["sm_70", "sm_80", "ptx_80"], ["sm_70", "ptx_80:7.1"]]},
-            "In TensorFlow, PTX alone is compute_80 of PTX 7.1; `ptx_alone` in docker-bake.hcl is not given.",
+            "The libraries of TensorFlow contain this PTX without machine code compute_80 of PTX 7.1; "
+            "`ptx_alone` in docker-bake.hcl is not given.",
         ),
         (
             {"ptx_alone": "compute_80 of PTX 7.1"},
             {},
-            "In TensorFlow, PTX alone is nothing; `ptx_alone` in docker-bake.hcl is compute_80 of PTX 7.1.",
+            "The libraries of TensorFlow contain this PTX without machine code nothing; `ptx_alone` in "
+            "docker-bake.hcl is compute_80 of PTX 7.1.",
         ),
         (
             {"cudnn_code": "sm_50 sm_70 sm_80 sm_90"},
@@ -154,7 +163,7 @@ def test_a_wheel_that_says_no_other_thing_agrees(build):
 def test_a_tensorflow_that_asks_for_another_library_disagrees():
     asked = {**found()["asked"], "Cudnn": [["libcudnn.so.9", ""]]}
     report = judge(ENVIRONMENT, found(asked=asked, opened={**found()["opened"], "libcudnn.so.9": "9.1.0"}))
-    assert "TensorFlow asks for libcudnn.so.9, and the catalogue's CUDA has libcudnn.so.8." in report.disagreements
+    assert "TensorFlow loads libcudnn.so.9, but the CUDA of the catalogue has libcudnn.so.8." in report.disagreements
 
 
 def test_where_tensorflow_cannot_be_asked_the_catalogues_cuda_is_looked_for_and_that_is_said():

@@ -22,7 +22,7 @@ def test_no_engine_says_what_was_tried_and_the_way_on(home, monkeypatch):
     with pytest.raises(CannotRunHereError) as error:
         connect()
     assert error.value.message == (
-        f"No Docker Engine answers at DOCKER_HOST (unix://{home}/none.sock): No such file or directory."
+        f"Docker Engine does not answer at DOCKER_HOST (unix://{home}/none.sock): No such file or directory."
     )
     assert "systemctl start docker" in error.value.advice
 

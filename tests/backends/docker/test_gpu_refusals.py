@@ -66,7 +66,7 @@ TOLD = [
     ),
     (
         NEW.format("error running hook #0: fork/exec /usr/bin/nvidia-cdi-hook: no such file or directory"),
-        "makes containers start /usr/bin/nvidia-cdi-hook, which is missing",
+        "containers start /usr/bin/nvidia-cdi-hook, which is missing",
         "sudo nvidia-ctk cdi generate",
     ),
     (
@@ -78,7 +78,7 @@ TOLD = [
         "OCI runtime create failed: container_linux.go:380: starting container process caused: process_linux.go:545: "
         "container init caused: Running hook #1:: error running hook: exit status 3, stdout: , stderr: "
         'time="2022-02-13T11:11:05+11:00" level=error msg="No help topic for \'prestart\'\n": unknown',
-        "are of different versions",
+        "have different versions",
         "--reinstall nvidia-container-toolkit",
     ),
     # devices
@@ -135,7 +135,7 @@ TOLD = [
     ("CDI device injection failed: no CDI specification directories specified", "CDI is disabled", "daemon.json"),
     (
         'could not select device driver "nvidia" with capabilities: [[gpu compute utility]]',
-        "nvidia-container-runtime-hook wasn't on its PATH",
+        "nvidia-container-runtime-hook wasn't on the PATH",
         "sudo systemctl restart docker",
     ),
     ('could not select device driver "" with capabilities: [[gpu]]', "nvidia-container-runtime-hook wasn't", "restart"),
@@ -182,7 +182,7 @@ TOLD = [
     # the driver
     (
         HOOK.format("nvidia-container-cli: initialization error: nvml error: driver/library version mismatch"),
-        "was updated and not reloaded",
+        "was updated, but it wasn't reloaded",
         "sudo rmmod",
     ),
     (
@@ -200,12 +200,12 @@ TOLD = [
     ),
     (
         HOOK.format("nvidia-container-cli: initialization error: nvml error: insufficient permissions"),
-        "open to one group only",
+        "which only one group can open",
         "nvidia-container-cli.user=root:video",
     ),
     (
         HOOK.format("nvidia-container-cli: initialization error: driver rpc error: timed out"),
-        "did not start before NVIDIA's tools timed out",
+        "did not start before the time limit of NVIDIA's tools",
         "sudo nvidia-smi -pm 1",
     ),
     (
@@ -269,7 +269,7 @@ TOLD = [
             "nvidia-container-cli: mount error: file creation failed: /var/lib/docker/overlay2/36b6/merged/usr/lib/"
             "x86_64-linux-gnu/libnvidia-ml.so.1: file exists"
         ),
-        "the image contains files of another driver",
+        "in the image is a file of another driver",
         "harness images build",
     ),
 ]

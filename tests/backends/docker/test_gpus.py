@@ -103,7 +103,7 @@ def bare(monkeypatch, tmp_path):
 
 @pytest.mark.usefixtures("bare")
 def test_a_machine_without_any_way_says_what_to_install():
-    with pytest.raises(CannotRunHereError, match="can't give GPUs to containers: it lists no") as error:
+    with pytest.raises(CannotRunHereError, match="can't give GPUs to containers: the engine lists no") as error:
         find(an_engine(NEITHER))
     assert "nvidia-ctk cdi generate" in error.value.advice
     assert "harness doctor --gpu" in error.value.advice
@@ -130,7 +130,7 @@ def test_a_way_that_was_typed_is_the_only_one():
 @pytest.mark.parametrize(
     ("via", "words", "advice"),
     [
-        (CDI, "through CDI: it lists no nvidia.com/gpu", "cdi generate"),
+        (CDI, "through CDI: the engine lists no nvidia.com/gpu", "cdi generate"),
         (RUNTIME, "isn't registered", "runtime configure"),
     ],
 )
@@ -143,9 +143,7 @@ def test_a_way_that_was_typed_and_is_not_there_says_why(via, words, advice):
 def test_a_gpu_that_is_not_listed_is_named_with_those_that_are():
     cdi = GpuAccess(CDI, ("0", "1", "all"))
     assert having([cdi], ["0", "1"]) == [cdi]
-    with pytest.raises(
-        CannotRunHereError, match=r"--gpus 0,7: the Docker Engine lists no GPU 7\. It lists 0, 1, all\."
-    ):
+    with pytest.raises(CannotRunHereError, match=r"--gpus 0,7: Docker Engine lists no GPU 7\. It lists 0, 1, all\."):
         having([cdi], ["0", "7"])
 
 
@@ -265,7 +263,7 @@ def test_where_no_way_works_the_first_ones_refusal_ends_the_run_and_the_others_a
 
 def test_what_has_nothing_to_do_with_gpus_is_no_reason_to_try_another_way():
     with pytest.raises(CannotRunHereError, match="stopped answering"):
-        working(ALL_WAYS, trial({CDI: CannotRunHereError("The Docker Engine stopped answering.")}))
+        working(ALL_WAYS, trial({CDI: CannotRunHereError("Docker Engine stopped answering.")}))
 
 
 NODES = ["/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"]

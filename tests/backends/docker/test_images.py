@@ -316,10 +316,10 @@ def test_what_cannot_be_pulled_is_built(world, monkeypatch, refusal):
         world.engine.remote["example.org/harness/one:cpu"] = {}
         world.engine.refusal = refusal
     # the builder of the test makes images without a registry's name: that it was asked is what counts
-    with pytest.raises(CannotRunHereError, match="the builder left no image"):
+    with pytest.raises(CannotRunHereError, match="the build produced no image"):
         world.prepare(world.one)
     assert world.built == ["cpu-one"]
-    (said,) = [str(step) for step in world.steps if "it will be built" in str(step)]
+    (said,) = [str(step) for step in world.steps if "the image will be built" in str(step)]
     assert (refusal or "not found") in said
 
 

@@ -67,7 +67,7 @@ def test_a_launch_is_pinned_and_the_harness_is_not(local, requirement):
 
 def test_a_cpu_that_is_not_there_is_a_sentence(local, requirement):
     wrong = dataclasses.replace(job("pass"), limits=Limits(cpus=(1000,)))
-    with pytest.raises(CannotRunHereError, match="may not run on the CPUs 1000"):
+    with pytest.raises(CannotRunHereError, match="isn't allowed to run on the CPUs 1000"):
         local.launch(requirement, wrong)
 
 
@@ -78,7 +78,7 @@ def test_artifacts_come_back_and_links_do_not(local, requirement):
     )
     outcome = local.launch(requirement, job(source))
     assert outcome.artifacts == {"p/t.json": b"{}"}
-    assert "link: no regular file" in outcome.not_kept
+    assert "link: not a regular file" in outcome.not_kept
 
 
 @pytest.mark.parametrize("elsewhere", ["/etc", "/proc"])
@@ -162,7 +162,7 @@ def test_an_interruption_while_several_start_leaves_nothing(local, requirement, 
 def test_a_cpu_that_is_not_there_is_a_sentence_when_a_launch_is_moved(local, requirement):
     with local.hold(requirement, in_turns(job(TAKES_TURNS))) as held:
         assert held.go_on()
-        with pytest.raises(CannotRunHereError, match="may not run on the CPUs 100000"):
+        with pytest.raises(CannotRunHereError, match="isn't allowed to run on the CPUs 100000"):
             held.move([100_000])
 
 

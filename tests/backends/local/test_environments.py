@@ -36,7 +36,7 @@ def here(version):
 
 
 def no_python(version):
-    raise UnavailableError(f"Python {version} is not on this machine.", "Get it.")
+    raise UnavailableError(f"Python {version} isn't installed on this machine.", "Get it.")
 
 
 def test_an_environment_is_made_once(root, cache):
@@ -121,7 +121,7 @@ def test_without_its_python_one_is_unavailable_and_the_others_are_there(root, ca
 def test_where_none_can_be_had_nothing_runs(root, cache):
     backend = LocalBackend(root, "test")
     backend.environments = Environments(root, no_python)
-    with pytest.raises(CannotRunHereError, match=r"Python 3.7 is not on this machine.\nGet it."):
+    with pytest.raises(CannotRunHereError, match=r"Python 3.7 isn't installed on this machine.\nGet it."):
         backend.prepare([requirement_of(root, python="3.7")], lambda line: None)
 
 

@@ -69,8 +69,9 @@ def test_the_score_is_said_with_the_blocks_that_it_is_of(score: float, level: st
     check = doctor.noise(Noise(score, score, 1.2, 3.0, 0.0, 0.0, 0.05, 150))
     assert check.level == level
     assert check.value == (
-        f"varies by {score:.2g} % over 150 blocks of 50 ms; 1 % of the blocks take 1.2× the median or longer; "
-        "the longest takes 3×"
+        f"varies by {score:.2g} % over 150 blocks of 50 ms; 1 % of the blocks take at least 1.2× as long as the "
+        "median; "
+        "the longest one takes 3×"
     )
     assert "median" not in doctor.noise(Noise(score, score, 1.2, 3.0, 0.0, 0.0, 0.05, 99)).value
     assert bool(check.advice) == bool(check.command) == (level != "good")
@@ -104,9 +105,24 @@ def test_pauses_between_readings_are_kept_where_they_are_long() -> None:
     ("lost", "level", "value"),
     [
         (0.0, "good", "none of 0.1 ms or longer"),
-        (0.001, "good", "0.5 per second of 0.1 ms or longer; they take 0.05 % of the time, the longest 1 ms"),
-        (0.005, "warn", "0.5 per second of 0.1 ms or longer; they take 0.25 % of the time, the longest 5 ms"),
-        (0.02, "bad", "0.5 per second of 0.1 ms or longer; they take 1 % of the time, the longest 20 ms"),
+        (
+            0.001,
+            "good",
+            "0.5 interruptions of 0.1 ms or longer per second; together they take 0.05 % of the time, and the longest "
+            "took 1 ms",
+        ),
+        (
+            0.005,
+            "warn",
+            "0.5 interruptions of 0.1 ms or longer per second; together they take 0.25 % of the time, and the longest "
+            "took 5 ms",
+        ),
+        (
+            0.02,
+            "bad",
+            "0.5 interruptions of 0.1 ms or longer per second; together they take 1 % of the time, and the longest "
+            "took 20 ms",
+        ),
     ],
 )
 def test_the_share_that_is_lost_decides(lost: float, level: str, value: str) -> None:
@@ -117,7 +133,7 @@ def test_the_share_that_is_lost_decides(lost: float, level: str, value: str) -> 
         "lost_percent": pytest.approx(50 * lost),
         "longest_seconds": lost,
     }
-    assert check.advice.startswith("Something else runs" if level in ("warn", "bad") else "")
+    assert check.advice.startswith("Other work interrupts" if level in ("warn", "bad") else "")
 
 
 def test_the_timer_is_read_and_timed(tree: Tree) -> None:
@@ -141,5 +157,7 @@ def test_the_timer_is_read_and_timed(tree: Tree) -> None:
 def test_a_slow_or_coarse_timer_is_not_good(timer: Timer, level: str) -> None:
     check = doctor.timer(timer)
     assert check.level == level
-    assert check.value.startswith(timer.source or "clock source: this system does not show it; one reading takes 50 ns")
+    assert check.value.startswith(
+        timer.source or "clock source: this system doesn't report it; one reading takes 50 ns"
+    )
     assert ("dmesg" in check.command) == check.facts["slow"] == (level in ("warn", "bad"))

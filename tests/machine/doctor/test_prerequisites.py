@@ -27,19 +27,19 @@ CARD = Gpu(1, "GPU-80", "NVIDIA A100", (8, 0), 40 * 2**30)
         ("20.10.0", "good", "20.10.0, API 1.45, this machine"),
         ("19.03.15", "warn", "19.03.15, API 1.45, this machine"),
         ("20.9.1", "warn", "20.9.1, API 1.45, this machine"),
-        ("", "good", "version: this system does not show it, API 1.45, this machine"),
+        ("", "good", "version: this system doesn't report it, API 1.45, this machine"),
     ],
 )
 def test_a_docker_that_answers_is_good_unless_it_is_old(version: str, level: str, value: str) -> None:
     check = docker(version, api="1.45", where="this machine")
     assert (check.level, check.value) == (level, value)
-    assert check.advice.endswith("Update it." if level == "warn" else "")
+    assert check.advice.endswith("Update Docker Engine." if level == "warn" else "")
 
 
 @pytest.mark.parametrize(("wanted", "level"), [(True, "bad"), (False, "warn")])
 def test_without_an_engine_launches_run_in_local_environments(wanted: bool, level: str) -> None:
-    check = docker("", error="No Docker Engine answers", mend="Start it.", wanted=wanted)
-    assert (check.level, check.value) == (level, "No Docker Engine answers")
+    check = docker("", error="Docker Engine does not answer", mend="Start it.", wanted=wanted)
+    assert (check.level, check.value) == (level, "Docker Engine does not answer")
     assert check.advice.startswith("Start it. Without Docker, launches run in local environments")
 
 
@@ -48,7 +48,7 @@ def test_without_an_engine_launches_run_in_local_environments(wanted: bool, leve
     [
         ("github.com/docker/buildx 0.13.1+ds1-3 1.13.1+ds1-3\n", "0.13.1", "good", "0.13.1", ""),
         ("github.com/docker/buildx v0.29.1 a32761aeb3debd39be1eca514af3693af0db334b\n", "0.29.1", "good", "0.29.1", ""),
-        ("github.com/docker/buildx v0.10.5 86bdced\n", "0.10.5", "warn", "0.10.5", "Update it"),
+        ("github.com/docker/buildx v0.10.5 86bdced\n", "0.10.5", "warn", "0.10.5", "Update buildx"),
         ("a version of mine\n", "", "unknown", "of an unknown version", ""),
         (None, "", "warn", "not installed", "Install it"),
     ],
@@ -78,7 +78,7 @@ def test_there_is_room_where_the_images_and_some_more_fit(free: int | None, leve
         (9 * 10**9, 1, "9.0 GB free in /docker; 1 image to build: about 16.0 GB"),
         (9 * 10**9, 2, "9.0 GB free in /docker; 2 images to build: about 16.0 GB"),
         (9 * 10**9, 0, "9.0 GB free in /docker"),
-        (None, 2, "this system does not show it; 2 images to build: about 16.0 GB"),
+        (None, 2, "this system doesn't report it; 2 images to build: about 16.0 GB"),
     ],
 )
 def test_room_is_said_with_what_is_to_be_built(free: int | None, images: int, value: str) -> None:
@@ -103,15 +103,30 @@ def test_a_driver_is_told_with_the_cuda_that_it_supports() -> None:
 @pytest.mark.parametrize(
     ("told", "wanted", "level", "value"),
     [
-        (["Containers get GPUs through CDI."], True, "good", "containers get GPUs through CDI, as a test showed"),
+        (
+            ["Containers get GPUs through CDI."],
+            True,
+            "good",
+            "containers get GPUs through CDI, as a test container showed",
+        ),
         (
             ["Not by a.", "Containers get GPUs through CDI."],
             True,
             "warn",
-            "containers get GPUs through CDI, as a test showed",
+            "containers get GPUs through CDI, as a test container showed",
         ),
-        (["Containers get GPUs through CDI. But."], True, "warn", "containers get GPUs through CDI, as a test showed"),
-        ([], True, "good", "containers may get GPUs through CDI, which wasn't tried because no image is available"),
+        (
+            ["Containers get GPUs through CDI. But."],
+            True,
+            "warn",
+            "containers get GPUs through CDI, as a test container showed",
+        ),
+        (
+            [],
+            True,
+            "good",
+            "containers may get GPUs through CDI, but this was not tested, because no image is available",
+        ),
         ([], False, "good", "containers may get GPUs through CDI"),
     ],
 )
@@ -215,7 +230,7 @@ def test_of_settings_that_are_well_or_not_told_nothing_is_said(settings: Setting
             {"virtualization": "vGPU"},
             "vGPU",
             "warn",
-            "a share of a GPU that other virtual machines use too",
+            "a part of a GPU that other virtual machines use too",
             "",
         ),
     ],
@@ -236,7 +251,7 @@ def test_a_raised_power_limit_is_no_lowered_one() -> None:
 def test_clocks_that_can_be_locked_are_advised_to_be_so() -> None:
     (check,) = gpu_settings(replace(CARD, settings=replace(WELL, sm_clock_most_mhz=1410)))
     assert (check.name, check.level) == ("GPU 1 clocks", "warn")
-    assert check.value == "up to 1410 MHz; the driver doesn't report whether they are locked"
+    assert check.value == "up to 1410 MHz; the driver doesn't report whether the clocks are locked"
     assert "--lock-clocks" in check.advice
     assert check.command == "sudo nvidia-smi -i 1 --lock-gpu-clocks=tdp,tdp"
     assert gpu_settings(replace(CARD, settings=WELL, is_partitioned=True)) == []

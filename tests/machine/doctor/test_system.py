@@ -109,7 +109,10 @@ def test_other_load_weighs_more_where_launches_run(others: float | None, here: f
     assert "load average before: 1.25" in check.value
     assert "None" not in check.value
     assert (check.advice, check.command) == (
-        ("End other processes, or wait for them. Those in containers and of other users count, too.", "top -o %CPU")
+        (
+            "End other processes, or wait until they end. Processes in containers and of other users count, too.",
+            "top -o %CPU",
+        )
         if level in ("warn", "bad")
         else ("", "")
     )
@@ -118,7 +121,7 @@ def test_other_load_weighs_more_where_launches_run(others: float | None, here: f
 def test_other_load_names_who_used_most() -> None:
     check = system.other_load(loaded(1.0, 0.5, named={"`x`": 0.996}))
     assert check.value == (
-        "other processes use 1.00 of 4 CPUs, 0.50 of that where launches run; load average before: 1.25; "
+        "other processes use 1.00 of 4 CPUs, and 0.50 of these where launches run; load average before: 1.25; "
         "`x` (process 1) 100 %"
     )
     assert check.advice.startswith("End the processes that are named here")
@@ -163,7 +166,7 @@ def test_the_busiest_are_those_that_used_most_meanwhile() -> None:
         (cores((0, 2), (1, 3)), (3,), (0, 1, 2, 3), "good", ""),
         (cores((0, 1)), (1,), (0, 1), "warn", "Work on the other CPU of a core"),
         (cores((0, 2), (1, 3)), (3,), (0, 2, 3), "warn", "use whole cores"),
-        (cores((0, 2), (1, 3)), (1, 3), (0, 1, 2, 3), "warn", "Ask for 1 CPU at most"),
+        (cores((0, 2), (1, 3)), (1, 3), (0, 1, 2, 3), "warn", "Use 1 CPU at most"),
         (cores((0, 1), virtual=True), (1,), (0, 1), "warn", "hypervisor may put two"),
         (cores((0,), (1,), virtual=True), (1,), (0, 1), "unknown", "hypervisor may put two"),
         (cores((0,), (1,), virtual=None), (1,), (0, 1), "unknown", "whether this is a virtual machine: this system"),
@@ -185,8 +188,8 @@ def test_a_core_of_ones_own_is_good_where_it_is_known(
         (["performance", "performance"], "good", "performance (driver intel_pstate)"),
         (["performance", "powersave"], "warn", "performance, powersave (driver intel_pstate)"),
         (["schedutil", "schedutil"], "warn", "schedutil (driver intel_pstate)"),
-        (["performance"], "unknown", "this system does not show it"),
-        ([], "unknown", "this system does not show it"),
+        (["performance"], "unknown", "this system doesn't report it"),
+        ([], "unknown", "this system doesn't report it"),
     ],
 )
 def test_only_the_governor_performance_is_good(tree: Tree, governors: list[str], level: str, value: str) -> None:
@@ -209,8 +212,8 @@ def test_only_the_governor_performance_is_good(tree: Tree, governors: list[str],
         ({"intel_pstate/no_turbo": "1"}, "off", "good", ""),
         ({"cpufreq/boost": "1"}, "on", "warn", "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"),
         ({"cpufreq/boost": "0"}, "off", "good", ""),
-        ({"cpufreq/boost": "?"}, "this system does not show it", "unknown", ""),
-        ({}, "this system does not show it", "unknown", ""),
+        ({"cpufreq/boost": "?"}, "this system doesn't report it", "unknown", ""),
+        ({}, "this system doesn't report it", "unknown", ""),
     ],
 )
 def test_turbo_has_a_switch_of_two_kinds(
@@ -226,7 +229,7 @@ def test_turbo_has_a_switch_of_two_kinds(
     [
         ({1: 5}, {1: 5}, "good", "0 times during the check, 5 since the machine started"),
         ({1: 5}, {1: 7}, "bad", "2 times during the check, 7 since the machine started"),
-        ({}, {1: 7}, "unknown", "this system does not show it"),
+        ({}, {1: 7}, "unknown", "this system doesn't report it"),
     ],
 )
 def test_throttling_is_what_was_counted_meanwhile(
@@ -253,7 +256,7 @@ def test_throttling_is_what_was_counted_meanwhile(
 def test_a_machine_on_its_battery_is_a_warning(tree: Tree, files: dict[str, str], level: str) -> None:
     check = system.power(period(root=tree({f"sys/class/power_supply/{name}": text for name, text in files.items()})))
     assert check.level == level
-    values = {"good": "not on battery", "warn": "on battery", "unknown": "this system does not show it"}
+    values = {"good": "not on battery", "warn": "on battery", "unknown": "this system doesn't report it"}
     assert check.value == values[level]
     assert check.advice.startswith("Plug" if level == "warn" else "")
 
@@ -309,10 +312,10 @@ def test_another_processs_quota_is_that_of_its_group(tree: Tree) -> None:
     ("limit", "level", "value"),
     [
         ("max", "good", "none"),
-        ("250000", "good", "this process and all that it starts may use 2.5 CPUs; a launch gets 2"),
-        ("200000", "warn", "this process and all that it starts may use 2 CPUs; a launch gets 2"),
-        ("50000", "bad", "this process and all that it starts may use 0.5 CPUs; a launch gets 2"),
-        (None, "unknown", "this system does not show it"),
+        ("250000", "good", "this process and its child processes may use 2.5 CPUs; a launch gets 2"),
+        ("200000", "warn", "this process and its child processes may use 2 CPUs; a launch gets 2"),
+        ("50000", "bad", "this process and its child processes may use 0.5 CPUs; a launch gets 2"),
+        (None, "unknown", "this system doesn't report it"),
     ],
 )
 def test_a_quota_must_leave_room_beside_what_is_measured(tree: Tree, limit: str | None, level: str, value: str) -> None:
@@ -350,7 +353,7 @@ def test_memory_is_said_in_gibibytes() -> None:
 
 @pytest.mark.parametrize(
     ("virtual", "level", "value"),
-    [(True, "warn", "yes"), (False, "good", "no"), (None, "unknown", "this system does not show it")],
+    [(True, "warn", "yes"), (False, "good", "no"), (None, "unknown", "this system doesn't report it")],
 )
 def test_a_virtual_machine_is_a_warning(virtual: bool | None, level: str, value: str) -> None:
     check = system.virtual_machine(period(topology=cores((0,), virtual=virtual)))

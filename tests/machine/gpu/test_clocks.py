@@ -103,7 +103,7 @@ def refusing(code: int, done: Done, name: str = "GPU-one") -> dict[str, Any]:
             r"lets only root lock the clocks of GPU 0 \(NVIDIA H100\)",
             "sudo nvidia-smi -i 0 --lock-gpu-clocks=1500,1500\nAfter the run: sudo nvidia-smi -i 0 --reset-gpu-clocks",
         ),
-        (pynvml.NVML_ERROR_NOT_SUPPORTED, CannotRunHereError, "from Volta on", "Omit --lock-clocks"),
+        (pynvml.NVML_ERROR_NOT_SUPPORTED, CannotRunHereError, "Volta generation or later", "Omit --lock-clocks"),
         (pynvml.NVML_ERROR_INVALID_ARGUMENT, UsageError, "doesn't support this clock", "--lock-clocks base"),
         (pynvml.NVML_ERROR_GPU_IS_LOST, CannotRunHereError, "GPU is lost", ""),
     ],
@@ -146,7 +146,7 @@ def test_a_card_that_lists_no_clocks_is_asked_without_a_range() -> None:
 
 @pytest.mark.parametrize(
     ("cards", "words"),
-    [([], "are not seen from here"), ([card(0, "GPU-one", is_partitioned=True)], "divided into instances")],
+    [([], "this process can't see the GPUs"), ([card(0, "GPU-one", is_partitioned=True)], "divided into instances")],
 )
 def test_clocks_that_cannot_be_locked_are_a_sentence(cards: list[Gpu], words: str) -> None:
     nvml = library({**DIVIDED, "nvmlDeviceGetUUID": "GPU-one"})

@@ -76,7 +76,7 @@ def test_of_a_process_no_more_is_told_than_its_programs_name() -> None:
         (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "the NVIDIA driver isn't installed"),
         (pynvml.NVML_ERROR_DRIVER_NOT_LOADED, "the NVIDIA driver is not loaded"),
         (pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH, "was updated but not reloaded"),
-        (pynvml.NVML_ERROR_NO_PERMISSION, "this user may not"),
+        (pynvml.NVML_ERROR_NO_PERMISSION, "this user has no access"),
         (pynvml.NVML_ERROR_UNKNOWN, "does not answer (unknown error)"),
     ],
 )

@@ -48,7 +48,8 @@ def test_the_cards_that_are_meant() -> None:
 
 def test_a_gpu_that_the_machine_lacks_is_named_with_those_that_it_has() -> None:
     with pytest.raises(
-        CannotRunHereError, match=r"--gpus 0,7: GPU 7 isn't on this machine\. Its GPUs: 0: Tesla K80; 1: NVIDIA H100\."
+        CannotRunHereError,
+        match=r"--gpus 0,7: GPU 7 isn't on this machine\. The machine has the GPUs 0: Tesla K80; 1: NVIDIA H100\.",
     ):
         cards(["0", "7"], HOST)
     with pytest.raises(CannotRunHereError, match=r"no GPU was found on this machine\."):
@@ -90,10 +91,13 @@ def test_an_instance_means_its_card_and_the_divided_card_itself_is_given_to_no_l
 def test_an_instance_that_a_divided_card_does_not_have_is_refused_where_it_tells_of_its_own() -> None:
     with pytest.raises(
         CannotRunHereError,
-        match=r"GPU 2:1 isn't on this machine\. Its GPUs: .*; 2: NVIDIA A100, divided into 2:0 1g\.5gb \(",
+        match=r"GPU 2:1 isn't on this machine\. The machine has the GPUs .*; 2: NVIDIA A100, divided into 2:0 "
+        r"1g\.5gb \(",
     ):
         cards(["2:1"], GpuHost(cards=[OLD, NEW, DIVIDED]))
-    with pytest.raises(CannotRunHereError, match=r"GPU 0:0 isn't on this machine\. Its GPUs: 0: Tesla K80; "):
+    with pytest.raises(
+        CannotRunHereError, match=r"GPU 0:0 isn't on this machine\. The machine has the GPUs 0: Tesla K80; "
+    ):
         cards(["0:0"], GpuHost(cards=[OLD, NEW, DIVIDED]))
     untold = replace(DIVIDED, instances=())
     assert cards(["2:1"], GpuHost(cards=[OLD, NEW, untold])) == [untold]
@@ -107,7 +111,7 @@ def test_where_containers_get_all_gpus_or_none_that_is_what_one_gpu_means() -> N
     assert meant(["0", "1"], two, typed=True) == ("all",)
     for names in (["0"], ["1"], ["GPU-bbbb"]):
         with pytest.raises(
-            CannotRunHereError, match=r"containers get all of this machine's 2 GPUs or none, as WSL2"
+            CannotRunHereError, match=r"containers get all of this machine's 2 GPUs or none, as on WSL2"
         ) as no:
             meant(names, two, typed=True)
         assert no.value.advice.startswith("Use --gpus all.")
@@ -116,7 +120,7 @@ def test_where_containers_get_all_gpus_or_none_that_is_what_one_gpu_means() -> N
     assert meant(["0"], replace(UNKNOWN, all_or_none=True), typed=False) == ("all",)
     assert meant([], two, typed=False) == ()
     assert meant(["1"], HOST, typed=True) == ("1",)
-    assert lines([OLD, NEW], two)[-1] == "Containers get all of these GPUs, and TensorFlow takes the first."
+    assert lines([OLD, NEW], two)[-1] == "Containers get all of these GPUs, and TensorFlow uses the first one."
     assert len(lines([OLD], one)) == 1
 
 
@@ -146,7 +150,7 @@ def test_a_run_tells_of_its_gpus_and_not_which_ones_they_are() -> None:
 def test_a_run_is_watched_where_its_gpus_are_known_and_else_it_is_said_why_not() -> None:
     assert watch([]) is None
     assert watch([NEW])
-    assert facts([], HOST) == {"gpus": [], "gpu_telemetry": "none: NVML knows none of the GPUs that launches get"}
+    assert facts([], HOST) == {"gpus": [], "gpu_telemetry": "none: NVML can't see the GPUs of the launches"}
 
 
 def test_the_plan_says_what_it_was_judged_by() -> None:
@@ -157,6 +161,6 @@ def test_the_plan_says_what_it_was_judged_by() -> None:
 def test_who_else_uses_the_gpus_is_told() -> None:
     busy = Gpu(1, "GPU-80", "NVIDIA A100", (8, 0), 1, [GpuProcess(7, "python"), GpuProcess(8)])
     assert shared([OLD, busy]) == [
-        "GPU 1 (NVIDIA A100) is also used by python (process 7). The report marks launches that share it.",
-        "GPU 1 (NVIDIA A100) is also used by process 8. The report marks launches that share it.",
+        "GPU 1 (NVIDIA A100) is also used by python (process 7). The report marks launches that share this GPU.",
+        "GPU 1 (NVIDIA A100) is also used by process 8. The report marks launches that share this GPU.",
     ]

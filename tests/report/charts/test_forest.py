@@ -123,7 +123,7 @@ def test_what_did_different_work_is_left_out_and_the_picture_says_so():
     launches = [replace(each, fingerprint={"parameters": 2 if each.cell == other else 1}) for each in rounds(seconds)]
     chart = picture(Results(run(seconds), launches), "ratios")
     assert [point["name"] for point in values(chart, "point")] == ["tf2.0 vs tf1.14, graph", "graph vs eager, tf1.14"]
-    assert "3 comparisons of different work are left out." in chart.words.notes
+    assert "3 comparisons of cells that did different work are not shown." in chart.words.notes
 
 
 @BOTH
@@ -148,6 +148,6 @@ def test_an_interval_that_leaves_the_picture_has_no_end_there_and_the_picture_sa
 def test_what_changes_do_together_is_explained_where_it_is_drawn():
     chart = picture(results(), "effects")
     assert (
-        "Two changes joined by ×: their additional factor, 1 where the two factors simply multiply."
+        "“A × B” is the additional factor of two changes. It is 1 if their two factors simply multiply."
         in chart.words.notes
     )

@@ -50,7 +50,7 @@ def test_what_others_took_of_the_cpu_is_off_the_time() -> None:
     (row,) = rows(render(Results(run([shared.cell]), [shared])))
     assert float(row["taken"]) == pytest.approx(0.2)
     assert float(row["seconds_per_step"]) == pytest.approx(0.008)
-    assert row["disturbed"] == "other processes used 0.20 of its CPUs (subtracted from its time)"
+    assert row["disturbed"] == "other processes used 0.20 of the CPUs of the launch (subtracted from its time)"
 
 
 def test_lines_end_as_the_rfc_says_and_are_equally_long() -> None:

@@ -14,7 +14,7 @@ from tests.report.formats.examples import example, nothing, one_launch
 #: tests/report/html has the page's, which is no text without its scripts.
 EVERY = [format for format in names() if format != "html"]
 
-#: Those that have no place for a run without a number.
+#: Those that have no place for a run without a result.
 REFUSING = {"pyperf", "benchmark-action"}
 
 
@@ -46,7 +46,7 @@ def test_a_run_that_only_observes_is_not_called_broken(format: str) -> None:
 @pytest.mark.parametrize("format", EVERY)
 def test_a_run_without_a_number_is_told_or_refused_with_a_sentence(format: str) -> None:
     if format in REFUSING:
-        with pytest.raises(NothingSelectedError, match="No cell has a number"):
+        with pytest.raises(NothingSelectedError, match="No cell has a result"):
             render(format, Results(*nothing()))
     else:
         assert "it raised" in render(format, Results(*nothing()))

@@ -58,7 +58,7 @@ def test_many_comparisons_and_reasons_are_cut() -> None:
     assert len(rows(text)) == COMPARISONS
     assert "10 more such comparisons in the report." in text
     assert text.count("- **failed**") == ABSENCES
-    assert "- and 22 more reasons why cells have no number" in text
+    assert "- and 22 more reasons why cells have no result" in text
     assert len(text.splitlines()) < 60
 
 

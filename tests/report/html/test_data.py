@@ -88,7 +88,7 @@ def test_all_launches_are_there_and_say_whether_they_count() -> None:
     counted = [(each.round, each.attempt, each.role) for each in first if each.counted]
     assert counted == [(number, int(number == 3), role) for number in range(1, 6) for role in ("measure", "control")]
     assert {each.disturbed for each in first if (each.round, each.attempt) == (3, 0)} == {
-        "other processes used 0.41 of its CPUs"
+        "other processes used 0.41 of the CPUs of the launch"
     }
     assert [each.role for each in first if not each.counted and not each.disturbed] == ["pilot"]
 

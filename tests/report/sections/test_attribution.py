@@ -46,16 +46,17 @@ def test_lines_are_changes_then_interactions():
             "tf2.0 × eager: additional factor",
             "2.79× (2.79 to 2.79)",
             "slower",
-            "tf2.0 vs tf1.14 is 1.06× with graph and 2.96× with eager; both changes together are 3.06×",
+            "tf2.0 takes 1.06× as long as tf1.14 with graph, and 2.96× as long with eager. Both changes together: "
+            "3.06×",
         ],
     ]
 
 
 def test_the_sentence_names_what_is_beyond_the_margin_and_what_depends():
     assert sentence(section()) == (
-        "Averaged over the other axes, 2 changes make a difference of more than 3 %, largest first: tf2.0 vs tf1.14 "
-        "1.77× and eager vs graph 1.73×. Two changes depend on each other: tf2.0 vs tf1.14 is 1.06× with "
-        "graph and 2.96× with eager; both changes together are 3.06×."
+        "Averaged over the other axes, 2 changes make a difference of more than 3 %, largest first: tf2.0 takes "
+        "1.77× as long as tf1.14 and eager takes 1.73× as long as graph. Two changes depend on each other: tf2.0 takes "
+        "1.06× as long as tf1.14 with graph, and 2.96× as long with eager. Both changes together: 3.06×."
     )
 
 
@@ -68,7 +69,8 @@ def test_the_sentence_alone_is_pasted_and_the_rest_stands_beside_it_in_the_detai
 def test_one_change_is_named_alone():
     times = dict(zip(cells(), [0.01, 0.02, 0.01, 0.02], strict=True))
     assert sentence(section(times)) == (
-        "Averaged over the other axes, one change makes a difference of more than 3 %: eager vs graph 2.00×."
+        "Averaged over the other axes, only one change makes a difference of more than 3 %: eager takes 2.00× as long "
+        "as graph."
     )
 
 
@@ -81,8 +83,8 @@ def test_nothing_beyond_the_margin_is_said():
 def test_changes_of_opposite_directions_that_cancel_on_average_still_depend():
     times = dict(zip(cells(), [0.01, 0.02, 0.02, 0.01], strict=True))
     assert sentence(section(times)).endswith(
-        "more than 3 %. Two changes depend on each other: tf2.0 vs tf1.14 is 2.00× with graph and 0.500× with "
-        "eager; both changes together are 1.00×."
+        "more than 3 %. Two changes depend on each other: tf2.0 takes 2.00× as long as tf1.14 with graph, and "
+        "0.500× as long with eager. Both changes together: 1.00×."
     )
 
 
@@ -93,7 +95,7 @@ def test_few_rounds_have_ratios_only_and_nothing_to_paste():
     assert "verdict" not in reading.heads(table(few))
     cells_told, legend = notes(few)
     assert "Holm" not in cells_told
-    assert cells_told.endswith(" Each interval is at 98.3 %.")
+    assert cells_told.endswith(" Each interval on its own has 98.3 % confidence.")
     assert "Verdicts" not in legend
     once = section(count=1)
     assert reading.rows(table(once))[0][:2] == ["tf2.0 vs tf1.14", "1.77×"]
@@ -108,8 +110,8 @@ def many(calls, modes=("graph", "eager")):
 
 def test_three_changes_are_named_and_the_others_counted():
     told = sentence(many(6))
-    assert "5 changes make a difference of more than 3 %, largest first: call5 vs call0 1.61×, call4 vs " in told
-    assert told.endswith("call4 vs call0 1.46×, call3 vs call0 1.33× and 2 more changes.")
+    assert "5 changes make a difference of more than 3 %, largest first: call5 takes 1.61× as long as call0, " in told
+    assert told.endswith(", call3 takes 1.33× as long as call0 and 2 more changes.")
 
 
 def test_a_dozen_interactions_are_shown_and_the_others_counted():
@@ -130,10 +132,10 @@ def test_interactions_beyond_the_margin_are_shown_first():
 
 def test_the_cells_are_told():
     assert notes(section())[0] == (
-        "The effects are of 4 cells: every combination of environment (tf1.14, tf2.0) and mode (graph, eager), in 5 "
-        "rounds that all cells share. Not all of these cells could be checked for doing the same work. The 3 "
-        "effects are judged together at 95 % (Holm); each interval is at 98.3 %. Variances are moderated with "
-        "the variance of the cells (Smyth 2004)."
+        "The effects are calculated from 4 cells: every combination of environment (tf1.14, tf2.0) and mode (graph, "
+        "eager), in 5 rounds that all of these cells have. Not all of these cells could be checked for doing the same "
+        "work. All verdicts on the 3 effects are correct with 95 % confidence (Holm's procedure). Each interval on its "
+        "own has 98.3 % confidence. Each variance is adjusted towards the variance of all these cells (Smyth 2004)."
     )
     assert "same work" not in notes(section(fingerprint={"parameters": 1}))[0]
 
@@ -143,9 +145,9 @@ def test_what_is_left_out_and_held_is_told():
     del times[cell(call="fit", mode="eager")]
     told = notes(section(times, run(times)))[0]
     assert ", with train_on_batch, in 5 rounds" in told
-    assert "The other 3 cells with a number are left out, so that no combination is missing." in told
+    assert "The other 3 cells with a result are left out, so that no combination is missing." in told
     del times[cell(call="fit")], times[cell("tf2.0", call="fit")]
-    assert "The other cell with a number is left out, so" in notes(section(times, run(times)))[0]
+    assert "The other cell with a result is left out, so" in notes(section(times, run(times)))[0]
 
 
 def test_many_levels_are_counted():
@@ -181,7 +183,7 @@ def test_the_control_takes_verdicts_away(differs, has_verdicts):
     made = reading.made(attribution.sections, run(controlled=True), launches)
     assert ("verdict" in reading.heads(table(made))) == has_verdicts
     assert bool(reading.shown(made, Where.PASTE)) == has_verdicts
-    none = "No verdicts on these effects: two identical cells differed by more than the margin."
+    none = "There are no verdicts on these effects, because two identical cells differed by more than the margin."
     assert (none in reading.told(made, Where.DETAILS)) != has_verdicts
 
 
@@ -196,7 +198,7 @@ def test_two_scenarios_have_one_section_and_one_legend():
     made = section(times, run(times, scenarios=[scenario(), other]))
     assert reading.headings(made) == ["One training step", "Another"]
     told = reading.told(made, Where.DETAILS, notes=True)
-    assert sum("The effects are of 4 cells" in each for each in told) == 2
+    assert sum("The effects are calculated from 4 cells" in each for each in told) == 2
     assert sum("geometric mean" in each for each in told) == 1
 
 

@@ -63,7 +63,7 @@ def test_phases_stand_in_the_order_in_which_launches_go_through_them_each_in_its
         "first call, s",
         "pre, s",
         "to the first step, s",
-        "steady state a step, ms",
+        "steady state per step, ms",
     ]
     assert column(told, "cell") == ["tf1.14 graph", "tf2.0 graph"]
 
@@ -155,8 +155,8 @@ def test_a_step_that_changes_is_remarked_and_drawn():
 
 def test_a_warm_ups_steps_stand_beside_the_measured_ones():
     warmed = growing(cell(), phases=PHASES)
-    assert column(phases(warmed), "warm up a step, ms") == ["10.0 (10.0 to 10.0)"]
-    assert column(phases(warmed), "steady state a step, ms") == ["20.0 (20.0 to 20.0)"]
+    assert column(phases(warmed), "warm-up per step, ms") == ["10.0 (10.0 to 10.0)"]
+    assert column(phases(warmed), "steady state per step, ms") == ["20.0 (20.0 to 20.0)"]
 
 
 def test_remarks_stand_in_the_line_of_their_cell():

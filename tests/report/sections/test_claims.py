@@ -85,7 +85,7 @@ def test_a_change_of_python_is_said_in_the_same_line() -> None:
 def test_what_is_unclear_says_what_would_settle_it_and_what_it_is_below() -> None:
     said = sentence(made(rounds({WORSE: 0.0115, BETTER: 0.01}, spread=0.2), CLAIM))
     assert "Unclear: in tf2.0, " in said
-    assert "; at most 1.56×, below the claimed 2; 17 rounds in total would probably settle it." in said
+    assert "; at most 1.56×, below the claimed 2; 17 rounds in total would probably give a verdict." in said
 
 
 def test_the_level_of_the_intervals_is_said_once_for_all_claims() -> None:
@@ -94,7 +94,7 @@ def test_the_level_of_the_intervals_is_said_once_for_all_claims() -> None:
         for block in claims.head(made(rounds({WORSE: 0.03, BETTER: 0.01}), CLAIM))
         if isinstance(block, Text)
     ]
-    level = "The intervals in brackets are at 95 %. "
+    level = "Each interval in brackets has 95 % confidence. "
     assert sum(isinstance(each, str) and each.startswith(level) for each in words) == 1
 
 

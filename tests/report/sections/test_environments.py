@@ -96,7 +96,7 @@ def test_of_many_such_packages_the_others_are_counted_and_in_the_details():
 @pytest.mark.parametrize(("second", "is_said"), [({}, True), ({"six": "2"}, False)])
 def test_an_empty_place_is_explained(second, is_said):
     asked = compared({"six": "1"}, second, tensorflow=["1.15.0", "2.0.0"])
-    assert ("Empty: the environment does not have the package." in texts(made(asked))) is is_said
+    assert ("Empty: the environment doesn't contain the package." in texts(made(asked))) is is_said
 
 
 def test_what_was_not_recorded_does_not_stand_out():

@@ -1,4 +1,4 @@
-"""Why cells have no number."""
+"""Why cells have no result."""
 
 import pytest
 
@@ -67,7 +67,7 @@ def test_cells_beyond_the_names_are_counted():
 def test_a_run_that_ended_early_says_how_to_go_on():
     told = only(run(), [])
     assert told["why"] == "The run ended before the first counted launch."
-    assert told["what to do"] == "Continue with: harness matrix --resume results/2026-11-21T04-10-00Z-3f2a"
+    assert told["what to do"] == "To continue the run: harness matrix --resume results/2026-11-21T04-10-00Z-3f2a"
     assert only(run(folder="/tmp/x"), [])["what to do"].endswith(" --resume /tmp/x")
 
 
@@ -77,7 +77,10 @@ def test_what_has_no_reason_says_so():
 
 def test_a_number_from_some_of_the_launches_says_so():
     launches = [launch(cell(), number=1), broken(cell(), Status.TIMEOUT, 2, error="60 s")]
-    assert only(run([cell()]), launches)["why"] == "60 s (Some launches only. The result is from the other launches.)"
+    assert (
+        only(run([cell()]), launches)["why"]
+        == "60 s (This concerns only some launches. The result is from the other launches.)"
+    )
 
 
 def test_the_error_output_is_folded_in_the_details_and_the_report_says_where_it_is():

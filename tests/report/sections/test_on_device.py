@@ -7,7 +7,7 @@ import pytest
 from harness.analysis.results import Results
 from harness.model.environment import Device
 from harness.model.launch import ON_DEVICE
-from harness.report.blocks import Alert, Where
+from harness.report.blocks import Callout, Where
 from harness.report.formats import json_
 from harness.report.sections import on_device, scenarios, summary
 from tests.factories import RESOURCES, cell, rounds, run
@@ -118,7 +118,7 @@ def test_two_cells_are_named_in_the_answer():
 
 
 def test_the_answer_says_what_such_a_ratio_is_of():
-    (alert,) = [block for block in next(summary.sections(Results(RUN, BOUND))).blocks if isinstance(block, Alert)]
+    (alert,) = [block for block in next(summary.sections(Results(RUN, BOUND))).blocks if isinstance(block, Callout)]
     notes = [block.words for block in alert.blocks]
     assert (
         "In tf1.14 graph kernels ran in 7.1 % of a step: the ratios of such cells show how fast the CPU launches "

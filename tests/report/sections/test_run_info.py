@@ -45,7 +45,7 @@ def test_a_scenario_is_told_with_its_source_and_its_cells():
     lost = cell("tf2.0", mode="eager")
     launches = [each for each in rounds(TIMES) if each.cell != lost]
     assert items(run(), launches)["One training step"] == (
-        "One training step (step, source): 4 cells on cpu, 3 with a number."
+        "One training step (step, source): 4 cells on the CPU, 3 of them with a result."
     )
     (block,) = [block for block in everything(made(run(), launches)) if isinstance(block, Items)]
     assert [each.address for each in block.items[0] if isinstance(each, Link)] == ["https://example.org/question/1"]
@@ -54,7 +54,7 @@ def test_a_scenario_is_told_with_its_source_and_its_cells():
 def test_cells_that_only_observe_are_counted():
     only = [launch(cell(), (), 0, observations={"traces": 3})]
     assert items(run([cell()]), only)["One training step"].endswith(
-        ": 1 cell on cpu, 0 with a number, 1 with observations only."
+        ": 1 cell on the CPU, without a result, 1 with observations only."
     )
 
 
@@ -68,7 +68,7 @@ def test_a_scenario_without_a_source_or_without_a_cell():
 def test_how_it_was_measured_is_a_line_each():
     told = items(run(suite="seed"), rounds(TIMES))
     assert told["Rounds:"].startswith(
-        "Rounds: 5 rounds. A pilot round comes first and is not counted; every round launches"
+        "Rounds: 5 rounds. A pilot round comes first and is not counted. Every other round launches"
     )
     assert told["Sampling:"] == (
         "Sampling: warm up for 0.5 s, then measure for 1 s in samples of at least 0.05 s; pinned to 1 core (CPU 0)."
@@ -259,7 +259,7 @@ def test_many_scenarios_leave_the_report_below_its_limit():
 
 def test_two_devices_are_both_named():
     members = [cell(), cell(device=Device.GPU)]
-    assert ": 2 cells on cpu and gpu, 0 with a number." in items(run(members))["One training step"]
+    assert ": 2 cells on the CPU and the GPU, none with a result." in items(run(members))["One training step"]
 
 
 def ended(*stops, **asked):

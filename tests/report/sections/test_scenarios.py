@@ -119,14 +119,14 @@ def test_a_line_tells_of_fewer_rounds():
 
 
 def test_intervals_that_are_judged_together_have_one_level():
-    level = "These 10 intervals are at 99.5 %, so that all of them together hold the true ratios with 95 %."
+    level = "Each of these 10 intervals has 99.5 % confidence, so that all of them together have 95 %."
     words = made(run(TIMES), rounds(SECONDS))[1]
     assert level in words
     assert any("Holm" in each for each in words)
     two = made(run(TIMES), rounds(dict.fromkeys(SECONDS, 0.01), count=2))[1]
     assert any(each.startswith(level) and "assume that launches vary equally" in each for each in two)
     assert not any("Holm" in each for each in two)
-    assert not any("hold the true" in each for each in made(run(TIMES), rounds(SECONDS, count=1))[1])
+    assert not any("all of them together have" in each for each in made(run(TIMES), rounds(SECONDS, count=1))[1])
 
 
 def test_a_run_that_was_continued_says_what_that_costs():
@@ -138,10 +138,8 @@ def test_a_run_that_was_continued_says_what_that_costs():
         "This run was reported after 2 rounds and after 4 rounds, and then continued. Its verdicts now use a "
         "level of 0.5 % instead of 5 %"
     )
-    (told,) = [each for each in words if "intervals are at" in each]
-    assert told.startswith(
-        "These 10 intervals are at 99.95 %, so that all of them together hold the true ratios with 99.5"
-    )
+    (told,) = [each for each in words if "of these 10 intervals" in each]
+    assert told.startswith("Each of these 10 intervals has 99.95 % confidence, so that all of them together have 99.5")
 
 
 def test_a_run_that_a_precision_ended_says_why_some_intervals_are_wider():
@@ -156,8 +154,8 @@ def test_a_run_that_a_precision_ended_says_why_some_intervals_are_wider():
 def test_one_that_is_judged_alone_has_its_level():
     only = {of: seconds for of, seconds in SECONDS.items() if of in cells(modes=["graph"])}
     words = made(run(only), rounds(only))[1]
-    assert "The interval of the ratio is at 95 %." in words
-    assert not any("hold the true" in each for each in words)
+    assert "The interval of the ratio has 95 % confidence." in words
+    assert not any("all of them together have" in each for each in words)
 
 
 def test_the_intervals_of_times_say_why_they_are_others_than_those_of_ratios():
@@ -213,15 +211,15 @@ def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.
         ),
         (
             compared(Verdict.UNCLEAR, settling=RoundsNeeded(12, 187.0, 0.02, 0.81)),
-            "12 rounds in total would probably settle it",
+            "12 rounds in total would probably give a verdict",
         ),
         (
             compared(Verdict.UNCLEAR, settling=RoundsNeeded(200, 0.0, 0.02, 0.79)),
-            "200 rounds settle it with probability 0.7",
+            "200 rounds would give a verdict with a probability of 70 %",
         ),
         (
             compared(Verdict.UNCLEAR, settling=RoundsNeeded(200, 0.0, 0.02, 0.04)),
-            "200 rounds settle it with a probability below 0.1",
+            "200 rounds would give a verdict with a probability below 10 %",
         ),
         (compared(Verdict.UNCLEAR), ""),
         (compared(None, Withheld.FEW_ROUNDS), "too few rounds (5 of 3) for a verdict"),
@@ -256,7 +254,7 @@ def test_headings_name_environment_mode_and_unit():
 
 def test_what_all_rows_share_is_told_once():
     only = {of: seconds for of, seconds in SECONDS.items() if of.axes["call"] == "fit"}
-    assert "In every row: call fit." in made(run(only), rounds(only))[1]
+    assert "The same in all rows: call = fit." in made(run(only), rounds(only))[1]
 
 
 def test_many_environments_have_a_line_each():
@@ -295,10 +293,10 @@ def test_marks_are_explained_with_the_numbers_that_have_them():
     words = made(run(cells(modes=["graph"])), launches)[1]
     uneven, outliers, undone = words[-3:]
     assert uneven.startswith("† Uneven samples: the mean and the median")
-    assert uneven.endswith("Launches: tf2.0 graph: 1 of 1.")
+    assert uneven.endswith("Affected launches: tf2.0 graph: 1 of 1.")
     assert outliers.startswith("◊ Outliers: ")
-    assert outliers.endswith("Launches: tf1.14 graph: 1 of 6.")
-    assert undone.endswith("one step: tf2.0 graph: took 9 steps, and the framework counted 8.")
+    assert outliers.endswith("Affected launches: tf1.14 graph: 1 of 6.")
+    assert undone.endswith("one step: tf2.0 graph: ran 9 steps, but the framework counted 8.")
 
 
 def test_a_step_that_changes_is_marked_with_its_curve():
@@ -339,7 +337,7 @@ def test_what_ratios_are_is_said_in_the_first_section_alone():
     other = scenario("other", compare=COMPARE[:1])
     times_ = {**dict.fromkeys(cells(), 0.01), **{cell(e, of="other"): 0.01 for e in ("tf1.14", "tf2.0")}}
     found = scenarios.sections(Results(run(times_, scenarios=[scenario(), other]), rounds(times_)))
-    told = [[b.words for b in each.blocks if isinstance(b, Text) and "Ratios are" in b.words] for each in found]
+    told = [[b.words for b in each.blocks if isinstance(b, Text) and "A ratio is" in b.words] for each in found]
     assert [len(each) for each in told] == [1, 0]
 
 

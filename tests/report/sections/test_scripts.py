@@ -174,8 +174,10 @@ def noisy(*logs, control=()):
 def test_of_what_is_not_clear_the_rounds_that_would_settle_it_are_said():
     told = noisy(0.25, -0.05, 0.20, -0.02, 0.12)
     assert told.startswith("No clear difference: mine.py takes 1.1")
-    assert re.search(r"; \d+ rounds in total would probably settle it\.$", told)
-    assert noisy(0.30, -0.25, 0.31, -0.24, 0.03).endswith("; 200 rounds settle it with probability 0.6.")
+    assert re.search(r"; \d+ rounds in total would probably give a verdict\.$", told)
+    assert noisy(0.30, -0.25, 0.31, -0.24, 0.03).endswith(
+        "; 200 rounds would give a verdict with a probability of 60 %."
+    )
 
 
 def test_a_control_that_differs_from_itself_is_said_with_its_number_and_what_to_do():

@@ -10,7 +10,7 @@ from harness.analysis.results import Results
 from harness.analysis.statistics import Difference
 from harness.model.run import StandIn, Stop, StopReason
 from harness.report import format
-from harness.report.blocks import REPORT, Alert, Table, Text, within
+from harness.report.blocks import REPORT, Callout, Table, Text, within
 from harness.report.formats import render
 from harness.report.sections import summary
 from tests.factories import COMPARE, ENVIRONMENTS, cell, cells, launch, rounds, run, scenario
@@ -44,7 +44,7 @@ def test_what_stands_in_for_what_is_said_before_anything_is_believed():
     told = results()
     taken = StandIn("tf2.0", "tf2.9", "A card", "it has no code", pins={"tensorflow": "2.9.0"})
     told.run = replace(told.run, plan=replace(told.run.plan, stand_ins=[taken]))
-    (alert,) = [block for block in next(summary.sections(told)).blocks if isinstance(block, Alert)]
+    (alert,) = [block for block in next(summary.sections(told)).blocks if isinstance(block, Callout)]
     assert alert.blocks[0].words == "tf2.0 replaces tf2.9, which the A card cannot run (it has no code)."
     assert alert.where == REPORT
     assert json.loads(render("json", told))["run"]["plan"]["stand_ins"][0]["environment"] == "tf2.0"
@@ -132,7 +132,7 @@ def test_once_a_report_it_is_said_what_settles_the_unclear_comparisons_and_with_
     total, cost = 5 + settling.rounds, sum(made.found.costs.values())
     assert told.words == (
         f"1 of 2 comparisons is unclear ({NAME}). With {total} rounds in total ({settling.rounds} more, "
-        f"about {format.duration(settling.rounds * cost)}), it probably gets a verdict (80 % or more):"
+        f"about {format.duration(settling.rounds * cost)}), it gets a verdict with a probability of at least 80 %:"
     )
     assert command.text == f"harness matrix --resume results/{made.run.id} --rounds {total}"
     blocks = list(within(next(summary.sections(made)).blocks))
@@ -142,14 +142,24 @@ def test_once_a_report_it_is_said_what_settles_the_unclear_comparisons_and_with_
 def test_of_several_unclear_comparisons_the_rounds_are_those_that_settle_half_of_the_likely_ones():
     told, _ = summary.settle(unsettled(0.0103, 0.02))
     assert "2 of 2 comparisons are unclear. With 20 rounds in total (15 more, " in told.words
-    assert told.words.endswith(", 1 of them probably gets a verdict (80 % or more):")
+    assert told.words.endswith(", 1 of them gets a verdict with a probability of at least 80 %:")
 
 
 @pytest.mark.parametrize(
     ("seconds", "spread", "told"),
     [
-        (0.0112, 0.05, f"1 of 2 comparisons is unclear ({NAME}): 200 rounds settle it with probability 0.7."),
-        (0.0101, 0.08, "2 of 2 comparisons are unclear: 200 rounds settle each with probability 0.5 to 0.7."),
+        (
+            0.0112,
+            0.05,
+            f"1 of 2 comparisons is unclear ({NAME}). Even with 200 rounds, it would get a verdict with a "
+            "probability of 70 %.",
+        ),
+        (
+            0.0101,
+            0.08,
+            "2 of 2 comparisons are unclear. Even with 200 rounds, each would get a verdict with a probability "
+            "of 50 % to 70 %.",
+        ),
     ],
 )
 def test_where_no_number_of_rounds_is_likely_to_settle_it_the_probability_of_200_is_said(seconds, spread, told):
@@ -254,7 +264,7 @@ def test_of_more_than_ten_comparisons_the_first_table_has_those_that_differ_and_
     first, *_ = summary.sections(results(times, rounds(times, spread=0.0), scenarios=[of]))
     table, counts = [block for block in first.blocks if isinstance(block, Table | Text)][1:3]
     assert [line.entries[0].text.split()[0] for line in table.lines] == ["v12", "v11", "v10", "v9", "v8"]
-    assert counts.words == "Not in this table: 7 same."
+    assert counts.words == "Comparisons that are not in this table: 7 same."
 
 
 def test_a_number_of_different_work_does_not_bring_an_answer_to_the_top():
@@ -289,17 +299,17 @@ def test_the_title_names_the_scenario_and_the_environments():
 def test_without_a_pair_nothing_is_compared_and_nothing_is_said_of_comparing():
     alone = Results(run([cell()]), rounds({cell(): 0.01}))
     sentence, times, small = next(summary.sections(alone)).blocks
-    assert sentence.words[0].text.startswith("Nothing is compared: 1 of 1 cells have a number")
+    assert sentence.words[0].text.startswith("Nothing is compared: 1 of 1 cells have a result")
     assert len(times.lines) == 1
     assert "A/A control" not in small.words
-    assert summary.no_answer(Results(run(), [])) == "No cell has a number."
+    assert summary.no_answer(Results(run(), [])) == "No cell has a result."
 
 
 def test_cells_that_could_be_compared_say_how_to_ask_for_it():
     members = cells()[:2]
     alone = Results(run(members, scenarios=[scenario(compare=[])]), rounds(dict.fromkeys(members, 0.01)))
     assert summary.no_answer(alone) == (
-        "Nothing is compared: 2 of 2 cells have a number, but no two of them are a pair to compare. To compare the "
+        "Nothing is compared: 2 of 2 cells have a result, but no two of them can be compared. To compare the "
         "values of an axis, name it in the scenario's header: [[tool.harness.compare]]."
     )
 
@@ -329,7 +339,7 @@ def controlled(second, spread, **changes):
         (controlled(0.01, 0.001), " over 1 group: no difference is shown. A bias below "),
         (
             controlled(0.0101, 0.001),
-            ": more than noise, but not shown to be more than the margin of 3 %. A bias below ",
+            ": more than noise, but not certainly more than the margin of 3 %. A bias below ",
         ),
         (controlled(0.01, 0.08), " over 1 group: too few rounds to check for a bias."),
         (

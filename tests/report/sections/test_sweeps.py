@@ -156,7 +156,7 @@ def test_a_run_whose_control_lies_beyond_the_margin_tells_no_crossing():
     first = {group.control: times[group.control] for group in asked.plan.groups}
     launches = rounds(times, 5, 0.001, controls={of: 2.0 * each for of, each in first.items()})
     made = reading.made(sweeps.sections, asked, launches)
-    assert sentence(made) == "No crossings are shown: two identical cells differed by more than the margin."
+    assert sentence(made) == "No crossings are shown, because two identical cells differed by more than the margin."
     assert reading.tables(made) == []
 
 

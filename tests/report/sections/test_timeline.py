@@ -52,14 +52,15 @@ def test_a_run_without_stops_says_what_was_planned():
         (
             [Stop(StopReason.INTERRUPTED, 1), Stop(StopReason.NO_NUMBERS, 0)],
             {},
-            "1 group stopped after the pilot, as no cell had a number; "
-            "1 group stopped when the run was interrupted, after 1 round",
+            "1 group stopped after the pilot, because no cell had a result; 1 group stopped when the run was "
+            "interrupted, "
+            "after 1 round",
         ),
         (
             [Stop(StopReason.OBSERVED, 0), Stop(StopReason.ROUNDS, 5)],
             {},
             "1 group stopped after 5 rounds, the requested maximum; "
-            "1 group stopped after the pilot, as its cells observe and have nothing to time",
+            "1 group stopped after the pilot, because no cell has anything to time, only observations",
         ),
         (
             [Stop(StopReason.BUDGET, 3), Stop(StopReason.BUDGET, 4), Stop(StopReason.BUDGET, 5)],
@@ -99,7 +100,8 @@ def test_a_run_that_only_observes_has_no_rounds():
         (Sampling(warmup_seconds=0.5, measure_seconds=1.5), "warm up for 0.5 s, then measure for 1.5 s in samples of"),
         (
             Sampling(),
-            "as each group's pilot determines: warm up for 0.1 s, then measure for 0.25 s in samples of at least",
+            "the pilot of each group determines the times: warm up for 0.1 s, then measure for 0.25 s in "
+            "samples of at least",
         ),
         (Sampling(protocol=Protocol.DOCUMENT), "the number of iterations in the source"),
     ],
@@ -112,7 +114,7 @@ def test_how_long_launches_measured(sampling, sentence):
 def test_how_long_launches_will_measure_is_their_pilots():
     asked = run(MEMBERS, asked={"sampling": Sampling()})
     assert timeline.sampling(Results(asked, [])).startswith(
-        "as each group's pilot determines: warm up, then measure in samples of"
+        "the pilot of each group determines the times: warm up, then measure in samples of"
     )
 
 
@@ -140,17 +142,17 @@ def disturbed(*repeated):
         ([], "No round had interference from other processes."),
         (
             disturbed(True),
-            "1 of 9 rounds had interference from other processes and was repeated: the repetition counts.",
+            "1 of 9 rounds had interference from other processes and was repeated. Only the repetition counts.",
         ),
         (
             disturbed(True, True),
-            "2 of 9 rounds had interference from other processes and were repeated: the repetition counts.",
+            "2 of 9 rounds had interference from other processes and were repeated. Only the repetitions count.",
         ),
         (
             disturbed(True, False),
-            "2 of 9 rounds had interference from other processes: 1 repeated, and 1 in the numbers.",
+            "2 of 9 rounds had interference from other processes: 1 repeated, and 1 included in the results.",
         ),
-        (disturbed(False, False), "2 of 9 rounds had interference from other processes; not repeated."),
+        (disturbed(False, False), "2 of 9 rounds had interference from other processes and were not repeated."),
     ],
 )
 def test_what_disturbed_rounds(rounds_, sentence):
@@ -182,7 +184,7 @@ def test_where_nothing_was_watched_it_is_not_known():
 def test_ten_disturbed_rounds_are_named_in_the_details():
     noisy = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
     (found,) = timeline.sections(Results(run(), rounds(TIMES, count=12, resources=noisy)))
-    assert texts(found)[0] == "12 of 12 rounds had interference from other processes; not repeated."
+    assert texts(found)[0] == "12 of 12 rounds had interference from other processes and were not repeated."
     (named,) = [block.items for block in everything(found) if isinstance(block, Items)]
     assert str(named[9]).startswith("Round 10 of step cpu call=fit dtype=float32: step tf1.14")
     assert named[10:] == ["and 2 more"]
@@ -207,7 +209,7 @@ def test_what_is_taken_off_is_told_with_the_rounds():
         "not repeated. The CPU time of other processes is subtracted: 20 % in 8 of 8 launches."
     )
     (items,) = [block.items for block in everything(found) if isinstance(block, Items)]
-    assert str(items[0]).endswith(": other processes used 0.20 of its CPUs (subtracted from its time)")
+    assert str(items[0]).endswith(": other processes used 0.20 of the CPUs of the launch (subtracted from its time)")
 
 
 def test_a_quiet_run_has_no_such_section():

@@ -7,7 +7,7 @@ import pytest
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate
 from harness.model.launch import Interleave
-from harness.report.blocks import Alert, Items, Where
+from harness.report.blocks import Callout, Items, Where
 from harness.report.comparisons import lines
 from harness.report.sections import run_info, scenarios, summary, timeline, turns
 from tests.factories import cell, cells, in_turns, launch, rounds, run, scenario
@@ -58,7 +58,9 @@ def test_without_turns_there_are_no_checks():
 
 def test_where_nothing_was_found_it_is_said_with_how_much_it_may_be():
     made = results(resources={"between_seconds": 10.0, "between_cpu_seconds": 0.005})
-    assert turns.checks(made) == ("side effects are at most ±1.1 % on ratios, 0.05 % of the core used between turns")
+    assert turns.checks(made) == (
+        "side effects change a ratio by at most ±1.1 % and use at most 0.05 % of the core while other cells are timed"
+    )
     assert list(turns.warnings(made)) == []
     assert {turns.remark(line.compared.bias) for line in lines(made.tables[0])} == {""}
 
@@ -70,7 +72,7 @@ def test_a_bias_alone_is_said_in_the_checks_above_all_and_in_the_comparisons_it_
     assert " as large, and 1 more ratio changes too." in warning
     assert "The intervals of these ratios are wider to include this." in warning
     assert warning.endswith("--interleave launches.")
-    assert "; other side effects are at most ±" in turns.checks(made)
+    assert "; other side effects change a ratio by at most ±" in turns.checks(made)
     said = {line.name: scenarios.remark(made, line.compared) for line in lines(made.tables[0])}
     assert "without interleaving, the ratio is 1.10× as large" in said["tf2.0 vs tf1.14, graph"]
     assert "without interleaving" not in said["tf2.0 vs tf1.14, eager"]
@@ -83,7 +85,7 @@ def test_the_ratio_alone_reads_as_the_ratio_of_the_table():
 
 def test_the_warning_is_on_the_first_screen_and_the_checks_with_what_was_measured():
     made = results(alone={NEW: 1.1})
-    (alert,) = [block for block in next(summary.sections(made)).blocks if isinstance(block, Alert)]
+    (alert,) = [block for block in next(summary.sections(made)).blocks if isinstance(block, Callout)]
     assert alert.blocks[0].words == next(iter(turns.warnings(made)))
     (section,) = run_info.sections(made)
     (items,) = [block for block in shown(section, Where.PASTE) if isinstance(block, Items)]

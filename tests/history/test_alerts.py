@@ -12,7 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.history.alarm import BODY_CHARACTERS, LABEL, LISTED, MOST_NEW, Alarm, Kind, alarms, read_issues, steps
+from harness.history.alerts import (
+    BODY_CHARACTERS,
+    LABEL,
+    LISTED,
+    MOST_NEW,
+    Alert,
+    Kind,
+    find_alerts,
+    read_issues,
+    steps,
+)
 from harness.history.nightly_file import RuleKind, SeriesRule
 from harness.history.states import findings
 from harness.model.defaults import CONFIRM_ROUNDS
@@ -30,8 +40,8 @@ loader.exec_module(script)
 NIGHT = "2026-11-20T04:00:00+00:00"
 
 
-def alarm(cause="a", *, series=("one",), since="2026-11-18T04:00:00+00:00", confirmed=NIGHT, body="It is slower."):
-    return Alarm(cause, series, since, confirmed, f"Slower: {cause}", body)
+def alert(cause="a", *, series=("one",), since="2026-11-18T04:00:00+00:00", confirmed=NIGHT, body="It is slower."):
+    return Alert(cause, series, since, confirmed, f"Slower: {cause}", body)
 
 
 @pytest.fixture
@@ -49,18 +59,18 @@ def tracked(github):
     return read_issues(listed)
 
 
-def night(github, *alarms):
+def night(github, *alerts):
     """List the issues, decide, and carry out the steps."""
-    done = steps(alarms, tracked(github))
+    done = steps(alerts, tracked(github))
     for step in done:
         script.carry_out(json.loads(json.dumps(step.document)))
     return [step.kind for step in done]
 
 
 def test_a_cause_is_opened_once_and_edited_in_place(github):
-    assert night(github, alarm()) == [Kind.OPEN]
-    assert night(github, alarm()) == [Kind.KEEP]
-    assert night(github, alarm(body="It is slower, in two.")) == [Kind.EDIT]
+    assert night(github, alert()) == [Kind.OPEN]
+    assert night(github, alert()) == [Kind.KEEP]
+    assert night(github, alert(body="It is slower, in two.")) == [Kind.EDIT]
     (issue,) = github.issues
     assert issue["title"] == "Slower: a"
     assert issue["body"].endswith("It is slower, in two.")
@@ -70,39 +80,39 @@ def test_a_cause_is_opened_once_and_edited_in_place(github):
 
 def test_two_causes_are_two_issues_and_another_ones_issue_is_left_alone(github):
     github.add(title="Nightly fails", labels=[LABEL], body="written by hand")
-    github.add(title="Slower: a", labels=[], body=alarm().text)
-    assert night(github, alarm("a"), alarm("b", series=["two"])) == [Kind.OPEN, Kind.OPEN]
-    assert night(github, alarm("a"), alarm("b", series=["two"])) == [Kind.KEEP, Kind.KEEP]
+    github.add(title="Slower: a", labels=[], body=alert().text)
+    assert night(github, alert("a"), alert("b", series=["two"])) == [Kind.OPEN, Kind.OPEN]
+    assert night(github, alert("a"), alert("b", series=["two"])) == [Kind.KEEP, Kind.KEEP]
     assert len(github.issues) == 4
 
 
 def test_a_closed_issue_is_opened_again_only_where_the_cause_was_confirmed_since(github):
-    night(github, alarm())
+    night(github, alert())
     github.close(1, "2026-11-21T12:00:00Z")
-    assert night(github, alarm()) == [Kind.KEEP]
+    assert night(github, alert()) == [Kind.KEEP]
     assert github.issues[0]["state"] == "CLOSED"
-    assert night(github, alarm(confirmed="2026-11-22T04:00:00+00:00")) == [Kind.REOPEN]
+    assert night(github, alert(confirmed="2026-11-22T04:00:00+00:00")) == [Kind.REOPEN]
     assert (github.issues[0]["state"], len(github.issues), len(github.comments)) == ("OPEN", 1, 1)
 
 
 @pytest.mark.parametrize("reason", ["NOT_PLANNED", "DUPLICATE"])
 def test_what_somebody_closed_as_not_planned_stays_closed(github, reason):
-    night(github, alarm())
+    night(github, alert())
     github.close(1, "2026-11-21T12:00:00Z", reason)
-    assert night(github, alarm(confirmed="2026-11-25T04:00:00+00:00")) == [Kind.KEEP]
+    assert night(github, alert(confirmed="2026-11-25T04:00:00+00:00")) == [Kind.KEEP]
     assert (github.issues[0]["state"], len(github.issues)) == ("CLOSED", 1)
 
 
 def test_a_beginning_that_moves_by_some_nights_is_no_second_issue(github):
-    night(github, alarm("a"))
-    assert night(github, alarm("a, moved", since="2026-11-16T04:00:00+00:00")) == [Kind.EDIT]
+    night(github, alert("a"))
+    assert night(github, alert("a, moved", since="2026-11-16T04:00:00+00:00")) == [Kind.EDIT]
     # another change of the same series, weeks later, is one
-    assert night(github, alarm("later", since="2026-12-20T04:00:00+00:00")) == [Kind.OPEN]
+    assert night(github, alert("later", since="2026-12-20T04:00:00+00:00")) == [Kind.OPEN]
 
 
 def test_two_causes_of_one_issue_are_told_in_it_together(github):
-    night(github, alarm("a", series=["one", "two"]))
-    again = [alarm("b", series=["one"], body="First."), alarm("c", series=["two"], body="Second.")]
+    night(github, alert("a", series=["one", "two"]))
+    again = [alert("b", series=["one"], body="First."), alert("c", series=["two"], body="Second.")]
     assert night(github, *again) == [Kind.EDIT]
     assert "First." in github.issues[0]["body"]
     assert "Second." in github.issues[0]["body"]
@@ -110,16 +120,17 @@ def test_two_causes_of_one_issue_are_told_in_it_together(github):
 
 
 def test_a_night_that_breaks_everything_opens_a_few_and_the_next_night_the_others(github):
-    many = [alarm(str(number), series=[str(number)]) for number in range(MOST_NEW + 2)]
+    many = [alert(str(number), series=[str(number)]) for number in range(MOST_NEW + 2)]
     assert night(github, *many) == [*[Kind.OPEN] * MOST_NEW, Kind.HOLD, Kind.HOLD]
     assert night(github, *many) == [*[Kind.KEEP] * MOST_NEW, Kind.OPEN, Kind.OPEN]
 
 
 def test_a_text_that_is_too_long_is_cut_between_lines_and_says_so(github):
-    long = alarm(body="\n".join(f"| series {number} | slower |" for number in range(9000)), series=["x" * 8] * 500)
+    long = alert(body="\n".join(f"| series {number} | slower |" for number in range(9000)), series=["x" * 8] * 500)
     assert len(long.text) <= BODY_CHARACTERS
     assert long.text.endswith(
-        "| slower |\n\n… The rest exceeds the size limit of an issue. To see all: `harness history report`."
+        "| slower |\n\n… The rest exceeds the size limit of an issue. To see the whole report: `harness history "
+        "report`."
     )
     assert night(github, long) == [Kind.OPEN]
     assert night(github, long) == [Kind.KEEP]
@@ -130,7 +141,7 @@ def test_a_text_that_is_too_long_is_cut_between_lines_and_says_so(github):
 )
 def test_an_issue_whose_mark_somebody_edited_is_none_of_ours(github, body):
     github.add(labels=[LABEL], body=body)
-    assert night(github, alarm()) == [Kind.OPEN]
+    assert night(github, alert()) == [Kind.OPEN]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "3", "[3]", '[{"number": 1}]', '[{"state": "OPEN", "number": "x"}]'])
@@ -144,8 +155,8 @@ def test_a_file_that_is_no_list_of_issues_is_refused_with_the_command_that_write
 
 
 def test_a_label_that_the_repository_lacks_is_created_once(github):
-    night(github, alarm())
-    night(github, alarm("b", series=["two"]))
+    night(github, alert())
+    night(github, alert("b", series=["two"]))
     assert github.labels == [LABEL]
     assert github.writes == ["issue create"] * 2
 
@@ -155,13 +166,13 @@ def test_a_step_that_gh_refuses_ends_the_script_and_is_named(monkeypatch):
         raise subprocess.CalledProcessError(1, words)
 
     monkeypatch.setattr(script, "gh", refuse)
-    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps([steps([alarm()], [])[0].document])))
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps([steps([alert()], [])[0].document])))
     with pytest.raises(SystemExit, match="::error::gh ended with 1: open a new one: Slower: a"):
         script.main()
 
 
 def test_a_night_whose_job_ends_early_opens_nothing_twice(github):
-    both = [alarm("a"), alarm("b", series=["two"])]
+    both = [alert("a"), alert("b", series=["two"])]
     script.carry_out(steps(both, [])[0].document)
     assert night(github, *both) == [Kind.KEEP, Kind.OPEN]
     assert [each["title"] for each in github.issues] == ["Slower: a", "Slower: b"]
@@ -179,22 +190,22 @@ def decision(of, *, confirmed=True, when="2026-01-25T04:00:00+00:00"):
 
 def test_what_is_only_suspected_refuted_or_faster_gives_no_alarm():
     of = slower()
-    assert alarms([of], []) == []
-    assert alarms([of], [decision(of, confirmed=False)]) == []
+    assert find_alerts([of], []) == []
+    assert find_alerts([of], [decision(of, confirmed=False)]) == []
     faster = slower(-0.08)
-    assert alarms([faster], [decision(faster)]) == []
+    assert find_alerts([faster], [decision(faster)]) == []
 
 
 def test_a_change_on_a_machine_of_another_file_gives_no_alarm():
     of = slower()
     machine = of.points[-1].origin.machine or of.key.machine
-    assert alarms([of], [decision(of)], machines=["other"]) == []
-    assert len(alarms([of], [decision(of)], machines=[machine])) == 1
+    assert find_alerts([of], [decision(of)], machines=["other"]) == []
+    assert len(find_alerts([of], [decision(of)], machines=[machine])) == 1
 
 
 def test_an_alarm_says_what_takes_longer_since_when_what_changed_and_how_it_was_confirmed():
     of = slower()
-    (told,) = alarms([of], [decision(of)])
+    (told,) = find_alerts([of], [decision(of)])
     assert told.title == "Slower since 2026-01-15: step in tf2.1, on m-1"
     assert told.confirmed == "2026-01-25T04:00:00+00:00"
     assert (
@@ -211,14 +222,14 @@ def test_an_alarm_says_what_takes_longer_since_when_what_changed_and_how_it_was_
 
 def test_series_of_one_cause_are_one_alarm():
     both = [slower(key=replace(KEY, axes=(("call", call),))) for call in ("fit", "predict")]
-    (told,) = alarms(both, [decision(each) for each in both])
+    (told,) = find_alerts(both, [decision(each) for each in both])
     assert told.title == "Slower since 2026-01-15: step in tf2.1 and 1 more, on m-1"
     assert len(set(told.series)) == 2
 
 
 def test_what_a_stranger_named_calls_nobody_and_is_no_markup():
     of = slower(key=replace(KEY, scenario="@team <b>x</b> | `y`"))
-    (told,) = alarms([of], [decision(of)])
+    (told,) = find_alerts([of], [decision(of)])
     table = next(line for line in told.body.splitlines() if "team" in line and line.startswith("|"))
     assert "@\u200bteam &lt;b&gt;x&lt;/b&gt; \\| \\`y\\`" in table
 
@@ -229,21 +240,21 @@ def test_an_alarm_of_a_line_has_the_wheels_the_commits_the_machine_and_the_comma
     link = "https://github.com/tensorflow/tensorflow/compare/a...b"
     searched = replace(decision(of), versions=["x", "y"], pair=pair, probability=0.987, commits=[link])
     facts = replace(night, machines=[Measurer(Machine("m-1"), "Epyc", 8, "Debian 12", "6.1", "H100, driver 575")])
-    (told,) = alarms([of], [searched], summary=lambda run: facts if run == "run-c" else None)
+    (told,) = find_alerts([of], [searched], summary=lambda run: facts if run == "run-c" else None)
     command = f"harness matrix -e {pair[0]} -e {pair[1]} -s step -a call=fit --rounds {CONFIRM_ROUNDS}"
     assert (told.command, list(told.sides), told.probability) == (command, pair, 0.987)
     assert told.machine == "Epyc, 8 cores, Debian 12, 6.1, H100, driver 575"
-    assert f"The first slower version is {pair[1]}, after {pair[0]} (probability 99 %)." in told.body
+    assert f"The first slower version is {pair[1]}. The version before it is {pair[0]} (probability 99 %)." in told.body
     assert all(text in told.body for text in (link, command, told.machine))
-    (open_place,) = alarms([of], [replace(searched, pair=[], probability=None)])
-    assert "The change is after x, and at the latest in y." in open_place.body
+    (open_place,) = find_alerts([of], [replace(searched, pair=[], probability=None)])
+    assert "The change came after x, and at the latest with y." in open_place.body
     document = steps([told], [])[0].document
     assert (document["sides"], document["command"], document["commits"]) == (pair, command, [link])
 
 
 def test_the_issue_of_a_machine_is_closed_by_its_next_run(github):
-    silent = replace(alarm("overdue | rack"), overdue="rack", file="a.toml", series=[])
-    assert night(github, silent, alarm("b", series=["two"])) == [Kind.OPEN, Kind.OPEN]
+    silent = replace(alert("overdue | rack"), overdue="rack", file="a.toml", series=[])
+    assert night(github, silent, alert("b", series=["two"])) == [Kind.OPEN, Kind.OPEN]
     (closing,) = steps([], tracked(github), file="a.toml")
     script.carry_out(closing.document)
     # the other issue is a slowdown, which a person closes
@@ -259,7 +270,7 @@ def test_the_issue_of_a_machine_is_closed_by_its_next_run(github):
     "scope", [{}, {"file": "b.toml"}, {"file": "a.toml", "unplanned": {"rack"}}], ids=["no file", "other file", "other"]
 )
 def test_the_issue_of_a_machine_stays_open_if_this_run_does_not_cover_the_machine(github, scope):
-    night(github, replace(alarm(), overdue="rack", file="a.toml"))
+    night(github, replace(alert(), overdue="rack", file="a.toml"))
     assert steps([], tracked(github), **scope) == []
 
 
@@ -268,7 +279,7 @@ def test_an_issue_links_to_the_workflow_run_that_wrote_its_text(github, monkeypa
     monkeypatch.setenv("GITHUB_REPOSITORY", "me/mine")
     for number, body, kind in ((1, "First.", Kind.OPEN), (2, "First.", Kind.KEEP), (3, "Second.", Kind.EDIT)):
         monkeypatch.setenv("GITHUB_RUN_ID", str(number))
-        assert night(github, alarm(body=body)) == [kind]
+        assert night(github, alert(body=body)) == [kind]
     (issue,) = github.issues
     assert issue["body"].endswith("Second.\n\n[Workflow run](https://github.com/me/mine/actions/runs/3)")
 
@@ -280,6 +291,6 @@ def test_a_change_that_is_accepted_or_muted_is_no_issue_until_the_day(kind):
     (finding,) = findings([of])
     since = finding.started[:10] if kind is RuleKind.ACCEPT else ""
     rule = SeriesRule(kind, of.key.cell, "bug 5", date(2026, 12, 31), since=since)
-    assert alarms([of], said, rules=[rule], today=date(2026, 12, 31)) == []
-    assert len(alarms([of], said, rules=[rule], today=date(2027, 1, 1))) == 1
-    assert len(alarms([of], said, rules=[replace(rule, series="other *")], today=date(2026, 12, 31))) == 1
+    assert find_alerts([of], said, rules=[rule], today=date(2026, 12, 31)) == []
+    assert len(find_alerts([of], said, rules=[rule], today=date(2027, 1, 1))) == 1
+    assert len(find_alerts([of], said, rules=[replace(rule, series="other *")], today=date(2026, 12, 31))) == 1

@@ -38,8 +38,8 @@ LISTED = "number,title,body,state,stateReason,closedAt"
 REOPENED = "Confirmed again. The text above has been updated."
 
 #: The comments on the issue of a machine that sends nothing again, and of one that does.
-OVERDUE_AGAIN = "The machine sends nothing again: see the text above, which is edited."
-RECOVERED = "The machine has sent a run, or isn't in nightly.toml any more."
+OVERDUE_AGAIN = "The machine has stopped sending runs again. The text above has been updated."
+RECOVERED = "The machine has sent a run again, or it isn't in nightly.toml any more."
 
 #: GitHub takes bodies of 65,536 characters, and titles of 256.
 BODY_CHARACTERS, TITLE_CHARACTERS = 60_000, 240
@@ -60,7 +60,7 @@ _MARK = re.compile(r"<!-- harness-alarm (\{.*?\}) -->")
 
 
 @dataclass(frozen=True, slots=True)
-class Alarm:
+class Alert:
     """An alert: one root cause as the content of an issue.
 
     `cause` is its key, `series` are short hashes of the affected time series, `since` is the start of the first run
@@ -123,19 +123,19 @@ class TrackedIssue:
         """The machine that sends nothing, if the issue is about one."""
         return str(self.mark.get("overdue", ""))
 
-    def is_of(self, alarm: Alarm) -> bool:
+    def is_of(self, alert: Alert) -> bool:
         """Return whether the issue belongs to the alert: the same cause, or the same series at nearly the same time."""
         kept = self.mark
-        if kept.get("cause") == _short(alarm.cause):
+        if kept.get("cause") == _short(alert.cause):
             return True
         try:
-            apart = abs(datetime.fromisoformat(kept["since"]) - datetime.fromisoformat(alarm.since))
-            return not set(alarm.series).isdisjoint(kept["series"]) and apart < NEAR
+            apart = abs(datetime.fromisoformat(kept["since"]) - datetime.fromisoformat(alert.since))
+            return not set(alert.series).isdisjoint(kept["series"]) and apart < NEAR
         except (ValueError, KeyError, TypeError):  # somebody has edited it
             return False
 
 
-def alarms(
+def find_alerts(
     history: Iterable[Series],
     decisions: Sequence[Decision],
     searched: ChangeCache | None = None,
@@ -144,7 +144,7 @@ def alarms(
     rules: Sequence[SeriesRule] = (),
     machines: Collection[str] | None = None,
     today: date = date.min,
-) -> list[Alarm]:
+) -> list[Alert]:
     """Return the alerts of a history by cause: confirmed changes after which something takes longer.
 
     Changes that a rule accepts or mutes on this day are left out. With `machines`, a set of names, changes on other
@@ -162,16 +162,16 @@ def alarms(
         is_ruled_out = any(rule.applies(finding.key, finding.started, machine, today) for rule in rules)
         if finding.state is State.CONFIRMED and finding.ratio > 1.0 and not is_ruled_out:
             causes.setdefault(finding.cause, []).append(finding)
-    return [_alarm(cause, members, by_key, decisions, summary) for cause, members in causes.items()]
+    return [_alert(cause, members, by_key, decisions, summary) for cause, members in causes.items()]
 
 
-def _alarm(
+def _alert(
     cause: str,
     members: list[SeriesFinding],
     by_key: Mapping[Key, Series],
     decisions: Sequence[Decision],
     summary: Callable[[str], Summary | None],
-) -> Alarm:
+) -> Alert:
     worst, *rest = sorted(members, key=lambda finding: -finding.ratio)
     since = min(finding.started for finding in members)
     machine = by_key[worst.key].points[-1].origin.machine or worst.key.machine
@@ -215,7 +215,7 @@ def _alarm(
         lines += ["", "To repeat the comparison:", "", fenced(shlex.join(_command(last)), "sh")]
     command = ["harness", "history", "show", "--points", "-s", worst.key.scenario, "-e", worst.key.environment]
     lines += ["", "Nightly runs:", "", fenced(shlex.join(command), "sh"), "", _RULES]
-    return Alarm(
+    return Alert(
         cause=cause,
         series=[_short(repr(finding.key))[:8] for finding in members],
         since=since,
@@ -247,11 +247,11 @@ def _machine_facts(machine: str, summary: Summary | None) -> str:
 def _between(decision: Decision) -> list[str]:
     """Return the versions around the change, and the commits between them, as lines of Markdown."""
     before, after = map(markdown, decision.sides)
-    sentence = f"The change is after {before}, and at the latest in {after}."
+    sentence = f"The change came after {before}, and at the latest with {after}."
     if decision.pair and decision.probability is not None:
         likely = "The" if decision.probability >= LEVEL else "Most likely, the"
         share = f"probability {100.0 * decision.probability:.0f} %"
-        sentence = f"{likely} first slower version is {after}, after {before} ({share})."
+        sentence = f"{likely} first slower version is {after}. The version before it is {before} ({share})."
     commits = [text if text.startswith("https://") else markdown(text) for text in decision.commits]
     return ["", sentence, *(["", *(f"- {text}" for text in commits)] if commits else [])]
 
@@ -269,7 +269,8 @@ def _functions(decision: Decision) -> list[str]:
             for name, before, after in decision.functions
         ),
         "",
-        f"Own time under a profiler. The flame graphs are in profile.html of the run {markdown(decision.profile)}.",
+        "Time in the function itself, measured with a profiler. The flame graphs are in profile.html of the run "
+        f"{markdown(decision.profile)}.",
     ]
 
 
@@ -305,10 +306,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IssueStep:
-    """What is done about an alarm, and to which issue; `why` is a sentence."""
+    """What is done about an alert, and to which issue; `why` is a sentence."""
 
     kind: Kind
-    alarm: Alarm
+    alert: Alert
     why: str
     issue: TrackedIssue | None = None
 
@@ -322,7 +323,7 @@ class IssueStep:
         """Comment that GitHub sends to subscribers of the issue, or None."""
         if self.kind is Kind.CLOSE:
             return RECOVERED
-        return (OVERDUE_AGAIN if self.alarm.overdue else REOPENED) if self.kind is Kind.REOPEN else None
+        return (OVERDUE_AGAIN if self.alert.overdue else REOPENED) if self.kind is Kind.REOPEN else None
 
     @property
     def document(self) -> Mapping[str, Any]:
@@ -331,21 +332,21 @@ class IssueStep:
             "step": self.kind,
             "number": self.issue.number if self.issue else None,
             "why": self.why,
-            "title": self.alarm.title,
-            "body": self.alarm.text,
+            "title": self.alert.title,
+            "body": self.alert.text,
             "labels": [LABEL],
-            "sides": list(self.alarm.sides),
-            "probability": self.alarm.probability,
-            "commits": list(self.alarm.commits),
-            "functions": [list(function) for function in self.alarm.functions],
-            "machine": self.alarm.machine,
-            "command": self.alarm.command,
+            "sides": list(self.alert.sides),
+            "probability": self.alert.probability,
+            "commits": list(self.alert.commits),
+            "functions": [list(function) for function in self.alert.functions],
+            "machine": self.alert.machine,
+            "command": self.alert.command,
             "comment": self.comment,
         }
 
 
 def steps(
-    alarms: Iterable[Alarm], issues: Iterable[TrackedIssue], *, file: str = "", unplanned: Collection[str] = ()
+    alerts: Iterable[Alert], issues: Iterable[TrackedIssue], *, file: str = "", unplanned: Collection[str] = ()
 ) -> list[IssueStep]:
     """Return what to do, in the order of the alerts; two alerts of one issue are reported in it together.
 
@@ -358,13 +359,13 @@ def steps(
     """
     ordered = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
     planned: list[IssueStep] = []
-    for alarm in alarms:
-        mine = next((issue for issue in ordered if issue.is_of(alarm)), None)
+    for alert in alerts:
+        mine = next((issue for issue in ordered if issue.is_of(alert)), None)
         taken = next((at for at, step in enumerate(planned) if mine and step.issue == mine), None)
         if taken is not None:
-            planned[taken] = _step(_together(planned[taken].alarm, alarm), mine, 0)
+            planned[taken] = _step(_together(planned[taken].alert, alert), mine, 0)
         else:
-            planned.append(_step(alarm, mine, sum(step.kind is Kind.OPEN for step in planned)))
+            planned.append(_step(alert, mine, sum(step.kind is Kind.OPEN for step in planned)))
     held = {step.issue.number for step in planned if step.issue}
     planned += [
         _closing(issue)
@@ -380,39 +381,39 @@ def steps(
 
 
 def _closing(issue: TrackedIssue) -> IssueStep:
-    alarm = Alarm(issue.overdue, [], "", "", issue.title, issue.body, overdue=issue.overdue)
-    return IssueStep(Kind.CLOSE, alarm, "The machine isn't overdue.", issue)
+    alert = Alert(issue.overdue, [], "", "", issue.title, issue.body, overdue=issue.overdue)
+    return IssueStep(Kind.CLOSE, alert, "The machine isn't overdue.", issue)
 
 
-def _step(alarm: Alarm, issue: TrackedIssue | None, opened: int) -> IssueStep:
+def _step(alert: Alert, issue: TrackedIssue | None, opened: int) -> IssueStep:
     if issue is None:
         if opened < MOST_NEW:
-            return IssueStep(Kind.OPEN, alarm, "No issue exists for this cause.")
+            return IssueStep(Kind.OPEN, alert, "No issue exists for this cause.")
         return IssueStep(
-            Kind.HOLD, alarm, f"At most {MOST_NEW} new issues per nightly run: the next nightly run opens it."
+            Kind.HOLD, alert, f"At most {MOST_NEW} new issues per nightly run: the next nightly run opens it."
         )
     if issue.closed:
-        return _of_closed(alarm, issue)
-    if (issue.title, issue.body) == (alarm.title, alarm.text):
-        return IssueStep(Kind.KEEP, alarm, "The issue is up to date.", issue)
-    return IssueStep(Kind.EDIT, alarm, "The issue is open, and its text has changed.", issue)
+        return _of_closed(alert, issue)
+    if (issue.title, issue.body) == (alert.title, alert.text):
+        return IssueStep(Kind.KEEP, alert, "The issue is up to date.", issue)
+    return IssueStep(Kind.EDIT, alert, "The issue is open, and its text has changed.", issue)
 
 
-def _of_closed(alarm: Alarm, issue: TrackedIssue) -> IssueStep:
+def _of_closed(alert: Alert, issue: TrackedIssue) -> IssueStep:
     if issue.reason not in ("", "completed"):
         return IssueStep(
-            Kind.KEEP, alarm, f"The issue was closed as {issue.reason.replace('_', ' ')}, and stays closed.", issue
+            Kind.KEEP, alert, f"The issue was closed as {issue.reason.replace('_', ' ')}, and stays closed.", issue
         )
-    if not alarm.confirmed or _moment(alarm.confirmed) <= _moment(issue.closed):
+    if not alert.confirmed or _moment(alert.confirmed) <= _moment(issue.closed):
         return IssueStep(
-            Kind.KEEP, alarm, "The issue was closed, and the change hasn't been confirmed again since then.", issue
+            Kind.KEEP, alert, "The issue was closed, and the change hasn't been confirmed again since then.", issue
         )
     return IssueStep(
-        Kind.REOPEN, alarm, "The issue was closed, and the change has been confirmed again since then.", issue
+        Kind.REOPEN, alert, "The issue was closed, and the change has been confirmed again since then.", issue
     )
 
 
-def _together(first: Alarm, second: Alarm) -> Alarm:
+def _together(first: Alert, second: Alert) -> Alert:
     """Return two alerts of one issue as one."""
     return replace(
         first,
@@ -438,7 +439,7 @@ def _bounded(text: str, most: int) -> str:
     """Return the text with at most the given number of characters, cut between two lines."""
     if len(text) <= most:
         return text
-    ending = "\n\n… The rest exceeds the size limit of an issue. To see all: `harness history report`."
+    ending = "\n\n… The rest exceeds the size limit of an issue. To see the whole report: `harness history report`."
     return text[: most - len(ending)].rsplit("\n", 1)[0] + ending
 
 
