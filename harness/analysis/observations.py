@@ -12,7 +12,7 @@ from harness.analysis.environments import pins
 from harness.model.environment import installed, normalise, unmet
 from harness.model.launch import ON_DEVICE, Status
 from harness.model.run import Run
-from harness.model.scenario import NUMBER_UNITS, NUMBERS, OUTPUT, Cell, Expectation, Scenario, matches
+from harness.model.scenario import NUMBER_UNITS, NUMBERS, OUTPUT, RESIDENT, Cell, Expectation, Scenario, matches
 
 #: Under which name the kit observes what of TensorFlow's settings was on.
 SETTINGS_SEEN = "settings"
@@ -22,7 +22,7 @@ GIT_VERSION = "git version"
 
 #: The kit's own observations: of launches on a GPU, of launches that import TensorFlow, and of plain scripts
 #: (docs/dev/worker-protocol.md).
-KIT = frozenset({"placed on", ON_DEVICE, SETTINGS_SEEN, GIT_VERSION, OUTPUT, NUMBERS, NUMBER_UNITS})
+KIT = frozenset({"placed on", ON_DEVICE, SETTINGS_SEEN, GIT_VERSION, OUTPUT, NUMBERS, NUMBER_UNITS, RESIDENT})
 
 #: Floats agree when they differ by no more than this, relatively: sums of other orders differ in their last digits.
 TOLERANCE = 1e-5

@@ -10,7 +10,7 @@ import json
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -29,13 +29,30 @@ _TAKEN = {"kit", "numpy", "tensorflow", "keras", "tf_keras"}
 _KERAS = ".keras"
 
 
+#: Code below a script whose tests pytest runs: it prints the median time of each benchmark.
+PYTEST = """
+
+if __name__ == "__main__":
+    import json as _json
+
+    import pytest as _pytest
+
+    _status = _pytest.main([__file__, "-q", "-p", "no:cacheprovider", "--benchmark-json=benchmark.json"])
+    with open("benchmark.json") as _file:
+        for _entry in _json.load(_file)["benchmarks"]:
+            print("{}: median {!r} s".format(_entry["name"], _entry["stats"]["median"]))
+    raise SystemExit(int(_status))
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
     """A plain script: its file name, its text, and the options of `harness run`.
 
     `arguments` are passed to the script. `grep` are regular expressions of numbers that it prints, and `compare` the
     pairs of these whose ratio is a number too (`half/single`). Calls of `functions` are steps. `files` are copied next
-    to it, and `stdin` is its standard input. `told` are sentences about parts of a notebook that are left out.
+    to it, and `stdin` is its standard input. `told` are sentences about parts of a notebook that are left out. With
+    `has_runner`, a runner calls its benchmarks.
     """
 
     path: Path
@@ -48,6 +65,7 @@ class Script:
     files: Sequence[Path] = ()
     stdin: Path | None = None
     told: Sequence[str] = ()
+    has_runner: bool = False
 
     @property
     def scenario(self) -> str:
@@ -75,7 +93,8 @@ class Script:
         names = [name for group_names in self.numbers.values() for name in group_names]
         named = [name for pattern in self.grep for name in re.compile(pattern).groupindex]
         if not self.compare:
-            return {"/".join(names): (names[0], names[1])} if len(names) == 2 == len(named) else {}
+            is_pair = len(names) == 2 == len(named) and not self.has_runner
+            return {"/".join(names): (names[0], names[1])} if is_pair else {}
         ratios = {}
         for text in self.compare:
             cuts = [match.start() for match in re.finditer("/", text)]
@@ -114,6 +133,38 @@ def has_header(path: Path) -> bool:
     except OSError:
         return False
     return not notebooks.is_notebook(path) and bool(re.search(r"(?m)^# \[tool\.harness\]", text))
+
+
+def with_runner(script: Script, project: Project) -> tuple[Script, list[str]]:
+    """Return a script whose benchmarks are run by their own runner, and a sentence about that.
+
+    These are `tf.test.Benchmark` classes, and tests for pytest-benchmark. Any other script stays as it is, and one with
+    arguments or --function.
+    """
+    own_code = _kit_module(project, "own_code")
+    kind = own_code.kind(script.text)
+    if script.arguments or script.functions:
+        return script, []
+    if kind == own_code.BENCHMARKS:
+        names = {
+            name: rf'name: "{re.escape(name)}"(?:\n.*)*?\n\s*wall_time: ' for name in own_code.benchmarks(script.text)
+        }
+        grep = [*script.grep, *(f"{pattern}(?P<{_identifier(name)}>\\S+)" for name, pattern in names.items())]
+        sentence = f"{script.path.name} has benchmarks: it gets the argument --benchmarks=. and they are compared."
+        return replace(script, arguments=["--benchmarks=."], grep=grep, has_runner=True), [sentence]
+    tests = own_code.benchmarked_tests(script.text) if kind == own_code.TESTS else []
+    if not tests:
+        return script, []
+    grep = [
+        *script.grep,
+        *(rf"^{re.escape(name.rpartition('.')[2])}(?:\[.*\])?: median (?P<{_identifier(name)}>\S+)" for name in tests),
+    ]
+    sentence = f"{script.path.name} has benchmarks for pytest: pytest runs them, and their medians are compared."
+    return replace(script, text=script.text.rstrip("\n") + PYTEST, grep=grep, has_runner=True), [sentence]
+
+
+def _identifier(name: str) -> str:
+    return re.sub(r"\W", "_", name, flags=re.ASCII)
 
 
 def labels(pattern: str) -> list[str]:
@@ -157,7 +208,7 @@ def _around(pattern: str) -> str:
 
 def check(script: Script, project: Project) -> bool:
     """Return whether the script has steps. Raises FileError for syntax errors, and for invalid marks and functions."""
-    marks = _marks(project)
+    marks = _kit_module(project, "marks")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -184,9 +235,9 @@ def _syntax(script: Script, error: SyntaxError) -> str:
     return f"{place}This is not valid Python: {error.msg}."
 
 
-def _marks(project: Project) -> ModuleType:
-    """Load the kit's module for marks, which imports nothing else of the kit."""
-    spec = importlib.util.spec_from_file_location("harness_kit_marks", project.scenarios / "kit" / "marks.py")
+def _kit_module(project: Project, name: str) -> ModuleType:
+    """Load a module of the kit that imports nothing else of the kit: `marks` or `own_code`."""
+    spec = importlib.util.spec_from_file_location(f"harness_kit_{name}", project.scenarios / "kit" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

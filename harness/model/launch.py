@@ -167,7 +167,7 @@ class Job:
                 "calls_per_sample": sampling.calls_per_sample,
                 "turns": sampling.turns,
             },
-            "limits": {"die_with_parent": die_with_parent},
+            "limits": {"die_with_parent": die_with_parent, "seconds": self.limits.seconds},
             "artifacts": artifacts,
             "thorough": self.thorough,
             "waits": self.waits,

@@ -38,8 +38,9 @@ PRINTED = "printed: "
 #: TensorFlow's import. They are parts of the timed work.
 WHOLE, OWN = "whole script", "own work"
 
-#: The kit's observations of a plain script: the printed output, and the numbers in it.
-OUTPUT, NUMBERS, NUMBER_UNITS = "output", "printed", "printed units"
+#: The kit's observations of a plain script: the printed output, the numbers in it and their units, and pairs of seconds
+#: and bytes of memory, if a launch was still running near its time limit.
+OUTPUT, NUMBERS, NUMBER_UNITS, RESIDENT = "output", "printed", "printed units", "resident memory"
 
 Axes = Mapping[str, str]
 

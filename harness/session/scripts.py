@@ -1,5 +1,6 @@
 """Requests to measure a plain script or a notebook."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -63,6 +64,9 @@ def request(
         stdin=stdin,
     )
     project = Project.find()
+    script, runner_sentences = scripts.with_runner(script, project)
+    if script.has_runner and not script.arguments:
+        _check_pytest(path, asked.environments)
     written = scripts.write(script, project, [file.stem for file in scenario_files(project)])
     is_open = asked.rounds is None and asked.budget is None and asked.precision is None
     kind = ScriptRequest if is_open else Request
@@ -76,4 +80,14 @@ def request(
         rounds=ROUNDS if is_open else asked.rounds,
         budget=SCRIPT_BUDGET if is_open else asked.budget,
     )
-    return script_request, sentences
+    return script_request, [*sentences, *runner_sentences]
+
+
+def _check_pytest(path: Path, environments: Sequence[str]) -> None:
+    """Raise UsageError if an environment is requested without pytest-benchmark."""
+    if any("pytest-benchmark" not in text for text in environments):
+        texts = [text if "pytest-benchmark" in text else f"{text}+pytest-benchmark" for text in environments]
+        command = shlex.join(["harness", "run", str(path), *(part for text in texts for part in ("-e", text))])
+        raise UsageError(
+            f"{path} has benchmarks for pytest, and {environments[0]} has no pytest-benchmark.", f"To add it: {command}"
+        )

@@ -9,8 +9,8 @@ from time import perf_counter, process_time
 from . import device as tensorflow_device
 from . import placement, sampling
 from .fetching import fetch, fetch_one
-from .outcome import CpuFallback, NotAvailable, ScriptFailed
-from .process import resident_bytes
+from .outcome import FAILED, CpuFallback, NotAvailable, ScriptFailed
+from .process import resident_bytes, usage
 from .ptx import CompiledCode
 from .settings import Settings
 from .words import MEASURE
@@ -28,7 +28,7 @@ class Bench:
     None without harness; device_name: "cpu" or "gpu"; compiled: the cache of the GPU's driver, if it has one; thorough:
     see below; profiler: profiles the step instead of timing it, if requested; words: the commands that the launch gets
     while it runs, if it is interleaved; settings: settings beside the axes; waits: whether it waits for the command
-    MEASURE before it measures.
+    MEASURE before it measures; limit: the seconds after which the process is killed, or None.
 
     `thorough`: after measuring, the scenario also records what takes an extra untimed pass and is needed only once: in
     a cell's first launch, and without harness.
@@ -50,10 +50,12 @@ class Bench:
         words=None,
         settings=None,
         waits=False,
+        limit=None,
     ):
         self.axes = axes
         self.environment = environment
         self.device_name = device_name
+        self.limit = limit
         self.thorough = thorough
         self.measured = False
         self.observed = False
@@ -299,6 +301,17 @@ class Bench:
         for path in self._profiler.write(self._artifacts):
             self.artifact(path)
         self.tell_settings()
+
+    def report_memory(self, points):
+        """Record the memory use so far: pairs of seconds and bytes. Another thread calls it before the time limit."""
+        self._emit("resources", **usage())
+        self._emit("observation", name="resident memory", value=points)
+
+    def abandon(self, reason, traceback):
+        """End the process as failed. Another thread calls it if the scenario doesn't continue."""
+        self._emit("resources", **usage())
+        self._emit("end", status=FAILED, reason=reason, traceback=traceback)
+        os._exit(1)
 
     def observe(self, name, value):
         """Record an observation other than a time: a count, a class, a version."""

@@ -7,11 +7,12 @@ from .sampling import Document, TimeBounded
 
 SCHEMA = 1
 
-# script: a path; axes: values by name; sampling: TimeBounded or Document; artifacts: a folder's path; thorough: see
-# Bench.thorough; profile_calls: how many later calls are profiled, None where times are measured; settings: values by
-# name, see settings.py; waits: see Bench.
+# script: a path; axes: values by name; sampling: TimeBounded or Document; limit: the time limit in seconds, or None;
+# artifacts: a folder's path; thorough: see Bench.thorough; profile_calls: how many later calls are profiled, None where
+# times are measured; settings: values by name, see settings.py; waits: see Bench.
 Job = namedtuple(
-    "Job", "script axes environment device sampling die_with_parent artifacts thorough profile_calls settings waits"
+    "Job",
+    "script axes environment device sampling die_with_parent limit artifacts thorough profile_calls settings waits",
 )
 
 
@@ -39,6 +40,7 @@ def read_job(path):
             device=cell["device"],
             sampling=read_sampling(data["sampling"]),
             die_with_parent=bool(data.get("limits", {}).get("die_with_parent", False)),
+            limit=read_limit(data.get("limits", {}).get("seconds")),
             artifacts=data.get("artifacts", "artifacts"),
             thorough=bool(data.get("thorough", False)),
             profile_calls=read_profile(data.get("profile")),
@@ -49,6 +51,13 @@ def read_job(path):
         raise JobError("the job {} has no {}".format(path, missing)) from None
     except (TypeError, ValueError, AttributeError) as error:
         raise JobError("the job {} is malformed: {}".format(path, error)) from None
+
+
+def read_limit(seconds):
+    """Return the time limit of a job as a number, or None. Raises ValueError."""
+    if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds <= 0):
+        raise ValueError("its limit of seconds is {!r}: expected a positive number".format(seconds))
+    return seconds
 
 
 def read_profile(data):

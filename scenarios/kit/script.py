@@ -6,6 +6,7 @@ and child processes included, except for functions registered with atexit.
 
 import ctypes
 import hashlib
+import importlib.util
 import os
 import re
 import statistics
@@ -17,11 +18,12 @@ import types
 from contextlib import suppress
 from time import perf_counter, process_time
 
-from . import marks
+from . import marks, own_code
 from .events import ReaderGone
-from .outcome import TRACEBACK_CHARACTERS, ScriptFailed, one_line
+from .outcome import TRACEBACK_CHARACTERS, NotAvailable, ScriptFailed, one_line
 from .printed import NumberError, find_numbers, shown
 from .steps import ImportClock, Steps
+from .watch import ScriptWatch, dump_threads, stack_text
 
 # Packages whose import counts as TensorFlow import time, including everything that they import.
 PACKAGES = ("tensorflow", "keras", "tf_keras")
@@ -34,6 +36,10 @@ LINES, CHARACTERS, TAIL = 100, 200, 4000
 # The largest number of bytes to read, and of numbers per --grep that are saved individually.
 READ, NUMBERS = 64 << 20, 1000
 
+# A script's code did nothing if it took less than this share of the time, and fewer seconds. The second limit in
+# seconds is for scripts whose text shows the same.
+NOTHING, NOTHING_SECONDS, PASSIVE_SECONDS = 0.01, 0.01, 0.05
+
 CELL = re.compile(r"# cell (\d+)$")
 
 
@@ -43,7 +49,7 @@ def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functi
     arguments: its own; grep: for each regular expression the pattern, and the names of its groups' numbers; compare:
     the names of ratios of two such numbers, and of both numbers; functions: those whose calls are steps; stdin: the
     name of the file for its standard input. Without any step, the whole script is one. Raises ScriptFailed for a script
-    that fails, or doesn't do what is requested.
+    that fails, or doesn't do what is requested, and NotAvailable if nothing of its own code ran.
     """
     path = placed(name, source)
     steps = Steps(bench.fetch)
@@ -53,8 +59,15 @@ def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functi
     setattr(module, marks.CLOCK, steps)
     printed, imports = Printed(), ImportClock(PACKAGES)
 
+    def abandon(seconds, frame):
+        dump_threads()
+        os.write(2, printed.tail().encode("utf-8", "replace"))
+        bench.abandon(idle_reason(seconds, frame, path, name, source), stack_text(frame, path))
+
+    watch = ScriptWatch(None if bench.device_name == "gpu" else abandon, bench.report_memory, bench.limit)
+
     def work():
-        with printed, imports:
+        with printed, imports, watch:
             execute(code, module, source, arguments, stdin)
 
     try:
@@ -66,6 +79,12 @@ def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functi
         sys.stderr.write(printed.tail())
         raise
     whole, used = printed.seconds, printed.cpu_seconds
+    own = min(whole - imports.seconds, used - imports.cpu_seconds)
+    if not has_steps and imports.seconds and own < NOTHING * whole:
+        kind = own_code.kind(source)
+        if own < (NOTHING_SECONDS if kind == own_code.CODE else PASSIVE_SECONDS):
+            text = "nothing of its own ran: {:.0f} of {:,.0f} ms, and the rest is the import. {}"
+            raise NotAvailable(text.format(1e3 * max(0.0, own), 1e3 * whole, own_code.ADVICE[kind]))
     bench.took(IMPORT, imports.seconds, imports.cpu_seconds)
     bench.took(OWN, max(0.0, whole - imports.seconds), max(0.0, used - imports.cpu_seconds))
     text = shown(printed.text())
@@ -131,7 +150,7 @@ def compiled(name, source, path, functions):
 def execute(code, module, source, arguments, stdin):
     """Execute the script as the main module, until its threads and child processes have ended. Raises ScriptFailed."""
     name = os.path.basename(module.__file__)
-    sys.argv = [name, *arguments]
+    sys.argv = [name, *map(translated, arguments)]
     if os.path.isdir(".keras"):  # what Keras would have downloaded before
         os.environ["HOME"] = os.getcwd()
     if stdin is not None:
@@ -139,6 +158,7 @@ def execute(code, module, source, arguments, stdin):
             os.dup2(file.fileno(), 0)
         sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
     before, sys.modules["__main__"] = sys.modules["__main__"], module
+    errors = sys.stderr = LastLines(sys.stderr)
     status = 0
     try:
         exec(code, module.__dict__)
@@ -148,13 +168,85 @@ def execute(code, module, source, arguments, stdin):
         raise
     except BaseException as error:  # noqa: BLE001, whatever ends it is its own
         raise failed(error, module.__file__, name, source) from None
+    finally:
+        sys.stderr = errors.stream
     if status is not None and not isinstance(status, int):
         sys.stderr.write("{}\n".format(status))
         raise ScriptFailed("it ended with exit status 1: {}".format(one_line(status)))
     if status:
-        raise ScriptFailed("it ended with exit status {}".format(int(status)))
+        raise ScriptFailed(exit_reason(int(status), errors.text, source))
     wait_for_others()
     sys.modules["__main__"] = before
+
+
+def translated(argument):
+    """Return an argument that selects TensorFlow's benchmarks as the installed TensorFlow calls it.
+
+    `--benchmarks` is `--benchmark_filter` in newer releases.
+    """
+    flag, _, value = argument.partition("=")
+    spec = importlib.util.find_spec("tensorflow") if flag == "--benchmarks" else None
+    for folder in (spec and spec.submodule_search_locations) or ():
+        with suppress(OSError):
+            path = os.path.join(folder, "python", "platform", "benchmark.py")
+            with open(path, encoding="utf-8", errors="replace") as file:
+                if "--benchmark_filter" in file.read():
+                    return "--benchmark_filter=" + value
+    return argument
+
+
+class LastLines:
+    """Standard error, of which the end is also kept as `text`. `stream` is standard error itself."""
+
+    def __init__(self, stream):
+        self.stream = stream
+        self.text = ""
+
+    def write(self, text):
+        """Write text to the stream."""
+        self.text = (self.text + str(text))[-TAIL:]
+        return self.stream.write(text)
+
+    def __getattr__(self, name):
+        return getattr(self.stream, name)
+
+
+def exit_reason(status, errors, source):
+    """Return the reason of an exit status other than 0: the last line on standard error, and what to pass."""
+    reason = "it ended with exit status {}".format(status)
+    lines = [line.strip() for line in shown(errors).split("\n") if line.strip() and "--helpshort" not in line]
+    if not lines:
+        return reason
+    advice = argument_hint(lines[-1], source)
+    return "{}: {}{}".format(reason, lines[-1][:CHARACTERS].rstrip("."), ". " + advice if advice else "")
+
+
+def argument_hint(line, source):
+    """Return how to pass the arguments that a script requires, or an empty text."""
+    required = re.search(r"the following arguments are required: (.+)", line)
+    names = required.group(1).split(", ") if required else []
+    if not required:
+        names = re.findall(r"(?:[Mm]issing (?:option|argument)|[Ff]lag) ['\"]?(--[\w-]+)", line)[:1]
+    parts = []
+    for name in names:
+        option = next((part for part in name.split("/") if part.startswith("--")), name.split("/")[0])
+        number = r"add_argument\([^)]*['\"]{}['\"][^)]*type\s*=\s*(?:int|float)\b".format(re.escape(option))
+        value = "N" if re.search(number, source) else option.lstrip("-").upper().replace("-", "_")
+        parts.append("{} {}".format(option, value) if option.startswith("-") else value)
+    return "Pass its arguments at the end of the command: -- {}".format(" ".join(parts)) if parts else ""
+
+
+def idle_reason(seconds, frame, path, name, source):
+    """Return the reason for ending a script that doesn't continue, with the place where it waits."""
+    waits_in, place = "", ""
+    while frame is not None:
+        waits_in = waits_in or frame.f_code.co_name
+        if frame.f_code.co_filename == path:
+            place = " ({})".format(where(name, source, frame.f_lineno))
+            break
+        frame = frame.f_back
+    text = "it used no CPU time for {:.0f} s and was ended while it waited in {}{}"
+    return text.format(seconds, waits_in or "a thread", place)
 
 
 def wait_for_others():

@@ -89,6 +89,7 @@ def perform(job, emit, words, telemetry, compiled):
         words=words,
         settings=settings,
         waits=job.waits,
+        limit=job.limit,
     )
     with Attempt() as loading:
         scenario = load(job.script)

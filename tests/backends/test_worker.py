@@ -15,7 +15,8 @@ from tests.backends.workers import job
 def test_the_job_goes_in_beside_the_files():
     contents = files(job("pass"), die_with_parent=True)
     assert set(contents) == {"job.json", "kit/__main__.py", "fake.py"}
-    assert json.loads(contents["job.json"])["limits"] == {"die_with_parent": True}
+    seconds = job("pass").limits.seconds
+    assert json.loads(contents["job.json"])["limits"] == {"die_with_parent": True, "seconds": seconds}
 
 
 def test_a_file_outside_is_refused():

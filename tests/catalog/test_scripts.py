@@ -120,6 +120,29 @@ def test_a_ratio_of_other_numbers_is_refused(compare: str):
         _ = script("", grep=[r"(?P<a>.) (?P<b>.)"], compare=[compare]).ratios
 
 
+def test_benchmarks_of_tensorflow_are_run_by_their_runner_and_compared_by_name():
+    text = (
+        "import tensorflow as tf\nclass A(tf.test.Benchmark):\n    def benchmarkB(self):\n        pass\n"
+        "    def benchmarkC(self):\n        pass\nif __name__ == '__main__':\n    tf.test.main()\n"
+    )
+    run, (sentence,) = scripts.with_runner(script(text), Project.find())
+    assert run.arguments == ["--benchmarks=."]
+    assert run.ratios == {}
+    printed = 'entry {\n  name: "A.benchmarkC"\n  iters: 2\n  wall_time: 0.25\n}\n'
+    assert [re.findall(pattern, printed) for pattern in run.grep] == [[], ["0.25"]]
+    assert "--benchmarks=." in sentence
+    assert scripts.with_runner(script(text, arguments=["x"]), Project.find())[1] == []
+
+
+def test_tests_of_pytest_benchmark_are_run_by_pytest():
+    text = "def test_a(benchmark):\n    benchmark(sum, [1])\n"
+    run, _ = scripts.with_runner(script(text), Project.find())
+    assert run.text.startswith(text)
+    assert re.findall(run.grep[0], "test_a: median 0.25 s\ntest_a[2]: median 0.5 s", re.MULTILINE) == ["0.25", "0.5"]
+    plain = script("print(1)")
+    assert scripts.with_runner(plain, Project.find()) == (plain, [])
+
+
 def test_numbers_of_one_name_are_refused():
     with pytest.raises(UsageError, match="Two groups of --grep are called 'a …'"):
         _ = script("", grep=[r"a (\d+)", r"a (\S+)"]).numbers

@@ -86,6 +86,13 @@ if __name__ == "__main__":
         ("raise OSError(-3, 'Temporary failure in name resolution')", "(mine.py, line 1). A launch has no network"),
         ("def f():\n    raise ValueError('no.')\nf()", "ValueError: no. (mine.py, line 2)"),
         ("import sys\nsys.exit(3)", "it ended with exit status 3"),
+        (
+            "import argparse\np = argparse.ArgumentParser()\np.add_argument('--steps', type=int, required=True)\n"
+            "p.add_argument('-o', '--out', required=True)\np.parse_args()",
+            "error: the following arguments are required: --steps, -o/--out. Pass its arguments at the end of the "
+            "command: -- --steps N --out OUT",
+        ),
+        ("import sys\nprint('no GPU', file=sys.stderr)\nsys.exit(1)", "it ended with exit status 1: no GPU"),
         ("import sys\nsys.exit('bad')", "it ended with exit status 1: bad"),
         ("x = = 1", "SyntaxError: invalid syntax (mine.py, line 1)"),
         ("# cell 2\nx = 1\n# cell 5\ny = 2\n1 / 0", "ZeroDivisionError: division by zero (cell 5, line 2)"),
@@ -104,6 +111,16 @@ def test_exit_status_0_is_no_failure_and_what_was_printed_before_a_failure_is_ke
     assert script("import sys\nprint(1)\nsys.exit(0)").end["status"] == "ok"
     assert script("import sys\nsys.exit()").end["status"] == "ok"
     assert "before" in script("print('before')\n1 / 0").stderr
+
+
+def test_a_script_of_which_nothing_ran_after_its_imports_has_no_result(script, tmp_path):
+    (tmp_path / "keras").mkdir()
+    (tmp_path / "keras" / "__init__.py").write_text("sum(range(10 ** 8))")
+    source = "import sys\nsys.path.insert(0, '')\nimport keras\n"
+    done = script(source + "def main():\n    keras.run()\n")
+    assert done.end["status"] == "not available"
+    assert done.end["reason"].startswith("nothing of its own ran: ")
+    assert script(source + "print(sum(range(10 ** 7)))").end["status"] == "ok"
 
 
 def test_standard_input_is_empty_or_a_file(script, tmp_path):

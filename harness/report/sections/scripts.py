@@ -8,17 +8,21 @@ from harness.analysis import printed
 from harness.analysis.answers import Answer, Finding
 from harness.analysis.cells import Missing
 from harness.analysis.outputs import OutputComparison, OutputMatch, outputs
+from harness.analysis.quantities import later, slope
 from harness.analysis.results import Results
 from harness.analysis.statistics import combine
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Clock, Status
-from harness.model.scenario import ENVIRONMENT, OWN, PEAK, PRINTED, STEP, WHOLE, Scenario
+from harness.model.scenario import ENVIRONMENT, OWN, PEAK, PRINTED, RESIDENT, STEP, WHOLE, Scenario
 from harness.model.texts import joined
 from harness.report import format
 from harness.report.comparisons import settled, why_withheld
 from harness.report.escape import shortened
 from harness.report.phrases import as_long
+
+#: Slower growth of the memory, in bytes per second, is shown as none.
+MEMORY_GROWS = 64 * 1024
 
 IMPORT, FIRST_CALL = "import", "first call"
 
@@ -30,6 +34,7 @@ _ENDS = {
     Status.FAILED: "fails",
     Status.TIMEOUT: "did not end",
     Status.OOM: "needs more memory than there is",
+    Status.NOT_AVAILABLE: "has no result",
 }
 
 
@@ -145,8 +150,35 @@ def _failures(results: Results, scenario: Scenario) -> Iterator[str]:
         names = list(dict.fromkeys(cell.environment for cell in missing.cells if cell.scenario == scenario.name))
         if names and missing.status in _ENDS:
             where = f"{'sometimes ' if missing.partial else ''}{_ENDS[missing.status]} in {joined(names)}"
-            advice = f" {missing.advice}" if missing.status is not Status.FAILED else ""
-            yield f"{scenario.script} {where}: {missing.reason.rstrip('.')}.{advice}"
+            advice = f" {missing.advice}" if missing.status not in (Status.FAILED, Status.NOT_AVAILABLE) else ""
+            until = _until_then(results, missing) if missing.status is not Status.NOT_AVAILABLE else ""
+            yield f"{scenario.script} {where}: {missing.reason.rstrip('.')}{until}.{advice}"
+
+
+def _until_then(results: Results, missing: Missing) -> str:
+    """Return the seconds and the peak memory of a launch that ended early, and the growth of its memory."""
+    ended = [launch for launch in results.launches if launch.cell in missing.cells and launch.status is missing.status]
+    launch = max(ended, key=lambda one: one.resources.get("max_rss_bytes", 0.0), default=None)
+    peak = launch.resources.get("max_rss_bytes") if launch else None
+    if not launch or not peak:
+        return ""
+    seconds = launch.resources.get("wall_seconds", launch.seconds)
+    after = f"after {seconds:,.1f} s, " if missing.status is not Status.TIMEOUT and seconds else ""
+    text = f" ({after}peak memory until then: {format.bytes_(peak)}"
+    grown = slope(later(points)) if (points := _points(launch.observations.get(RESIDENT))) else None
+    if grown is None:
+        return f"{text})"
+    growth = f"growing by {format.bytes_(grown)} per second" if grown > MEMORY_GROWS else "not growing"
+    return f"{text}, {growth})"
+
+
+def _points(observation: object) -> list[tuple[float, float]]:
+    """Return pairs of seconds and bytes; empty if an untrusted launch recorded something else."""
+    if not isinstance(observation, list) or len(observation) > 1000:
+        return []
+    pairs = [pair for pair in observation if isinstance(pair, list) and len(pair) == 2]
+    numbers = [pair for pair in pairs if all(isinstance(part, int | float) and abs(part) < 1e15 for part in pair)]
+    return [(float(seconds), float(held)) for seconds, held in numbers]
 
 
 def _compared(

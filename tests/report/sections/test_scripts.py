@@ -124,6 +124,27 @@ def test_an_error_is_told_once_in_the_answer():
     assert Where.TERMINAL not in table.where
 
 
+def test_a_launch_that_ended_early_keeps_its_seconds_and_its_memory():
+    used = {"max_rss_bytes": 512 * 1024**2, "wall_seconds": 3.21}
+    growing = {"resident memory": [[second, 2**20 * (100 + 8 * second)] for second in range(20)]}
+    failed = replace(broken(OLD, Status.FAILED, error="it ended with exit status 2: no"), resources=used)
+    late = replace(
+        broken(NEW, Status.TIMEOUT, error="it was still running after 20 s"), resources=used, observations=growing
+    )
+    told = scripts.sentences(Results(run([OLD, NEW], scenarios=[made()], reference="tf1.14"), [failed, late]))
+    assert told[0] == (
+        "mine.py fails in tf1.14: it ended with exit status 2: no (after 3.2 s, peak memory until then: 512 MiB)."
+    )
+    assert "after 20 s (peak memory until then: 512 MiB, growing by 8.00 MiB per second)." in told[1]
+
+
+def test_a_script_that_did_nothing_has_no_ratio_but_a_sentence():
+    reason = "nothing of its own ran: 3 of 2,500 ms, and the rest is the import. It only imports modules"
+    launches = [broken(cell, Status.NOT_AVAILABLE, error=reason) for cell in (OLD, NEW)]
+    found = Results(run([OLD, NEW], scenarios=[made()], reference="tf1.14"), launches)
+    assert scripts.sentences(found) == [f"mine.py has no result in tf1.14 and tf2.0: {reason}."]
+
+
 def test_where_nothing_is_compared_the_time_is_said():
     launches = [launch(OLD, (0.1,), round=number) for number in range(1, 6)]
     found = Results(run([OLD], scenarios=[made()], reference="tf1.14"), launches)

@@ -1,0 +1,116 @@
+"""Looks for code of a plain script that runs by itself, and for its benchmarks and tests, which need a runner.
+
+It reads the script's syntax tree, and imports nothing of the kit, because harness reads scripts with it too.
+"""
+
+import ast
+import re
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+# The kinds of scripts. Only CODE does something when it is run.
+CODE, BENCHMARKS, TESTS, DEFINITIONS, IMPORTS = "code", "benchmarks", "tests", "definitions", "imports"
+
+ADVICE = {
+    BENCHMARKS: "Its benchmarks run with these arguments: -- --benchmarks=.",
+    TESTS: "Nobody calls its tests: call them at its end, or time the calls of one with --function",
+    DEFINITIONS: "It only defines functions and classes: call one at its end",
+    IMPORTS: "It only imports modules: add the code to measure",
+    CODE: "Add the code to measure, or repeat it",
+}
+
+
+def kind(source):
+    """Return what runs if a script is run as the main module; CODE also for invalid Python."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return CODE
+    if benchmarks(tree) and (is_passive(tree.body) or runs_test_main(tree)):
+        return BENCHMARKS
+    if not is_passive(tree.body):
+        return CODE
+    if any(name.startswith("test") for name, _ in functions(tree)):
+        return TESTS
+    return DEFINITIONS if any(functions(tree)) else IMPORTS
+
+
+def is_passive(body):
+    """Return whether statements only import, define and assign constants, so that nothing of their own runs."""
+    for statement in body:
+        if isinstance(statement, (ast.If, ast.Try)):
+            handlers = getattr(statement, "handlers", [])
+            parts = [statement.body, statement.orelse, getattr(statement, "finalbody", [])]
+            if not all(map(is_passive, parts + [handler.body for handler in handlers])):
+                return False
+        elif isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr)):
+            if any(isinstance(node, (ast.Call, ast.Await, ast.Yield)) for node in ast.walk(statement)):
+                return False
+        elif not isinstance(statement, FUNCTIONS + (ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass)):
+            return False
+    return True
+
+
+def runs_test_main(tree):
+    """Return whether a script calls `tf.test.main()`."""
+    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return any(
+        isinstance(call, ast.Attribute) and call.attr == "main" and ends_in(call.value, "test") for call in calls
+    )
+
+
+def ends_in(node, name):
+    """Return whether an expression is this name, or an attribute of this name."""
+    return getattr(node, "attr", getattr(node, "id", None)) == name
+
+
+def functions(tree):
+    """Yield the functions and methods of a script, each with its name: `f`, `Class.f`."""
+    for statement in tree.body:
+        if isinstance(statement, FUNCTIONS):
+            yield statement.name, statement
+        elif isinstance(statement, ast.ClassDef):
+            for method in statement.body:
+                if isinstance(method, FUNCTIONS):
+                    yield statement.name + "." + method.name, method
+
+
+def benchmarks(tree):
+    """Return the names under which TensorFlow reports the benchmarks of `tf.test.Benchmark` classes, of a tree or text.
+
+    These are `Class.method`, or `Class.name` if a method passes a name.
+    """
+    names = []
+    for statement in (ast.parse(tree) if isinstance(tree, str) else tree).body:
+        if isinstance(statement, ast.ClassDef) and any(ends_in(base, "Benchmark") for base in statement.bases):
+            for method in statement.body:
+                if isinstance(method, FUNCTIONS) and method.name.startswith("benchmark"):
+                    given = reported_names(method)
+                    names += ["{}.{}".format(statement.name, name) for name in given or [method.name]]
+    return names
+
+
+def reported_names(method):
+    """Return the names that a method passes to `report_benchmark`, if they are texts."""
+    keywords = (
+        keyword
+        for node in ast.walk(method)
+        if isinstance(node, ast.Call) and ends_in(node.func, "report_benchmark")
+        for keyword in node.keywords
+        if keyword.arg == "name"
+    )
+    texts = (getattr(keyword.value, "value", getattr(keyword.value, "s", None)) for keyword in keywords)
+    return [text for text in texts if isinstance(text, str)]
+
+
+def benchmarked_tests(source):
+    """Return the names of the functions that pytest-benchmark runs: tests with its fixture `benchmark`."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return []
+    return [
+        name
+        for name, function in functions(tree)
+        if re.match(r"(Test\w*\.)?test", name) and "benchmark" in [argument.arg for argument in function.args.args]
+    ]

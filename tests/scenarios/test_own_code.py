@@ -1,0 +1,51 @@
+"""Scripts whose own code needs a runner, or a call."""
+
+import ast
+
+import pytest
+from kit import own_code
+
+BENCHMARK = """
+import tensorflow as tf
+
+class Products(tf.test.Benchmark):
+    def benchmarkSmall(self):
+        self.report_benchmark(iters=1, wall_time=1, name="small")
+
+    def benchmarkLarge(self):
+        self.report_benchmark(iters=1, wall_time=1)
+
+    def other(self):
+        pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("import os\nprint(1)", own_code.CODE),
+        ("x = = 1", own_code.CODE),
+        ("import os\nfor i in range(3):\n    pass", own_code.CODE),
+        ("import os\nX = 3", own_code.IMPORTS),
+        ("try:\n    import os\nexcept ImportError:\n    os = None", own_code.IMPORTS),
+        ("def main():\n    print(1)", own_code.DEFINITIONS),
+        ("def main():\n    print(1)\nif __name__ == '__main__':\n    main()", own_code.CODE),
+        ("def test_sum():\n    assert 1", own_code.TESTS),
+        ("class TestSum:\n    def test_sum(self):\n        pass", own_code.DEFINITIONS),
+        (BENCHMARK, own_code.BENCHMARKS),
+        (BENCHMARK + "if __name__ == '__main__':\n    tf.test.main()", own_code.BENCHMARKS),
+        (BENCHMARK + "print(1)", own_code.CODE),
+    ],
+)
+def test_a_file_is_code_or_needs_a_runner(source: str, kind: str):
+    assert own_code.kind(source) == kind
+
+
+def test_benchmarks_have_the_names_that_tensorflow_reports():
+    assert own_code.benchmarks(ast.parse(BENCHMARK)) == ["Products.small", "Products.benchmarkLarge"]
+
+
+def test_tests_with_the_fixture_of_pytest_benchmark_are_found():
+    source = "def test_a(benchmark):\n    pass\ndef test_b():\n    pass\ndef helper(benchmark):\n    pass"
+    assert own_code.benchmarked_tests(source) == ["test_a"]
+    assert own_code.benchmarked_tests("x = = 1") == []

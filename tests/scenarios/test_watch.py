@@ -1,0 +1,65 @@
+"""The watch over a plain script that doesn't end."""
+
+import os
+import threading
+
+import pytest
+from kit import watch
+from kit.watch import ScriptWatch
+
+
+@pytest.fixture(autouse=True)
+def _fast(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(watch, "LOOK", 0.005)
+    monkeypatch.setattr(watch, "IDLE", 0.02)
+    monkeypatch.setattr(watch, "BUSY", 1e9)
+
+
+def test_a_script_that_waits_without_cpu_time_is_ended_with_the_frame_in_which_it_waits(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(watch, "is_waiting", lambda: True)
+    ended, frames = threading.Event(), []
+
+    def end(seconds, frame):
+        frames.append(watch.stack_text(frame, __file__))
+        ended.set()
+
+    with ScriptWatch(end, None):
+        assert ended.wait(30)
+    assert "assert ended.wait(30)" in frames[0]
+
+
+def test_the_memory_is_reported_once_before_the_time_limit():
+    reported, reports = threading.Event(), []
+
+    def report(points):
+        reports.append(points)
+        reported.set()
+
+    with ScriptWatch(None, report, limit=watch.age() + watch.BEFORE):
+        assert reported.wait(30)
+    assert len(reports) == 1
+    assert all(seconds >= 0 and held > 0 for seconds, held in reports[0])
+
+
+def test_a_script_that_ends_is_not_watched_any_more():
+    with ScriptWatch(None, None):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("call", "waits"),
+    [
+        ("202 0x1 0x189 0x0 0x0 0x0 0x0 0x1 0x2", True),
+        ("202 0x1 0x189 0x0 0x7ffd 0x0 0x0 0x1 0x2", False),
+        ("230 0x0 0x0 0x7ffd 0x0 0x0 0x0 0x1 0x2", False),
+        ("", False),
+    ],
+)
+def test_a_timed_sleep_is_no_endless_wait(tmp_path, monkeypatch: pytest.MonkeyPatch, call: str, waits: bool):
+    thread = tmp_path / str(os.getpid())
+    thread.mkdir()
+    (thread / "syscall").write_text(call)
+    monkeypatch.setattr(watch, "is_active", lambda process: False)
+    assert watch.is_waiting(str(tmp_path)) is waits
