@@ -61,8 +61,8 @@ def run(
         list[Path] | None,
         typer.Option(
             "--with",
-            metavar="FILE",
-            help="Copy this file next to the script. A launch can't read other files.",
+            metavar="PATH",
+            help="Copy this file or folder next to the script, at the same path. A launch can't read other files.",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = None,

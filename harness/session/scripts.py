@@ -13,6 +13,9 @@ from harness.model.errors import UsageError
 from harness.model.launch import Interleave
 from harness.session.request import Request, ScriptRequest
 
+#: The most files of a script's folder that a sentence lists.
+SHOWN_FILES = 10
+
 
 def request(
     path: Path,
@@ -52,6 +55,15 @@ def request(
             f"To create a scenario from the script: harness scenarios new --from {path}",
         )
     name, text, sentences = scripts.read(path)
+    listed = {file.expanduser().absolute() for file in files}
+    found_files = [file for file in scripts.find_beside(path, text) if file not in listed]
+    if found_files:
+        shown = [file.relative_to(path.absolute().parent).as_posix() for file in found_files]
+        more = f" and {len(shown) - SHOWN_FILES} more" if len(shown) > SHOWN_FILES else ""
+        sentences = [
+            *sentences,
+            f"Launches also get these files of its folder: {', '.join(shown[:SHOWN_FILES])}{more}.",
+        ]
     script = scripts.Script(
         path=path,
         name=name,
@@ -60,7 +72,7 @@ def request(
         grep=grep,
         compare=compare,
         functions=functions,
-        files=files,
+        files=[*files, *found_files],
         stdin=stdin,
     )
     project = Project.find()

@@ -282,11 +282,14 @@ def hint(error):
     """What to do about an error that has to do with where the script runs; empty for others."""
     missing = getattr(error, "filename", None)
     text = str(error)
-    if isinstance(error, FileNotFoundError) and isinstance(missing, str):
-        return "To bring a file: --with {}".format(os.path.basename(missing))
+    if isinstance(error, FileNotFoundError):
+        match = re.search(r"([^\s'\"]+) not found|No such file or directory: '([^']+)'", text)
+        missing = missing or (match and (match.group(1) or match.group(2)))
+        if isinstance(missing, str):
+            return "To bring a file: --with {}".format(missing)
     if isinstance(error, ImportError) and error.name and "No module named" in text:
         package = error.name.partition(".")[0]
-        text = "The environment has no {0}: add it, as in -e 'tensorflow==2.13.0,{0}', or remove it from the script"
+        text = "If {0} is a file or folder of yours, bring it: --with {0}.py. If it is a package, add it: -e tf2.13+{0}"
         return text.format(package)
     if isinstance(error, EOFError) and "EOF when reading" in text:
         return "Its standard input is empty: --stdin FILE"

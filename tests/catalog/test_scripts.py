@@ -2,6 +2,7 @@
 
 import ast
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,53 @@ def test_files_are_brought_beside_it_and_what_keras_downloads_to_where_it_looks(
     assert (path.parent / ".keras" / "datasets" / "mnist.npz").read_bytes() == b"npz"
     with pytest.raises(UsageError, match=r"absent\.csv can't be copied to launches: No such file"):
         scripts.write(script("x = 1", files=[tmp_path / "absent.csv"]), Project.find())
+
+
+def test_a_folder_is_brought_with_its_files_and_the_paths_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in ("data/a/train.csv", "data/.git/config", "data/__pycache__/x.pyc", "other/b.csv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    monkeypatch.chdir(tmp_path)
+    here = replace(script("x = 1"), path=tmp_path / "mine.py")
+    assert list(scripts.brought_files(replace(here, files=[Path("data")]))) == ["data/a/train.csv"]
+    assert list(scripts.brought_files(replace(here, files=[tmp_path / "data/a/train.csv"]))) == ["data/a/train.csv"]
+    elsewhere = replace(here, path=Path("/elsewhere/mine.py"))
+    assert list(scripts.brought_files(replace(elsewhere, files=[Path("other/b.csv")]))) == ["other/b.csv"]
+    assert list(scripts.brought_files(replace(elsewhere, files=[tmp_path / "other/b.csv"]))) == ["b.csv"]
+
+
+def test_local_modules_and_named_data_are_found_and_nothing_outside_of_the_folder(tmp_path: Path):
+    folder = tmp_path / "work"
+    for name, text in {
+        "mine.py": "",
+        "helpers.py": "import deeper\nopen('data/names.txt')",
+        "deeper.py": "",
+        "unused.py": "",
+        "package/__init__.py": "",
+        "data/names.txt": "",
+        ".secret": "",
+        "../outside.csv": "",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / "link.csv").symlink_to(tmp_path / "outside.csv")
+    names = ["../outside.csv", "link.csv", ".secret", "", ".", "/", "absent"]
+    text = f"import helpers, package.inner, numpy\nnames = {names}"
+    found = scripts.find_beside(folder / "mine.py", text)
+    assert [path.relative_to(folder).as_posix() for path in found] == [
+        "helpers.py",
+        "package",
+        "deeper.py",
+        "data/names.txt",
+    ]
+
+
+def test_a_brought_module_with_the_name_of_the_script_s_scenario_does_not_replace_it(tmp_path: Path):
+    (tmp_path / "my_step.py").write_text("x = 1")
+    made = scripts.write(
+        replace(script("import my_step", "my-step.py"), files=[tmp_path / "my_step.py"]), Project.find()
+    )
+    assert made.stem == "my_step_script"
 
 
 @pytest.mark.parametrize(

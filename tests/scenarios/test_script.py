@@ -80,7 +80,7 @@ if __name__ == "__main__":
         ),
         (
             "import absent.module",
-            "No module named 'absent' (mine.py, line 1). The environment has no absent: add it, as in -e",
+            "No module named 'absent' (mine.py, line 1). If absent is a file or folder of yours, bring it: --with",
         ),
         ("input()", "EOFError: EOF when reading a line (mine.py, line 1). Its standard input is empty: --stdin FILE"),
         ("raise OSError(-3, 'Temporary failure in name resolution')", "(mine.py, line 1). A launch has no network"),

@@ -104,23 +104,29 @@ def _of_number(results: Results, scenario: Scenario, quantity: str) -> Iterator[
     }
     if ratio:
         one, other = map(_code, ratio)
-        ratios = [f"{format.ratio(estimate)} in {cell.environment}" for cell, estimate in estimates.items()]
+        ratios = [(format.ratio(estimate), cell.environment) for cell, estimate in estimates.items()]
         if ratios:
-            yield f"The printed {one} is {joined(ratios)} as large as {other}."
-    for table in results.all_tables:
-        if table.scenario is not scenario or table.quantity != quantity:
-            continue
-        for answer in results.answers:
-            if answer.table is table and answer.comparison.along == ENVIRONMENT:
-                sides = [answer.findings[0].compared.cell, answer.findings[0].compared.other]
-                amounts = [_amount(estimates[cell].value, unit) for cell in sides if cell in estimates]
-                both = f": {amounts[0]} and {amounts[1]}" if len(amounts) == 2 and not ratio else ""
-                what = f"The ratio {_code(name)}" if ratio else f"The printed {_code(name)}"
-                verdict = _undecided(results, answer)
-                yield (
-                    f"{what} is {_short(results, answer)} as large in {answer.subject} as in {answer.base}{both}"
-                    f"{verdict}."
-                )
+            (first, environment), *others = ratios
+            more = "".join(f", and {value} in {name}" for value, name in others)
+            yield f"The printed {one} is {first} as large as {other} in {environment}{more}."
+    of_quantity = [
+        answer
+        for answer in results.answers
+        if answer.table.scenario is scenario
+        and answer.table.quantity == quantity
+        and answer.comparison.along == ENVIRONMENT
+    ]
+    if not of_quantity and not ratio:
+        amounts = [f"{_amount(estimate.value, unit)} in {cell.environment}" for cell, estimate in estimates.items()]
+        if amounts:
+            yield f"The printed {_code(name)} is {joined(amounts)}."
+    for answer in of_quantity:
+        sides = [answer.findings[0].compared.cell, answer.findings[0].compared.other]
+        amounts = [_amount(estimates[cell].value, unit) for cell in sides if cell in estimates]
+        both = f": {amounts[0]} and {amounts[1]}" if len(amounts) == 2 and not ratio else ""
+        what = f"The ratio {_code(name)}" if ratio else f"The printed {_code(name)}"
+        verdict = _undecided(results, answer)
+        yield f"{what} is {_short(results, answer)} as large in {answer.subject} as in {answer.base}{both}{verdict}."
     if not ratio:
         for cell in found.cells_of(scenario.name):
             grown = printed.growth(quantity, results.found.numbers.get(cell, ()))

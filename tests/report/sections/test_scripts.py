@@ -85,11 +85,17 @@ def test_two_printed_numbers_are_compared_in_each_release():
     found = printing({"half": ([6.0, 10.0], [2.0]), "single": ([2.0], [1.0])})
     told = scripts.printed_sentences(found)
     assert told[-2:] == [
-        "The printed `half` is 4.00× (4.00 to 4.00) in tf1.14 and 2.00× (2.00 to 2.00) in tf2.0 as large as `single`.",
+        "The printed `half` is 4.00× (4.00 to 4.00) as large as `single` in tf1.14, and 2.00× (2.00 to 2.00) in tf2.0.",
         "The ratio `half/single` is 0.500× (0.500 to 0.500) as large in tf2.0 as in tf1.14.",
     ]
     (section, *_) = summary.sections(found)
     assert told[0] in texts(section)
+
+
+def test_the_number_of_a_single_release_is_told():
+    found = printing({"saved": ([0.03], [0.04])}, units=[("saved", 0)])
+    alone = Results(run([OLD], scenarios=found.run.scenarios), [one for one in found.launches if one.cell == OLD])
+    assert scripts.printed_sentences(alone) == ["The printed `saved` is 30.0 ms in tf1.14."]
 
 
 def test_a_number_that_grows_within_launches_is_told_with_its_unit():
