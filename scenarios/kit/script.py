@@ -22,8 +22,8 @@ from . import marks, own_code
 from .events import ReaderGone
 from .outcome import TRACEBACK_CHARACTERS, NotAvailable, ScriptFailed, one_line
 from .printed import NumberError, find_numbers, shown
+from .script_watch import ScriptWatch, dump_threads, stack_text
 from .steps import ImportClock, Steps
-from .watch import ScriptWatch, dump_threads, stack_text
 
 # Packages whose import counts as TensorFlow import time, including everything that they import.
 PACKAGES = ("tensorflow", "keras", "tf_keras")

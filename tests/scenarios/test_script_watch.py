@@ -4,8 +4,8 @@ import os
 import threading
 
 import pytest
-from kit import watch
-from kit.watch import ScriptWatch
+from kit import script_watch as watch
+from kit.script_watch import ScriptWatch
 
 
 @pytest.fixture(autouse=True)
