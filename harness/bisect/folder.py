@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.bisect.request import BisectRequest
-from harness.files import parse_json, read, write_atomically
+from harness.files import append, parse_json, read, write_atomically
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.session.running import new_id
 from harness.store.signature import is_from_here, sign
@@ -59,13 +59,19 @@ class StepLog:
     def __init__(self, folder: Path) -> None:
         self._path = folder / "steps.jsonl"
         self._steps: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        text = self._path.read_text(encoding="utf-8") if self._path.is_file() else ""
+        text = self._path.read_text(encoding="utf-8", errors="replace") if self._path.is_file() else ""
+        self._is_torn = bool(text) and not text.endswith("\n")
         for line in text.splitlines():
             try:
                 step = parse_json(line)
                 self._steps[step["key"]].append(step)
             except (ValueError, TypeError, KeyError):  # incomplete last line, if the search was killed
                 continue
+
+    @property
+    def runs(self) -> list[str]:
+        """The ids of the runs of steps that weren't taken out."""
+        return [step["run"] for steps in self._steps.values() for step in steps if "run" in step]
 
     def next(self, key: Sequence[Any]) -> dict[str, Any] | None:
         """Take the next stored step with this key out of the log; None if there is none."""
@@ -76,8 +82,9 @@ class StepLog:
         """Store a step. Raises CannotRunHereError if the folder can't be written."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"key": json.dumps(key), **fields}) + "\n")
+            line = json.dumps({"key": json.dumps(key), **fields}).encode()
+            append(self._path, b"\n" + line if self._is_torn else line)
+            self._is_torn = False
         except OSError as error:
             raise _not_written(self._path.parent, error) from None
 

@@ -7,7 +7,7 @@ import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from harness.bisect.request import BisectRequest
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
-from harness.machine.lock import machine_to_itself
+from harness.machine.lock import machine_to_itself, run_to_itself
 from harness.model.defaults import SEARCH_MEASURE, SEARCH_WARMUP
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, HarnessError, UsageError
@@ -30,6 +30,7 @@ from harness.plan.selection import resolve
 from harness.session.planning import UNPILOTED
 from harness.session.request import Request
 from harness.session.sources import with_asked
+from harness.store.folder import RunFolder
 
 #: With at least this many CPUs, environments are built during a measurement: a build uses two, a launch one.
 CPUS_TO_BUILD = 4
@@ -107,6 +108,17 @@ class Probe:
             raise KeyboardInterrupt
         self.log.append(key, run=ended.folder.name, names=names)
         return self._add(ended.results, names)
+
+    def remove_leftovers(self) -> None:
+        """Remove what is left of runs of this search that were killed: their steps are taken again."""
+        unfinished = [path for path in self.folder.iterdir() if path.is_dir() and path.name not in self.log.runs]
+        for path in unfinished:
+            with run_to_itself(path.name):
+                for backend in registry.opened(self._project.root):
+                    with suppress(CannotRunHereError):  # the run had no containers if the engine is missing
+                        backend.clean(path.name)
+                if RunFolder.is_unbegun(path):
+                    RunFolder(path).discard()
 
     @property
     def is_parallel(self) -> bool:

@@ -50,6 +50,7 @@ def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, 
     os.environ.setdefault("UV_LINK_MODE", "hardlink")
     try:
         with Probe(folder, request, listener, wait=wait) as probe:
+            probe.remove_leftovers()
             package = _package(request)
             if request.repository:
                 search = _commit_search(request, probe)

@@ -30,6 +30,7 @@ from harness.machine.lock import is_held, machine_to_itself
 from harness.machine.slots import Slot
 from harness.model.errors import CannotRunHereError, DamagedError, Exit, FileError, UsageError
 from harness.model.run import StopReason
+from harness.model.texts import has_password
 from harness.session.planning import Planned
 from harness.session.request import AUTO, EVENLY, LaunchRequest, Request
 from harness.session.running import Listener, new_id, prepare, to_itself
@@ -163,6 +164,12 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
         raise UsageError(
             f"--slots and --spread apply to this machine, but --on {request.on} measures on other machines.",
             "Omit them.",
+        )
+    if any(map(has_password, request.command())):
+        raise UsageError(
+            "A run on several machines or slots can't use an address with a password: the command lines of its shards "
+            "would show it.",
+            "Use a checkout: -e ENVIRONMENT+PACKAGE@FOLDER",
         )
     slots = _slots(request, planned)
     shard_request = replace(

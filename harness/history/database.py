@@ -26,6 +26,10 @@ _DSN = re.compile(r"\s*([A-Za-z][\w.+-]*:/|[A-Za-z]\w*\s*=)")
 #: The parts of a DSN that are printed, if their values are plain. Another value may contain a password.
 _SHOWN = {"host": r"@?[\w.,:/-]+", "port": r"[\d,]+", "dbname": r"[\w.-]+"}
 
+#: How long a server of PostgreSQL may be silent: libpq asks after 20 s, and gives up after three questions, or if data
+#: isn't confirmed for 35 s. Without them, a command waits for hours for a machine that was switched off.
+_SILENCE = {"keepalives_idle": 20, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 35_000}
+
 _ANOTHER = "Set HARNESS_HISTORY to another file."
 
 #: The advisory lock of PostgreSQL that a writer holds: any number that others hardly take.
@@ -248,7 +252,8 @@ class _Postgres:
         hidden = [value for key, value in named.items() if value and not (is_plain and key in shown)]
         self._secrets = sorted(hidden, key=len, reverse=True)
         try:
-            self._connection = psycopg.connect(dsn, connect_timeout=10)
+            own: dict[str, Any] = {key: value for key, value in _SILENCE.items() if key not in named}
+            self._connection = psycopg.connect(dsn, connect_timeout=10, **own)
         except psycopg.Error as error:
             raise CannotRunHereError(
                 f"The history in PostgreSQL ({self.name}) cannot be reached: {self._without_secrets(error)}",
@@ -306,6 +311,11 @@ class _Postgres:
             yield
         except psycopg.Error as error:
             text = self._without_secrets(error)
+            if self._connection.closed:
+                raise CannotRunHereError(
+                    f"The connection to the history in PostgreSQL ({self.name}) ended: {text}",
+                    "Start the server, then run the command again: nothing is saved twice.",
+                ) from None
             raise CannotRunHereError(f"The history in PostgreSQL ({self.name}) says: {text}") from None
 
     def append(self, kind: str, document: object) -> None:

@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -40,6 +41,14 @@ _HOOK_VARIABLES = (
     "GIT_NAMESPACE",
     "GIT_PREFIX",
 )
+
+#: The user and the password in an address.
+_CREDENTIALS = re.compile(r"(?P<scheme>https?://)(?P<user>[^/\s:@]*)(:(?P<password>[^/\s]*))?@(?P<rest>.*)", re.DOTALL)
+
+#: The variables with the user and the password, and git's helper that prints them. All users of the machine can read
+#: the command lines of git and its children, and only this user their variables.
+_USER, _PASSWORD = "HARNESS_GIT_USER", "HARNESS_GIT_PASSWORD"
+_HELPER = f'!printf "username=%s\\npassword=%s\\n" "${_USER}" "${_PASSWORD}" #'
 
 _MISSING = re.compile(r"couldn't find remote ref|not our ref|unadvertised object|invalid refspec")
 
@@ -110,12 +119,32 @@ def run_git(folder: Path, *arguments: str, environ: Mapping[str, str] | None = N
         raise CannotRunHereError(f"git can't be run: {error}.", "Install git: commits and checkouts need it.") from None
 
 
-def _run_remotely(folder: Path, *arguments: str) -> tuple[int, str]:
+def _run_remotely(folder: Path, command: Sequence[str], address: str, *refs: str) -> tuple[int, str]:
     """Run git in a folder with a remote repository, which asks nothing. Return its exit code and its output."""
     ssh = os.environ.get("GIT_SSH_COMMAND") or output(run_git(folder, "config", "--get", "core.sshCommand"))
     ssh = ssh or shlex.quote(os.environ.get("GIT_SSH") or "ssh")
-    environ = _environ({**_REMOTE_ENVIRON, "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes"})
-    return child_process.run(["git", "-C", str(folder), *arguments], environ, REMOTE)
+    plain, credentials = _with_credentials(address)
+    environ = _environ({**_REMOTE_ENVIRON, **credentials, "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes"})
+    return child_process.run(["git", "-C", str(folder), *command, "--", plain, *refs], environ, REMOTE)
+
+
+def _with_credentials(address: str) -> tuple[str, dict[str, str]]:
+    """Return an address without its user and its password, and the variables by which git gets them."""
+    match = _CREDENTIALS.fullmatch(address)
+    if match is None:
+        return address, {}
+    user, password = (urllib.parse.unquote(match[name] or "") for name in ("user", "password"))
+    # for this server only, and not for one that it redirects to
+    server = f"credential.{match['scheme']}{match['rest'].partition('/')[0]}"
+    # with a user only, git's own helpers have the password
+    settings = [("credential.helper", ""), (f"{server}.helper", _HELPER)] if match["password"] else []
+    settings = settings or [(f"{server}.username", user)]
+    count = os.environ.get("GIT_CONFIG_COUNT", "")
+    first = int(count) if count.isdecimal() else 0
+    environ = {_USER: user, _PASSWORD: password, "GIT_CONFIG_COUNT": str(first + len(settings))}
+    for number, (name, value) in enumerate(settings, first):
+        environ |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return match["scheme"] + match["rest"], environ
 
 
 def _environ(own: Mapping[str, str]) -> dict[str, str]:
@@ -259,10 +288,10 @@ def _fetch(folder: Path, address: str, revision: str, advice: str) -> str:
     """Fetch a revision into a repository, and return the name that it has there. Raises the errors of `fetched`."""
     shown = without_password(address)
     name = f"refs/harness/{hashlib.sha256(revision.encode()).hexdigest()[:16]}"
-    options = ["--depth=1", "--no-tags", "--force", "--quiet"]
-    code, printed = _run_remotely(folder, "fetch", *options, "--", address, f"{revision}:{name}")
+    fetch = ["fetch", "--depth=1", "--no-tags", "--force", "--quiet"]
+    code, printed = _run_remotely(folder, fetch, address, f"{revision}:{name}")
     if code and _MISSING.search(printed):
-        _, listing = _run_remotely(folder, "ls-remote", "--heads", "--tags", "--", address)
+        _, listing = _run_remotely(folder, ["ls-remote", "--heads", "--tags"], address)
         refs = [line.rpartition("\t")[2].split("/", 2)[-1] for line in listing.splitlines() if "\t" in line]
         raise _unknown(revision, shown, refs, "Pass a branch, a tag or a complete commit id, with 40 digits.")
     if code:

@@ -31,6 +31,11 @@ def without_password(address: str) -> str:
     return re.sub(r"(?<=://)[^/\s]*@", "", address)
 
 
+def has_password(text: str) -> bool:
+    """Return whether a text has an address with a password."""
+    return re.search(r"://[^/\s:@]*:[^/\s]*@", text) is not None
+
+
 def json_escaped(text: str) -> str:
     r"""Return a JSON document with unprintable characters in its strings escaped, such as `\u202e`.
 

@@ -19,7 +19,7 @@ from harness.files import cache_dir
 from harness.history import summary
 from harness.history.index import History
 from harness.model.launch import Status
-from tests.cli.conftest import NOWHERE, Harness, stored
+from tests.cli.conftest import CLAIMS, NOWHERE, Harness, stored
 from tests.fleet import test_merge as fleet
 from tests.lacking import campaign
 
@@ -109,6 +109,38 @@ ADDING = [
     ("harness.history.database:_DuckDB.close", 1, "before"),
     ("harness.history.database:_DuckDB.close", 1, "after"),
 ]
+
+#: Where a search is killed: before and in a run, and before and while a step is stored.
+SEARCHING = [
+    ("harness.store.folder:RunFolder.create", 1, "after"),
+    ("harness.store.folder:append", 3, "amid"),
+    ("harness.bisect.folder:StepLog.append", 1, "before"),
+    ("harness.bisect.folder:append", 1, "amid"),
+]
+
+#: A step that is slower in the environment `new`, and of which a launch takes no longer than one call.
+SLOWER = """\
+# /// script
+# requires-python = ">=3.6"
+# dependencies = []
+#
+# [tool.harness]
+# title = "Slower"
+# ///
+import sys
+
+
+def scenario(bench):
+    numbers = range(1_000_000 if "/new-" in sys.prefix else 100_000)
+    bench.once(lambda: sum(numbers))
+"""
+
+#: Other commands that measure, and what each needs in the project.
+OTHERS = {
+    "run": ("run", "mine.py", "-e", "old,new", "--backend", "local", "--trust", "--rounds", "1", "--seed", "1"),
+    "repro": ("repro", "T#1001", "--backend", "local", "--no-nightly", *RUN[-4:], "--seed", "1"),
+}
+FILES = {"mine.py": "print(sum(range(1000)))\n", "scenarios/upstream/sums.py": CLAIMS}
 
 #: How many moments are drawn, and from what.
 MOMENTS = int(os.environ.get("HARNESS_KILLS") or (1000 if campaign() else 30))
@@ -258,6 +290,62 @@ def test_a_run_that_is_killed_while_it_goes_on(killer: Killer, point: tuple[str,
     assert killer.run(at=("harness.store.folder:append", 3, "amid")) == -signal.SIGKILL, killer.said
     assert killer.resume(at=point) == -signal.SIGKILL, killer.said
     check_goes_on(killer)
+
+
+@pytest.mark.parametrize("point", [POINTS[3], POINTS[5], POINTS[12], POINTS[15]], ids=str)
+@pytest.mark.parametrize("command", OTHERS)
+def test_a_run_of_another_command_that_is_killed(killer: Killer, command: str, point: tuple[str, int, str]) -> None:
+    """The run's folder has a copy of the script, so that the user may delete the file."""
+    for name, text in FILES.items():
+        path = killer.harness.root / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert killer(*OTHERS[command], "--results", str(killer.results), at=point) == -signal.SIGKILL, killer.said
+    before = whole_lines(killer.folder)
+    (killer.harness.root / "mine.py").unlink()
+    if not (killer.folder / "run.json").exists():
+        assert killer.resume() == 2
+        assert killer("clean", str(killer.folder)) == 0, killer.said
+        assert not list(killer.results.iterdir())
+        return
+    assert killer.resume() == 0, killer.said
+    check_untouched(killer, before)
+
+
+def check_untouched(killer: Killer, before: list[bytes]) -> None:
+    """Check that the run has each launch once and a report, and that no temporary file or process remains."""
+    assert whole_lines(killer.folder)[: len(before)] == before
+    found = session.read(killer.folder).launches
+    places = [(each.group, each.round, each.attempt, each.order, each.role) for each in found]
+    assert len(places) == len(set(places))
+    assert (killer.folder / "report.html").read_text().endswith("</html>\n")
+    assert not (cache_dir() / "scratch" / killer.folder.name).exists()
+    assert not list((killer.root / "tmp").iterdir())
+    assert not killer.processes
+
+
+@pytest.mark.parametrize("point", SEARCHING, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
+def test_a_search_that_is_killed_goes_on_with_its_steps(killer: Killer, point: tuple[str, int, str]) -> None:
+    (killer.harness.root / "scenarios" / "slower.py").write_text(SLOWER)
+    search = ("bisect", "-s", "slower", "--good", "old", "--bad", "new", "--backend", "local")
+    assert killer(*search, "--results", str(killer.results), at=point) == -signal.SIGKILL, killer.said
+    steps = killer.folder / "steps.jsonl"
+    before = steps.read_bytes().splitlines(keepends=True) if steps.exists() else []
+    whole = [line for line in before if line.endswith(b"\n")]
+    assert killer("bisect", "--resume", str(killer.folder)) in (0, 1), killer.said
+    # a step that was stored isn't taken again, and one that wasn't is stored now
+    after = steps.read_bytes().splitlines(keepends=True)
+    assert after[: len(whole)] == whole
+    assert len(after) > len(whole)
+    assert (killer.folder / "report.md").read_text()
+    runs = [path for path in killer.folder.iterdir() if path.is_dir()]
+    assert all((path / "run.json").exists() for path in runs)
+    assert not [path for path in runs if (cache_dir() / "scratch" / path.name).exists()]
+    assert killer("bisect", "--resume", str(killer.folder)) in (0, 1), killer.said
+    assert steps.read_bytes().splitlines(keepends=True) == after
+    assert [path for path in killer.folder.iterdir() if path.is_dir()] == runs
+    assert not list((killer.root / "tmp").iterdir())
+    assert not killer.processes
 
 
 @pytest.mark.docker

@@ -1,7 +1,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -318,6 +318,39 @@ def test_what_postgres_refuses_is_a_sentence(postgres: str, night: Summary) -> N
         connection.execute("CREATE TABLE runs (other INTEGER)")
     with pytest.raises(CannotRunHereError, match="already exists"), History.open(postgres, writing=True):
         pass
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda history, night: history.add(night),
+        lambda history, night: history.series(),
+        lambda history, night: history.note("2026-11-22", "new kernel"),
+        lambda history, night: None,
+    ],
+    ids=["add", "series", "note", "commit"],
+)
+def test_a_server_that_goes_away_is_a_sentence_and_nothing_is_half_saved(
+    postgres: str, night: Summary, use: Callable[[History, Summary], object]
+) -> None:
+    import psycopg
+
+    def end() -> None:
+        with History.open(postgres, writing=True) as history:
+            history.add(later(night, 1))
+            with psycopg.connect(postgres) as other:
+                other.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+                    "AND datname = current_database()"
+                )
+            use(history, later(night, 2))
+
+    _add(postgres, night)
+    with pytest.raises(CannotRunHereError, match=r"ended: .*\nStart the server"):
+        end()
+    with History.open(postgres) as history:
+        assert [entry.run for entry in history.runs()] == [night.run]
+        assert not history.notes()
 
 
 def _add(where: str, night: Summary) -> bool:

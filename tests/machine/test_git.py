@@ -1,8 +1,14 @@
 """Commits, working copies and remote repositories."""
 
+import base64
+import contextlib
+import http.server
 import os
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from harness.files import cache_dir
@@ -168,6 +174,73 @@ def test_git_asks_nothing_and_answers_in_english(tmp_path: Path, monkeypatch: py
         git.fetched("ssh://me:secret@example.org/x", "main", "Do this.")
     assert raised.value.advice == "Do this."
     assert (tmp_path / "words").read_text().startswith("C -i key -oBatchMode=yes")
+
+
+class PrivateServer(http.server.ThreadingHTTPServer):
+    """A server that asks for a user and a password, and reads the command lines of all processes when it gets them."""
+
+    def __init__(self, target: str = "") -> None:
+        super().__init__(("127.0.0.1", 0), _PrivateHandler)
+        self.address = f"127.0.0.1:{self.server_port}"
+        self.target = target
+        self.credentials: list[str] = []
+        self.command_lines: list[str] = []
+
+
+class _PrivateHandler(http.server.BaseHTTPRequestHandler):
+    server: PrivateServer
+
+    def do_GET(self) -> None:
+        if self.server.target:
+            self.send_response(301)
+            self.send_header("Location", f"{self.server.target}{self.path}")
+        elif given := self.headers.get("Authorization"):
+            self.server.credentials.append(base64.b64decode(given.removeprefix("Basic ")).decode())
+            for process in psutil.process_iter():
+                with contextlib.suppress(psutil.Error):
+                    self.server.command_lines += process.cmdline()
+            self.send_response(404)
+        else:
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="x"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def serving(server: PrivateServer) -> Iterator[PrivateServer]:
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_password_of_a_remote_repository_is_in_no_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+    with serving(PrivateServer()) as server:
+        with pytest.raises(CannotRunHereError) as raised:
+            git.fetched(f"http://me:s3%20c$ret@{server.address}/x", "main")
+        assert server.credentials == ["me:s3 c$ret"]
+        assert server.address in " ".join(server.command_lines)
+        assert not [word for word in server.command_lines if "c$ret" in word]
+    assert "c$ret" not in str(raised.value)
+
+
+def test_another_server_does_not_get_the_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
+    with serving(PrivateServer()) as other, serving(PrivateServer(f"http://{other.address}")) as server:
+        with pytest.raises(CannotRunHereError):
+            git.fetched(f"http://me:s3cret@{server.address}/x", "main")
+        assert not other.credentials
 
 
 def test_a_remote_repository_is_fetched_once(repository: SourceRepository, tmp_path: Path) -> None:
