@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from harness.cli import advice, app
@@ -25,8 +26,15 @@ README = (ROOT / "README.md").read_text()
 #: Pages whose `sh` blocks run, and whose `console` blocks are commands that exist.
 PAGES = [
     (ROOT / "docs" / name).read_text()
-    for name in ("how-to/reproduce-an-issue.md", "how-to/measure-a-pull-request.md", "explanation/small-steps.md")
+    for name in (
+        "how-to/reproduce-an-issue.md",
+        "how-to/measure-a-pull-request.md",
+        "how-to/measure-in-a-ci-container.md",
+        "explanation/small-steps.md",
+    )
 ]
+#: Installs harness, in pages and in their workflows; tests/docker/test_job_container.py runs it.
+INSTALL = "python3 -m pip install ./harness-checkout"
 #: Commands that measure, build or download: only their examples with `--dry-run` and `list` run.
 WORK = ("matrix", "run", "repro", "bisect", "profile", "images", "fleet check", "history confirm")
 #: Words of examples that need a GPU, or a file that the tests don't have.
@@ -60,6 +68,14 @@ RUN = [block for page in PAGES for block in blocks(page, "sh")]
 RUN += [[line] for line in dict.fromkeys(LINES) if runs_here(line) and "history" not in line]
 RUN += [["harness history add --all", *filter(runs_here, [line for line in LINES if "history" in line])]]
 STARTED = [command for page in PAGES for block in blocks(page, "console") for command in block]
+#: Commands of workflows of other CI systems.
+STEPS = [
+    re.sub(r"^- (run: )?", "$ ", line)
+    for page in PAGES
+    for block in blocks(page, "yaml")
+    for line in block
+    if re.match(r"- (run: |python3|harness)", line)
+]
 
 
 def test_the_two_commands_come_first() -> None:
@@ -124,13 +140,20 @@ def test_the_other_commands_run(commands: list[str], folder: Path, tmp_path: Pat
         assert done.stdout or done.stderr or is_silent, command
 
 
-@pytest.mark.parametrize("command", STARTED)
+@pytest.mark.parametrize("command", [command for command in [*STARTED, *STEPS] if command != f"$ {INSTALL}"])
 def test_the_commands_that_measure_or_build_can_be_typed(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert command.startswith("$ harness ")
     reached = []
     monkeypatch.setattr(advice.Command, "invoke", lambda _, context: reached.append(context.command_path))
     CliRunner().invoke(app, words(command), prog_name="harness", catch_exceptions=False)
     assert reached, f"{command} is not read"
+
+
+def test_workflows_of_pages_can_be_read_and_install_before_they_measure() -> None:
+    assert STEPS[0] == f"$ {INSTALL}"
+    for page in PAGES:
+        for block in re.findall(r"^```yaml\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE):
+            assert yaml.safe_load(block)
 
 
 def test_the_table_is_a_real_reports() -> None:

@@ -6,8 +6,18 @@ from typing import Protocol
 
 from harness.backends.verification import Verification
 from harness.machine.doctor.check import CheckResult
-from harness.model.backend import Backend, GpuWay, ImageStore, KeptImage, Meanwhile, Preparation, Progress, WheelRecipe
-from harness.model.environment import Environment, Requirement
+from harness.model.backend import (
+    Backend,
+    GpuWay,
+    ImageStore,
+    KeptImage,
+    Meanwhile,
+    Preparation,
+    Progress,
+    Supply,
+    WheelRecipe,
+)
+from harness.model.environment import Requirement
 from harness.model.gpu import GpuHost
 
 
@@ -28,6 +38,9 @@ class RegisteredBackend(Backend, Protocol):
     def check(self) -> str:
         """Return a short description of where launches would run. Raises CannotRunHereError if they can't run here."""
         ...
+
+    def check_tools(self) -> None:
+        """Raise CannotRunHereError if it works, but can't make environments here. Then `auto` tries the next one."""
 
     @property
     def gpu_host(self) -> GpuHost:
@@ -72,9 +85,9 @@ class RegisteredBackend(Backend, Protocol):
         """Those that `prepare` would first make something for. Raises CannotRunHereError."""
         ...
 
-    def can_make(self, environment: Environment) -> bool:
-        """Return whether this machine is known to have what an environment needs beside packages."""
-        return False
+    def supply(self, requirement: Requirement) -> Supply:
+        """Return whether this machine has what an environment needs beside packages. Downloads nothing."""
+        return Supply.POSSIBLE
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:
         """Raise CannotRunHereError if the disk is known to lack space for what `prepare` would make."""

@@ -111,6 +111,8 @@ def choose(
         backend = entry.open(root, run)
         try:
             backend.check()
+            if not untrusted:
+                backend.check_tools()
         except CannotRunHereError as error:
             refusals.append(error)
             continue
@@ -126,15 +128,21 @@ def is_contained(name: str) -> bool:
 
 def gpu_host(name: str, root: Path) -> GpuHost:
     """Return the GPUs for launches of a backend, or of the first one that this machine can use."""
+    return usable(name, root).gpu_host
+
+
+def usable(name: str, root: Path) -> "RegisteredBackend":
+    """Return the backend of this name, or the first one that this machine can use, without a run."""
     named = [entry for entry in ENTRIES if name in (AUTO, entry.name)]
     for entry in named[:-1]:
         backend = entry.open(root, "")
         try:
             backend.check()
+            backend.check_tools()
         except CannotRunHereError:
             continue
-        return backend.gpu_host
-    return named[-1].open(root, "").gpu_host
+        return backend
+    return named[-1].open(root, "")
 
 
 def opened(root: Path) -> "list[RegisteredBackend]":

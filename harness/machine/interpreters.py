@@ -3,11 +3,13 @@
 The result depends only on the process's environment variables (PATH, HOME, PYENV_ROOT, …).
 """
 
+import re
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from harness.machine.uv import last_words, run_uv
+from harness.model.backend import Supply
 from harness.model.errors import UnavailableError
 
 #: Prints an interpreter's implementation, version and path. It runs on any Python.
@@ -36,6 +38,17 @@ def find_python(version: str, searches: Sequence[Search] | None = None) -> Path:
         f"Install it with `pyenv install {version}` or `conda create -n python{version} python={version}`, or measure "
         "in containers: --backend docker",
     )
+
+
+def find_supply(version: str) -> Supply:
+    """Return whether CPython X.Y is installed here, or uv has a download of it for this system."""
+    try:
+        find_python(version, [installed])
+    except UnavailableError:
+        # uv has the list of its downloads in itself
+        listed = run_uv(["python", "list", "--only-downloads", "--offline", f"cpython-{version}"])
+        return Supply.POSSIBLE if listed.stdout.strip() else Supply.NONE
+    return Supply.HERE
 
 
 def probe(candidate: Path, version: str) -> Path | None:
@@ -88,7 +101,16 @@ def from_uv(version: str) -> Iterator[Path]:
     """Yield uv's interpreter, which it may download: 3.8 and later. Raises UnavailableError with uv's message."""
     fetched = run_uv(["python", "install", "--no-bin", version])
     if fetched.returncode:
-        raise UnavailableError(f"uv cannot fetch it: {last_words(fetched.stderr, 2)}")
+        raise UnavailableError(f"uv cannot fetch it: {_why(fetched.stderr)}")
     process = run_uv(["python", "find", "--system", "--no-project", "--no-python-downloads", version])
     if process.returncode == 0:
         yield Path(process.stdout.strip())
+
+
+def _why(printed: str) -> str:
+    """Return the address of a failed download, and the last cause that uv prints."""
+    last = last_words(printed, 1).strip().removeprefix("cause: ").removeprefix("error: ")
+    address = re.search(r"Failed to download `(\S+)`", printed)
+    if address is None:
+        return last
+    return f"{address[1]}: {last}.\nTo download it from a mirror, set UV_PYTHON_INSTALL_MIRROR."

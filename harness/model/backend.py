@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -136,6 +136,15 @@ Progress = Callable[[PreparationStep], object]
 #: Called when one environment is ready while others are still being prepared. Its arguments are the name of the
 #: environment, a function for progress, and a function that returns whether others are still being prepared.
 Meanwhile = Callable[[str, Progress, Callable[[], bool]], object]
+
+
+class Supply(IntEnum):
+    """Whether a machine has what an environment needs beside packages, such as a Python interpreter. Best first."""
+
+    HERE = 0
+    #: It may be downloaded, or nobody knows.
+    POSSIBLE = 1
+    NONE = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,9 +70,9 @@ class Unavailable:
 class StandIn:
     """A substitute: the run measures `environment` instead of `role`, which the GPU model `card` can't run.
 
-    `reason` is a clause. `is_itself_too`: the suite has `environment` as well. `pins` are the packages of `role`, by
-    which headers pick axis values. `passed_over` are earlier substitutes of the suite's list that this machine can't
-    have, with the reason as a sentence.
+    If `card` is empty, this machine can't make `role`. `reason` is a clause. `is_itself_too`: the suite has
+    `environment` as well. `pins` are the packages of `role`, by which headers pick axis values. `passed_over` are
+    earlier substitutes of the suite's list that this machine can't have, with the reason as a sentence.
     """
 
     environment: str
@@ -95,7 +95,7 @@ def stood_in(stand_ins: Sequence[StandIn]) -> str:
     for (card, reason), replaced in places.items():
         taken = [f"{name} replaces {joined(them)}" for name, them in replaced.items()]
         places_taken = ", and ".join(filter(None, [", ".join(taken[:-1]), taken[-1]]))
-        sentences.append(f"{places_taken}, which the {card} cannot run ({reason}).")
+        sentences.append(f"{places_taken}, which {f'the {card}' if card else 'this machine'} cannot run ({reason}).")
     passed = {name: (stand_in, why) for stand_in in stand_ins for name, why in stand_in.passed_over.items()}
     sentences += [
         f"The suite prefers {name} as a substitute for {stand_in.role}, but {name} is not available: {why}"

@@ -1,15 +1,17 @@
-"""Fallbacks for environments of a suite that the GPUs can't run.
+"""Fallbacks for environments of a suite that this machine can't run: its GPUs, or its lack of a Python interpreter.
 
-A suite lists fallbacks in order of preference. A name is used if the GPUs can run it. Among the matches of a glob,
-environments with machine code for the GPUs come before those that the driver compiles. Then the one that keeps most of
-the cells is used, and then the oldest release. An environment without the packages that the cells need is skipped.
+A suite lists fallbacks in order of preference. A name is used if this machine can run it. Among the matches of a glob,
+environments with machine code for the GPUs come before those that the driver compiles, and then those whose interpreter
+is here. Then the one that keeps most of the cells is used, and then the oldest release. An environment without the
+packages that the cells need is skipped.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from harness.model.backend import Supply
 from harness.model.environment import Device, Environment, Requirement, versions
-from harness.model.gpu import Gpu, GpuHost
+from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.run import StandIn
 from harness.model.scenario import ENVIRONMENT, Axes, Cell, Scenario
 from harness.plan.availability import split
@@ -24,20 +26,28 @@ def stand_ins(
     catalog: Mapping[str, Environment],
     locked: Callable[[str], Requirement],
     *,
-    cards: Sequence[Gpu],
-    host: GpuHost,
+    supply: Callable[[Requirement], Supply] = lambda requirement: Supply.HERE,
+    cards: Sequence[Gpu] = (),
+    host: GpuHost = CPU_ALONE,
     absent: Mapping[str, str] | None = None,
 ) -> list[StandIn]:
-    """Return the first usable fallback of each environment of the `cells` that can't run on the GPUs.
+    """Return the first usable fallback of each environment of the `cells` that can't run on this machine.
 
-    `instead` is from the suite. `locked` returns an environment of the catalogue with its GPU lock. `absent` maps
-    environments that this machine can't get to the reason, and they are skipped. If nothing is known about the GPUs,
-    the result is empty.
+    `instead` is from the suite. `locked` returns an environment of the catalogue with its lock for the cells' device,
+    and `supply` whether this machine has the environment's interpreter. `absent` maps environments that this machine
+    can't get to the reason, and they are skipped. If nothing is known about the GPUs of a run on GPUs, the result is
+    empty.
     """
     present = {cell.environment for cell in cells}
+    device = cells[0].device if cells else Device.CPU
+    if device is Device.GPU and not cards:
+        return []
+
+    def fits(name: str) -> bool:
+        return device is Device.CPU or not fit(catalog[name], cards, host).is_impossible
 
     def runs(name: str) -> bool:
-        return Device.GPU in catalog[name].devices and not fit(catalog[name], cards, host).is_impossible
+        return device in catalog[name].devices and fits(name) and supply(locked(name)) is not Supply.NONE
 
     def kept(name: str, own_cells: Sequence[Cell]) -> list[tuple[str, Axes]]:
         """Return the cells that have the packages that they need in an environment."""
@@ -47,7 +57,7 @@ def stand_ins(
 
     def chosen(role: str) -> tuple[Environment, Mapping[str, str]] | None:
         own_cells = [cell for cell in cells if cell.environment == role]
-        own = kept(role, own_cells) if Device.GPU in catalog[role].devices else []
+        own = kept(role, own_cells) if device in catalog[role].devices else []
         passed: dict[str, str] = {}
         for pattern in instead[role]:
             ranks = []
@@ -58,21 +68,27 @@ def stand_ins(
                 able = kept(name, own_cells)
                 lost = sum(cell not in able for cell in own)
                 if able:
-                    ranks.append((_is_compiled(catalog[name], cards, host), lost, catalog[name].release, name))
+                    is_compiled, effort = _is_compiled(catalog[name], cards, host), supply(locked(name))
+                    ranks.append((is_compiled, effort, lost, catalog[name].release, name))
             if ranks:
                 return catalog[min(ranks)[-1]], passed
         return None
 
-    roles = [role for role in instead if role in present and cards and not runs(role)]
+    def judged(role: str) -> tuple[str, str]:
+        """Return the GPU that can't run an environment, if it is one, and the reason."""
+        unfit = next((card.name for card in cards if fit(catalog[role], [card], host).is_impossible), "")
+        return (unfit, fit(catalog[role], cards, host).reason) if unfit else ("", _no_python(catalog[role]))
+
+    roles = [role for role in instead if role in present and not runs(role)]
     by_role = {role: taken for role in roles if (taken := chosen(role))}
     return [
         StandIn(
             environment=substitute.name,
             role=role,
-            card=next(card.name for card in cards if fit(catalog[role], [card], host).is_impossible),
-            reason=fit(catalog[role], cards, host).reason,
+            card=judged(role)[0],
+            reason=judged(role)[1],
             is_itself_too=substitute.name in present,
-            pins=locked(role).lock.pins if Device.GPU in catalog[role].devices else versions(catalog[role]),
+            pins=locked(role).lock.pins if device in catalog[role].devices else versions(catalog[role]),
             passed_over=passed,
         )
         for role, (substitute, passed) in by_role.items()
@@ -90,6 +106,11 @@ def cells_in_place(cells: Sequence[Cell], taken: Sequence[StandIn]) -> list[Cell
     places = {stand_in.role: stand_in.environment for stand_in in taken}
     moved = (replace(cell, environment=places.get(cell.environment, cell.environment)) for cell in cells)
     return list(dict.fromkeys(moved))
+
+
+def _no_python(environment: Environment) -> str:
+    """Return why an environment without an interpreter can't be made, as a clause."""
+    return f"Python {environment.python} is missing, and uv has no download of it"
 
 
 def _is_compiled(environment: Environment, cards: Sequence[Gpu], host: GpuHost) -> bool:

@@ -28,6 +28,7 @@ from harness.catalog.scenarios import (
 from harness.machine import cpus, host
 from harness.machine.gpu import selection as gpus
 from harness.machine.lock import machine_to_itself
+from harness.model.backend import Supply
 from harness.model.defaults import FIRST_START_TIMEOUT, MOST_CLAIM_ROUNDS, MOST_ROUNDS, ROUNDS, TIMEOUT
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError, FileError, HarnessError, UnavailableError, UsageError
@@ -226,7 +227,7 @@ def plan(
     # a requested environment is measured or reported as missing; a suite measures the environments that can run
     chosen_suite = None if typed else suites.get(suite or DEFAULT_SUITE)
     taken: list[StandIn] = []
-    if chosen_suite and chosen_suite.instead and cards:
+    if chosen_suite and chosen_suite.instead and (cards or not claimed):
         check_stand_ins(
             chosen_suite, resolve(chosen_suite.environments, list(by_name), ENVIRONMENT), list(by_name), findings
         )
@@ -234,7 +235,15 @@ def plan(
         locked = cache(lambda name: load_lock(project, by_name[name], device))
         why = {name: f"{error.message.splitlines()[0].rstrip(':.')}." for name, error in (lacking or {}).items()}
         taken = stand_ins(
-            chosen_suite.instead, cells, catalog.scenarios, by_name, locked, cards=cards, host=gpu_host, absent=why
+            chosen_suite.instead,
+            cells,
+            catalog.scenarios,
+            by_name,
+            locked,
+            supply=_supply(request, project, claimed),
+            cards=cards,
+            host=gpu_host,
+            absent=why,
         )
         cells, environments = cells_in_place(cells, taken), in_place(environments, taken)
         (named,) = in_place([named], taken)
@@ -283,6 +292,18 @@ def plan(
         refused=refused,
     )
     return _part(planned, request) if isinstance(request, Request) else planned
+
+
+def _supply(
+    request: LaunchRequest, project: Project, claimed: Sequence[claims.Asked]
+) -> Callable[[Requirement], Supply]:
+    """Return a function that checks whether an environment's interpreter is on this machine.
+
+    A claim names its environments, and all shards of a run have the same ones: there, nothing is checked.
+    """
+    if claimed or (isinstance(request, Request) and (request.on or request.spread or request.shard)):
+        return lambda requirement: Supply.HERE
+    return registry.usable(request.backend, project.root).supply
 
 
 def _requested(

@@ -17,6 +17,7 @@ from harness.analysis.results import Results
 from harness.backends import registry
 from harness.backends.protocol import RegisteredBackend
 from harness.catalog.environments import load_environments
+from harness.catalog.locks import load_lock
 from harness.catalog.scenarios import fingerprint
 from harness.files import data_dir
 from harness.machine import cpus, host
@@ -26,8 +27,17 @@ from harness.machine.gpu.host import kept_open
 from harness.machine.identity import machine
 from harness.machine.lock import exclusive, machine_to_itself, run_to_itself, slot_to_itself
 from harness.machine.slots import Slot
-from harness.model.backend import Backend, BackendFacts, GpuWay, Meanwhile, Preparation, PreparationStep, Progress
-from harness.model.environment import Device, Requirement
+from harness.model.backend import (
+    Backend,
+    BackendFacts,
+    GpuWay,
+    Meanwhile,
+    Preparation,
+    PreparationStep,
+    Progress,
+    Supply,
+)
+from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError, FileError, NothingPreparedError, UnavailableError
 from harness.model.gpu import Gpu
 from harness.model.launch import BROKEN, Launch, Limits
@@ -257,6 +267,9 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
         listener.say(sentence)
     planned.refuse_nothing()
     _say_stand_ins(planned.plan, listener)
+    lacks_python = any(not substitute.card for substitute in planned.plan.stand_ins)
+    if lacks_python and (sentence := _others(planned, backend)):
+        listener.say(sentence)
     if limits.gpus:
         _try_gpus(backend, planned.needed, listener)  # with an image of an earlier run, before any is built
         backend.check_room(planned.needed)
@@ -326,10 +339,10 @@ def _with_what_is_there(
         try:
             preparation = _prepared(backend, planned.needed, listener, early)
         except NothingPreparedError as nothing:
-            nothing.advice += _others(planned, backend)
+            nothing.advice = "\n".join(filter(None, [nothing.advice, _others(planned, backend)]))
             raise
-        for environment, error in preparation.unavailable.items():
-            listener.say(f"{environment} is not available here: {error}")
+        for sentence in _unavailable(preparation):
+            listener.say(sentence)
         absent |= preparation.unavailable
         again = next_in_place(planned, absent) if replan else None
         if again is None:
@@ -338,20 +351,39 @@ def _with_what_is_there(
         _say_stand_ins(planned.plan, listener)
 
 
+def _unavailable(preparation: Preparation) -> Iterator[str]:
+    """Yield a sentence for each reason why environments aren't available."""
+    names: dict[str, list[str]] = {}
+    for environment, error in preparation.unavailable.items():
+        names.setdefault(str(error), []).append(environment)
+    for reason, those in names.items():
+        yield f"{joined(those)} {'is' if len(those) == 1 else 'are'} not available here: {reason}"
+
+
 def _others(planned: Planned, backend: RegisteredBackend) -> str:
-    """Return a sentence about the environments that this machine can make, with a command; empty without any."""
+    """Return a sentence about the environments that this machine can make, with a command; empty without any.
+
+    In a container that can make none, the sentence names an image that can.
+    """
     device = Device.GPU if planned.plan.limits.gpus else Device.CPU
-    able = [
-        environment.name
+    fitting = [
+        environment
         for environment in load_environments(planned.project).values()
-        if device in environment.devices
-        and not fit(environment, planned.cards, planned.gpu_host).is_impossible
-        and backend.can_make(environment)
+        if device in environment.devices and not fit(environment, planned.cards, planned.gpu_host).is_impossible
     ]
-    if not able:
+
+    def is_here(environment: Environment) -> bool:
+        return backend.supply(load_lock(planned.project, environment, device)) is Supply.HERE
+
+    able = [environment.name for environment in fitting if is_here(environment)]
+    if able:
+        command = replace(planned.request, environments=able[-2:], reference="").command()
+        return f"This machine can create {joined(able)}. Example: {shlex.join(command)}"
+    if not fitting or not host.container() or registry.is_contained(backend.name):
         return ""
-    command = replace(planned.request, environments=able[-2:], reference="").command()
-    return f"\nThis machine can create {joined(able)}. Example: {shlex.join(command)}"
+    newest = max(fitting, key=lambda environment: environment.release).python
+    names = [environment.name for environment in fitting if environment.python == newest]
+    return f"Use a container image with Python {newest}, such as python:{newest}-slim, for {joined(names)}."
 
 
 def _reopened(earlier_run: Earlier, listener: Listener, held: ExitStack) -> _Ready:

@@ -16,7 +16,7 @@ from harness.model.gpu import GpuHost
 class Fake:
     """A backend that is there, or not, and has GPUs, or not."""
 
-    there, has_gpus = True, True
+    there, has_gpus, has_tools = True, True, True
     via: Any = None
 
     def __init__(self, root: Path, run: str) -> None:
@@ -26,6 +26,10 @@ class Fake:
         if not self.there:
             raise CannotRunHereError("No engine answers at all.\nTwo lines.", "Start it.")
         return f"the {type(self).__name__.lower()}"
+
+    def check_tools(self) -> None:
+        if not self.has_tools:
+            raise CannotRunHereError("It has no tool.")
 
     def check_gpus(self, wanted: Any, via: Any = None) -> None:
         self.check()
@@ -71,6 +75,17 @@ def test_auto_takes_the_first_that_answers(choose: Any) -> None:
 @pytest.mark.usefixtures("no_ship")
 def test_auto_takes_the_next_where_the_first_does_not_answer_and_says_why(choose: Any) -> None:
     assert choose() == (Raft, "the raft, because no engine answers at all")
+
+
+def test_auto_takes_the_next_if_the_first_makes_no_environments_here(
+    choose: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Ship, "has_tools", False)
+    assert choose() == (Raft, "the raft, because it has no tool")
+    assert registry.gpu_host(registry.AUTO, Path()).absent == "raft"
+    # images may be there, and nothing else runs other people's code
+    assert choose(untrusted=["script"])[0] is Ship
+    assert choose("ship")[0] is Ship
 
 
 def test_what_was_typed_is_taken(choose: Any) -> None:

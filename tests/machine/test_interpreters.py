@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from harness.machine import interpreters
-from harness.machine.interpreters import find_python, installed, probe
+from harness.machine.interpreters import find_python, find_supply, installed, probe
+from harness.model.backend import Supply
 from harness.model.errors import UnavailableError
 
 HERE = ".".join(map(str, sys.version_info[:2]))
@@ -74,6 +75,20 @@ def test_without_one_the_ways_to_get_it_are_named(bare, monkeypatch):
     assert error.value.message == "Python 3.7 isn't installed on this machine.\nuv cannot fetch it: no download"
     for way in ("pyenv install 3.7", "conda create", "--backend docker"):
         assert way in error.value.advice
+
+
+def test_a_download_that_fails_has_its_address_and_says_how_to_use_a_mirror(bare, monkeypatch):
+    monkeypatch.setenv("UV_PYTHON_INSTALL_MIRROR", "http://127.0.0.1:9/pythons")
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    with pytest.raises(UnavailableError, match=r"http://127\.0\.0\.1:9/pythons/\S+: .*refused.*\n.*INSTALL_MIRROR"):
+        list(interpreters.from_uv("3.8"))
+
+
+def test_an_interpreter_is_here_or_a_download_or_nowhere(bare):
+    assert find_supply("3.8") is Supply.POSSIBLE
+    assert find_supply("3.7") is Supply.NONE
+    program(bare / "bin" / "python3.7", "echo CPython 3.7 /bin/python3.7")
+    assert find_supply("3.7") is Supply.HERE
 
 
 def test_uv_itself_says_that_it_has_no_3_7(bare):

@@ -12,6 +12,7 @@ from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.scenarios import find_scenarios, load_suites
+from harness.model.backend import Supply
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.gpu import Gpu, GpuHost
 from harness.model.run import StandIn, stood_in
@@ -123,6 +124,42 @@ def test_what_the_driver_compiles_comes_last() -> None:
     assert fit(KNOWN[name], known.cards, known).support is Support.COMPILED
     known = host(H100)
     assert all(fit(KNOWN[name], known.cards, known).is_native for name in places("quick", known).values())
+
+
+def in_python(*here: str, downloads: Sequence[str] = ()) -> list[StandIn]:
+    """What replaces environments of `quick` on a CPU of a machine with these versions of Python."""
+
+    def supply(requirement: Requirement) -> Supply:
+        python = requirement.environment.python
+        return Supply.HERE if python in here else Supply.POSSIBLE if python in downloads else Supply.NONE
+
+    cells, _ = select(Selection(suite="quick"), catalog("quick"), Device.CPU)
+    on_cpu = lambda name: load_lock(PROJECT, KNOWN[name], Device.CPU)  # noqa: E731
+    return stand_ins(SUITES["quick"].instead, cells, catalog("quick").scenarios, KNOWN, on_cpu, supply=supply)
+
+
+@pytest.mark.parametrize(
+    ("here", "downloads", "environment"),
+    [
+        (["3.7"], [], None),
+        (["3.11"], [], "tf2.13-py3.11"),
+        (["3.11"], ["3.8"], "tf2.13-py3.11"),
+        (["3.8", "3.11"], [], "tf2.2"),
+        ([], ["3.8", "3.11"], "tf2.2"),
+        ([], [], None),
+    ],
+)
+def test_without_an_interpreter_the_oldest_release_whose_interpreter_is_here_is_compared_with_itself(
+    here: list[str], downloads: list[str], environment: str | None
+) -> None:
+    found = {each.role: each.environment for each in in_python(*here, downloads=downloads)}
+    assert found == ({"tf1.14": environment, "tf2.0": environment} if environment else {})
+
+
+def test_a_missing_interpreter_is_told() -> None:
+    told = stood_in(in_python("3.11"))
+    assert "which this machine cannot run (Python 3.7 is missing, and" in told
+    assert "So this run does not compare tf1.14 and tf2.0." in told
 
 
 def test_where_nothing_is_known_of_the_cards_nothing_stands_in() -> None:

@@ -21,7 +21,7 @@ from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, Exit, UnavailableError, UsageError
 from harness.model.gpu import Gpu, GpuHost, Settings
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Launch, Role, Status
-from harness.model.run import Stop, StopReason
+from harness.model.run import Shard, Stop, StopReason
 from harness.runner.rounds import RoundLog
 from harness.session.reporting import Written
 from harness.session.running import Ended
@@ -255,6 +255,40 @@ def test_what_stands_in_is_said_stored_reported_and_kept(
         assert told in (ended.folder / name).read_text()
     assert told in (ended.folder / "report.md").read_text()
     assert exit_code(ended, None) is Exit.CELLS_FAILED
+
+
+def test_an_environment_whose_interpreter_is_missing_is_replaced_and_a_named_one_is_not(
+    request_: dict, harness: Harness
+) -> None:
+    (harness.root / "docker-bake.hcl").write_text(GPUS.replace("3.11", "3.60", 1))
+    (harness.root / "scenarios" / "suites.toml").write_text(SUITES)
+    for name in ("gone", "there"):
+        (harness.root / "images" / "locks" / f"{name}-cpu.txt").write_text("# nothing\n")
+    told = "there replaces gone, which this machine cannot run (Python 3.60 is missing"
+    ears = Ears()
+    ended = session.run(session.plan(session.Request(**request_)), ears)
+    assert [sentence for sentence in ears.said if sentence.startswith(told)]
+    assert "This machine can create there. Example: harness matrix -e there -s ways" in " ".join(ears.said)
+    assert told in (ended.folder / "report.md").read_text()
+    assert {launch.cell.environment for launch in session.read(ended.folder).launches} == {"there"}
+    # every shard of a run has the same environments
+    assert not session.plan(session.Request(**request_, shard=Shard(1, 2))).plan.stand_ins
+    with pytest.raises(CannotRunHereError, match=r"Python 3\.60 isn't installed on this machine") as refused:
+        session.run(session.plan(session.Request(**request_, environments=["gone"])))
+    assert "Example: harness matrix -e there -s ways" in refused.value.advice
+
+
+@pytest.mark.parametrize(("inside", "advice"), [("Docker", "such as python:3.60-slim, for gone and gone2."), ("", "")])
+def test_a_container_that_can_make_nothing_is_told_which_image_can(
+    request_: dict, harness: Harness, monkeypatch: pytest.MonkeyPatch, inside: str, advice: str
+) -> None:
+    (harness.root / "docker-bake.hcl").write_text(GPUS.replace("3.11", "3.60").replace('"there"', '"gone2"'))
+    monkeypatch.setattr("harness.machine.host.container", lambda: inside)
+    for name in ("gone", "gone2"):
+        (harness.root / "images" / "locks" / f"{name}-cpu.txt").write_text("# nothing\n")
+    with pytest.raises(CannotRunHereError, match=r"Python 3\.60 isn't installed on this machine") as refused:
+        session.run(session.plan(session.Request(**request_, environments=["gone"])))
+    assert refused.value.advice.endswith(advice or "--backend docker")
 
 
 def test_what_comes_next_stands_in_for_what_this_machine_cannot_have(

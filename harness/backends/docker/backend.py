@@ -21,6 +21,7 @@ from harness.backends.events import Events
 from harness.backends.protocol import ImageBackend
 from harness.backends.untrusted_text import Tail
 from harness.backends.verification import SCRIPT, Verification, verified
+from harness.machine import host
 from harness.machine.doctor import prerequisites
 from harness.machine.doctor.check import CheckResult, Level
 from harness.machine.lock import is_held, run_lock
@@ -90,6 +91,14 @@ class DockerBackend(ImageBackend):
     def check(self) -> str:
         """Return a description of the engine. Raises CannotRunHereError if no engine is running."""
         return self.engine.facts.engine
+
+    def check_tools(self) -> None:
+        """Raise CannotRunHereError in a container with the engine's socket alone, as jobs of GitHub have it."""
+        if host.container() and bake.version() is None:
+            raise CannotRunHereError(
+                "This container has the socket of a Docker Engine, but not the docker command with buildx, "
+                "which builds images."
+            )
 
     def check_gpus(self, wanted: Sequence[str], via: GpuWay | None = None) -> None:
         """Raise CannotRunHereError if the engine is known not to have these GPUs for containers."""

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from harness.backends import compiled_code, worker
@@ -24,11 +24,20 @@ from harness.files import cache_dir
 from harness.machine import cpus, host, niceness
 from harness.machine.doctor.prerequisites import ENVIRONMENT_BYTES
 from harness.machine.gpu.host import find_driver_error
-from harness.machine.interpreters import find_python, installed
+from harness.machine.interpreters import find_supply
 from harness.machine.lock import is_held, run_lock
 from harness.machine.quota import read_quota
-from harness.model.backend import BackendFacts, GpuWay, LaunchHandle, Meanwhile, Preparation, Progress, WheelRecipe
-from harness.model.environment import Environment, Requirement
+from harness.model.backend import (
+    BackendFacts,
+    GpuWay,
+    LaunchHandle,
+    Meanwhile,
+    Preparation,
+    Progress,
+    Supply,
+    WheelRecipe,
+)
+from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 from harness.model.gpu import GpuHost
 from harness.model.launch import Job, Outcome, Status
@@ -50,6 +59,7 @@ class LocalBackend(RegisteredBackend):
         self._run = run
         self._prior: Collection[int] = ()
         self._gpus: Sequence[str] = ()
+        self._supply = cache(find_supply)
         self._started: set[str] = set()  # the folders of compiled code in which a launch has succeeded
 
     @cached_property
@@ -90,13 +100,9 @@ class LocalBackend(RegisteredBackend):
             )
         self._gpus = wanted
 
-    def can_make(self, environment: Environment) -> bool:
-        """Return whether the environment's interpreter is installed."""
-        try:
-            find_python(environment.python, [installed])
-        except UnavailableError:
-            return False
-        return True
+    def supply(self, requirement: Requirement) -> Supply:
+        """Return whether the environment's interpreter is installed, or uv has a download of it."""
+        return Supply.HERE if self.environments.is_ready(requirement) else self._supply(requirement.environment.python)
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:
         """Raise CannotRunHereError if the disk has too little space for the missing environments."""

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,10 +26,14 @@ _MARKER = "harness.json"
 
 @dataclass(frozen=True)
 class Environments:
-    """The environments of this user. `root` is the folder with images/install.sh."""
+    """The environments of this user. `root` is the folder with images/install.sh.
+
+    `missing` has the versions of Python that weren't found: a download that fails takes seconds, and isn't repeated.
+    """
 
     root: Path
     find_python: Callable[[str], Path] = find_python
+    missing: dict[str, UnavailableError] = field(default_factory=dict, compare=False)
 
     def folder(self, requirement: Requirement) -> Path:
         """Return the environment's folder: its name identifies the lock, the Python, and the kind of installation."""
@@ -78,7 +82,7 @@ class Environments:
         if self.is_ready(requirement):
             return
         folder, name = self.folder(requirement), requirement.environment.name
-        python = self.find_python(requirement.environment.python)
+        python = self._interpreter(requirement.environment.python)
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             lock, busy = folder.with_name(f".{folder.name}.lock"), f"Another process has locked {folder.name}."
@@ -101,6 +105,14 @@ class Environments:
                 "To use another folder, set HARNESS_CACHE_DIR.",
             ) from None
 
+    def _interpreter(self, version: str) -> Path:
+        try:
+            if version not in self.missing:
+                return self.find_python(version)
+        except UnavailableError as error:
+            self.missing[version] = error
+        raise self.missing[version]
+
     def _install(self, python: Path, requirement: Requirement, folder: Path) -> None:
         environment, packages = requirement.environment, wheels.folder()
         lock = (requirement.base or requirement).lock
@@ -119,7 +131,7 @@ class Environments:
     def build_wheel(self, recipe: WheelRecipe, folder: Path) -> None:
         """Build a wheel from a source into a folder, with this user's rights. Raises CannotRunHereError."""
         with TemporaryDirectory() as place:
-            python = str(self.find_python(recipe.python))
+            python = str(self._interpreter(recipe.python))
             steps = [
                 ["install.sh", python, str(recipe.lock), place],
                 ["build.sh", place, str(recipe.files), str(folder), recipe.version, str(recipe.instant)],

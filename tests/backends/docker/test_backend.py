@@ -37,6 +37,24 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> DockerBackend:
     return made  # type: ignore[no-any-return]
 
 
+@pytest.mark.parametrize(("inside", "version"), [("", None), ("Docker", "v0.13")])
+def test_images_can_be_made_outside_of_containers_and_with_buildx(
+    backend: DockerBackend, monkeypatch: pytest.MonkeyPatch, inside: str, version: str | None
+) -> None:
+    monkeypatch.setattr("harness.machine.host.container", lambda: inside)
+    monkeypatch.setattr(code.bake, "version", lambda: version)
+    backend.check_tools()
+
+
+def test_a_container_with_an_engines_socket_alone_makes_no_images(
+    backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.machine.host.container", lambda: "Docker")
+    monkeypatch.setattr(code.bake, "version", lambda: None)
+    with pytest.raises(CannotRunHereError, match="socket of a Docker Engine, but not the docker command"):
+        backend.check_tools()
+
+
 def test_the_registry_that_images_have_in_their_names_is_told(
     backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:

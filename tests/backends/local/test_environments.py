@@ -39,6 +39,20 @@ def no_python(version):
     raise UnavailableError(f"Python {version} isn't installed on this machine.", "Get it.")
 
 
+def test_a_download_of_an_interpreter_is_tried_once(root, cache):
+    searched = []
+
+    def search(version):
+        searched.append(version)
+        return no_python(version)
+
+    environments = Environments(root, search)
+    for _ in range(2):
+        with pytest.raises(UnavailableError, match="isn't installed"):
+            environments.make(requirement_of(root), lambda step: None)
+    assert len(searched) == 1
+
+
 def test_an_environment_is_made_once(root, cache):
     requirement, steps = requirement_of(root), []
     environments = Environments(root, here)
