@@ -2,8 +2,6 @@
 
 import json
 import re
-import secrets
-import shlex
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,44 +17,29 @@ PAGE = (ROOT / "docs" / "how-to" / "measure-in-a-ci-container.md").read_text()
 #: The commands of the section "Run it", in their order: install, the shortest first report, two releases.
 INSTALL, FIRST, RELEASES = re.findall(r"^\$ (.*)$", PAGE.partition("## GPUs")[0], flags=re.MULTILINE)
 SHORT = "--rounds 1 --warmup 50ms --measure 100ms"
-BARE = "python:3.11-slim-bookworm"
+BARE, SOCKET = "python:3.11-slim-bookworm", "/job/engine.sock"
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def started(image: str, *options: str) -> list[str]:
-    """Return the command that starts a container that the tests remove, with the host's network for the index."""
-    return ["docker", "run", "--network", "host", "--workdir", "/job", *options, image]
-
-
 @pytest.fixture(scope="module")
-def installed(engine: object) -> Iterator[str]:
-    """An image after the page's first command."""
-    name = f"harness-job-{secrets.token_hex(8)}"
-    checkout = f"{ROOT}:/job/harness-checkout:ro"
-    try:
-        command = [*started(BARE, "--name", name, "--volume", checkout), *shlex.split(INSTALL)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        docker("commit", name, name)
-        yield name
-    finally:
-        docker("rm", "--force", name)
-    docker("image", "rm", name)
-
-
-@pytest.fixture(scope="module")
-def job(installed: str) -> Iterator[Run]:
-    """Run a command in one container, where the environments of an earlier command are there."""
-    (name,) = docker(*started(installed, "--detach")[1:], "sleep", "infinity").split()
+def job(engine: object) -> Iterator[Run]:
+    """Run a command in one container, after the page's first command. The engine's socket isn't at its usual place."""
+    volumes = ["--volume", f"{ROOT}:/job/harness-checkout:ro", "--volume", f"/var/run/docker.sock:{SOCKET}"]
+    # the host's network, for the package index
+    (name,) = docker("run", "--detach", "--network", "host", "--workdir", "/job", *volumes, BARE, "sleep", "1h").split()
 
     def run(command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             ["docker", "exec", name, "sh", "-c", command], capture_output=True, text=True, check=False
         )
 
-    yield run
-    docker("rm", "--force", name)
+    try:
+        done = run(INSTALL)
+        assert done.returncode == 0, done.stderr
+        yield run
+    finally:
+        docker("rm", "--force", name)
 
 
 @pytest.mark.parametrize("tool", ["docker", "git", "make", "cc", "gcc"])
@@ -94,8 +77,8 @@ def test_a_release_without_its_python_says_which_others_can_be_made(job: Run) ->
     assert f"Example: {RELEASES}" in done.stderr
 
 
-def test_the_socket_of_an_engine_without_the_docker_command_is_not_enough(installed: str) -> None:
-    command = started(installed, "--rm", "--volume", "/var/run/docker.sock:/var/run/docker.sock")
-    done = subprocess.run([*command, *shlex.split(FIRST), "--dry-run"], capture_output=True, text=True, check=False)
+def test_the_socket_of_an_engine_without_the_docker_command_is_not_enough(job: Run) -> None:
+    """Jobs of GitHub have it."""
+    done = job(f"DOCKER_HOST=unix://{SOCKET} {FIRST} --dry-run")
     assert done.returncode == 0, done.stderr
     assert "local environment" in done.stdout
