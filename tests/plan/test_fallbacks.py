@@ -127,7 +127,7 @@ def test_what_the_driver_compiles_comes_last() -> None:
 
 
 def in_python(*here: str, downloads: Sequence[str] = ()) -> list[StandIn]:
-    """What replaces environments of `quick` on a CPU of a machine with these versions of Python."""
+    """Return the substitutes of `quick` on a CPU of a machine with these versions of Python."""
 
     def supply(requirement: Requirement) -> Supply:
         python = requirement.environment.python
