@@ -59,12 +59,12 @@ class StandInProject:
             lock.write_text(without_nvidia(lock.read_text()))
         return cls(root, names)
 
-    def run(self, machine: Machine, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run `harness` with these arguments in the project, on this machine."""
+    def run(self, machine: Machine, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run `harness` with these arguments and further variables in the project, on this machine."""
         return subprocess.run(
             [sys.executable, "-m", "harness", *arguments],
             cwd=self.root,
-            env={**self.environ(), **machine.environ()},
+            env={**self.environ(), **machine.environ(), **variables},
             capture_output=True,
             text=True,
             check=False,
