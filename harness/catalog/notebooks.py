@@ -3,6 +3,8 @@
 import ast
 import re
 import warnings
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,20 @@ from harness.model.errors import FileError, Problem
 #: Line magics that show or change something in the notebook only. Later lines don't need them.
 _SHOWN = {"matplotlib", "config", "load_ext", "reload_ext", "autoreload", "tensorboard", "tensorflow_version", "pylab"}
 
-#: Line and cell magics that time the code after them. The code is run without them.
-_TIMED, _PLAIN_CELLS = {"time"}, {"time", "capture"}
+#: Line and cell magics that time the code after them, as the kit's module `magics` does.
+_TIMED = {"time", "timeit"}
+_MAGICS = '__import__("kit.magics").magics'
+
+#: Cell magics without which the code of the cell is run.
+_PLAIN_CELLS = {"capture"}
+
+#: The start of lines that a terminal or a notebook has printed, and of its prompts.
+_PASTED = re.compile(
+    r"\s*(?:>>(?!>)|Out\s?\[\d+\]:|(?:CPU times|Wall time|Requirement already satisfied):|"
+    r"[\d.]+ (?:s|ms|us|[\u00b5\u03bc]s|ns) (?:\u00b1|\+-) |\d+ loops, best of \d+:|The slowest run took )"
+)
+
+_TIMEIT = re.compile(r"\s*(?P<options>(?:-(?:[nr]\s*\d+|[qotc])\s+)*)(?P<statement>.*)", re.DOTALL)
 
 #: Modules that work in a notebook only.
 _PAGE = {"ipywidgets", "IPython", "google.colab"}
@@ -39,15 +53,59 @@ def script(text: str, path: Path) -> tuple[str, list[str]]:
     for number, source in enumerate(cells, 1):
         if source is None:
             continue
-        lines, left, wrong = _plain(source)
+        lines, left, wrong = _plain(source, f"cell {number}")
         parts.append(f"# cell {number}\n" + "\n".join(lines).rstrip() + "\n")
-        sentences += [
-            f"cell {number}: `{line}` is omitted, because it only affects the notebook's page." for line in left
-        ]
+        sentences += [f"cell {number}: {text}" for text in left]
         problems += [Problem(path, 0, f"cell {number}: {what}", fix) for what, fix in [*wrong, *_of_page(lines)]]
     if problems:
-        raise FileError(problems)
+        packages = [name for problem in problems for name in _packages(problem.text)]
+        whole = [
+            replace(entry, fix=_as_environment(packages)) if _packages(entry.text) else entry for entry in problems
+        ]
+        raise FileError([*whole, *(Problem(path, 0, sentence) for sentence in sentences)])
     return "".join(parts), sentences
+
+
+def _packages(text: str) -> list[str]:
+    """Return the packages that a quoted line installs by pip."""
+    line = re.search(r"`[!%]{1,2}\s*(.*)`", text)
+    pip = _PIP.match(line[1]) if line else None
+    words = pip["what"].split() if pip else []
+    return [word.strip("'\"") for word in words if not word.startswith("-")]
+
+
+def _as_environment(packages: Sequence[str]) -> str:
+    """Return the advice to pass packages as one environment."""
+    listed = sorted(dict.fromkeys(packages), key=lambda name: not re.match(r"(tensorflow|tf-nightly)\b", name))
+    if not listed or not re.match(r"(tensorflow|tf-nightly)\b", listed[0]):
+        listed = ["tensorflow==2.15.0", *listed]
+    return f"Remove this line, and pass the packages as an environment: -e '{','.join(listed)}'"
+
+
+def plain_script(text: str, path: Path) -> tuple[str, list[str]]:
+    """Return a pasted script without IPython's magics, and a sentence about each line that is omitted.
+
+    A script without magics and pasted output stays as it is. Raises FileError with every line that only a notebook can
+    run.
+    """
+    lines, left, wrong = _plain(text, "")
+    if wrong:
+        raise FileError([Problem(path, _number(text, what), what, fix) for what, fix in wrong])
+    return "\n".join(lines), left
+
+
+def _number(text: str, what: str) -> int:
+    """Return the number of the line that a problem quotes, or 0."""
+    quoted = re.match(r"`(.*)`", what)
+    lines = [line.strip() for line in text.split("\n")]
+    return lines.index(quoted[1]) + 1 if quoted and quoted[1] in lines else 0
+
+
+def patterns(text: str) -> list[str]:
+    """Return a regular expression for the time that each timing magic of a converted script prints."""
+    quoted = r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+    labels = re.findall(rf"{re.escape(_MAGICS)}\.(?:timeit|Timed)\({quoted}", text)
+    return [rf"^{re.escape(ast.literal_eval(label))}: (\S+)" for label in dict.fromkeys(labels)]
 
 
 def _cells(text: str, path: Path) -> list[str | None]:
@@ -68,36 +126,82 @@ def _source(cell: dict[str, Any]) -> str:
     return "".join(source) if isinstance(source, list) else str(source)
 
 
-def _plain(source: str) -> tuple[list[str], list[str], list[tuple[str, str]]]:
-    """Return a cell's lines as Python, the lines that are left out, and the problems of others with a fix.
+def _plain(source: str, cell: str) -> tuple[list[str], list[str], list[tuple[str, str]]]:
+    """Return a cell's lines as Python, sentences about those that are omitted, and problems with a fix.
 
     Only a line with a syntax error can be a magic. So a text that looks like a magic is never replaced.
     """
-    lines, left, wrong = source.split("\n"), [], []
+    lines, left, wrong = source.split("\n"), list[str](), list[tuple[str, str]]()
     magic = re.match(r"%%(\w+)", source)
     if magic:
+        if magic[1] in _TIMED:
+            body, left, wrong = _plain("\n".join(lines[1:]), cell)
+            return _timed_cell(magic[1], lines[0], body, cell), left, wrong
         if magic[1] not in _PLAIN_CELLS:
             return [], [], [(f"`{lines[0]}` is not Python.", "Remove the cell, or write it in Python.")]
-        left.append(lines[0])
+        left.append(_omitted(lines[0]))
         lines[0] = ""
     for _ in range(len(lines)):
         at = _stops_at(lines)
         if at is None:
             break
         line, shell = lines[at], _SHELL.fullmatch(lines[at])
+        if _PASTED.match(line):
+            lines[at] = line[: len(line) - len(line.lstrip())] + "pass"
+            left.append(f"`{line.strip()}` is omitted: it is pasted output, and not code.")
+            continue
         if shell is None and not _HELP.fullmatch(line):
             break  # an error of the script itself, which appears when it runs
         name, _, rest = (shell["rest"] if shell else "").partition(" ")
         indent = shell["indent"] if shell else ""
         if shell and shell["what"] == "%" and name in _TIMED and rest:
-            lines[at] = indent + rest
+            lines[at] = indent + _timed_line(name, rest, f"{cell or f'line {at + 1}'}: %{name}")
             continue
         lines[at] = f"{indent}pass"
         if shell is None or (shell["what"] == "%" and name in _SHOWN):
-            left.append(line.strip())
+            left.append(_omitted(line.strip()))
         else:
             wrong.append((f"`{line.strip()}` works only in a notebook.", _instead(shell["what"], shell["rest"])))
     return lines, left, wrong
+
+
+def _omitted(line: str) -> str:
+    return f"`{line}` is omitted, because it only affects the notebook's page."
+
+
+def _timed_line(name: str, rest: str, label: str) -> str:
+    """Return a line of Python that does the work of a line magic: it times a statement."""
+    if name == "time":
+        return f"with {_MAGICS}.Timed({_label(label, rest)!r}): {rest.strip()}"
+    options, statement = _options(rest)
+    return f"{_MAGICS}.timeit({_label(label, statement)!r}, {statement!r}, globals(){options})"
+
+
+def _timed_cell(name: str, first: str, body: list[str], cell: str) -> list[str]:
+    """Return the lines of a cell that is timed as a whole. Lines of code keep their numbers."""
+    label = f"{cell}: %%{name}" if cell else f"%%{name}"
+    shown_label = _label(label, next((line for line in body if line.strip()), ""))
+    if name == "time":
+        timer = "__harness_time__"
+        return [f"{timer} = {_MAGICS}.Timed({shown_label!r}); {timer}.__enter__()", *body, f"{timer}.__exit__()"]
+    options, setup = _options(first.removeprefix("%%timeit"))
+    statement, more = "\n".join(body).strip("\n"), f", setup={setup!r}" if setup else ""
+    return [f"{_MAGICS}.timeit({shown_label!r}, {statement!r}, globals(){options}{more})", *[""] * len(body)]
+
+
+def _options(text: str) -> tuple[str, str]:
+    """Return the options of %timeit as keyword arguments, and the statement after them."""
+    match = _TIMEIT.fullmatch(text)
+    assert match is not None, "every text matches"
+    numbers = dict(re.findall(r"-([nr])\s*(\d+)", match["options"]))
+    keywords = {"n": "number", "r": "repeat"}
+    return "".join(f", {keywords[flag]}={int(number)}" for flag, number in numbers.items()), match["statement"].strip()
+
+
+def _label(label: str, statement: str) -> str:
+    """Return the name of a timed statement: `cell 2: %timeit layer(x)`."""
+    words = " ".join(statement.split())
+    return f"{label} {words[:60]}{'...' if len(words) > 60 else ''}".rstrip()
 
 
 def _stops_at(lines: list[str]) -> int | None:
@@ -116,13 +220,7 @@ def _stops_at(lines: list[str]) -> int | None:
 def _instead(what: str, rest: str) -> str:
     pip = _PIP.match(rest)
     if pip:
-        packages = [word for word in pip["what"].split() if not word.startswith("-")]
-        listed = ",".join(word.strip("'\"") for word in packages)
-        first = re.match(r"(tensorflow|tf-nightly)\b", listed)
-        typed = f"-e '{listed}'" if first else f"-e 'tensorflow==2.15.0,{listed}'" if listed else "-e tf2.15"
-        return f"Remove this line, and pass the packages as an environment: {typed}"
-    if what == "%" and rest.startswith("timeit"):
-        return "Remove this line, write `# harness: step` above the statement, and repeat the statement in a loop."
+        return _as_environment(_packages(f"`{what}{rest}`"))
     if rest.startswith(("wget ", "curl ", "git ", "gdown ")):
         return "Remove this line: a launch has no network. Download the file first, and pass it with --with FILE."
     return "Remove this line, or write it in Python."

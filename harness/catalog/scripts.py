@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import re
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,10 @@ from harness.files import read as read_bytes
 from harness.model.errors import CannotRunHereError, FileError, Problem, UsageError
 from harness.model.scenario import OWN, PEAK, PRINTED, STEP, WHOLE
 from harness.model.texts import joined
+
+#: Syntax errors of Python 3 in code for Python 2, and such code.
+_PYTHON_2 = re.compile(r"Missing parentheses in call to '(?:print|exec)'|multiple exception types must be parenth")
+_PYTHON_2_LINE = re.compile(r"(?:print|exec) [\"'\w]|print\s*>>|raise \w+\s*,|except [\w.]+\s*,\s*\w+\s*:")
 
 #: Names of scenario files that would hide a module that scripts import.
 _TAKEN = {"kit", "numpy", "tensorflow", "keras", "tf_keras"}
@@ -124,10 +129,12 @@ def read(path: Path) -> tuple[str, str, Sequence[str]]:
     except OSError as error:
         raise UsageError(f"The script {path} cannot be read: {error.strerror}.") from None
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    name = re.sub(r"[^\w.-]", "_", path.stem, flags=re.ASCII) + ".py"
+    stem = re.sub(r"[^\w.-]", "_", path.stem, flags=re.ASCII)
+    # in a launch, a file of this name would hide the module
+    name = f"script_{stem}.py" if stem in _TAKEN | sys.stdlib_module_names else f"{stem}.py"
     if notebooks.is_notebook(path):
         return name, *notebooks.script(text, path)
-    return name, text, []
+    return name, *notebooks.plain_script(text, path)
 
 
 def has_header(path: Path) -> bool:
@@ -236,6 +243,12 @@ def _syntax(script: Script, error: SyntaxError) -> str:
         cells = [(at, line) for at, line in enumerate(above) if re.fullmatch(r"# cell \d+", line)]
         at, cell = cells[-1] if cells else (0, "# cell 1")
         place = f"{cell[2:]}, line {(error.lineno or 1) - at - 1}: "
+    line = (error.text or "").strip()
+    if _PYTHON_2.search(error.msg or "") or _PYTHON_2_LINE.match(line):
+        return (
+            f"{place}This is Python 2: `{line[:80]}`. No environment has Python 2. Write it for Python 3, such as "
+            "print(...) and `except Error as error`. The tool 2to3 of Python 3.12 and earlier can do it."
+        )
     return f"{place}This is not valid Python: {error.msg}."
 
 

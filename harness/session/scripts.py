@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
-from harness.catalog import scripts
+from harness.catalog import notebooks, scripts
 from harness.catalog.project import Project
 from harness.catalog.scenarios import scenario_files
 from harness.model.defaults import ROUNDS, SCRIPT_BUDGET
@@ -69,7 +69,7 @@ def request(
         name=name,
         text=text,
         arguments=arguments,
-        grep=grep,
+        grep=[*grep, *notebooks.patterns(text)],
         compare=compare,
         functions=functions,
         files=[*files, *found_files],

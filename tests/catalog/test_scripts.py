@@ -200,6 +200,11 @@ def test_numbers_of_one_name_are_refused():
     ("asked", "told"),
     [
         (script("x = = 1"), "mine.py:1: This is not valid Python: invalid syntax."),
+        (
+            script('x = 1\nprint "a", x'),
+            'mine.py:2: This is Python 2: `print "a", x`. No environment has Python 2. Write it for Python 3, such as '
+            "print(...) and `except Error as error`. The tool 2to3 of Python 3.12 and earlier can do it.",
+        ),
         (script("x = 1\n# harness: step"), "mine.py:2: `# harness: step` needs a statement below it."),
         (script("f()", functions=["g"]), "mine.py: It neither defines nor calls a function `g`; there is f."),
         (
@@ -212,6 +217,11 @@ def test_what_is_wrong_in_a_script_is_told_before_anything_is_launched(asked: Sc
     with pytest.raises(FileError) as raised:
         scripts.check(asked, Project.find())
     assert str(raised.value) == told
+
+
+def test_a_file_with_the_name_of_a_module_does_not_hide_it(tmp_path: Path):
+    (tmp_path / "timeit.py").write_text("x = 1")
+    assert scripts.read(tmp_path / "timeit.py")[0] == "script_timeit.py"
 
 
 def test_a_scenario_is_known_by_its_header(tmp_path: Path):

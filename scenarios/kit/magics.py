@@ -1,0 +1,51 @@
+"""IPython's magics `%timeit` and `%time` for plain scripts: they measure and print the same.
+
+The harness replaces the magics of a notebook or of a pasted script by calls of these functions.
+"""
+
+import statistics
+import timeit as standard
+from time import perf_counter
+
+# IPython's number of runs, and the shortest run in seconds that decides the loops per run.
+REPEAT, SHORTEST = 7, 0.2
+
+UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+
+
+def timeit(label, statement, namespace, *, number=0, repeat=REPEAT, setup="pass"):
+    """Time a statement in loops, and print mean and standard deviation per loop: `%timeit`.
+
+    number: loops per run, or 0 for the first of 1, 10, 100, ... that takes SHORTEST seconds.
+    """
+    timer = standard.Timer(statement, setup, globals=namespace)
+    if not number:
+        number = 1
+        while timer.timeit(number) < SHORTEST and number < 10**9:
+            number *= 10
+    runs = [seconds / number for seconds in timer.repeat(repeat, number)]
+    text = "{}: {} \u00b1 {} per loop (mean \u00b1 std. dev. of {} runs, {} loops each)"
+    print(text.format(label, described(statistics.mean(runs)), described(statistics.pstdev(runs)), repeat, number))
+
+
+def described(seconds):
+    """Return a time with six digits in a unit: `210.123 us`."""
+    size, unit = next((entry for entry in UNITS if seconds >= entry[0]), UNITS[-1])
+    return "{:.6g} {}".format(seconds / size, unit)
+
+
+class Timed:
+    """Times its `with` block, and prints the wall time: `%time`."""
+
+    def __init__(self, label):
+        self._label = label
+        self._begun = 0.0
+
+    def __enter__(self):
+        self._begun = perf_counter()
+        return self
+
+    def __exit__(self, kind=None, error=None, trace=None):
+        taken = perf_counter() - self._begun
+        if kind is None:
+            print("{}: {} (wall time)".format(self._label, described(taken)))
