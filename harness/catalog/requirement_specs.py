@@ -169,3 +169,37 @@ def _normal(requirement: Requirement) -> str:
 
 def _wrong(text: str, why: str, example: str = _EXAMPLE) -> UsageError:
     return UsageError(f"The environment {text!r} cannot be created: {why}.", example)
+
+
+def is_requirements_file(text: str) -> bool:
+    """Return whether an environment is requested by a file of requirements, such as `requirements.txt`."""
+    return bool(re.search(r"\.(txt|yml|yaml|toml|lock)$", text)) and not is_asked(text)
+
+
+def read_requirements(text: str, path: str) -> tuple[str, list[str]]:
+    """Return the TensorFlow of a requirements file, such as `tensorflow==2.15.0`, and the other requirements.
+
+    TensorFlow is empty if the file has none. Options of pip, comments and environment markers are ignored. Raises
+    UsageError for a line that isn't a package from an index, and for a TensorFlow without an exact version.
+    """
+    tensorflow, others = "", []
+    for number, line in enumerate(text.replace("\\\n", " ").splitlines(), 1):
+        plain = re.sub(r"(^|\s)#.*", "", line).split(" --hash")[0].strip()
+        if not plain or plain.startswith("-"):
+            continue
+        try:
+            requirement = Requirement(plain)
+        except InvalidRequirement:
+            requirement = None
+        if requirement is None or requirement.url:
+            raise UsageError(
+                f"{path}, line {number}: {plain[:80]!r} isn't a package from an index.", "Remove this line."
+            )
+        requirement.marker = None
+        if canonicalize_name(requirement.name) not in TENSORFLOW:
+            others.append(str(requirement))
+        elif exact(requirement):
+            tensorflow = str(requirement)
+        else:
+            raise UsageError(f"{path}, line {number}: {plain!r} has no exact version.", "Example: tensorflow==2.15.0")
+    return tensorflow, others

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -15,14 +16,36 @@ from harness.model.errors import Exit, UsageError
 from harness.model.texts import without_password
 
 
+def _of_script(request: BisectRequest, path: Path, arguments: Sequence[str], files: Sequence[Path]) -> BisectRequest:
+    """Return the request for a plain script: its time without imports, or of its marked steps."""
+    from harness.session import scripts  # noqa: PLC0415
+
+    if request.scenario:
+        raise UsageError(f"{path} and -s {request.scenario} are two scenarios.", "Pass only one of them.")
+    written, quantity, sentences = scripts.measured(path, arguments=arguments, files=files)
+    for sentence in sentences:
+        say(sentence)
+    return replace(request, scenario=str(written), of=quantity)
+
+
 @options.of(BisectRequest)
 def bisect(
     request: BisectRequest,
     context: typer.Context,
     *,
     issue: Annotated[
-        str, typer.Argument(metavar="[ISSUE]", help="An issue with a claim in a scenario, such as T#67033.")
+        str,
+        typer.Argument(
+            metavar="[ISSUE]", help="An issue with a claim in a scenario, such as T#67033; or a plain script."
+        ),
     ] = "",
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- ARGUMENT...]", help="The script's own arguments.")
+    ] = None,
+    with_: Annotated[
+        list[Path] | None,
+        typer.Option("--with", metavar="PATH", help="Copy this file or folder next to the plain script."),
+    ] = None,
     resume: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Continue the search in this folder.")] = None,
     wait: options.Wait = False,
 ) -> None:
@@ -43,6 +66,13 @@ def bisect(
         request = read_request(folder, request.budget if "budget" in passed else None)
     else:
         command = ["harness", *map(without_password, sys.argv[1:])]
+        if issue.endswith((".py", ".ipynb")):
+            request = _of_script(request, Path(issue), arguments or (), with_ or ())
+            issue = ""
+        elif arguments or with_:
+            raise UsageError(
+                "Arguments and --with need a plain script.", "Example: harness bisect script.py -- --steps 3"
+            )
         request = with_exact_ends(complete(replace(request, issue=issue, command=command)))
         folder = create_folder(request)
     again = f"harness bisect --resume {shlex.quote(str(folder))}"

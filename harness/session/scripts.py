@@ -7,10 +7,12 @@ from pathlib import Path
 
 from harness.catalog import notebooks, scripts
 from harness.catalog.project import Project
-from harness.catalog.scenarios import scenario_files
+from harness.catalog.requirement_specs import is_requirements_file, read_requirements
+from harness.catalog.scenarios import load_scenario, scenario_files
 from harness.model.defaults import ROUNDS, SCRIPT_BUDGET
 from harness.model.errors import UsageError
 from harness.model.launch import Interleave
+from harness.model.scenario import OWN, STEP, WHOLE
 from harness.session.request import Request, ScriptRequest
 
 #: The most files of a script's folder that a sentence lists.
@@ -54,6 +56,7 @@ def request(
             f"{path} is a plain script, and -a {next(iter(asked.axes))} needs a scenario with this axis.",
             f"To create a scenario from the script: harness scenarios new --from {path}",
         )
+    asked = replace(asked, environments=_expanded(asked.environments))
     name, text, sentences = scripts.read(path)
     listed = {file.expanduser().absolute() for file in files}
     found_files = [file for file in scripts.find_beside(path, text) if file not in listed]
@@ -95,10 +98,55 @@ def request(
     return script_request, [*sentences, *runner_sentences]
 
 
+def _expanded(environments: Sequence[str]) -> list[str]:
+    """Return the environments, with the packages of requirements files instead of their paths. Raises UsageError.
+
+    The packages of a file without TensorFlow are added to the other environments.
+    """
+    expanded, more = [], list[str]()
+    for environment in environments:
+        if not is_requirements_file(environment):
+            expanded.append(environment)
+            continue
+        if not environment.endswith(".txt"):
+            raise UsageError(
+                f"{environment} isn't a requirements file.",
+                "Write its packages with their versions into requirements.txt: -e requirements.txt",
+            )
+        try:
+            text = Path(environment).read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            raise UsageError(f"The file {environment} can't be read: {error.strerror}.") from None
+        tensorflow, others = read_requirements(text, environment)
+        if tensorflow:
+            expanded.append(",".join([tensorflow, *others]))
+        else:
+            more += others
+    if more and not expanded:
+        raise UsageError("The requirements file has no TensorFlow.", "Name a release too, such as -e tf2.15")
+    return ["+".join([environment, *more]) for environment in expanded]
+
+
+def measured(
+    path: Path, *, arguments: Sequence[str] = (), files: Sequence[Path] = ()
+) -> tuple[Path, str, Sequence[str]]:
+    """Return the scenario of a plain script, the quantity that a search compares, and sentences about the script.
+
+    The quantity is the time of marked steps, or of the script without imports. Raises UsageError and FileError.
+    """
+    if scripts.has_header(path):
+        return path, STEP, ()
+    asked = Request(environments=["any"])
+    written, sentences = request(path, asked, arguments=arguments, files=files)
+    (scenario,) = written.scenarios
+    has_steps = WHOLE in load_scenario(Path(scenario)).quantities
+    return Path(scenario), STEP if has_steps else OWN, sentences
+
+
 def _check_pytest(path: Path, environments: Sequence[str]) -> None:
     """Raise UsageError if an environment is requested without pytest-benchmark."""
     if any("pytest-benchmark" not in text for text in environments):
-        texts = [text if "pytest-benchmark" in text else f"{text}+pytest-benchmark" for text in environments]
+        texts = [text if "pytest-benchmark" in text else f"{text}+pytest-benchmark==4.0.0" for text in environments]
         command = shlex.join(["harness", "run", str(path), *(part for text in texts for part in ("-e", text))])
         raise UsageError(
             f"{path} has benchmarks for pytest, and {environments[0]} has no pytest-benchmark.", f"To add it: {command}"

@@ -289,7 +289,10 @@ def hint(error):
             return "To bring a file: --with {}".format(missing)
     if isinstance(error, ImportError) and error.name and "No module named" in text:
         package = error.name.partition(".")[0]
-        text = "If {0} is a file or folder of yours, bring it: --with {0}.py. If it is a package, add it: -e tf2.13+{0}"
+        text = (
+            "If {0} is a file or folder of yours, bring it: --with {0}.py. "
+            "If it is a package, add it, as in -e 'tensorflow==2.13.0,{0}'"
+        )
         return text.format(package)
     if isinstance(error, EOFError) and "EOF when reading" in text:
         return "Its standard input is empty: --stdin FILE"

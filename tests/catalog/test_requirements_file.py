@@ -1,0 +1,41 @@
+"""Files of requirements as environments."""
+
+import pytest
+
+from harness.catalog.requirement_specs import is_requirements_file, parse, read_requirements
+from harness.model.errors import UsageError
+
+FILE = """# my env
+absl-py==2.1.0
+pandas>=2.0  # for tables
+tensorflow==2.15.0
+scikit-learn==1.4.0 ; python_version >= "3.9"
+--extra-index-url https://example.org/simple
+-r other.txt
+"""
+
+
+def test_a_file_is_its_tensorflow_and_its_other_packages():
+    tensorflow, others = read_requirements(FILE, "requirements.txt")
+    assert (tensorflow, others) == ("tensorflow==2.15.0", ["absl-py==2.1.0", "pandas>=2.0", "scikit-learn==1.4.0"])
+    assert parse(",".join([tensorflow, *others])).version == "2.15.0"
+    assert read_requirements("numpy==1.26.4", "requirements.txt") == ("", ["numpy==1.26.4"])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("tensorflow>=2.15", "line 1: 'tensorflow>=2.15' has no exact version"),
+        ("./wheel.whl", "line 1: './wheel.whl' isn't a package from an index"),
+        ("x @ https://example.org/x.whl", "isn't a package from an index"),
+    ],
+)
+def test_other_lines_are_refused(line: str, message: str):
+    with pytest.raises(UsageError, match=message):
+        read_requirements(line, "requirements.txt")
+
+
+def test_a_file_is_known_by_its_name():
+    assert is_requirements_file("env/requirements.txt")
+    assert not is_requirements_file("tf2.15")
+    assert not is_requirements_file("tensorflow==2.15.0")
