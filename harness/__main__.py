@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line. On Windows, whose Python has not all that it imports, say what works there."""
+    """Run the command line. On Windows, some imported modules don't exist, so only explain what to do."""
     try:
         import signal  # noqa: PLC0415 - takes long enough to be interrupted
 

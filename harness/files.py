@@ -22,7 +22,7 @@ CHUNK = 1024**2
 
 
 def opened(path: Path, flags: int = os.O_RDONLY, *, within: Path | None = None) -> int:
-    """Open a regular file and return its descriptor. Refuses pipes, where opening could block.
+    """Open a regular file and return its descriptor. Refuses pipes, because opening a pipe could block.
 
     `within`: a folder that someone else may have made. `path`, relative to it, stays below it, and no part of it is a
     link. Raises OSError, whose `strerror` is a clause.
@@ -105,8 +105,8 @@ _PART = re.compile(r"\..{1,60}\.[0-9a-f]{8}\.part", re.DOTALL)
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path that replaces `path` when the block ends. If the block raises, the file is removed.
 
-    A reader of `path` sees the old file or the new one, never a part; where `path` is a link, what it points to stays
-    as it is. The folder is made. Raises OSError.
+    A reader of `path` sees the old file or the new file, never a part. If `path` is a link, the target of the link
+    doesn't change. The folder is made. Raises OSError.
     """
     make_folder(path.parent)
     part = _part(path)
@@ -174,7 +174,7 @@ def write_atomically(path: Path, data: str | bytes, *, synced: bool = False) -> 
 def append(path: Path, line: bytes, *, within: Path | None = None) -> None:
     """Add a line to a file, which is made where there is none, and see it on the disk; `within` as `opened` has it.
 
-    It is there whole or not at all. Raises OSError.
+    The file is written completely or not at all. Raises OSError.
     """
     handle = opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, within=within)
     try:

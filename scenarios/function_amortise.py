@@ -27,9 +27,9 @@
 # ///
 """After how many calls has a function paid for its tracing? The guide's power of a matrix, as in `function_power`.
 
-A step is all of it: a new tf.function, its tracing, and so many calls; in eager mode the calls alone. Where the curves
-of the two modes cross, the tracing is paid for. What only a process's first trace costs, such as reading the source
-again, is in the phase "first call".
+A step includes everything: a new tf.function, its tracing, and N calls. In eager mode, it includes only the calls. At
+the point where the curves of the two modes cross, the calls have saved as much time as the tracing took. The phase
+"first call" contains the cost of a process's first trace only, such as reading the source again.
 """
 
 from kit import eager_tensorflow, fixed_matrix, main, power_of, traced_calls

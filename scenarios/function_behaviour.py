@@ -69,7 +69,9 @@
 # value       = 1
 # when        = { experiment = "print_count" }
 # ///
-"""The guide's experiments on tf.function that are no times, each in a process of its own; the last is the lesson's.
+"""The experiments on tf.function in the guide that don't measure times, each in a separate process.
+
+The last experiment comes from the lesson.
 
 experiment  same_value: a function and its nested twin against plain Python; branches: an `if` on a tensor becomes both
             branches; polymorphism: a graph for each signature; retracing: Python numbers trace again, tensors do not;

@@ -44,7 +44,7 @@
 # name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
-"""What it costs to trace again. Eight calls of a new function with the numbers 1 to 8, per call, the tracing counted.
+"""The cost of retracing. Eight calls of a new function with the numbers 1 to 8, per call, the tracing counted.
 
 argument  number: Python's own, each of which is traced; tensor: scalars, one trace; shape: vectors of 1 to 8 ones, one
           trace a length; relaxed_shape: the same, and the function may take the length for unknown; signature: the

@@ -82,7 +82,7 @@
 # ///
 """One Keras training step: "Why is TensorFlow 2 much slower than TensorFlow 1?", answered for any release.
 
-Models, data, optimizer, seeds and iteration counts are those of https://stackoverflow.com/a/58653636. The axes:
+Models, data, optimizer, seeds and iteration counts come from https://stackoverflow.com/a/58653636. The axes:
 
 call    train_on_batch: one a step; fit: one `fit` of one batch a step, as in the source, so that it times the set-up;
         fit_epoch: many batches in one `fit`, per step

@@ -31,10 +31,11 @@
 # ///
 """The lesson's loop over matrices of 1000 × 1000 ones: s = 0; s += x·y; and ten times s += (s·y) · x, by elements.
 
-A step is a new tf.function, its tracing, and so many calls; in eager mode the calls alone. A call is 22 GFLOP, which
+A step is a new tf.function, its tracing, and N calls. In eager mode, it is only the calls. A call is 22 GFLOP, which
 take the same time either way: only what is around the products can be saved.
 
-structure  flat: the loop stands in the function; nested: in one that the function calls, and that is traced with it
+structure  flat: the loop is in the function; nested: the loop is in another function that the function calls, and that
+is traced with it
 """
 
 from kit import eager_tensorflow, main, traced_calls

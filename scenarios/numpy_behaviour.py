@@ -92,7 +92,7 @@
 # value       = true
 # when        = { experiment = "interoperation" }
 # ///
-"""The guide's experiments on the NumPy API that are no times, each in a process of its own.
+"""The experiments on the NumPy API in the guide that don't measure times, each in a separate process.
 
 behaviour   plain: as TensorFlow starts; numpy: after `experimental_enable_numpy_behavior()`, which nothing undoes
 experiment  promotion: the type of a sum; literals: the types of Python's numbers; prefer_float32: the same where that

@@ -1,1 +1,1 @@
-"""Stored launches to numbers: pure functions, no I/O, no formatting."""
+"""Statistics of stored launches: pure functions, without I/O and without formatting."""

@@ -1,4 +1,7 @@
-"""Agreement of machines that measured the same comparisons. Their numbers are never pooled or compared by a ratio."""
+"""Agreement of machines that measured the same comparisons.
+
+The results of different machines are never pooled, and no ratio compares them.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -13,7 +16,10 @@ from harness.model.scenario import MACHINE
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """A comparison that several machines measured, by machine name; `row` is the row of the first machine."""
+    """A comparison that several machines measured, with the result of each machine by name.
+
+    `row` is the row of the first machine.
+    """
 
     table: ScenarioTable
     column: ScenarioColumn
@@ -44,10 +50,10 @@ def agreements(table: ScenarioTable) -> list[Agreement]:
             if row.machine and row.values[index].compared:
                 shared = tuple(value for axis, value in row.axes.items() if axis != MACHINE)
                 alike[row.device, *shared].append(row)
-        comparisons += [_agreement(table, head, index, rows) for rows in alike.values() if len(rows) > 1]
+        comparisons += [_compare_machines(table, head, index, rows) for rows in alike.values() if len(rows) > 1]
     return comparisons
 
 
-def _agreement(table: ScenarioTable, head: ScenarioColumn, index: int, rows: Sequence[Row]) -> Agreement:
+def _compare_machines(table: ScenarioTable, head: ScenarioColumn, index: int, rows: Sequence[Row]) -> Agreement:
     compared = {row.machine: comparison for row in rows if (comparison := row.values[index].compared)}
     return Agreement(table, head, rows[0], compared)

@@ -14,9 +14,9 @@ from harness.model.scenario import ENVIRONMENT, SIDE, Comparison
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The ratio of one row: the time of the answer's subject relative to its base, and the subject.
+    """The ratio of one row: the time of the answer's subject divided by the time of its base, and the subject.
 
-    Of memory growth it is the difference: by how much more the subject grows.
+    For memory growth, it is the difference: the growth of the subject minus the growth of the base.
     """
 
     row: Row
@@ -26,7 +26,7 @@ class Finding:
 
     @property
     def distance(self) -> float:
-        """The distance of the ratio from 1 on the log scale; of a difference, its distance from 0."""
+        """The distance of the ratio from 1, on the log scale. For a difference, its distance from 0."""
         return self.ratio.distance
 
 
@@ -34,10 +34,10 @@ class Finding:
 class Answer:
     """One column as a sentence: `subject` takes a multiple of the time of `base`.
 
-    Along the environments these are environments, otherwise values of the axis `comparison.along`. `context` has what
-    both share: the environment, and the compared axes that are equal on both sides. `subject_has` and `base_has` are
-    the values of the other compared axes in which the sides differ. `findings` are sorted by ratio, lowest first, and
-    are of one machine.
+    For a comparison of environments, these are environments. Otherwise, they are values of the axis `comparison.along`.
+    `context` has what both sides have in common: the environment, and the compared axes that are equal on both sides.
+    `subject_has` and `base_has` are the values of the other compared axes in which the sides differ. `findings` are
+    sorted by ratio, lowest first, and come from one machine.
     """
 
     table: ScenarioTable
@@ -57,7 +57,7 @@ class Answer:
 
     @property
     def is_decided(self) -> bool:
-        """Whether some row has a verdict that says something: faster, slower or the same; more or less."""
+        """Whether some row has a conclusive verdict: faster, slower or the same; more or less."""
         return any(finding.verdict not in (None, Verdict.UNCLEAR, Verdict.DIFFERENT_WORK) for finding in self.findings)
 
     @property
@@ -72,8 +72,8 @@ class Answer:
 def answers(table: ScenarioTable) -> list[Answer]:
     """Return an answer for each comparison of the table that has a ratio, by machine, most important first.
 
-    Comparisons that are settled in some row come first, then the header's order. Within an entry of the header, the
-    results farthest from equal come first.
+    Comparisons that are settled in some row come first. The others are in the header's order. Within an entry of the
+    header, the results that are farthest from equal come first.
     """
     entries = list(table.scenario.compare)
     unordered = [
@@ -96,7 +96,10 @@ def describes_cell(entry: Comparison) -> bool:
 
 
 def in_turn(answered: Sequence[Sequence[Answer]]) -> list[Answer]:
-    """Return the answers of several tables by rank: the first of each table, then the second, conclusive ones first."""
+    """Return the answers of several tables by rank: the first answers of all tables, then the second ones.
+
+    Conclusive answers come first.
+    """
     turns = ([answer for answer in turn if answer is not None] for turn in zip_longest(*answered))
     return [answer for turn in turns for answer in sorted(turn, key=lambda candidate: not candidate.is_decided)]
 

@@ -33,10 +33,10 @@ _Box = tuple[tuple[int, ...], ...]
 class Attribution:
     """The effects in one scenario on one device: main effects, then interactions.
 
-    `axes` are the axes that vary with their levels, base first. `held` are axes of which the run has several values,
-    and the value that was used. `cells` of the `of` cells with a result form the factorial, in `rounds` rounds that all
-    of them have. `unchecked`: for some compared cells, it is unknown whether they did the same work. Everything is of
-    one `machine`, if the run has several.
+    `axes` are the axes that vary with their levels, base first. `held` contains the axes of which the run has several
+    values, with the value that was used. `cells` of the `of` cells with a result form the complete factorial, in
+    `rounds` rounds that all of them have. `unchecked`: for some compared cells, it is unknown whether they did the same
+    work. All results come from one `machine`, if the run has several.
     """
 
     scenario: Scenario
@@ -57,7 +57,7 @@ class Attribution:
 
     @property
     def leading(self) -> list[Effect]:
-        """The single changes beyond the margin, the largest first."""
+        """The single changes beyond the margin, largest first."""
         return sorted((effect for effect in self.effects if effect.parts is None and effect.beyond), key=_prominence)
 
     @property
@@ -73,7 +73,7 @@ class Attribution:
 
     @property
     def left(self) -> list[Effect]:
-        """The interactions that aren't reported because they are too many."""
+        """The interactions that aren't reported, because there are too many."""
         return sorted((effect for effect in self.effects if effect.parts), key=_prominence)[INTERACTIONS:]
 
 
@@ -85,7 +85,8 @@ def _prominence(effect: Effect) -> tuple[bool, float]:
 def attributions(run: Run, table: ScenarioTable, lookup: Lookup) -> list[Attribution]:
     """Return the attribution for each device of the table with a complete factorial of two or more axes.
 
-    Each is of one machine. Along a sweep there is none: an average over sizes, of curves that cross, describes no size.
+    Each attribution comes from one machine. A table with a sweep has no attribution, because an average over sizes
+    doesn't describe any size if curves cross.
     """
     if any(len({row.axes.get(axis) for row in table.rows}) > 1 for axis in table.scenario.sweeps):
         return []
@@ -97,13 +98,13 @@ def _attribution(run: Run, table: ScenarioTable, lookup: Lookup, device: Device,
     values = [(table.cell(row, head.side), value) for row, head, value in table.times() if row.machine == machine]
     measured = [cell for cell, value in values if cell.device is device and value.estimate]
     enough = min(FEWEST_ROUNDS, max((len(lookup.series[cell]) for cell in measured), default=0))
-    odd = _odd(table)
+    odd = _find_different_work(table)
     usable = {
         cell: {ENVIRONMENT: cell.environment, **cell.axes}
         for cell in measured
         if cell not in odd and cell not in lookup.trends and len(lookup.series[cell]) >= enough
     }
-    axes = _axes(run, table.scenario, list(usable.values()))
+    axes = _find_levels(run, table.scenario, list(usable.values()))
     points = {tuple(facts[axis] for axis in axes): cell for cell, facts in usable.items()}
     kept = largest(axes, points)
     if kept is None:
@@ -140,7 +141,8 @@ def _attribution(run: Run, table: ScenarioTable, lookup: Lookup, device: Device,
 def _is_together(cells: Sequence[Cell], rounds: Sequence[int], lookup: Lookup) -> bool:
     """Return whether the cells are in one group, or their groups were measured round by round.
 
-    If groups were measured one after the other, an effect across them would hold what the machine did meanwhile.
+    If groups were measured one after the other, an effect across groups would include changes of the machine in
+    between.
     """
     if len({lookup.groups.get(cell) for cell in cells}) == 1:
         return True
@@ -154,7 +156,10 @@ def _is_together(cells: Sequence[Cell], rounds: Sequence[int], lookup: Lookup) -
 def _contention(
     lookup: Lookup, cells: Sequence[Cell], rounds: Sequence[int], shape: tuple[int, ...]
 ) -> tuple[Floats, float] | None:
-    """Return how much CPU contention took of each centre, in that shape, and the unchecked share of a difference."""
+    """Return the share of each centre that CPU contention took, and the unchecked share of a difference.
+
+    The shares have the same shape as the centres.
+    """
     contentions = [lookup.contentions.get(lookup.groups.get(cell, "")) for cell in cells]
     shares = [contention.unchecked for contention in contentions if contention]
     if not shares:
@@ -169,19 +174,19 @@ def _contention(
     return np.reshape(losses, shape), max(shares)
 
 
-def _odd(table: ScenarioTable) -> set[Cell]:
+def _find_different_work(table: ScenarioTable) -> set[Cell]:
     """Return the cells whose work differs from a compared cell's, except the largest set in a row that agrees."""
     odd: set[Cell] = set()
     for row in table.rows:
         compared = [value.compared for value in row.values if value.compared]
         apart = {cell for pair in compared if pair.work.differs for cell in (pair.cell, pair.other)}
         if apart:
-            agreeing = _joined([{pair.cell, pair.other} for pair in compared if not pair.work.differs])
+            agreeing = _connect_cells([{pair.cell, pair.other} for pair in compared if not pair.work.differs])
             odd |= apart - max(agreeing, key=len, default=set())
     return odd
 
 
-def _joined(pairs: Sequence[set[Cell]]) -> list[set[Cell]]:
+def _connect_cells(pairs: Sequence[set[Cell]]) -> list[set[Cell]]:
     """Return the sets of cells that are connected by pairs."""
     joined: list[set[Cell]] = []
     for pair in pairs:
@@ -196,7 +201,7 @@ def _unchecked(table: ScenarioTable, cells: Sequence[Cell]) -> bool:
     return any(pair.work.work is Work.NOT_CHECKED and {pair.cell, pair.other} <= within for pair in compared)
 
 
-def _axes(run: Run, scenario: Scenario, usable: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
+def _find_levels(run: Run, scenario: Scenario, usable: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
     """Return the levels of each axis, the base first: the environment, the compared axes, and the others."""
     by_axis = {
         ENVIRONMENT: [run.reference, *(environment.name for environment in run.environments)],
@@ -210,12 +215,14 @@ def _axes(run: Run, scenario: Scenario, usable: Sequence[Mapping[str, str]]) -> 
 
 
 def largest(axes: Mapping[str, Sequence[str]], points: Collection[tuple[str, ...]]) -> dict[str, list[str]] | None:
-    """Return the largest complete factorial among `points` as the levels kept of each axis; None if there is none.
+    """Return the largest complete factorial among `points`; None if there is none.
 
-    `axes` maps each axis to its levels; a point has a level of each, in their order. At least two axes keep two levels.
-    The factorial with most points wins; then the one with most axes of two or more levels, then with most levels of the
-    axes named first, then with the levels named first. The result is exact if a thousand boxes are enough to find it,
-    and otherwise the largest of those.
+    The result contains the remaining levels of each axis.
+
+    `axes` maps each axis to its levels. A point has one level of each axis, in the same order. At least two axes keep
+    two levels or more. The factorial with the most points wins. If several have the most points, more axes with two or
+    more levels win, then more levels of the axes that are listed first, then levels that are listed first. The result
+    is exact if a thousand boxes are enough to find it. Otherwise, it is the largest box so far.
     """
     places = [{level: index for index, level in enumerate(levels)} for levels in axes.values()]
     indexed = {tuple(place[level] for place, level in zip(places, point, strict=True)) for point in points}
@@ -226,9 +233,12 @@ def largest(axes: Mapping[str, Sequence[str]], points: Collection[tuple[str, ...
 
 
 def _search(whole: _Box, points: Sequence[tuple[int, ...]]) -> _Box | None:
-    """Depth first: of a combination that is missing, one level must go, whichever leaves most points first.
+    """The search is depth-first.
 
-    No complete box within a box has more points than that has, so one with fewer than the best is given up.
+    If a combination is missing, one of its levels must be removed. The search first tries the level whose removal
+    leaves the most points.
+
+    A box within another box never has more points, so the search skips boxes that have fewer points than the best one.
     """
     members, table = set(points), np.array(points, np.intp).reshape(len(points), len(whole))
     best: _Box | None = None
@@ -237,23 +247,23 @@ def _search(whole: _Box, points: Sequence[tuple[int, ...]]) -> _Box | None:
     while waiting and looked < MOST_BOXES:
         box, inside = waiting.pop()
         looked += 1
-        if _varying(box) < 2 or (best and len(inside) < _size(best)):
+        if _find_varying_axes(box) < 2 or (best and len(inside) < _size(best)):
             continue
         if len(inside) == _size(box):
             best = min(box, best or box, key=_rank)
             continue
         missing = next(point for point in product(*box) if point not in members)
-        smaller = [candidate for candidate in _without(box, inside, missing) if candidate[0] not in met]
+        smaller = [candidate for candidate in _split_box(box, inside, missing) if candidate[0] not in met]
         met.update(candidate[0] for candidate in smaller)
         # the last one is looked at next
         waiting += sorted(smaller, key=lambda candidate: len(candidate[1]))
     return best
 
 
-def _without(
+def _split_box(
     box: _Box, inside: npt.NDArray[np.intp], missing: tuple[int, ...]
 ) -> list[tuple[_Box, npt.NDArray[np.intp]]]:
-    """Yield smaller boxes that each lack one level of `missing`, with the points that are left inside."""
+    """Yield smaller boxes without one level of `missing` each, with the points that remain inside."""
     return [
         (
             (*box[:axis], tuple(other for other in box[axis] if other != level), *box[axis + 1 :]),
@@ -265,12 +275,12 @@ def _without(
 
 
 def _rank(box: _Box) -> tuple[int, int, list[tuple[int, tuple[int, ...]]]]:
-    return -_size(box), -_varying(box), [(-len(kept), kept) for kept in box]
+    return -_size(box), -_find_varying_axes(box), [(-len(kept), kept) for kept in box]
 
 
 def _size(box: _Box) -> int:
     return math.prod(len(kept) for kept in box)
 
 
-def _varying(box: _Box) -> int:
+def _find_varying_axes(box: _Box) -> int:
     return sum(len(kept) > 1 for kept in box)

@@ -28,9 +28,9 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True, slots=True)
 class ObservationLine(Generic[Entry]):
-    """The observations of cells with these axis values, by environment; None without any observation.
+    """The observations of the cells with these axis values, by environment; None if there is no observation.
 
-    An axis that isn't among `axes` makes no difference to them.
+    An axis that isn't among `axes` has no effect on the observations.
     """
 
     axes: Mapping[str, str]
@@ -49,8 +49,8 @@ class BehaviourRow:
 class Behaviour:
     """One experiment: the observations of cells that share a device and the axis values `shared`.
 
-    `axes` are those in which some rows differ, in the header's order. `timed`: these cells have numbers too, and only
-    what differs between cells that are compared is here, and what the header expects.
+    `axes` are the axes in which some rows differ, in the header's order. `timed`: these cells also have times. In this
+    case, only observations that differ between compared cells, or that the header expects, are included.
     """
 
     scenario: Scenario
@@ -68,11 +68,11 @@ _Told = Mapping[Cell, Mapping[str, Said]]
 
 
 def behaviours(run: Run, lookup: Lookup) -> list[Behaviour]:
-    """Return the run's experiments in the run's order, without those that observed nothing relevant.
+    """Return the run's experiments in the run's order, without experiments that have no relevant observations.
 
-    For a scenario that times nothing, each value of its first row axis with several values is an experiment; a scenario
-    with times is a single experiment. Observations of the kit, and versions of packages, aren't behaviour: they are
-    shown only if a scenario that times nothing has no others.
+    If a scenario times nothing, each value of its first row axis with several values is an experiment. A scenario with
+    times is a single experiment. Observations of the kit, and versions of packages, aren't behaviour: they are shown
+    only if a scenario that times nothing has no others.
     """
     experiments = []
     for scenario in run.scenarios:
@@ -87,7 +87,7 @@ def _experiments(run: Run, scenario: Scenario, cells: Sequence[Cell], lookup: Lo
     seen = {cell: observations(cell, lookup) for cell in cells}
     names = list(dict.fromkeys(name for observed in seen.values() for name in observed))
     by_cell = {cell: _collect_observations(cell, names, seen[cell], lookup) for cell in cells}
-    belonging = _belonging(run, scenario, seen, by_cell, timed=timed)
+    belonging = _shown_names(run, scenario, seen, by_cell, timed=timed)
     # the first row axis that has several values at all: whatever is selected, an experiment keeps its name
     apart = [axis for axis in scenario.row_axes if axis not in scenario.sweeps and len(scenario.axes[axis]) > 1]
     by = [] if timed else apart[:1]
@@ -98,7 +98,7 @@ def _experiments(run: Run, scenario: Scenario, cells: Sequence[Cell], lookup: Lo
     for values, part in parts.items():
         present = {cell.environment for cell in part}
         environments = [environment.name for environment in run.environments if environment.name in present]
-        rows = [row for name in names if name in belonging for row in _rows(scenario, name, part, environments)]
+        rows = [row for name in names if name in belonging for row in _find_rows(scenario, name, part, environments)]
         parting = {axis for row in rows for axis in row.line.axes}
         experiments.append(
             Behaviour(
@@ -123,7 +123,7 @@ def _collect_observations(
     return {name: entry for name, entry in entries.items() if entry is not None}
 
 
-def _belonging(run: Run, scenario: Scenario, seen: _Seen, by_cell: _Told, *, timed: bool) -> set[str]:
+def _shown_names(run: Run, scenario: Scenario, seen: _Seen, by_cell: _Told, *, timed: bool) -> set[str]:
     """Return the names of the observations that a table shows."""
     names = {
         name
@@ -147,7 +147,7 @@ def _differs(scenario: Scenario, name: str, by_cell: _Told) -> bool:
     return any(len(keys - {None}) > 1 for keys in by_row.values())
 
 
-def _rows(scenario: Scenario, name: str, by_cell: _Told, environments: Sequence[str]) -> list[BehaviourRow]:
+def _find_rows(scenario: Scenario, name: str, by_cell: _Told, environments: Sequence[str]) -> list[BehaviourRow]:
     """Return the rows of one observation; none if no cell observed it."""
     axes = [axis for axis in scenario.axes if len({cell.axes[axis] for cell in by_cell}) > 1]
     points = {
@@ -160,7 +160,7 @@ def _rows(scenario: Scenario, name: str, by_cell: _Told, environments: Sequence[
 
 
 def key(entry: Said) -> str | None:
-    """Equal for entries that say the same; None of a cell that was not launched, or whose launches broke."""
+    """Equal for entries with the same text; None for a cell that wasn't launched, or whose launches failed."""
     if isinstance(entry, Status):
         return None
     return json.dumps(entry.values, sort_keys=True, default=str) if isinstance(entry, Observed) else entry
@@ -172,11 +172,11 @@ def fold(
     environments: Sequence[str],
     key: Callable[[Entry], Hashable],
 ) -> list[ObservationLine[Entry]]:
-    """Return the rows that `seen`, by the values of `axes` and the environment, needs.
+    """Return the rows that are needed to show `seen`, which is indexed by the values of `axes` and the environment.
 
-    An axis is left out if the observations don't depend on it. Two entries are equal if their `key` is equal; an entry
-    whose key is None (a cell that wasn't launched) equals all others. Rows are in the order in which `seen` first has
-    their values.
+    An axis is omitted if the observations don't depend on it. Two entries are equal if their `key` is equal; an entry
+    whose key is None (a cell that wasn't launched) equals all others. Rows are in the order in which their values first
+    appear in `seen`.
     """
     points = {
         (tuple(zip(axes, values, strict=True)), environment): entry for (values, environment), entry in seen.items()

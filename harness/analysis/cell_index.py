@@ -22,17 +22,18 @@ from harness.model.scenario import Cell
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Every cell that the run names, with its data.
+    """Every cell of the run, with its data.
 
-    `cells` is an ordered set: the plan's cells, then those known to be unavailable. `series` has centres by round,
-    `numbers` the counted launches that have one, and `lost` those that don't. `pilots` has each cell's pilot,
-    `observed` the launches of cells that observe and time nothing (the counted ones, otherwise the pilot), and
-    `unavailable` what was known before any launch. `controls` are the A/A controls by machine (with the name "" in a
-    run that wasn't merged), and `references` those that blocks of a round share. `groups` has each cell's group. By
-    group, `machines` are those that measured it, `scatters` the variances of launches, `contentions` the effects of CPU
-    contention (if any), `rounds` the number that counts, `costs` the seconds of one, `stops` how it ended, and `looks`
-    the share of the level of its verdicts. `trends` belong to cells with non-stationary steps, `interpreters` are the
-    Python (X.Y) of each environment, and `seen` caches the results of `observations`.
+    `cells` is an ordered set: first the plan's cells, then the cells that are known to be unavailable. `series`
+    contains centres by round, `numbers` the counted launches that have a centre, and `lost` the launches that don't.
+    `pilots` contains each cell's pilot. `observed` contains the launches of cells that only make observations (the
+    counted launches, otherwise the pilot). `unavailable` contains the reasons that were known before any launch.
+    `controls` contains the A/A controls by machine (under the name "" in a run that wasn't merged), and `references`
+    contains the cells that all blocks of a round have in common. `groups` contains each cell's group. By group:
+    `machines` are the machines that measured it, `scatters` the variances of launches, `contentions` the effects of CPU
+    contention (if any), `rounds` the number of counted rounds, `costs` the seconds of one round, `stops` the reasons
+    why it ended, and `looks` the share of the level for its verdicts. `trends` contains cells with non-stationary
+    steps, `interpreters` the Python version (X.Y) of each environment, and `seen` caches the results of `observations`.
     """
 
     cells: Mapping[Cell, None]
@@ -62,7 +63,7 @@ class Lookup:
 
     @property
     def control(self) -> Control | None:
-        """The A/A control; None without one, or if several machines have one each."""
+        """The A/A control; None if there is none, or if several machines have one each."""
         return next(iter(self.controls.values())) if len(self.controls) == 1 else None
 
     def machine(self, cell: Cell) -> str:
@@ -74,12 +75,12 @@ class Lookup:
         return self.looks.get(self.groups.get(cell, ""), Look())
 
     def residual(self, cell: Cell, other: Cell) -> Residual | None:
-        """Return what the comparison of two cells of a group learns from the group's launches."""
+        """Return the variance that a comparison of two cells of a group can use from the group's launches."""
         scatter = self.scatters.get(self.groups.get(cell, ""))
         return scatter.between(cell, other) if scatter else None
 
     def contention(self, cell: Cell, other: Cell) -> float:
-        """By how much the log ratio of two cells of a group may be wrong, as CPU contention was subtracted."""
+        """Return the possible error of the log ratio of two cells of a group, if CPU contention was subtracted."""
         own_contention = self.contentions.get(self.groups.get(cell, ""))
         return own_contention.bias(cell, other) if own_contention else 0.0
 
@@ -88,16 +89,17 @@ class Lookup:
         return self.controls.get(self.machine(cell))
 
     def is_lost(self, cell: Cell, margin: float) -> bool:
-        """Return whether that control is beyond `margin` (log scale): then the cell is in no verdict."""
+        """Return whether that control is beyond `margin` (log scale). In that case, no verdict includes the cell."""
         return beyond([self.control_of(cell)], margin)
 
     def weight(self, cell: Cell, other: Cell) -> float:
         """Return the variance of the log ratio of two cells in a round, if a launch has variance 1.
 
-        It is the mean over the rounds that both have. A cell may have several launches in a round. Two cells that were
-        in no block together are compared through the reference (`series`), whose launches' variance is added.
+        It is the mean over the rounds that both cells have. A cell may have several launches in a round. If two cells
+        were never in the same block, they are compared through the reference (`series`), and the variance of the
+        reference's launches is added.
         """
-        one, two = _places(self.numbers[cell]), _places(self.numbers[other])
+        one, two = _count_blocks(self.numbers[cell]), _count_blocks(self.numbers[other])
         return fmean(
             self._weight(one[number], two[number], self.references.get((self.groups.get(cell, ""), number), {}))
             for number in one.keys() & two.keys()
@@ -117,9 +119,12 @@ class Lookup:
         return self.rounds.get(self.groups.get(cell, ""), 0)
 
     def seconds_for(self, cell: Cell, more: int) -> float:
-        """Return the seconds that `more` rounds of the cell's group take, and the other groups up to the same number.
+        """Return the seconds that `more` rounds of the cell's group take.
 
-        Those of its machine, as a run continues with all of them. 0 if what a round takes isn't known.
+        Other groups get as many rounds.
+
+        These are the groups of its machine, because a run continues with all of them. Returns 0 if the duration of a
+        round is unknown.
         """
         total = self.rounds_of(cell) + more
         beside = (group for group in self.costs if self.machines.get(group, "") == self.machine(cell))
@@ -138,10 +143,10 @@ class Lookup:
         return pilot if pilot and pilot.status is not Status.OK else None
 
     def status(self, cell: Cell) -> Status | None:
-        """Return the status that explains the missing number of a cell; None if the run doesn't include the cell.
+        """Return the status that explains why a cell has no result; None if the run doesn't include the cell.
 
-        A cell that was to be measured and of which there is nothing was interrupted; one that only observes is ok, and
-        an `ok` without a timed step or an observation is a failure.
+        A planned cell without any launch was interrupted. A cell that only makes observations is ok. An `ok` without a
+        timed step or an observation is a failure.
         """
         if cell in self.unavailable:
             return Status.NOT_AVAILABLE
@@ -153,7 +158,7 @@ class Lookup:
 
 
 def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
-    """Gather what the stored launches and the plan say of each cell."""
+    """Collect the data of each cell from the stored launches and the plan."""
     unavailable = {entry.cell: entry for entry in run.plan.unavailable}
     numbers: dict[Cell, list[Launch]] = defaultdict(list)
     lost: dict[Cell, list[Launch]] = defaultdict(list)
@@ -166,7 +171,7 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
     for launch in counting:
         on[machines.get(launch.group, "")].append(launch)
     first = pilots(launches)
-    scatters = _scatters(run, numbers)
+    scatters = _launch_variances(run, numbers)
     apart = {group: with_control_apart(scatter, numbers) for group, scatter in scatters.items()}
     for cell, pilot in first.items():
         if pilot.only_observed and cell not in observed:
@@ -194,11 +199,11 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
     )
 
 
-def _scatters(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, Scatter]:
+def _launch_variances(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, Scatter]:
     """Return the variances of launches by group.
 
-    Cells that did other work than the first are left out, because nothing is compared with them and they vary
-    differently. If most cells differ from the first, all are included.
+    Cells that did different work than the first cell are omitted, because nothing is compared with them, and they vary
+    differently. If most cells differ from the first cell, all cells are included.
     """
     scatters: dict[str, Scatter] = {}
     for group in run.plan.groups:
@@ -208,7 +213,7 @@ def _scatters(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, S
         launches = [launch for cell in cells for launch in numbers[cell]]
         # the launches of a block had the same interference
         of_rounds = [(launch.round, launch.block) for launch in launches]
-        within = {cell: scatter for cell in cells if (scatter := _within(numbers[cell]))}
+        within = {cell: scatter for cell in cells if (scatter := _centre_error(numbers[cell]))}
         scatters[group.name] = Scatter(
             [launch.cell for launch in launches], of_rounds, [math.log(centre(launch)) for launch in launches], within
         )
@@ -223,13 +228,13 @@ def _contentions(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str
     return {name: effect for name, launches in by_group.items() if (effect := contention(launches))}
 
 
-def _within(launches: Sequence[Launch]) -> float:
-    """Return the standard error of a launch's centre from its samples; 0 if they don't show it."""
+def _centre_error(launches: Sequence[Launch]) -> float:
+    """Return the standard error of a launch's centre, estimated from its samples; 0 if it can't be estimated."""
     return (Times(launches).within or 0.0) / math.sqrt(fmean(len(launch.samples) or 1 for launch in launches))
 
 
-def _places(launches: Sequence[Launch]) -> dict[int, Counter[int]]:
-    """By round, how many of the launches were in which block."""
+def _count_blocks(launches: Sequence[Launch]) -> dict[int, Counter[int]]:
+    """Return, by round, the number of launches in each block."""
     counts: dict[int, Counter[int]] = defaultdict(Counter)
     for launch in launches:
         counts[launch.round][launch.block] += 1

@@ -25,10 +25,12 @@ class Box:
 
 
 def cover(cells: Iterable[Cell], universe: Iterable[Cell], limit: int = 8) -> tuple[list[Box], int]:
-    """Boxes that together hold exactly `cells`, each once; and how many cells are left over after `limit` boxes.
+    """Return boxes that together contain exactly `cells`, and the number of cells that remain.
 
-    Greedy: the first cell not yet covered grows along one axis after the other, as far as nothing else of `universe`
-    and no cell of an earlier box falls in; along the environment last, so that it stays named.
+    Each cell is in one box, and there are at most `limit` boxes.
+
+    The algorithm is greedy: the first uncovered cell grows along one axis after the other, as long as no other cell of
+    `universe` and no cell of an earlier box is included. The environment comes last, so that it remains in the name.
     """
     unique_cells = list(dict.fromkeys(cells))
     boxes: list[Box] = []
@@ -40,7 +42,7 @@ def cover(cells: Iterable[Cell], universe: Iterable[Cell], limit: int = 8) -> tu
         while remaining and len(boxes) < limit:
             sides = _grow(next(iter(remaining)), points, remaining.keys())
             inside = [cell for cell, point in points.items() if _within(point, sides)]
-            boxes.append(Box(scenario, _named(sides, points.values()), len(inside)))
+            boxes.append(Box(scenario, _name_values(sides, points.values()), len(inside)))
             for cell in inside:
                 del remaining[cell]
         left += len(remaining)
@@ -70,8 +72,8 @@ def _grow(seed: Cell, points: Mapping[Cell, _Point], allowed: Set[Cell]) -> _Sid
     return sides
 
 
-def _named(sides: _Sides, points: Iterable[_Point]) -> dict[str, tuple[str, ...]]:
-    """Return the sides that don't include all values, with their values in the run's order."""
+def _name_values(sides: _Sides, points: Iterable[_Point]) -> dict[str, tuple[str, ...]]:
+    """Return the sides that don't include all values, with the values in the run's order."""
     everything = list(points)
     occurring = {axis: dict.fromkeys(point[axis] for point in everything) for axis in sides}
     return {

@@ -33,8 +33,8 @@ CUT_OFF = "its launches are missing from launches.jsonl, so the file is truncate
 class LaunchMean:
     """A launch that counts and has a result, in `seconds` per step.
 
-    `taken` is the share of its measured time in which other processes had its CPU, which is subtracted: the mean was
-    seconds / (1 - taken). `disturbed` describes interference; it is empty without any.
+    `taken` is the share of its measured time in which other processes used its CPU. This share is subtracted: the mean
+    was seconds / (1 - taken). `disturbed` describes interference; it is empty without any.
     """
 
     round: int
@@ -53,10 +53,11 @@ class LaunchMean:
 class CellResult:
     """A cell with its seconds per step, or the reason why it has none.
 
-    `name` identifies it, and is the same in every run; `status` is `ok` if it has a result. `launches` are those that
-    count and have a result. `undone` describes the difference between the steps of a launch and those that the
-    framework counted. `on_device` is what TensorFlow's profiler recorded of a GPU in some further steps; None if it
-    recorded nothing. `observations` are values other than times: by name, each distinct value once.
+    `name` identifies the cell, and is the same in every run. `status` is `ok` if the cell has a result. `launches` are
+    the launches that count and have a result. `undone` describes the difference between the steps of a launch and those
+    that the framework counted. `on_device` contains the GPU activity that TensorFlow's profiler recorded in some
+    further steps; None if it recorded nothing. `observations` are values other than times: by name, each distinct value
+    once.
     """
 
     name: str
@@ -74,9 +75,9 @@ class CellResult:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Cells that have no result for one and the same reason.
+    """Cells that have no result for the same reason.
 
-    `partial`: they have a result, and some of their launches gave none. `reason` may be empty: nothing was launched.
+    `partial`: the cells have a result, but some of their launches don't. `reason` may be empty if nothing was launched.
     `stderr` is the end of the standard error of one of the launches.
     """
 
@@ -138,7 +139,8 @@ def _centre(launch: Launch) -> LaunchMean:
 def missing(lookup: Lookup) -> list[Missing]:
     """Return the cells without a result, or with launches without one, grouped by reason.
 
-    Cells that only observe lack nothing. Those with no result at all come first; then in the statuses' own order.
+    Cells that only make observations aren't included. Cells without any result come first. Then the order is the order
+    of the statuses.
     """
     by_cause: dict[tuple[bool, Status, str, str], list[Cell]] = defaultdict(list)
     for cell in lookup.cells:
@@ -155,7 +157,7 @@ def missing(lookup: Lookup) -> list[Missing]:
 
 
 def reason(cell: Cell, lookup: Lookup) -> tuple[str, str]:
-    """Return why the cell isn't measured, and the advice; both are empty without a recorded reason."""
+    """Return the reason why the cell isn't measured, and the advice; both are empty if no reason was recorded."""
     if unavailable := lookup.unavailable.get(cell):
         return unavailable.reason[:REASON_CHARACTERS], unavailable.advice
     launch = lookup.culprit(cell)

@@ -7,10 +7,10 @@ claim isn't seen if its whole interval is below the middle between the margin an
 scale: a small rest doesn't support a claim of something large.
 
 An absolute value (seconds, or bytes per call) has no other side, so "not seen" needs a bound: 10 % of the smallest
-claimed value. A claim is seen if the whole interval is above it, and not seen if it is below. An interval that starts
-within or below the claim, and ends above ten times the largest claimed value, is unclear. A reporter's machine differs
-from this one by a factor of a few, and an allocator may return some memory; neither reduces a value to 10 %. Somebody
-noticed what a claim is about, and would not have noticed 10 % of it.
+claimed value. A claim is seen if the whole interval is above it, and not seen if it is below. If an interval starts
+within or below the claim, and ends above ten times the largest claimed value, the claim is unclear. A reporter's
+machine differs from this one by a factor of a few, and an allocator may return some memory; neither reduces a value to
+10 %. Somebody noticed what a claim is about, and would not have noticed 10 % of it.
 """
 
 import math
@@ -74,8 +74,8 @@ class ClaimPlace:
 
     `estimate` is value(worse) / value(better), above 1 in the claimed direction; for an absolute claim it is the worse
     side's seconds, or its bytes per call (a Difference). Its interval has the level `level`. `why` is a clause if there
-    is no clear outcome, and `settling` what would settle it. `at_most`: the outcome is unclear, but the whole interval,
-    which ends here, is below the claimed range. `compared` belongs to a ratio.
+    is no clear outcome, and `settling` is the number of rounds for a clear outcome. `at_most`: the outcome is unclear,
+    but the whole interval, which ends here, is below the claimed range. `compared` is only used for a ratio.
     """
 
     worse: Cell
@@ -103,8 +103,8 @@ class ClaimPlace:
 class ClaimResult:
     """The result of a claim in its environment (`at`), and in the run's other environments, in the run's order.
 
-    `fixed` is the oldest release after the claimed one from which on the claim isn't seen in any measured release, if
-    it holds where it was made. Everything is of one `machine`, if the run has several.
+    `fixed` is the oldest release, after the claimed one, from which on no measured release shows the problem, if the
+    claim is confirmed in its environment. All results come from one `machine`, if the run has several.
     """
 
     scenario: Scenario
@@ -157,32 +157,34 @@ def _size(interval: Interval, claimed: tuple[float, float]) -> ClaimOutcome:
 
 
 def claims(run: Run, found_of: Callable[[str], Lookup]) -> list[ClaimResult]:
-    """Return every claim of the run's scenarios of which the run has cells, in the headers' order, by machine.
+    """Return all claims of the run's scenarios for which the run has cells, in the headers' order, by machine.
 
-    If the run was requested for the claims of some issues, only these are returned: others may share their cells by
-    chance. `found_of` returns the index of the cells of a quantity.
+    If the run was requested for the claims of some issues, only these claims are returned, because other claims may
+    have the same cells by chance. `found_of` returns the index of the cells of a quantity.
     """
     return [
         replace(result, machine=machine)
         for scenario in run.scenarios
         for machine in scenario.axes.get(MACHINE, [""])
-        for result in _of_scenario(run, _on(scenario, machine), found_of)
+        for result in _of_scenario(run, _restrict_to_machine(scenario, machine), found_of)
     ]
 
 
-def _on(scenario: Scenario, machine: str) -> Scenario:
+def _restrict_to_machine(scenario: Scenario, machine: str) -> Scenario:
     """Return the scenario with the cells of one machine only."""
     return replace(scenario, axes={**scenario.axes, MACHINE: [machine]}) if machine else scenario
 
 
 def _of_scenario(run: Run, scenario: Scenario, found_of: Callable[[str], Lookup]) -> Iterator[ClaimResult]:
     chosen = [claim for claim in scenario.claims if not run.plan.claims or str(claim.issue) in run.plan.claims]
-    named = [_named(claim, run) for claim in chosen]
+    named = [_name_environments(claim, run) for claim in chosen]
     judged: dict[int, list[ClaimPlace]] = {}
     for quantity in dict.fromkeys(claim.of for claim in named):
         lookup = found_of(quantity)
         pairs = {
-            number: list(_pairs(run, scenario, claim)) for number, claim in enumerate(named) if claim.of == quantity
+            number: list(_find_cells(run, scenario, claim))
+            for number, claim in enumerate(named)
+            if claim.of == quantity
         }
         family = _Family([(named[number], pair) for number in pairs for pair in pairs[number]], lookup, run.plan.margin)
         judged |= {number: [family.place(named[number], *pair) for pair in pairs[number]] for number in pairs}
@@ -192,11 +194,14 @@ def _of_scenario(run: Run, scenario: Scenario, found_of: Callable[[str], Lookup]
         planned = found_of(claim.of).cells
         elsewhere = [place for place in elsewhere if all(cell in planned for cell in place.cells)]
         if elsewhere or all(cell in planned for cell in at.cells):
-            yield ClaimResult(scenario, claim, at, elsewhere, _fixed(at, elsewhere, releases))
+            yield ClaimResult(scenario, claim, at, elsewhere, _find_fix(at, elsewhere, releases))
 
 
-def _named(claim: Claim, run: Run) -> Claim:
-    """Return the claim with the run's names of its environments, which requirements get when they are created."""
+def _name_environments(claim: Claim, run: Run) -> Claim:
+    """Return the claim with the run's names of its environments.
+
+    Requirements get a name only when they are created.
+    """
     names = {
         text: environment.name
         for environment in run.environments
@@ -210,8 +215,8 @@ def _named(claim: Claim, run: Run) -> Claim:
     return replace(claim, worse=worse or claim.worse, better=better)
 
 
-def _pairs(run: Run, scenario: Scenario, claim: Claim) -> Iterator[Pair]:
-    """Return the claim's cells where it was made, and then in each of the run's other environments instead."""
+def _find_cells(run: Run, scenario: Scenario, claim: Claim) -> Iterator[Pair]:
+    """Return the claim's cells in the claimed environment, and then in each of the run's other environments."""
     device = Device.GPU if run.plan.limits.gpus else Device.CPU
     yield scenario.claimed(claim, device)
     claimed = {side.environment for side in (claim.worse, claim.better) if side}
@@ -220,10 +225,10 @@ def _pairs(run: Run, scenario: Scenario, claim: Claim) -> Iterator[Pair]:
             yield scenario.claimed(claim, device, environment.name)
 
 
-def _fixed(
+def _find_fix(
     at: ClaimPlace, elsewhere: Sequence[ClaimPlace], releases: Mapping[str, tuple[int, int, int]]
 ) -> ClaimPlace | None:
-    """Return the oldest later release from which on the claim is gone in all releases with an outcome."""
+    """Return the oldest later release from which on the problem is absent in all releases with an outcome."""
     since = releases.get(at.environment)
     if since is None or not at.outcome.holds:
         return None
@@ -235,10 +240,10 @@ def _fixed(
 
 
 class _Family:
-    """The claims of one scenario about one quantity, with the places of each, judged together.
+    """The claims of one scenario about one quantity, with the places of each claim, which are judged together.
 
-    Those of ratios are judged as a table's comparisons are. Absolute values are shown, and judged, at 1 - 0.05 / m of m
-    that the run has numbers of.
+    Claims of ratios are judged like the comparisons of a table. Absolute values are shown, and judged, at 1 - 0.05 / m
+    for m values with a result in the run.
     """
 
     def __init__(self, members: Sequence[tuple[Claim, Pair]], lookup: Lookup, margin: float) -> None:
@@ -261,7 +266,7 @@ class _Family:
         return self._ratio(claim, worse, better) if better else self._absolute(claim, worse)
 
     def _absent(self, claim: Claim, worse: Cell, better: Cell | None) -> tuple[ClaimOutcome, None, float, str] | None:
-        """Return why the claim can't be judged, as fields of a place; None if it can."""
+        """Return the reason why the claim can't be judged, as fields of a place; None if it can."""
         cells = [worse, *([better] if better else [])]
         if any(cell not in self._found.cells for cell in cells):
             return ClaimOutcome.NOT_MEASURED, None, 0.0, "the run did not include these cells"
@@ -297,11 +302,11 @@ class _Family:
         if outcome is ClaimOutcome.DIFFERENT_WORK:
             why = both.work.reason
         why = why if outcome in (ClaimOutcome.UNCLEAR, ClaimOutcome.DIFFERENT_WORK) else ""
-        below = _below(takes.interval, claim) if outcome is ClaimOutcome.UNCLEAR else None
+        below = _upper_bound(takes.interval, claim) if outcome is ClaimOutcome.UNCLEAR else None
         return ClaimPlace(worse, better, outcome, takes, both.level, why, both.settling, below, both)
 
     def _absolute(self, claim: Claim, worse: Cell) -> ClaimPlace:
-        """Seconds are judged on the log scale, and bytes, which may be none, on a linear one."""
+        """Seconds are judged on the log scale. Bytes, which may be zero, are judged on a linear scale."""
         if claim.bytes:
             values = list(growths(self._found.numbers[worse]).values())
             read = [launch for launch in self._found.numbers[worse] if launch.memory]
@@ -345,23 +350,29 @@ class _Family:
             most = claim.range[1] / SHARE
             above = means([[value - (most if claim.bytes else math.log(most)) for value in values]])
         settling = None if why else self._settling(worse, above, alpha)
-        return ClaimPlace(worse, None, outcome, estimate, level, why, settling, _below(estimate.interval, claim))
+        return ClaimPlace(worse, None, outcome, estimate, level, why, settling, _upper_bound(estimate.interval, claim))
 
     def _settling(self, cell: Cell, above: Logs, alpha: float) -> RoundsNeeded | None:
-        """Return what would show on which side of a bound an absolute value is; `above` is its distance above."""
+        """Return the rounds that would show on which side of a bound an absolute value is.
+
+        `above` is its distance above the bound.
+        """
         levels = np.full_like(above.mean, alpha)
         (settling,) = settlings(above, levels, 0.0, [cell], self._found, shown=alpha)
         return settling
 
 
 def _estimate(claim: Claim, value: float, rounds: int, half: float | None = None) -> Estimate:
-    """Return an absolute value: seconds from their log; bytes rounded to 0.001, so that 3.6e-8 of a fit becomes 0."""
+    """Return an absolute value: seconds from their log, or bytes.
+
+    Bytes are rounded to 0.001, so that 3.6e-8 from a fit becomes 0.
+    """
     if not claim.bytes:
         return Estimate.from_log(value, rounds, half)
     value, low, high = (round(number, 3) + 0.0 for number in (value, value - (half or 0.0), value + (half or 0.0)))
     return Difference(value, rounds, None if half is None else Interval(low, high))
 
 
-def _below(interval: Interval | None, claim: Claim) -> float | None:
+def _upper_bound(interval: Interval | None, claim: Claim) -> float | None:
     """Return the upper end of an interval that is entirely below the claimed range."""
     return interval.high if interval and interval.high < claim.range[0] else None

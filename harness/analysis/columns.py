@@ -1,4 +1,7 @@
-"""The columns of a table, from the comparisons in a scenario's header. Nothing here knows a particular scenario."""
+"""The columns of a table, from the comparisons in a scenario's header.
+
+No code in this module depends on a particular scenario.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,9 +39,9 @@ class ScenarioColumn:
 
 
 def columns(run: Run, scenario: Scenario, cells: Sequence[Cell], quantity: str = STEP) -> list[ScenarioColumn]:
-    """Return the values, then the ratios in the header's order, for the scenario's `cells` that the run has.
+    """Return the values, and then the ratios in the header's order, for the scenario's `cells` that the run has.
 
-    The ratios are those of the header's entries about `quantity`.
+    Only the ratios of the header's entries about `quantity` are included.
     """
     sides = _sides(run, scenario, cells)
     return [
@@ -47,14 +50,17 @@ def columns(run: Run, scenario: Scenario, cells: Sequence[Cell], quantity: str =
             ScenarioColumn(side, other, entry)
             for entry in scenario.compare
             if entry.of == quantity
-            for side, other in _pairs(run, scenario, entry, sides)
+            for side, other in _compared_sides(run, scenario, entry, sides)
             if other in sides
         ),
     ]
 
 
 def _sides(run: Run, scenario: Scenario, cells: Iterable[Cell]) -> list[Side]:
-    """Environment × values of the compared axes, as far as they occur, in the order of the run and of the header."""
+    """Return the combinations of environments and values of the compared axes that occur.
+
+    They are in the order of the run and of the header.
+    """
     compared = scenario.compared_axes
     occurring = {(cell.environment, *(cell.axes[axis] for axis in compared)) for cell in cells}
     levels = [[environment.name for environment in run.environments], *(list(scenario.axes[axis]) for axis in compared)]
@@ -71,11 +77,12 @@ def _sides(run: Run, scenario: Scenario, cells: Iterable[Cell]) -> list[Side]:
     ]
 
 
-def _pairs(run: Run, scenario: Scenario, entry: Comparison, sides: Sequence[Side]) -> list[tuple[Side, Side]]:
-    """Return the sides that an entry compares, each with its other side, which `sides` may lack.
+def _compared_sides(run: Run, scenario: Scenario, entry: Comparison, sides: Sequence[Side]) -> list[tuple[Side, Side]]:
+    """Return the sides that an entry compares, each with its other side, which may be missing in `sides`.
 
-    Along an axis: `plus` with each other value (or only with `against`), with equal other values and the same
-    environment. Along the environments: each with the run's baseline, for each combination of the compared axes.
+    Along an axis, `plus` is compared with each other value (or only with `against`), with equal other values and the
+    same environment. Along the environments, each environment is compared with the run's baseline, for each combination
+    of the compared axes.
     """
     if entry.along != ENVIRONMENT:
         baselines = [entry.against] if entry.against else [v for v in scenario.axes[entry.along] if v != entry.plus]
@@ -86,11 +93,11 @@ def _pairs(run: Run, scenario: Scenario, entry: Comparison, sides: Sequence[Side
             if side.axes[entry.along] == entry.plus
         ]
     if entry.pick:
-        return _picked(run, entry, sides)
+        return _pick_sides(run, entry, sides)
     return [(side, Side(run.reference, side.axes)) for side in sides if side.environment != run.reference]
 
 
-def _picked(run: Run, entry: Comparison, sides: Sequence[Side]) -> list[tuple[Side, Side]]:
+def _pick_sides(run: Run, entry: Comparison, sides: Sequence[Side]) -> list[tuple[Side, Side]]:
     """Yield each environment with the reference, with the axis values that the first matching pick selects.
 
     Compared axes that no pick names must be equal on both sides.

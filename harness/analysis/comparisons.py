@@ -38,10 +38,11 @@ from harness.model.scenario import Cell
 
 @dataclass(frozen=True, slots=True)
 class RoundsNeeded:
-    """The number of further rounds that settle an unclear verdict, with a `probability` of at least POWER.
+    """The number of further rounds that give a clear verdict with a `probability` of at least POWER.
 
-    If MOST_ROUNDS in all aren't enough, it has the rounds up to them, and their lower probability. `seconds` is what
-    they take in all groups of the machine together; `half` is half the interval's width after them, on the log scale.
+    If MOST_ROUNDS in total aren't enough, it contains the rounds up to MOST_ROUNDS, and their lower probability.
+    `seconds` is the time of these rounds in all groups of the machine together. `half` is half the width of the
+    interval after these rounds, on the log scale.
     """
 
     rounds: int
@@ -61,12 +62,12 @@ class Compared:
 
     `ratio` is time(cell) / time(other), above 1 if `cell` is slower. Its interval has the level `level`: 1 - 0.05 / m
     for m comparisons that are judged together, and more if a run is judged more than once (analysis/looks.py).
-    `verdict` (by Holm) describes `cell`; if it is None, `withheld` has the reason. `alone` is the ratio of sequential
-    measurements relative to this ratio, for interleaved launches, with its interval at the same level. `settling`
-    belongs to an unclear verdict. `work` says whether both did the same, and `pythons` are the two interpreters'
-    versions if they differ. `steps`: one of the two is non-stationary, so both are compared between these numbers of
-    earlier steps. `contention` is the possible error of the ratio on the log scale, if CPU contention was subtracted:
-    the interval is that much longer on both sides.
+    `verdict` (by Holm) describes `cell`; if it is None, `withheld` has the reason. For interleaved launches, `alone` is
+    the ratio of sequential measurements relative to this ratio, with an interval at the same level. `settling` is only
+    used for an unclear verdict. `work` is the result of the check for the same work. `pythons` are the versions of the
+    two interpreters if they differ. `steps`: one of the two is non-stationary, so both are compared between these
+    numbers of earlier steps. `contention` is the possible error of the ratio on the log scale, if CPU contention was
+    subtracted. The interval is wider by this amount on both sides.
     """
 
     cell: Cell
@@ -84,20 +85,22 @@ class Compared:
 
     @property
     def bias(self) -> Estimate | None:
-        """The ratio in `alone`, if it is shown to differ from 1: it makes both intervals wider."""
+        """The ratio in `alone`, if it differs significantly from 1. It makes both intervals wider."""
         return self.alone if turns.is_bias(self.alone) else None
 
     @property
     def judged(self) -> bool:
-        """Whether it is one of those that the verdicts of its table are of."""
+        """Whether it is one of the comparisons for which the table has verdicts."""
         return (self.withheld is None or self.withheld.by_times) and self.verdict is not Verdict.DIFFERENT_WORK
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two cells, the log ratio of each round that has both, and `weight`: its variance if a launch has variance 1.
+    """Two cells, and the log ratio of each round that both have.
 
-    `changes`: the steps of one of them are non-stationary, so the ratio is over the `steps` that both have, if any.
+    `weight` is the variance of the log ratio if a launch has variance 1.
+
+    `changes`: the steps of one of them are non-stationary, so the ratio uses only the `steps` that both have, if any.
     """
 
     cell: Cell
@@ -110,12 +113,12 @@ class _Pair:
 
     @property
     def judged(self) -> bool:
-        """Whether it is of those that get a verdict from their times: decided without looking at their ratio."""
+        """Whether it gets a verdict from its times. This is decided without using the ratio."""
         return len(self.logs) > 1 and not self.work.differs and not self.apart
 
     @property
     def apart(self) -> bool:
-        """Whether a step changes, and the two have too few steps in common."""
+        """Whether a step changes, and the two cells have too few steps in common."""
         return self.changes and self.steps is None
 
 
@@ -128,7 +131,7 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float) -
     candidates = [_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and pair.judged]
     logs, log_margin = _logs(family, lookup), math.log1p(margin)
-    alone, contention = _alone(family, lookup), _contention(family, lookup)
+    alone, contention = _sequential_ratios(family, lookup), _contention_errors(family, lookup)
     # the two have nothing to do with each other, so both may act in the same direction
     bias = contention + _bias(alone)
     lost = [lookup.is_lost(pair.cell, log_margin) for pair in family]
@@ -137,7 +140,8 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float) -
     outcomes = judgements(logs, judged, [len(pair.logs) for pair in family], lost)
     hidden = (contention >= log_margin) & (np.abs(logs.mean) <= log_margin + contention)
     outcomes = [
-        _withheld(outcome) if is_hidden else outcome for outcome, is_hidden in zip(outcomes, hidden, strict=True)
+        _withhold_verdict(outcome) if is_hidden else outcome
+        for outcome, is_hidden in zip(outcomes, hidden, strict=True)
     ]
     cells = [pair.cell for pair in family]
     settled = settlings(logs, judged.alpha, log_margin, cells, lookup, shown=1.0 - judged.levels, bias=bias)
@@ -148,12 +152,12 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float) -
         )
     )
     return [
-        None if pair is None else next(results) if pair.judged else _unjudged(pair, len(family), lookup)
+        None if pair is None else next(results) if pair.judged else _compare_unjudged(pair, len(family), lookup)
         for pair in candidates
     ]
 
 
-def _withheld(judgement: Judgement) -> Judgement:
+def _withhold_verdict(judgement: Judgement) -> Judgement:
     """Return the comparison without a verdict if it is unclear: more rounds can't remove the contention error."""
     is_unclear = judgement.verdict is Verdict.UNCLEAR
     return replace(judgement, verdict=None, withheld=Withheld.CONTENTION) if is_unclear else judgement
@@ -162,15 +166,15 @@ def _withheld(judgement: Judgement) -> Judgement:
 def compare_growth(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[Compared | None]:
     """Return the comparison of memory growth of each pair, judged together; None if no round has both.
 
-    `ratio` is how many more bytes each call of `cell` keeps than one of `other`: a Difference. Its interval is a t
-    interval of the paired differences, each with its own variance, because cells that leak vary differently from cells
-    that don't. The margin is PIECE over the calls of the later half. A control with growth beyond it withholds the
-    verdict.
+    `ratio` is a Difference: the bytes that each call of `cell` keeps, minus the bytes that each call of `other` keeps.
+    Its interval is a t interval of the paired differences, each with its own variance, because cells that leak vary
+    differently from cells that don't. The margin is PIECE over the calls of the later half. If the growth of a control
+    exceeds it, the verdict is withheld.
     """
     candidates = [_growth_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and pair.judged]
     logs = means([pair.logs for pair in family])
-    pieces = np.array([_piece(pair, lookup) for pair in family])
+    pieces = np.array([_growth_margin(pair, lookup) for pair in family])
     judged = judge(logs, pieces, shares=np.array([lookup.look(pair.cell).share for pair in family], np.float64))
     settled = settlings(logs, judged.alpha, pieces, [pair.cell for pair in family], lookup, shown=1.0 - judged.levels)
     results = iter(
@@ -211,10 +215,12 @@ def settlings(
     shown: float | Floats,
     bias: float | Floats = 0.0,
 ) -> list[RoundsNeeded | None]:
-    """Return what settles each of the `logs`, of shape (m,) as `cells`; None for one that has MOST_ROUNDS.
+    """Return the rounds for a clear verdict on each of the `logs`, of shape (m,) as `cells`.
 
-    `alpha` is the level at which each is judged, and `shown` the level of the intervals; `margin` and `bias` are those
-    of `judge`. A run that continues shares its level with earlier looks.
+    It is None if a comparison already has MOST_ROUNDS.
+
+    `alpha` is the level at which each comparison is judged, and `shown` is the level of the intervals. `margin` and
+    `bias` are the same as in `judge`. A run that is continued shares its level with earlier looks.
     """
     looks = [lookup.look(cell) for cell in cells]
     share = np.array([look.share for look in looks])
@@ -239,7 +245,7 @@ def control_of_growth(cell: Cell, lookup: Lookup) -> Difference | None:
 
 
 def is_beyond(difference: Difference | None, margin: float) -> bool:
-    """Return whether a difference is shown to exceed the margin, in either direction."""
+    """Return whether a difference significantly exceeds the margin, in either direction."""
     ends = difference.interval if difference else None
     return ends is not None and (ends.low > margin or ends.high < -margin)
 
@@ -264,8 +270,13 @@ def _growth_pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:
     return _Pair(cell, other, differences, lookup.weight(cell, other), same, changes=False, steps=None)
 
 
-def _piece(pair: _Pair, lookup: Lookup) -> float:
-    """Return the memory growth per call that occurs without a leak: PIECE over the fewest later calls of a launch."""
+def _growth_margin(pair: _Pair, lookup: Lookup) -> float:
+    """Return the memory growth per call that can occur without a leak.
+
+    It is PIECE, divided by the fewest later calls of a launch.
+
+    PIECE, divided by the fewest later calls of a launch.
+    """
     launches = [*lookup.numbers[pair.cell], *lookup.numbers[pair.other]]
     return PIECE / max(1.0, min(calls_looked_at(launch) for launch in launches if launch.memory))
 
@@ -282,9 +293,9 @@ def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, planned: 
 
     m is at least the number of `planned` pairs, including pairs that aren't measured yet.
 
-    These are the widths of `compare`, whatever the verdicts, so that a rule that stops by width doesn't look at
-    verdicts. They don't include a bias that was found, which more rounds don't remove. None for a pair that isn't
-    judged; infinite for one with too few rounds.
+    These are the widths of `compare`, independent of the verdicts, so that a rule that stops by width doesn't use
+    verdicts. They don't include a bias, because more rounds don't remove a bias. The width is None for a pair that
+    isn't judged, and infinite for a pair with too few rounds.
     """
     candidates = [_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and pair.judged]
@@ -300,8 +311,9 @@ def open_widths(
 ) -> list[float | None]:
     """Return the widths, with 0 for each comparison whose verdict is settled.
 
-    `margin` is a share: 0.03 for 3 %. `settled` is by group what a look may use of the level now (analysis/looks.py): a
-    verdict is settled where the interval at 1 - 0.05 · that / m is clear of the margin, and no control takes it away.
+    `margin` is a share: 0.03 for 3 %. `settled` contains, by group, the share of the level that a look may use now
+    (analysis/looks.py). A verdict is settled if the interval at 1 - 0.05 · share / m is clear of the margin, and no
+    control withholds it.
     """
     halves = half_widths_of(pairs, lookup)
     if not any(settled.values()):
@@ -310,7 +322,7 @@ def open_widths(
     family = [pair for pair in candidates if pair and pair.judged]
     logs, log_margin = _logs(family, lookup), math.log1p(margin)
     shares = np.array([settled[lookup.groups[pair.cell]] for pair in family], np.float64)
-    bias = _contention(family, lookup) + _bias(_alone(family, lookup))
+    bias = _contention_errors(family, lookup) + _bias(_sequential_ratios(family, lookup))
     are_settled = _are_settled(logs, margins(logs.rounds, log_margin), bias, shares)
     lost = np.array([lookup.is_lost(pair.cell, log_margin) for pair in family], np.bool_)
     known_well = iter((are_settled & ~lost).tolist())
@@ -323,9 +335,9 @@ def open_widths(
 def ratios(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, alpha: float = ALPHA) -> list[Estimate | None]:
     """Return time(cell) / time(other) of each pair with its own interval of 1 - `alpha`.
 
-    That is the result of `compare` before the level is divided among the pairs and before the effect of a bias:
-    variances are moderated over all of these. None if no round has both, and for non-stationary steps with too few
-    common steps. One round has no interval.
+    This is the result of `compare` before the level is divided among the pairs, and without the effect of a bias.
+    Variances are moderated over all of these pairs. The result is None if no round has both cells, and for
+    non-stationary steps with too few common steps. One round has no interval.
     """
     candidates = [_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and len(pair.logs) > 1 and not pair.apart]
@@ -338,17 +350,17 @@ def ratios(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, alpha: float = AL
     ]
 
 
-def _alone(family: Sequence[_Pair], lookup: Lookup) -> list[Estimate | None]:
+def _sequential_ratios(family: Sequence[_Pair], lookup: Lookup) -> list[Estimate | None]:
     """Return each ratio of sequential measurements relative to the interleaved ratio.
 
-    Sequential samples come last: for non-stationary steps they are no check of interleaving.
+    Sequential samples come last, because they can't check interleaving if steps are non-stationary.
     """
     stretches = turns.alone([(pair.cell, pair.other) for pair in family], lookup)
     return [None if pair.changes else stretch for pair, stretch in zip(family, stretches, strict=True)]
 
 
-def _contention(family: Sequence[_Pair], lookup: Lookup) -> Floats:
-    """By how much each ratio may be wrong, on the log scale, as CPU contention was subtracted; shape (m,)."""
+def _contention_errors(family: Sequence[_Pair], lookup: Lookup) -> Floats:
+    """Return the possible error of each ratio, on the log scale, if CPU contention was subtracted; shape (m,)."""
     return np.array([lookup.contention(pair.cell, pair.other) for pair in family], np.float64)
 
 
@@ -396,7 +408,7 @@ def _logs(family: Sequence[_Pair], lookup: Lookup) -> Logs:
     return moderate(means([pair.logs for pair in family]), weights, residuals, machines)
 
 
-def _unjudged(pair: _Pair, judged: int, lookup: Lookup) -> Compared:
+def _compare_unjudged(pair: _Pair, judged: int, lookup: Lookup) -> Compared:
     """Return an unjudged pair with an interval of the same level as the `judged` ones."""
     n, level = len(pair.logs), 1.0 - shown_alpha(judged) * lookup.look(pair.cell).share
     half = float(half_widths(_logs([pair], lookup), 1.0 - level)[0]) if n > 1 else None

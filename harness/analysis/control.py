@@ -1,8 +1,8 @@
 """The A/A control: the baseline against itself, which shows the differences that the run finds between equal cells.
 
-Its variance is moderated like those of ratios, with the residual of its group's launches, so it works with one group
-and few rounds. There the two launches of a round are two cells: the difference between them is what the control tests,
-and must not be part of the residual.
+Its variance is moderated in the same way as for ratios, with the residual of the launches in its group, so a control
+with one group and few rounds is possible. In this calculation, the two launches of a round are treated as two cells:
+the control tests the difference between them, so this difference must not be part of the residual.
 """
 
 import math
@@ -29,7 +29,7 @@ WEIGHT = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """time(second launch) / time(first launch) of the groups' control cells, pooled over `groups` groups."""
+    """The ratio time(second launch) / time(first launch) of the groups' control cells, pooled over `groups` groups."""
 
     estimate: Estimate
     groups: int
@@ -43,7 +43,7 @@ class Control:
         """Return the smallest bias, a difference of the two launches, that the run could have shown; on the log scale.
 
         If a control measures exactly that bias, its interval is just beyond `margin` (log scale): it is the margin plus
-        half of the interval's width. A true bias of that size is shown in half of such runs. Infinite without an
+        half of the interval's width. A true bias of that size is shown in half of such runs. Infinite if there is no
         interval.
         """
         ends = self.estimate.interval
@@ -60,11 +60,11 @@ def beyond(controls: Iterable[Control | None], margin: float) -> bool:
 
 
 def control(counting: Sequence[Launch], scatters: Mapping[str, Scatter] | None = None) -> Control | None:
-    """Return the control of the launches that count; None if no round has two numbers of one cell.
+    """Return the control of the launches that count; None if no round has two results of one cell.
 
-    In a round with several blocks it is in the block with both launches. The other blocks have the control cell once,
-    to be compared with the cells there. `scatters` are the variances by group from `with_control_apart`; a group
-    without them is judged by its own pairs alone.
+    In a round with several blocks, the control is in the block that has both launches. The other blocks contain the
+    control cell once, for comparisons with the cells in the block. `scatters` contains the variances by group from
+    `with_control_apart`. A group without them is judged only by its own pairs.
     """
     numbers = [launch for launch in counting if gave_number(launch)]
     measured = {_place(launch): math.log(centre(launch)) for launch in numbers if launch.role is Role.MEASURE}
@@ -85,7 +85,7 @@ def control(counting: Sequence[Launch], scatters: Mapping[str, Scatter] | None =
 def with_control_apart(scatter: Scatter, numbers: Mapping[Cell, Sequence[Launch]]) -> Scatter:
     """Return a group's variances, in which the control's launches form a separate cell.
 
-    `numbers` has the launches of each of its cells in order.
+    `numbers` contains the launches of each of its cells in order.
     """
     launches = [launch for cell in dict.fromkeys(scatter.cells) for launch in numbers[cast(Cell, cell)]]
     labels = [(launch.cell, launch.role) if launch.role is Role.CONTROL else launch.cell for launch in launches]
@@ -93,7 +93,7 @@ def with_control_apart(scatter: Scatter, numbers: Mapping[Cell, Sequence[Launch]
 
 
 def _place(launch: Launch) -> tuple[str, int, int, Cell]:
-    """Return what a control shares with the launch with which it is compared."""
+    """Return the label that a control has in common with the launch with which it is compared."""
     return launch.group, launch.round, launch.block, launch.cell
 
 
@@ -102,8 +102,8 @@ def pooled(pairs: Sequence[Sequence[float]], residuals: Sequence[Residual | None
 
     The mean over groups of the mean over rounds, with the interval m ± t·√(Σ s²/n)/G: the groups' variances s², each
     moderated by its group's of the `residuals`, may differ, so t has the degrees of freedom of F. E. Satterthwaite, "An
-    approximate distribution of estimates of variance components", Biometrics Bulletin 2, 1946. Groups with one such
-    round are left out, and where there are no others there is no interval.
+    approximate distribution of estimates of variance components", Biometrics Bulletin 2, 1946. Groups with only one
+    such round are omitted. If there are no other groups, there is no interval.
     """
     per_group = residuals or [None] * len(pairs)
     # one whose control kept failing has no spread, and must not take away what the others show

@@ -1,18 +1,18 @@
 """Crossovers of two curves along a sweep, with their uncertainty.
 
 At each size of the sweep, each round gives two times, and their log ratio. Between neighbouring sizes, a time is
-assumed to be linear in the size, in every round. Ratios of such lines are curves. They are followed in small steps
-(`finer`), between which they are linear in the log of the size (in the size itself, if a size isn't above 0). A
-crossover is where the mean of the rounds' log ratios is 0.
+assumed to be linear in the size, in every round. Ratios of such lines are curves. The curves are followed in small
+steps (`finer`). Between these steps, they are linear in the log of the size (in the size itself, if a size isn't above
+0). A crossover is where the mean of the rounds' log ratios is 0.
 
-Its interval has the sizes at which a t test over the rounds doesn't reject "both take as long": the test is inverted,
-as E. C. Fieller does for a ratio of means, "Some problems in interval estimation", Journal of the Royal Statistical
-Society B 16, 1954. Like his, the set may consist of several intervals, may be unbounded (it reaches an end of the
-sweep), and may have sizes where the mean doesn't cross. All of it is reported. So whatever the number of crossovers,
-each is in it with 95 % confidence.
+Its interval contains the sizes at which a t test over the rounds doesn't reject "both take equally long". So the test
+is inverted, as E. C. Fieller does for a ratio of means, "Some problems in interval estimation", Journal of the Royal
+Statistical Society B 16, 1954. As in his method, the set can consist of several intervals, can be unbounded (it reaches
+an end of the sweep), and can contain sizes where the mean doesn't cross. The result contains the whole set. So whatever
+the number of crossovers is, the set contains each of them with 95 % confidence.
 
-Sizes are paired by round: the test uses each round's own value on its line. That is exact for normal values, whatever
-the correlation of two sizes in a round, and a round with interference in both doesn't count as two independent
+Sizes are paired by round: the test uses each round's own value on its line. This is exact for normal values, whatever
+the correlation of two sizes in a round is. A round with interference at both sizes doesn't count as two independent
 observations.
 """
 
@@ -34,10 +34,11 @@ STEPS = 32
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A crossover: `at` a size, the sizes of its interval, and whether the log ratio is above 0 after it.
+    """A crossover: its size `at`, the sizes of its interval, and whether the log ratio is above 0 after it.
 
-    An interval ends where the test rejects; `opens_low` and `opens_high` say that it doesn't reject before the sweep
-    ends. It is None for a single round. If the mean crosses several times within one interval, `at` is the middle one.
+    An interval ends where the test rejects. If the test doesn't reject up to an end of the sweep, `opens_low` or
+    `opens_high` is true. The interval is None for a single round. If the mean crosses several times within one
+    interval, `at` is the middle one.
     """
 
     at: float
@@ -49,10 +50,10 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True)
 class SweepOrdering:
-    """The course of a log ratio from the sweep's first size to its last.
+    """The log ratio from the sweep's first size to its last size.
 
-    `above` and `below` are where it is shown to be above 0, and below; `unclear` is where neither is shown and the mean
-    does not cross for good.
+    `above` and `below` are the ranges in which it is significantly above or below 0. `unclear` is the range in which
+    neither is certain and the mean doesn't change its sign permanently.
     """
 
     crossings: Sequence[Crossing]
@@ -63,7 +64,10 @@ class SweepOrdering:
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """From `low` to `high`, in the coordinate of the sweep: 1 above 0, -1 below, 0 where neither is shown."""
+    """The range from `low` to `high`, in the coordinate of the sweep.
+
+    The sign is 1 if above 0, -1 if below 0, and 0 if neither is certain.
+    """
 
     low: float
     high: float
@@ -71,7 +75,10 @@ class _Stretch:
 
 
 def finer(sizes: Sequence[float], steps: int = STEPS) -> Floats:
-    """The increasing sizes, and some between neighbours: in equal ratios, or distances where one is not above 0."""
+    """Return the increasing sizes, and some sizes between neighbours.
+
+    They have equal ratios, or equal distances if a size isn't above 0.
+    """
     spaced = np.geomspace if sizes[0] > 0.0 else np.linspace
     inner = [spaced(low, high, steps, endpoint=False) for low, high in pairwise(sizes)]
     fine = np.concatenate([*inner, sizes[-1:]])
@@ -81,17 +88,19 @@ def finer(sizes: Sequence[float], steps: int = STEPS) -> Floats:
 
 
 def along(sizes: Sequence[float], times: Floats) -> Floats:
-    """Times at `finer(sizes)`, of shape (rounds, sizes): on straight lines in the size between measured ones."""
+    """Return times at `finer(sizes)`, of shape (rounds, sizes), on straight lines between measured sizes."""
     fine = finer(sizes)
     return np.array([np.interp(fine, sizes, row) for row in times], np.float64)
 
 
 def lead(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence[float] | None = None) -> SweepOrdering:
-    """Return which side leads, by log ratios of shape (rounds, sizes): at least two increasing sizes and one round.
+    """Return which side takes less time, from log ratios of shape (rounds, sizes).
 
-    `measured` are the measured sizes, by default all. Each test has the level 1 - 0.05 divided by their number, and a
-    crossover counts only if some measured size shows who leads. Otherwise equal curves would cross in 28 % of sweeps of
-    five sizes in five rounds; with this rule, they do in 4 %.
+    There are at least two increasing sizes and one round.
+
+    `measured` are the measured sizes. The default is all sizes. Each test has the level 1 - 0.05 divided by the number
+    of tests. A crossover counts only if the order is certain at some measured size. Without this rule, equal curves
+    would cross in 28 % of sweeps of five sizes in five rounds; with it, they do in 4 %.
     """
     tested = sizes if measured is None else measured
     level = 1.0 - ALPHA / len(tested)
@@ -99,8 +108,8 @@ def lead(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence[float
     places = np.log(sizes) if log else np.asarray(sizes, np.float64)
     mean = logs.mean(axis=0)
     between = [slice(index, index + 2) for index in range(len(sizes) - 1)]
-    stretches = _merged([part for at in between for part in _segment(places[at], mean[at], logs[:, at], level)])
-    roots = _roots(places, mean)
+    stretches = _merge_ranges([part for at in between for part in _segment(places[at], mean[at], logs[:, at], level)])
+    roots = _find_sign_changes(places, mean)
     first, last = float(places[0]), float(places[-1])
 
     def interval(part: _Stretch) -> Interval:
@@ -143,9 +152,9 @@ def _size(place: float, log: bool) -> float:
 def _segment(ends: Floats, means: Floats, logs: Floats, level: float) -> list[_Stretch]:
     """Return the test's result between two sizes at `ends`, from the log ratios at both, of shape (rounds, 2).
 
-    At the share w of the way, mean² > t² · variance / rounds rejects. Both sides are quadratic in w, so the range that
-    isn't rejected ends at the zeros of a quadratic. It is expressed around the mean's own zero if that is in this
-    segment: there it is below 0 however small the variance is, without loss of precision.
+    At the share w of the distance, the test rejects if mean² > t² · variance / rounds. Both sides are quadratic in w,
+    so the range that isn't rejected ends at the zeros of a quadratic. It is expressed around the mean's own zero if
+    that is in this segment: there it is below 0 however small the variance is, without loss of precision.
     """
     before, rise = float(means[0]), float(means[1]) - float(means[0])
     (root,) = _zeros(before, rise) or [math.nan]
@@ -185,7 +194,7 @@ def _zeros(constant: float, linear: float, square: float = 0.0) -> list[float]:
     return [half / square, constant / half] if half else [0.0]
 
 
-def _merged(stretches: Sequence[_Stretch]) -> list[_Stretch]:
+def _merge_ranges(stretches: Sequence[_Stretch]) -> list[_Stretch]:
     """Neighbours of one sign together; between above and below a point where neither is."""
     merged: list[_Stretch] = []
     for stretch in stretches:
@@ -199,7 +208,7 @@ def _merged(stretches: Sequence[_Stretch]) -> list[_Stretch]:
     return merged
 
 
-def _roots(places: Floats, mean: Floats) -> list[tuple[float, bool]]:
+def _find_sign_changes(places: Floats, mean: Floats) -> list[tuple[float, bool]]:
     """Return where the piecewise linear mean changes its sign, in order, and whether it rises there."""
     nonzero = [index for index in range(len(mean)) if mean[index] != 0.0]
     roots = []

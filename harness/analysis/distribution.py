@@ -1,6 +1,6 @@
-"""Statistics of one cell's launches: the distribution of its times, its phases, and its resources.
+"""Statistics of the launches of one cell: the distribution of its times, its phases, and its resources.
 
-The distribution is within launches, and from one launch to the next. Nothing is dropped here.
+It describes the distribution within launches, and from one launch to the next. No value is dropped.
 """
 
 import math
@@ -50,7 +50,7 @@ class Quantity(StrEnum):
 
 @dataclass(frozen=True)
 class Times:
-    """The times of one cell: its launches that gave a number (one at least)."""
+    """The times of one cell, from its launches with a result (at least one)."""
 
     launches: Sequence[Launch]
 
@@ -66,7 +66,7 @@ class Times:
 
     @property
     def within(self) -> float | None:
-        """The launches' median of the standard deviation of a launch's samples, as a share of its centre."""
+        """The median over launches of the standard deviation of a launch's samples, as a share of its centre."""
         scatters = [
             math.sqrt(variance(values)) / launch.centre
             for launch in self.launches
@@ -76,15 +76,17 @@ class Times:
 
     @property
     def between(self) -> float | None:
-        """The standard deviation of the logs of the centres; None of one launch."""
+        """The standard deviation of the logs of the centres; None if there is only one launch."""
         return math.sqrt(variance(self.logs)) if len(self.logs) > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Statistic(Generic[Of]):
-    """A number that reports show for every cell: its name, kind and function; None if there is no value.
+    """A number that reports show for every cell: its name, its kind, and its function.
 
-    `legend` explains it; empty if the legend of an earlier one does.
+    The function returns None if there is no value.
+
+    `legend` explains the number. It is empty if the legend of an earlier number explains it too.
     """
 
     name: str
@@ -146,14 +148,14 @@ def _energy(launch: Launch) -> float | None:
     return joules / launch.steps if joules is not None and launch.steps else None
 
 
-def _steady(name: str) -> Callable[[Launch], float | None]:
+def _read_gpu(name: str) -> Callable[[Launch], float | None]:
     """Return a reading of the GPU while steps were timed; None if there was none."""
     return lambda launch: launch.resources.get(name) if launch.resources.get("gpu_steady") else None
 
 
 def _capped(launch: Launch) -> float | None:
     # the share is left out where it is zero
-    share = _steady("gpu_throttled_share")(launch)
+    share = _read_gpu("gpu_throttled_share")(launch)
     return None if share is None else launch.resources.get("gpu_power_cap_share", 0.0)
 
 
@@ -202,11 +204,11 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
     Statistic(
         "GPU clock",
         Quantity.CLOCK,
-        _steady("gpu_sm_clock_mhz"),
+        _read_gpu("gpu_sm_clock_mhz"),
         "GPU clock: the clock speed of the GPU's processors while steps were timed. The values are the mean and the "
         "minimum of readings, which are taken ten times per second.",
     ),
-    Statistic("lowest GPU clock", Quantity.CLOCK, _steady("gpu_sm_clock_least_mhz")),
+    Statistic("lowest GPU clock", Quantity.CLOCK, _read_gpu("gpu_sm_clock_least_mhz")),
     Statistic(
         "at the power limit",
         Quantity.SHARE,
@@ -218,7 +220,7 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The number of a cell's launches with a property, and the number of all."""
+    """The number of a cell's launches that have a property, and the number of all launches."""
 
     count: int
     of: int
@@ -226,7 +228,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The distribution of a cell's times. `statistics` has the STATISTICS by name, None if there is no value.
+    """The distribution of a cell's times. `statistics` contains the STATISTICS by name, with None if there is no value.
 
     `uneven` counts launches with uneven samples, and `outliers` launches that are outliers; the mean includes both.
     `trend` describes how the step changes during measurement; None if it doesn't.
@@ -240,7 +242,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Median, p10 and p90 over launches, of `launches` of them."""
+    """Median, p10 and p90 over `launches` launches."""
 
     median: float
     low: float
@@ -252,9 +254,9 @@ class Spread:
 class Used:
     """A cell's phases and resources, without those that no launch recorded.
 
-    `phases` are seconds by name, without the timed ones; `cold` is their sum, launch by launch: from the request to the
-    end of the first call. `warm_up` is the time per step in the warm-up. `resources` are the RESOURCES by name.
-    `beside`: some launch started beside others, which makes its phases longer.
+    `phases` are seconds by name, without the timed phases. `cold` is their sum, launch by launch: from the request to
+    the end of the first call. `warm_up` is the time per step in the warm-up. `resources` are the RESOURCES by name.
+    `beside`: some launches started at the same time as others, which makes their phases longer.
     """
 
     phases: Mapping[str, Spread]
@@ -265,7 +267,10 @@ class Used:
 
 
 def by_faults(used: Used, step: Spread | None) -> float:
-    """Return how far page faults make a cell's launches differ, p10 to p90, as a share of its step; 0 if unknown."""
+    """Return how much page faults differ between a cell's launches; 0 if unknown.
+
+    It is the range from p10 to p90, as a share of the step.
+    """
     faults = used.resources.get(FAULTS)
     return (faults.high - faults.low) * FAULT_SECONDS / step.median if faults and step else 0.0
 
@@ -290,10 +295,10 @@ def used(launches: Sequence[Launch]) -> Used:
     ]
     names = in_order(name for phases in untimed for name in phases)
     return Used(
-        phases=_spreads({name: [phases[name] for phases in untimed if name in phases] for name in names}),
+        phases=_summarize_by_name({name: [phases[name] for phases in untimed if name in phases] for name in names}),
         cold=spread([sum(phases.values()) for phases in untimed]),
         warm_up=spread([seconds for launch in launches if (seconds := warm_up_step(launch))]),
-        resources=_spreads(
+        resources=_summarize_by_name(
             {
                 statistic.name: [value for launch in launches if (value := statistic.calculate(launch)) is not None]
                 for statistic in RESOURCES
@@ -303,19 +308,19 @@ def used(launches: Sequence[Launch]) -> Used:
     )
 
 
-def _spreads(values: Mapping[str, Sequence[float]]) -> dict[str, Spread]:
+def _summarize_by_name(values: Mapping[str, Sequence[float]]) -> dict[str, Spread]:
     """Return the distribution summary of each name that has values."""
     return {name: summary for name, numbers in values.items() if (summary := spread(numbers))}
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Return each phase once: known phases in their usual order, then the others in order of appearance."""
+    """Return each phase once: the known phases in their usual order, and then the others in order of appearance."""
     met = dict.fromkeys(names)
     return [*(name for name in BEFORE if name in met), *(name for name in met if name not in BEFORE)]
 
 
 def spread(values: Sequence[float]) -> Spread | None:
-    """Median, p10 and p90 of values; None of none."""
+    """Median, p10 and p90 of values; None if there are no values."""
     if not values:
         return None
     ordered = sorted(values)
@@ -325,7 +330,7 @@ def spread(values: Sequence[float]) -> Spread | None:
 def is_uneven(launch: Launch) -> bool:
     """Return whether the launch's samples are uneven: their mean and median (seconds per step) differ by over 10 %.
 
-    Timings of one process often switch between two speeds; a mean far from the median gives that away.
+    The timings of one process often switch between two speeds. In this case, the mean is far from the median.
     """
     values = step_seconds(launch)
     median = statistics.median(values) if values else 0.0

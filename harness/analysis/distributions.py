@@ -32,7 +32,7 @@ def student_cdf(freedom: npt.ArrayLike, t: npt.ArrayLike) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         square = value**2
         tail = 0.5 * _incomplete_beta(nu / 2.0, np.full_like(nu, 0.5), nu / (nu + square), 1.0 / (1.0 + nu / square))
-    normal = 0.5 * _mapped(math.erfc, np.abs(value) / math.sqrt(2.0))
+    normal = 0.5 * _map_values(math.erfc, np.abs(value) / math.sqrt(2.0))
     tail = np.where(nu > _NORMAL, normal, tail)
     return np.where(value > 0.0, 1.0 - tail, tail)
 
@@ -47,7 +47,7 @@ def student_quantile(freedom: npt.ArrayLike, probability: npt.ArrayLike) -> Floa
     tail = np.minimum(p, 1.0 - p)
     # the quantile of 1/2 is 0, which has no log
     tail = np.where(tail < 0.5, tail, 0.25)
-    z = -_mapped(NormalDist().inv_cdf, tail)
+    z = -_map_values(NormalDist().inv_cdf, tail)
     is_normal = nu > _NORMAL
     finite = np.where(is_normal, 1.0, nu)
     log_scale = -0.5 * np.log(finite) - _log_beta(finite / 2.0, np.full_like(finite, 0.5))
@@ -136,14 +136,14 @@ def _log_beta(a: Floats, b: Floats) -> Floats:
     large, small = np.maximum(a, b), np.minimum(a, b)
     rest = small - (large - 0.5) * np.log1p(small / large) - small * np.log(large + small)
     rest = rest + _stirling(large) - _stirling(large + small)
-    exact = _mapped(math.lgamma, large) - _mapped(math.lgamma, large + small)
-    return _mapped(math.lgamma, small) + np.where(large > 100.0, rest, exact)
+    exact = _map_values(math.lgamma, large) - _map_values(math.lgamma, large + small)
+    return _map_values(math.lgamma, small) + np.where(large > 100.0, rest, exact)
 
 
 def _stirling(x: Floats) -> Floats:
     return np.asarray(1.0 / (12.0 * x) - 1.0 / (360.0 * x**3) + 1.0 / (1260.0 * x**5))
 
 
-def _mapped(function: Callable[[float], float], values: Floats) -> Floats:
+def _map_values(function: Callable[[float], float], values: Floats) -> Floats:
     """Apply a function of `math` to each value."""
     return np.fromiter(map(function, values.ravel().tolist()), np.float64, values.size).reshape(values.shape)

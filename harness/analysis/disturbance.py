@@ -1,8 +1,8 @@
 """Interference: noisy launches and rounds, judged by other activity of the machine, never by the times.
 
-Everything is about the steady state, the timed part alone: the CPUs as seen by the worker, and the GPUs as seen from
-outside. See docs/dev/worker-protocol.md. CPU contention is subtracted from the times (`rounds.taken`); `Contention` is
-the possible error of that.
+Everything is about the steady state, which is the timed part: the CPUs as the worker sees them, and the GPUs as harness
+sees them from outside. See docs/dev/worker-protocol.md. CPU contention is subtracted from the times (`rounds.taken`).
+`Contention` is the possible error of this subtraction.
 """
 
 import math
@@ -52,8 +52,8 @@ class DisturbedRound:
 class Disturbance:
     """Interference in `rounds` measured rounds, including repetitions. `told`: launches monitored it.
 
-    `taken` are the shares of time that other processes had, of those of the `launches` from whose times it is
-    subtracted. `stopped` are the shares of launches that a CPU quota stopped, including contention.
+    `taken` contains the shares of time that other processes had, one for each of the `launches` from whose times it is
+    subtracted. `stopped` contains the shares of launches that a CPU quota stopped, including contention.
     """
 
     told: bool
@@ -129,7 +129,7 @@ def is_watched(launch: Launch) -> bool:
 
 
 def disturbed_rounds(launches: Sequence[Launch]) -> dict[tuple[str, int, int], str]:
-    """Return group, round and attempt of each noisy round, with the interference of its first noisy launch."""
+    """Return the group, round and attempt of each noisy round, with the interference of its first noisy launch."""
     by_round: dict[tuple[str, int, int], str] = {}
     for launch in launches:
         reason = "" if launch.role is Role.PILOT else disturbed(launch)
@@ -163,15 +163,15 @@ def disturbance(run: Run, launches: Sequence[Launch]) -> Disturbance:
 class Contention:
     """CPU contention in the launches of a group, and the error of its subtraction as shown by these launches.
 
-    `losses` are by cell and round: the mean of log 1/(1 - taken) over its launches. `unchecked` is the share, from 0 to
-    1, of a difference between two cells' losses that may be wrong (see `unchecked`).
+    `losses` contains, by cell and round, the mean of log 1/(1 - taken) over the launches. `unchecked` is the share,
+    from 0 to 1, of a difference between the losses of two cells that may be wrong (see `unchecked`).
     """
 
     losses: Mapping[Cell, Series]
     unchecked: float
 
     def bias(self, cell: Cell, other: Cell) -> float:
-        """Return by how much the log ratio of two cells may be wrong, over the rounds that both have; 0 without any."""
+        """Return the possible error of the log ratio of two cells, over common rounds; 0 without any."""
         one, two = self.losses.get(cell, {}), self.losses.get(other, {})
         both = one.keys() & two.keys()
         means = [fmean(side[number] for number in both) for side in (one, two)] if both else [0.0, 0.0]
@@ -179,7 +179,7 @@ class Contention:
 
 
 def contention(launches: Iterable[Launch]) -> Contention | None:
-    """Return what CPU contention took of a group's launches that gave a number; None if nothing was subtracted."""
+    """Return the CPU contention in a group's launches with a result; None if nothing was subtracted."""
     all_launches = list(launches)
     taken_off = [loss(launch) for launch in all_launches]
     if not any(taken_off):
@@ -198,10 +198,11 @@ def contention(launches: Iterable[Launch]) -> Contention | None:
 
 
 def possible_error(loss: float, other: float, unchecked: float) -> float:
-    """Return by how much the log ratio of two cells with these mean losses may be wrong, in either direction.
+    """Return the possible error of the log ratio of two cells with these mean losses, in either direction.
 
-    The cells of a round share a core and lose alike. So the `unchecked` share of a difference between their losses may
-    be an error, and each cell may have its own error: `ERROR` of its loss, independent of the other cell's error.
+    The cells of a round share a core, and have similar losses. So the `unchecked` share of a difference between their
+    losses may be an error, and each cell may have its own error: `ERROR` of its loss, independent of the other cell's
+    error.
     """
     return unchecked * abs(loss - other) + ERROR * math.hypot(loss, other)
 
@@ -209,12 +210,13 @@ def possible_error(loss: float, other: float, unchecked: float) -> float:
 def unchecked(
     cells: Sequence[Hashable], rounds: Sequence[Hashable], logs: Sequence[float], losses: Sequence[float]
 ) -> float:
-    """Return which share of a difference in losses may be wrong, from a group's launches: from 0 to 1.
+    """Return the share of a difference in losses that may be wrong, estimated from a group's launches: from 0 to 1.
 
-    Each launch gives its log centre after the subtraction, and its loss. With an effect of each cell and each round (a
-    launch and its round change speed together), the slope of the first on the second is 0 if the subtraction is right,
-    and -1 if the subtracted time differs between launches and their real time doesn't. The result is the end of the
-    slope's 95 % interval that is farther from 0, and 1 if launches are too few, or lose too much alike, to decide.
+    Each launch provides its log centre after the subtraction, and its loss. The model has an effect of each cell and
+    each round (the speed of a launch changes together with its round). The slope of the centre on the loss is 0 if the
+    subtraction is correct. It is -1 if the subtracted time differs between launches although their real time doesn't.
+    The result is the end of the slope's 95 % interval that is farther from 0. It is 1 if there are too few launches, or
+    if their losses are too similar, to decide.
     """
     left, freedom = residuals(cells, rounds, logs)
     lost, _ = residuals(cells, rounds, losses)

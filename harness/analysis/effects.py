@@ -38,7 +38,7 @@ from harness.model.defaults import FEWEST_ROUNDS
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
-    """One axis (or the environment) taken from `base` to `level`."""
+    """A change of one axis (or of the environment) from `base` to `level`."""
 
     axis: str
     level: str
@@ -49,8 +49,8 @@ class LevelChange:
 class Parts:
     """The factors in the interaction of two changes, as means over the remaining axes.
 
-    They are the factors of the first change without the second (`alone`) and with it (`with_second`), and of both
-    (`together`). The interaction is with_second / alone.
+    They are the factor of the first change without the second one (`alone`), the factor with it (`with_second`), and
+    the factor of both changes (`together`). The interaction is with_second / alone.
     """
 
     alone: float
@@ -76,7 +76,7 @@ class Effect:
 
     @property
     def beyond(self) -> bool:
-        """Whether it is shown to be beyond the margin."""
+        """Whether it is certainly beyond the margin."""
         return self.verdict in (Verdict.SLOWER, Verdict.FASTER)
 
     @property
@@ -97,10 +97,10 @@ def effects(
     """Return the main effects and two-way interactions, judged together.
 
     `logs` are log centres of shape (rounds, levels of the first axis, levels of the second, …); each axis has at least
-    two levels, its base first. `margin` is a share, 0.03 for 3 %; `share` is the share of the level that they may use.
-    One round has no intervals, and fewer than three have no verdicts. `contention`, if CPU contention was subtracted,
-    has the loss of each centre (the shape of `logs`) and the unchecked share of a difference. Intervals are longer by
-    `disturbance.possible_error`.
+    two levels, its base first. `margin` is a share (0.03 for 3 %). `share` is the share of the level that the effects
+    may use. One round has no intervals, and fewer than three have no verdicts. `contention` contains the loss of each
+    centre (in the shape of `logs`) and the unchecked share of a difference, if CPU contention was subtracted. Intervals
+    are wider by `disturbance.possible_error`.
     """
     pairs = [places for size in (1, 2) for places in combinations(range(len(axes)), size)]
     blocks = [_block(logs, axes, places) for places in pairs]
@@ -110,7 +110,7 @@ def effects(
     parts = [part for block in blocks for part in block.parts]
     bias = np.concatenate([_possible_errors(*contention, axes, places) for places in pairs]) if contention else 0.0
     scatter = residual(*_launches(logs))
-    judged = _judged(values, size, scatter, control, math.log1p(margin), share=share, bias=bias)
+    judged = _judge_effects(values, size, scatter, control, math.log1p(margin), share=share, bias=bias)
     return [
         Effect(change, judgement.ratio, judgement.level, judgement.verdict, judgement.withheld, part)
         for change, part, judgement in zip(changes, parts, judged, strict=True)
@@ -121,7 +121,8 @@ def effects(
 class _Block:
     """All effects of one axis or of one pair: `values` are log factors of shape (rounds, effects).
 
-    `size` is the sum of the squares of an effect's weights: its variance, when all cells have one of 1.
+    `size` is the sum of the squares of an effect's weights. It is the variance of the effect if all cells have variance
+    1.
     """
 
     changes: Sequence[tuple[LevelChange, ...]]
@@ -149,14 +150,17 @@ def _block(logs: Floats, axes: Mapping[str, Sequence[str]], places: tuple[int, .
 def _possible_errors(
     losses: Floats, unchecked: float, axes: Mapping[str, Sequence[str]], places: tuple[int, ...]
 ) -> Floats:
-    """Return by how much each effect of a block may be wrong, if CPU contention was subtracted."""
+    """Return the possible error of each effect of a block, if CPU contention was subtracted."""
     mean = losses.mean(axis=0, keepdims=True)
     block = _block(mean, axes, places)
     return np.asarray(unchecked * np.abs(block.values[0]) + ERROR * math.sqrt(block.size * float((mean**2).mean())))
 
 
 def _parts(means: Floats) -> list[Parts]:
-    """Return the parts of each pair of levels, from mean logs of shape (first's levels, second's levels)."""
+    """Return the parts of each pair of levels.
+
+    The mean logs have the shape (levels of the first axis, levels of the second axis).
+    """
     first, second = means.shape
     return [
         Parts(
@@ -176,7 +180,7 @@ def _launches(logs: Floats) -> tuple[list[int], list[int], list[float]]:
     return cells.ravel().tolist(), rounds.ravel().tolist(), flat.ravel().tolist()
 
 
-def _judged(
+def _judge_effects(
     values: Floats,
     size: Floats,
     scatter: Residual | None,
@@ -186,7 +190,7 @@ def _judged(
     share: float,
     bias: Floats | float,
 ) -> list[Judgement]:
-    """Return the verdict of each effect; the prior of its variance is its `size` times the cells' residual."""
+    """Return the verdict of each effect. The prior of its variance is its `size` times the residual of the cells."""
     n, mean, level = len(values), values.mean(axis=0), 1.0 - share * shown_alpha(values.shape[1])
     if n == 1:
         return [unjudged(value, None, n, level) for value in mean.tolist()]

@@ -14,7 +14,8 @@ NOT_KNOWN = "not known"
 class Software:
     """One version by environment, in the run's order; empty for an environment without it.
 
-    `leads`: it is TensorFlow, the package that has it, Keras, Python, NumPy, CUDA or cuDNN, none of the other packages.
+    `leads`: it is a leading package (TensorFlow, the package that contains it, Keras, Python, NumPy, CUDA or cuDNN),
+    not one of the other packages.
     """
 
     name: str
@@ -23,7 +24,7 @@ class Software:
 
     @property
     def differs(self) -> bool:
-        """Whether two environments of which it is known have different versions."""
+        """Whether two environments with a known version have different versions."""
         return self.differs_among(range(len(self.versions)))
 
     def differs_among(self, places: Iterable[int]) -> bool:
@@ -37,7 +38,7 @@ class Software:
 
 
 def pins(run: Run, environment: str) -> Mapping[str, str]:
-    """Return the environment's packages; if none were recorded, those in its line of the catalogue."""
+    """Return the environment's packages. If none were recorded, return the packages in its line of the catalogue."""
     if run.pins.get(environment):
         return run.pins[environment]
     entry = next((candidate for candidate in run.environments if candidate.name == environment), None)
@@ -45,7 +46,9 @@ def pins(run: Run, environment: str) -> Mapping[str, str]:
 
 
 def stands_for(run: Run, environment: str) -> list[Mapping[str, str]]:
-    """Return the packages by which a header picks axis values: those of the replaced environment, then its own.
+    """Return the packages that a header uses to pick axis values.
+
+    The packages of the replaced environment come first, and then its own packages.
 
     A substitute for TensorFlow 1 is compared in graph mode if TensorFlow 1 is. An environment that is only a substitute
     doesn't use its own packages.
@@ -56,7 +59,7 @@ def stands_for(run: Run, environment: str) -> list[Mapping[str, str]]:
 
 
 def python(run: Run, environment: str) -> str | None:
-    """Return the environment's Python, X.Y; None if the run does not have it."""
+    """Return the environment's Python version, X.Y; None if the run doesn't have the environment."""
     return next((candidate.python for candidate in run.environments if candidate.name == environment), None)
 
 

@@ -1,11 +1,12 @@
 """Looks: the share of the significance level that a verdict may use if a run is judged more than once.
 
-A run that ends as planned is judged once, at the whole level. Verdicts are looked at more often
+A run that ends as planned is judged once, with the whole level. Verdicts are checked more often
 
 - in a run that is continued after its report was read (`--resume RUN --rounds 8`): after the rounds in `Run.looks`;
 - with `--precision`, which ends a group when the verdicts of its comparisons are settled: after the rounds LOOKS.
 
-Such looks share a level of their own, as large as that of a run as planned, or half as large. After r rounds at most 1
+Such looks have a separate level, which is as large as the level of a run as planned, or half as large. After r rounds
+at most 1
 - n/r of it is spent, and each look has what those before it left: a spending function, as in K. K. G. Lan and D. L.
 DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983. Every look judges all rounds until
 then, so the chance of a wrong verdict at any look is at most the sum of their levels (Bonferroni). A verdict is wrong
@@ -52,25 +53,28 @@ class Look:
 
 
 def spent(rounds: Sequence[int]) -> float:
-    """Return the share of the level that the last look may use; `rounds` (ascending) are those of each look.
+    """Return the share of the level that the last look may use.
 
-    The first look is the plan's own, and has its own level. Looks with no more rounds than the previous one don't
-    count, and neither do those with too few rounds for a verdict.
+    `rounds` (ascending) has the number of rounds of each look.
+
+    The first look belongs to the plan, and has its own level. Looks that have no more rounds than the previous one
+    don't count. Looks with too few rounds for a verdict don't count either.
     """
     counts = sorted({count for count in rounds if count >= FEWEST_JUDGED})
     return counts[0] / counts[-2] - counts[0] / counts[-1] if len(counts) > 1 else 1.0
 
 
 def share_left(first: float | Floats, rounds: float | Floats, total: Floats) -> Floats:
-    """Return the share of the level for the next look, after `total` rounds, if the last one was after `rounds`.
+    """Return the share of the level for the next look, after `total` rounds, if the last look was after `rounds`.
 
-    `first` is the rounds of the plan's own look. The three have one shape, or shapes that broadcast.
+    `first` is the number of rounds at the plan's own look. The three arguments have the same shape, or shapes that
+    broadcast.
     """
     return first / rounds - first / total
 
 
 def settling(rounds: int) -> float:
-    """Return the share of the level to settle a comparison with `--precision` after these rounds; 0 without a look."""
+    """Return the share of the level for settling comparisons with `--precision`; 0 without a look."""
     if rounds not in LOOKS:
         return 0.0
     return SETTLING * spent([FEWEST_JUDGED, *LOOKS[: LOOKS.index(rounds) + 1]])

@@ -1,21 +1,22 @@
 """Moderated variances: the variance of launches, estimated from other comparisons too.
 
-Three rounds are few to learn a variance from, so the sample variance of each comparison is moderated by a prior. The
+Three rounds are too few to estimate a variance, so the sample variance of each comparison is moderated by a prior. The
 posterior is s̃² = (d0·s0² + d·s²) / (d0 + d), with d0 + d degrees of freedom (G. K. Smyth, "Linear models and empirical
 Bayes methods for assessing differential expression in microarray experiments", Statistical Applications in Genetics and
-Molecular Biology 3(1), 2004). The prior s0² of a comparison is the residual variance of its own group, times what the
-comparison's design makes of it. Its weight d0 is four degrees of freedom, unless the table's own variances show that it
-is worth less or more, by Smyth's estimate of d0:
+Molecular Biology 3(1), 2004). The prior s0² of a comparison is the residual variance of its own group, multiplied by a
+factor that depends on the design of the comparison. Its weight d0 is four degrees of freedom, unless the variances of
+the table show that it has more or less information, by Smyth's estimate of d0:
 
-- Less, if they differ by more than four degrees allow. They do if some cells scatter far more than others and their
-  samples don't show it. The posterior then has fewer degrees of freedom. It is never below the one of four degrees:
-  few launches may agree by chance, as launches of one mode do.
-- More, if twelve comparisons or more have variances that are alike.
+- It is smaller if the variances differ more than four degrees of freedom allow. They do if some cells vary far more
+  than others and their samples don't show it. The posterior then has fewer degrees of freedom. It is never below the
+  posterior with four degrees of freedom, because a few launches may agree by chance, for example if they have the same
+  mode.
+- It is larger if twelve comparisons or more have similar variances.
 
-A group's residual is that of cells whose samples scatter within launches as those of the comparison's louder cell do:
-if samples of a cell scatter more, so do its launches. So the prior depends on what is known of a variance from another
-source, as in M. A. Sartor et al., "Intensity-based hierarchical Bayes method improves testing for differentially
-expressed genes in microarray experiments", BMC Bioinformatics 7:538, 2006.
+The residual of a group comes only from cells whose samples vary within launches like the samples of the comparison's
+more variable cell, because if the samples of a cell vary more, its launches also vary more. So the prior depends on
+other information about a variance, as in M. A. Sartor et al., "Intensity-based hierarchical Bayes method improves
+testing for differentially expressed genes in microarray experiments", BMC Bioinformatics 7:538, 2006.
 docs/dev/validation/simulation-variability.md has the error rates.
 """
 
@@ -58,7 +59,9 @@ class Residual:
 
 
 def residual(cells: Sequence[Hashable], rounds: Sequence[Hashable], logs: Sequence[float]) -> Residual | None:
-    """Return the residual variance of a group's launches beside effects of cell and round; None without freedom.
+    """Return the residual variance of a group's launches; None without degrees of freedom.
+
+    It is the variance after effects of cell and round.
 
     If no launch is missing, S launches per round have (S - 1)(n - 1) + 1 degrees of freedom in n rounds, and one less
     without control. See `residuals`.
@@ -68,12 +71,12 @@ def residual(cells: Sequence[Hashable], rounds: Sequence[Hashable], logs: Sequen
 
 
 def residuals(cells: Sequence[Hashable], rounds: Sequence[Hashable], values: Sequence[float]) -> tuple[Floats, float]:
-    """Return what is left of each launch's value beside an effect of each cell and round, and its degrees of freedom.
+    """Return the residual of each launch's value after an effect of each cell and round, and its degrees of freedom.
 
-    The least squares fit of value = cell + round (two-way analysis of variance without interaction). Each launch gives
-    one of `cells`, of `rounds` and of `values`; the control's launches are launches of their cell.
+    The least squares fit of value = cell + round (two-way analysis of variance without interaction). Each launch has
+    one entry of `cells`, of `rounds` and of `values`. The control's launches are launches of their cell.
     """
-    many, few = sorted((_numbered(cells), _numbered(rounds)), key=lambda labels: labels.max(), reverse=True)
+    many, few = sorted((_number_labels(cells), _number_labels(rounds)), key=lambda labels: labels.max(), reverse=True)
     centred = np.asarray(values, np.float64) - np.mean(values)
     counts = np.bincount(many)
 
@@ -92,10 +95,10 @@ def residuals(cells: Sequence[Hashable], rounds: Sequence[Hashable], values: Seq
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Variances of a group's launches: by one of `cells`, `rounds` and `logs`, as for `residual`.
+    """Variances of a group's launches, with one entry of `cells`, `rounds` and `logs` per launch, as for `residual`.
 
-    `within` is, by cell, the standard deviation of a launch's centre from its samples, above 0; a cell that has none
-    may be like any other.
+    `within` contains, by cell, the standard deviation of a launch's centre, estimated from its samples (above 0). A
+    cell without an entry may be like any other.
     """
 
     cells: Sequence[Hashable]
@@ -105,10 +108,12 @@ class Scatter:
     _known: dict[frozenset[Hashable], Residual | None] = field(default_factory=dict, compare=False, repr=False)
 
     def between(self, one: Hashable, other: Hashable) -> Residual | None:
-        """Return what a comparison of two cells learns, which is from cells whose samples scatter as the louder one's.
+        """Return the variance that a comparison of two cells can use from other cells.
 
-        The quieter of the two isn't one of them if its samples scatter less: the mean of a loud cell's variance and a
-        quiet one's would be too small for their ratio.
+        These are the cells whose samples vary like the samples of the more variable side.
+
+        The less variable side isn't one of these cells if its samples vary less: the mean of a large and a small
+        variance would be too small for the ratio.
         """
         loud = max(self.within.get(one, 0.0), self.within.get(other, 0.0))
 
@@ -123,8 +128,8 @@ class Scatter:
         return self._known[alike]
 
 
-def _numbered(labels: Sequence[Hashable]) -> NDArray[np.intp]:
-    """For each label its number, from 0, in the order in which they come."""
+def _number_labels(labels: Sequence[Hashable]) -> NDArray[np.intp]:
+    """Return a number for each label, from 0, in the order in which the labels first occur."""
     numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     return np.array([numbers[label] for label in labels], np.intp)
 
@@ -134,12 +139,12 @@ def moderate(
 ) -> Logs:
     """Return the variances to use, and their degrees of freedom.
 
-    If `machines` gives the machine of each, those of one machine learn nothing from the others.
+    If `machines` contains the machine of each comparison, a comparison uses only the variance of its own machine.
 
-    `weights`, shape (m,), are what each variance would be if every launch had variance 1, and `residuals` the residual
-    variance of each one's group; None lends nothing. A variance keeps its own value and degrees of freedom if it is too
-    large beside the group's other launches: if F(d, d0) exceeds the ratio of the two with a probability below 5 %, or
-    10 % if there is only one comparison.
+    `weights`, of shape (m,), is the variance of each comparison if every launch had variance 1. `residuals` contains
+    the residual variance of each comparison's group; None doesn't contribute. A variance keeps its own value and
+    degrees of freedom if it is too large compared with the group's other launches. The criterion is that F(d, d0)
+    exceeds the ratio of the two with a probability below 5 %, or 10 % if there is only one comparison.
     """
     if machines is not None and len(set(machines)) > 1:
         variance, freedom = logs.variance.copy(), logs.freedom.copy()
@@ -154,7 +159,7 @@ def moderate(
     expected = np.array([prior.variance if prior else 1.0 for prior in residuals], np.float64)
     # the comparison's own launches are in its group's residual: only what the others add is lent
     beyond = np.maximum(prior_freedom - freedom, 0.0)
-    lent = np.minimum(beyond, _worth(variances, expected, freedom, beyond > 0.0))
+    lent = np.minimum(beyond, _prior_freedom(variances, expected, freedom, beyond > 0.0))
     most = np.maximum(lent, np.minimum(beyond, LENT))
     # launches that agree by chance look quieter than they are: a small variance moves as if all is lent that may be
     moderated = np.maximum(*((d0 * expected + freedom * variances) / (d0 + freedom) for d0 in (lent, most)))
@@ -170,8 +175,11 @@ def moderate(
     )
 
 
-def _worth(variances: Floats, expected: Floats, freedom: Floats, lends: NDArray[np.bool_]) -> Floats:
-    """Return the degrees of freedom that each `expected` variance is worth, as far as those that it `lends` to show."""
+def _prior_freedom(variances: Floats, expected: Floats, freedom: Floats, lends: NDArray[np.bool_]) -> Floats:
+    """Return the degrees of freedom that each `expected` variance is worth.
+
+    They are estimated from the variances that it contributes to.
+    """
     worth = np.full_like(variances, LENT)
     counted = lends & (freedom >= FEWEST_FREEDOM)
     if counted.sum() < FEWEST:
@@ -200,7 +208,7 @@ def weight(variances: Floats, freedom: Floats) -> float:
 
 
 def _inverse_trigamma(value: float) -> float:
-    """The y with ψ'(y) = `value` > 0, by Newton's method on 1/ψ' (Smyth 2004, appendix)."""
+    """Return the y with ψ'(y) = `value` > 0, by Newton's method on 1/ψ' (Smyth 2004, appendix)."""
     # the method's own limits: beyond them the first terms of ψ', 1/y² + … and 1/y + 1/2y² + …, are exact to six digits
     if value > 1e7:
         return float(1.0 / np.sqrt(value))

@@ -38,7 +38,7 @@ class Observed:
 
     @property
     def varies(self) -> bool:
-        """Whether the launches disagree."""
+        """Whether the launches have different values."""
         return len(self.values) > 1
 
 
@@ -73,7 +73,7 @@ def observations(cell: Cell, lookup: Lookup) -> dict[str, Observed]:
     """Return the observations of the cell's launches by name.
 
     Launches that count take precedence. A cell's first launch observes more (docs/dev/worker-protocol.md), so missing
-    names are taken from the pilot, and everything is if no launch has a result.
+    names are taken from the pilot. If no launch has a result, all observations are taken from the pilot.
     """
     if cell not in lookup.seen:
         lookup.seen[cell] = _observations(cell, lookup)

@@ -15,10 +15,10 @@ LAUNCH_BOUND = 0.5
 class OnDevice:
     """The profile of a cell's steps on a GPU; by the names of docs/dev/worker-protocol.md.
 
-    `kernels` and `copies` are the shares of these steps in which a kernel ran on a GPU, and in which only copies ran;
-    `launching` is the share in which the CPU launched such work. `kernel_count` and `copy_count` are per step. Values
-    that the profiler doesn't provide are None. `slower` is the duration of such a step relative to one without the
-    profiler.
+    `kernels` is the share of these steps in which a kernel ran on a GPU. `copies` is the share in which only copies
+    ran. `launching` is the share in which the CPU launched such work. `kernel_count` and `copy_count` are numbers per
+    step. Values that the profiler doesn't provide are None. `slower` is the duration of a step with the profiler
+    divided by the duration without it.
     """
 
     kernels: float
@@ -35,15 +35,17 @@ class OnDevice:
 
     @property
     def is_launch_bound(self) -> bool:
-        """Whether kernels ran in less than half of a step, under the profiler and, by their time, without it too.
+        """Whether kernels ran in less than half of a step, with the profiler and without it.
 
-        The profiler costs time between kernels: a step that is kernels throughout may not be so under it.
+        The share without the profiler is computed from the time per step.
+
+        The profiler adds time between kernels, so a step that consists only of kernels may have gaps with the profiler.
         """
         return self.kernels * max(1.0, self.slower) < LAUNCH_BOUND
 
 
 def on_device(launches: Sequence[Launch]) -> dict[Cell, OnDevice]:
-    """By cell what the first launch that was profiled saw; nothing of the others."""
+    """Return, by cell, the recording of the first profiled launch; other launches are ignored."""
     by_cell: dict[Cell, OnDevice] = {}
     for launch in launches:
         seen = _seen(launch.resources)

@@ -1,7 +1,7 @@
 """The printed output of plain scripts, by environment: equal, or the first line that differs.
 
-Launches of one environment may differ among themselves, for example if a script prints its duration: such a line isn't
-a difference between environments.
+Launches of one environment can have different outputs, for example if a script prints its duration. Such a line isn't a
+difference between environments.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,11 +25,12 @@ class OutputMatch(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutputComparison:
-    """The output of `cell` compared with that of `other`.
+    """A comparison of the output of `cell` with the output of `other`.
 
-    `line`, from 1, is the first that differs, with the text in `cell` and in `other`; None if one has no such line. If
-    the two differ only as launches of one of them do (VARIES), it is the first such line, with two of its texts. If
-    they differ only in output that isn't saved (LATER), it is the first line that isn't.
+    `line`, from 1, is the first line that differs, with its text in `cell` and in `other`; the text is None if one of
+    them has no such line. If the two differ only in the same way as launches of one of them (VARIES), it is the first
+    such line, with two of its texts. If they differ only in output that isn't saved (LATER), it is the first line that
+    isn't saved.
     """
 
     cell: Cell
@@ -41,7 +42,7 @@ class OutputComparison:
 
 @dataclass(frozen=True, slots=True)
 class _Printed:
-    """The output of a launch: the first lines, the number of lines, and a hash of all."""
+    """The output of a launch: the first lines, the number of lines, and a hash of all lines."""
 
     lines: Sequence[str]
     count: int

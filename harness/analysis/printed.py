@@ -66,7 +66,10 @@ def _unit(quantity: str, launch: Launch) -> str | None:
 
 
 def values(quantity: str, launch: Launch) -> list[float]:
-    """Return the values of a number in the order in which a launch printed them. Untrusted other data is left out."""
+    """Return the values of a number in the order in which a launch printed them.
+
+    Other data, which an untrusted launch may have written, is omitted.
+    """
     by_name = launch.observations.get(NUMBERS)
     numbers = by_name.get(quantity) if isinstance(by_name, Mapping) else None
     if not isinstance(numbers, list):
@@ -80,7 +83,7 @@ def values(quantity: str, launch: Launch) -> list[float]:
 
 def growth(quantity: str, launches: Sequence[Launch]) -> PrintedGrowth | None:
     """Return how much a number grows within launches of one cell; None if no growth is shown."""
-    series = [numbers for launch in launches if len(numbers := _thinned(values(quantity, launch))) >= FEWEST]
+    series = [numbers for launch in launches if len(numbers := _thin_values(values(quantity, launch))) >= FEWEST]
     if not series:
         return None
     pairs = [list(itertools.combinations(numbers, 2)) for numbers in series]
@@ -93,7 +96,7 @@ def growth(quantity: str, launches: Sequence[Launch]) -> PrintedGrowth | None:
     return PrintedGrowth(first, last, count)
 
 
-def _thinned(numbers: Sequence[float]) -> Sequence[float]:
+def _thin_values(numbers: Sequence[float]) -> Sequence[float]:
     """Return at most MOST values: means of neighbors."""
     size = -(-len(numbers) // MOST)
     return [statistics.fmean(numbers[at : at + size]) for at in range(0, len(numbers), size)] if size > 1 else numbers

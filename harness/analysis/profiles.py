@@ -1,9 +1,9 @@
-"""Analysis of profiles: which functions take the time, the document's classes, the share of data handling, changes.
+"""Analysis of profiles: functions, the document's classes, the share of data handling, and changes.
 
 Samples of the stack become a tree of functions, for a flame graph or an icicle graph.
 
-Functions nest, so shares of cumulative time overlap; shares of own time add up to 100 %. All are relative to the time
-in all functions of a profile, without the profiler's own time.
+Functions are nested, so shares of cumulative time overlap. Shares of own time add up to 100 %. All shares are relative
+to the time in all functions of a profile, without the profiler's own time.
 """
 
 import re
@@ -72,8 +72,8 @@ class FunctionClass(StrEnum):
 class Filed:
     """The functions of one of the document's classes: their number, own seconds, and share of all.
 
-    `building` has the number and own seconds of those that no later call reaches: work of the first call. `examples`
-    are names of such functions, slowest first.
+    `building` contains the number and the own seconds of the functions that no later call reaches, which are work of
+    the first call. `examples` are names of such functions, slowest first.
     """
 
     kind: FunctionClass
@@ -97,7 +97,7 @@ class FunctionChange:
 
     @property
     def by(self) -> float:
-        """By how much the share is larger in the first."""
+        """The share in the first profile minus the share in the second one."""
         return self.share - self.other_share
 
 
@@ -112,9 +112,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One box of the picture: from `left`, `width` wide, both as shares of the whole, `depth` functions deep.
+    """One box of the picture, which starts at `left` and has the width `width`.
 
-    `own` is the share in which no function that is drawn was below it.
+    Both are shares of the whole. `depth` is the number of functions above it.
+
+    `own` is the share in which no drawn function was below it.
     """
 
     name: str
@@ -125,7 +127,10 @@ class Frame:
 
 
 def name(function: Function) -> str:
-    """Module and function without the packages, which releases rename: `training.fit`; of C functions `list.append`."""
+    """Return the module and the function without the packages, which releases rename: `training.fit`.
+
+    For C functions, return `list.append`.
+    """
     if match := _BUILT_IN.fullmatch(function.name):
         module, _, base = match[1].rpartition(".")
         return base if not module or _WRAPPER.fullmatch(module) else f"{module.rpartition('.')[2]}.{base}"
@@ -162,7 +167,7 @@ def taken(profile: Profile) -> dict[str, FunctionTime]:
 
 
 def top(profile: Profile, count: int, *, own: bool) -> list[FunctionTime]:
-    """Return the functions that took most, by own or by cumulative seconds."""
+    """Return the functions that took most time, by own or by cumulative seconds."""
     return sorted(taken(profile).values(), key=lambda function: -function.seconds(own=own))[:count]
 
 
@@ -170,8 +175,8 @@ def filed(first: Profile, steady: Profile, examples: int = 3) -> list[Filed]:
     """Return the classes of the source document, as in one profile of the first and the later calls together.
 
     By https://stackoverflow.com/a/58653636: called once or twice, build; as often as there were iterations or more,
-    train; what is in between is in no class. Which functions only the first call reaches is known here, because the
-    two were profiled apart, and shows where the rule misfiles.
+    train; what is in between is in no class. The functions that only the first call reaches are known here, because the
+    two parts were profiled separately. So the result shows which functions the rule classifies wrongly.
     """
     calls: dict[tuple[str, int, str], int] = defaultdict(int)
     own: dict[tuple[str, int, str], float] = defaultdict(float)
@@ -203,11 +208,12 @@ def filed(first: Profile, steady: Profile, examples: int = 3) -> list[Filed]:
 def matching(profile: Profile, patterns: Sequence[str]) -> float:
     """Return the share of a profile's time in functions whose names match a glob of `patterns`, including callees.
 
-    Time is counted once: if such a function is called inside another one, it is part of that one's time. A profile
-    stores callers and no stacks, so a function's time is divided in proportion to the time of each caller's calls.
+    Time is counted once: if such a function is called inside another one, it is part of the time of the other one. A
+    profile stores callers, but no stacks, so a function's time is divided in proportion to the time of each caller's
+    calls.
     """
     inside = [any(fnmatchcase(name(function), pattern) for pattern in patterns) for function in profile.functions]
-    covered = _covered(profile, inside)
+    covered = _share_inside(profile, inside)
     seconds = 0.0
     for function, is_inside in zip(profile.functions, inside, strict=True):
         if is_inside and not function.callers:
@@ -221,10 +227,11 @@ def matching(profile: Profile, patterns: Sequence[str]) -> float:
 def moves(one: Profile, other: Profile, count: int, *, own: bool) -> list[FunctionChange]:
     """Return the functions whose shares differ most between two profiles, by own or by cumulative time.
 
-    By cumulative time, functions that only wrap another are left out: a chain of them is one change, not ten.
+    By cumulative time, functions that only wrap another function are omitted, because a chain of them is one change,
+    not ten.
     """
     mine, theirs = taken(one), taken(other)
-    sides = [] if own else [(_wrappers(one), mine), (_wrappers(other), theirs)]
+    sides = [] if own else [(_find_wrappers(one), mine), (_find_wrappers(other), theirs)]
     steps, other_steps = (profile.calls * profile.steps for profile in (one, other))
     nothing = FunctionTime("", calls=0, own=0.0, cumulative=0.0, own_share=0.0, cumulative_share=0.0)
     changes = []
@@ -237,7 +244,7 @@ def moves(one: Profile, other: Profile, count: int, *, own: bool) -> list[Functi
     return sorted(changes, key=lambda move: (-abs(move.by), move.name))[:count]
 
 
-def _wrappers(profile: Profile) -> set[str]:
+def _find_wrappers(profile: Profile) -> set[str]:
     """Return the functions that spend nearly all of their time in one other function that nothing else calls."""
     names, times = [name(function) for function in profile.functions], taken(profile)
     handed: dict[tuple[str, str], float] = defaultdict(float)
@@ -254,7 +261,7 @@ def _wrappers(profile: Profile) -> set[str]:
 
 
 def tree(profile: Profile) -> Node:
-    """Return the tree of the stacks; its root represents all of them."""
+    """Return the tree of the stacks. Its root represents all stacks."""
     names = [name(function) for function in profile.functions]
     root = Node("")
     for seconds, stack in profile.stacks:
@@ -270,9 +277,11 @@ def tree(profile: Profile) -> Node:
 
 
 def frames(root: Node, least: float) -> list[Frame]:
-    """Return the tree as boxes from the outermost function down, without those narrower than the share `least`.
+    """Return the tree as boxes, without boxes that are narrower than the share `least`.
 
-    The slowest is on the left, so that the same work has the same shape in every run.
+    The outermost function comes first.
+
+    The slowest function is on the left, so that the same work has the same shape in every run.
     """
     if root.seconds <= 0:
         return []
@@ -284,7 +293,7 @@ def depth(laid: Sequence[Frame]) -> int:
     return max((frame.depth + 1 for frame in laid), default=0)
 
 
-def _covered(profile: Profile, inside: Sequence[bool]) -> list[float]:
+def _share_inside(profile: Profile, inside: Sequence[bool]) -> list[float]:
     """Return the share of each function's time that is spent below a function of `inside`."""
     totals = [sum(caller.cumulative for caller in function.callers) for function in profile.functions]
     covered = [0.0] * len(inside)

@@ -1,8 +1,8 @@
-"""Quantities other than the time per step: a phase of a launch, peak memory, memory growth, number of traces.
+"""Quantities other than the time per step: a phase of a launch, peak memory, memory growth, or the number of traces.
 
-A launch has one value of each. For a positive quantity, `launches_of` returns launches whose only sample is that value,
-so that series, control, moderation, verdicts and tables work as for times. Memory growth may be zero or negative, and
-has no ratio: its estimates and differences are linear.
+A launch has one value of each quantity. For a positive quantity, `launches_of` returns launches whose only sample is
+that value, so that series, control, moderation, verdicts and tables work as for times. Memory growth may be zero or
+negative, and has no ratio: its estimates and differences are linear.
 
 A launch's growth is the slope of the process's memory over the later half of its calls, by H. Theil, "A rank-invariant
 method of linear and polynomial regression analysis", Proceedings of the KNAW 53, 1950, and P. K. Sen, "Estimates of the
@@ -43,7 +43,10 @@ def is_time(quantity: str) -> bool:
 
 
 def value(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float | None:
-    """Return the launch's value of a quantity other than the step: seconds, bytes or a count; None if not recorded."""
+    """Return the launch's value of a quantity other than the step; None if it wasn't recorded.
+
+    The unit is seconds, bytes or a count.
+    """
     match quantity:
         case "peak memory":
             return launch.resources.get("max_rss_bytes")
@@ -66,10 +69,10 @@ def _number(recorded: object) -> float | None:
 def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.WALL) -> list[Launch]:
     """Return the launches with one sample of one step each, whose seconds are their value of the quantity.
 
-    A launch without a value above zero ends as `not available`, and all launches with a printed number of which only
-    some have a unit; pilots stay as they are. CPU contention is known for
-    timed steps only: it is subtracted only from quantities that are parts of them, WHOLE and OWN. Raises ValueError for
-    memory growth, which may be negative.
+    A launch without a value above zero ends as `not available`. If only some launches with a printed number have a
+    unit, all of them end as `not available`. Pilots don't change. CPU contention is known only for timed steps. So it
+    is subtracted only from quantities that are parts of these steps, WHOLE and OWN. Raises ValueError for memory
+    growth, which may be negative.
     """
     if quantity == GROWTH:
         raise ValueError(
@@ -83,11 +86,14 @@ def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.
         mixed = {
             name for name in names if unit_of(quantity, [one for one in listed if one.cell.scenario == name]) is None
         }
-        return [launch if launch.role is Role.PILOT else _printed(launch, quantity, clock, mixed) for launch in listed]
+        return [
+            launch if launch.role is Role.PILOT else _use_printed_number(launch, quantity, clock, mixed)
+            for launch in listed
+        ]
     return [launch if launch.role is Role.PILOT else _with(launch, quantity, clock) for launch in listed]
 
 
-def _printed(launch: Launch, quantity: str, clock: Clock, mixed: Container[str]) -> Launch:
+def _use_printed_number(launch: Launch, quantity: str, clock: Clock, mixed: Container[str]) -> Launch:
     """Return a launch of a printed number, which isn't available in scenarios with `mixed` units."""
     one = _with(launch, quantity, clock)
     if one.status is not Status.OK or launch.cell.scenario not in mixed:
@@ -133,7 +139,7 @@ def slope(points: Sequence[tuple[float, float]]) -> float | None:
 
 
 def calls_looked_at(launch: Launch) -> float:
-    """Return over how many calls the memory growth of a launch is computed."""
+    """Return the number of calls over which the memory growth of a launch is computed."""
     points = later(launch.memory)
     return points[-1][0] - points[0][0]
 
@@ -151,24 +157,26 @@ def growths(launches: Iterable[Launch]) -> dict[int, float]:
 def growth_estimate(launches: Iterable[Launch], level: float = LEVEL) -> Difference | None:
     """Return the mean growth over rounds in bytes per call, with its t interval; None if no launch recorded it.
 
-    `launches` are those of one cell that count. One round has no interval.
+    `launches` are the launches of one cell that count. One round has no interval.
     """
     return linear(list(growths(launches).values()), level)
 
 
 def growth_difference(one: Mapping[int, float], other: Mapping[int, float], level: float = LEVEL) -> Difference | None:
-    """Return by how many bytes per call `one` grows more than `other`: the mean over common rounds, paired.
+    """Return the growth of `one` minus the growth of `other`, in bytes per call: the mean over common rounds, paired.
 
-    Both are results of `growths`. None without a common round.
+    Both are results of `growths`. Returns None without a common round.
     """
     return linear([one[number] - other[number] for number in sorted(one.keys() & other.keys())], level)
 
 
 def growth_control(launches: Iterable[Launch]) -> Difference | None:
-    """Return the A/A control of memory growth: how many bytes per call a group's control grows more than its twin.
+    """Return the A/A control of memory growth, in bytes per call.
 
-    `launches` are those of the group that count: the control's are compared with those of the same cell by round. None
-    if no round has both.
+    It is the growth of a group's control minus the growth of its twin.
+
+    `launches` are the launches of the group that count. The launches of the control are compared, by round, with the
+    launches of the same cell. Returns None if no round has both.
     """
     all_launches = list(launches)
     again = [launch for launch in all_launches if launch.role is Role.CONTROL]

@@ -31,9 +31,9 @@ from harness.model.scenario import GROWTH, STEP, Cell
 class Results:
     """A run with its launches and their analysis.
 
-    Reports, other tools' formats, the gate and the terminal are handed one of these and compute nothing themselves.
-    `launches` are as they are judged, by the plan's clock. `to_html` draws the comparisons for a notebook, as reports
-    do.
+    Reports, formats of other tools, the gate and the terminal get such an object, and compute nothing themselves.
+    `launches` are the launches as they are judged, with the plan's clock. `to_html` shows the comparisons in a
+    notebook, in the same way as reports.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Results:
 
     @property
     def each_machine(self) -> "Mapping[str, Results]":
-        """The same; for a run of one machine, this object under an empty name."""
+        """The same. For a run of one machine, it contains this object under an empty name."""
         return self.machines or {"": self}
 
     @cached_property
@@ -86,7 +86,10 @@ class Results:
         return lookup(self.run, self.launches)
 
     def found_of(self, quantity: str) -> Lookup:
-        """Return the index of the cells of a quantity; for growth, which has no logarithm, the index of the step."""
+        """Return the index of the cells of a quantity.
+
+        For growth, which has no logarithm, return the index of the step.
+        """
         if quantity in (STEP, GROWTH):
             return self.found
         if quantity not in self._found:
@@ -100,9 +103,9 @@ class Results:
 
     @cached_property
     def all_tables(self) -> list[ScenarioTable]:
-        """The tables of each scenario: the step's table, then those of its other quantities, in the header's order.
+        """The tables of each scenario: the table of the step, then the tables of its other quantities.
 
-        A scenario that times no steps may have only others.
+        A scenario that times no steps may have only other tables.
         """
         names = dict.fromkeys(quantity for scenario in self.run.scenarios for quantity in scenario.quantities)
         by_quantity = {name: tables(self.run, self.found_of(name), name) for name in names}
@@ -136,7 +139,10 @@ class Results:
 
     @cached_property
     def control(self) -> Control | None:
-        """The difference of two identical cells in the time per step, or, if none is timed, in the first phase."""
+        """The difference of two identical cells in the time per step.
+
+        If no step is timed, it is the difference in the first phase.
+        """
         timed = (table.quantity for table in self.all_tables if is_time(table.quantity))
         shown = (self.found_of(quantity).control for quantity in (STEP, *timed))
         return next((control for control in shown if control), None)

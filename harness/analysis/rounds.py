@@ -29,8 +29,8 @@ IDLE_SHARE, FEWEST_SAMPLES = 0.01, 5
 def by_clock(clock: Clock, launches: Sequence[Launch]) -> Sequence[Launch]:
     """Return the launches as they are judged: with `cpu`, the seconds of each sample are its CPU seconds.
 
-    Stored launches have wall-clock time. All computations start here. A launch that used no CPU time in its samples, or
-    didn't record it, has no result, and ends as `failed` with a sentence.
+    Stored launches have wall-clock time. All computations start with these launches. If a launch used no CPU time in
+    its samples, or didn't record it, it has no result, and ends as `failed` with a sentence.
     """
     return launches if clock is Clock.WALL else [_by_cpu(launch) if launch.samples else launch for launch in launches]
 
@@ -60,7 +60,7 @@ def _cpu_samples(samples: Sequence[Sample]) -> list[Sample]:
 def pilots(launches: Sequence[Launch]) -> dict[Cell, Launch]:
     """Return the latest pilot of each cell.
 
-    Pilots aren't in statistics, but a cell with a failed pilot isn't launched again.
+    Pilots aren't included in statistics, but a cell with a failed pilot isn't launched again.
     """
     latest: dict[Cell, Launch] = {}
     for launch in launches:
@@ -71,11 +71,13 @@ def pilots(launches: Sequence[Launch]) -> dict[Cell, Launch]:
 
 
 def counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
-    """Return the launches that count: role measure or control, and one attempt at each round of each group.
+    """Return the launches that count: from one attempt at each round of each group.
 
-    That is the latest complete attempt, otherwise the latest. An attempt is complete if every measured cell of the
-    group (its pilot didn't exclude it, and timed something) has an entry, and so has the control. Launches of groups
-    that aren't in the plan don't count.
+    Only launches with the role measure or control count.
+
+    This is the latest complete attempt, or the latest attempt if none is complete. An attempt is complete if every
+    measured cell of the group has an entry, and the control too. A cell is measured if its pilot didn't exclude it, and
+    timed something. Launches of groups that aren't in the plan don't count.
     """
     first = pilots(launches)
     # by group, round and attempt
@@ -100,11 +102,12 @@ def counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
 def series(launches: Sequence[Launch]) -> dict[Cell, Series]:
     """Return each cell's centre in every round in which it has one, in seconds per step.
 
-    A cell that was launched more than once in a round (the reference, as its own control) has the mean of its launches'
-    logs. If a round of a group has several blocks, each with the reference, a launch's log centre is corrected by the
-    reference in its block: log c - mean(log reference there) + mean over blocks of these means. Cells of one block have
-    the same interference, and cells of another block a different one. The reference shows the difference, so each cell
-    is compared with it, and through it with all others, as if they had been in one block.
+    A cell that was launched more than once in a round (the reference, which is its own control) has the mean of the
+    logs of its launches. If a round of a group has several blocks, each with the reference, a launch's log centre is
+    corrected with the reference in its block: log c - mean(log reference in the block) + mean over blocks of these
+    means. Cells of one block have the same interference, and cells of another block a different one. The reference
+    shows the difference between blocks. So each cell is compared with the reference, and through it with all other
+    cells, as if they had been in one block.
     """
     shared = references(launches)
     logs: dict[Cell, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -126,9 +129,9 @@ def ticks_seconds(usage: Mapping[str, float]) -> float:
 
 
 def references(launches: Sequence[Launch]) -> dict[tuple[str, int], dict[int, list[float]]]:
-    """By group and round, and then by block, the log centres of the cell that is in several blocks: the reference.
+    """Return, by group, round and block, the log centres of the reference, which is the cell that is in several blocks.
 
-    Rounds of one block have none: there is nothing to set right.
+    Rounds with one block aren't included, because nothing has to be corrected.
     """
     rounds: dict[tuple[str, int], dict[Cell, dict[int, list[float]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
@@ -141,18 +144,18 @@ def references(launches: Sequence[Launch]) -> dict[tuple[str, int], dict[int, li
 
 
 def taken(launch: Launch) -> float:
-    """Return the share of its timed part that is subtracted: other processes or a CPU quota stopped the launch.
+    """Return the share of the timed part that is subtracted, because other processes or a CPU quota stopped the launch.
 
-    Other processes include the hypervisor. It is the time for which a thread of the launch was ready and didn't run,
-    plus steal time, and at most the time for which the launch didn't run. It doesn't include the step's own waiting.
-    For launches that didn't record how long they were ready, see `_unaccounted`.
+    Other processes include the hypervisor. It is the time in which a thread of the launch was ready and didn't run,
+    plus steal time. It is at most the time in which the launch didn't run. It doesn't include the time in which the
+    step itself waits. For launches that didn't record how long their threads were ready, see `_unaccounted`.
 
-    0 if it is at most OWN_SHARE, if the samples are CPU time, and if it can't be known: with several CPUs, contention
-    on one doesn't slow a step that waits for another. Other processes must be shown by ticks, or by the step itself if
-    it runs all the time in most of its samples; the result is then at most what the ticks allow. A quota is known from
-    the control groups. The result is too large for a step whose threads wait for each other's CPU, and that also waits
-    by itself during contention, under a quota, or in few of its samples: a thread that is ready behind a sibling counts
-    as one that is ready behind another process.
+    It is 0 if it is at most OWN_SHARE, if the samples are CPU time, and if it can't be known: with several CPUs,
+    contention on one CPU doesn't slow a step that waits for another CPU. Ticks must show other processes, or the step
+    itself must run all the time in most of its samples. The result is then at most the share that the ticks allow. The
+    time of a quota comes from the control groups. The result is too large for a step whose threads wait for each
+    other's CPU, and that also waits by itself during contention, under a quota, or in few of its samples. The reason is
+    that a thread that is ready behind a thread of the same launch counts as one that is ready behind another process.
     """
     part = _timed_part(launch)
     return part.taken if part else 0.0
@@ -165,9 +168,10 @@ def stopped(launch: Launch) -> bool:
 
 
 def loss(launch: Launch) -> float:
-    """Return log 1/(1 - the share of other processes): how far contention moved the log of the launch's centre.
+    """Return the effect of contention on the log of the launch's centre: log 1/(1 - share of other processes).
 
-    That is everything that is subtracted, except the part of a quota: nobody uses the CPU and its caches meanwhile.
+    This includes everything that is subtracted, except the part of a quota, because no other process uses the CPU and
+    its caches during that time.
     """
     part = _timed_part(launch)
     return -math.log1p(-part.contended) if part else 0.0
@@ -197,7 +201,7 @@ def _timed_part(launch: Launch) -> _TimedPart | None:
     if not 0.0 < away < seconds or not (is_shown or has_quota or (waited is not None and _runs_all_the_time(launch))):
         return None
     if waited is None:
-        contended = taken = _unaccounted(seconds, foreign, away)
+        contended = taken = _unaccounted_share(seconds, foreign, away)
     else:
         ready = min(waited + stolen, away)
         # if only the step shows it, it must be within two standard deviations of ticks
@@ -212,7 +216,7 @@ def _timed_part(launch: Launch) -> _TimedPart | None:
 def _runs_all_the_time(launch: Launch) -> bool:
     """Return whether the process used its CPU all the time in most samples, so that its step doesn't wait by itself.
 
-    Ticks show other processes only if they took more than the error of ticks, which is at least 7 % of interleaved
+    Ticks show other processes only if these took more than the error of ticks, which is at least 7 % of interleaved
     time.
     """
     idle = [
@@ -223,7 +227,7 @@ def _runs_all_the_time(launch: Launch) -> bool:
     return len(idle) == len(launch.samples) >= FEWEST_SAMPLES and median(idle) <= IDLE_SHARE
 
 
-def _unaccounted(seconds: float, foreign: float, away: float) -> float:
+def _unaccounted_share(seconds: float, foreign: float, away: float) -> float:
     """Return the share of other processes if they used all of the time that a launch didn't run; otherwise 0.
 
     If other processes used all of a CPU that a step left idle, the two can't be separated, and the step's waiting is
@@ -246,7 +250,7 @@ def granted(launches: Iterable[Launch]) -> float:
 def budget_seconds(plan: Plan, launches: Iterable[Launch]) -> float | None:
     """Return the seconds that the run may take; None without a budget.
 
-    A suite's budget is for whole CPUs: if a quota grants half of one, everything takes twice as long.
+    A suite's budget is for whole CPUs. If a quota grants half of a CPU, everything takes twice as long.
     """
     if plan.budget_seconds is None or not plan.budget_is_wish:
         return plan.budget_seconds
@@ -266,7 +270,7 @@ def gave_number(launch: Launch) -> bool:
 def is_to_measure(pilot: Launch, quantities: Sequence[str] = ()) -> bool:
     """Return whether a cell with this pilot is launched in the rounds: it ended ok, and didn't only observe.
 
-    `quantities` are its group's quantities: if one is a phase, launches add to the pilot's result.
+    `quantities` are the quantities of its group. If one of them is a phase, launches add to the pilot's result.
     """
     is_told = any(name == PEAK or pilot.phases.get(name) for name in quantities)
     return pilot.status is Status.OK and (is_told or not pilot.only_observed)

@@ -46,11 +46,12 @@ class RunDifference:
 
 
 def machines(first: Run, second: Run) -> list[RunDifference]:
-    """Return the facts in which the two runs' machines differ; empty if they are the same, as far as runs show.
+    """Return the facts in which the two runs' machines differ; empty if the machines are the same.
 
-    These are CPU, cores and memory; if both used GPUs, also the GPUs, their driver and settings, because a power limit
-    changes times as another GPU does. A run has no unique id of its machine, so two machines of the same model look
-    alike. The kernel may differ, because it is updated on one machine too.
+    These are CPU, cores and memory. If both runs used GPUs, they also include the GPUs, their driver and their
+    settings, because a power limit changes times as much as another GPU. A run has no unique id of its machine, so two
+    machines of the same model can't be distinguished. The kernel may differ, because it is also updated on the same
+    machine.
     """
     one, other = map(_machine, (first, second))
     differing = [
@@ -85,7 +86,7 @@ def _software(cell: Cell, run: Run) -> tuple[Any, ...]:
 
 
 def _facts(run: Run, environments: Iterable[str]) -> dict[tuple[Aspect, str], Mapping[str, Any]]:
-    """Return all facts that may change times, by aspect, and by the scenario's or the environment's name."""
+    """Return all facts that may change times, by aspect, and by the name of the scenario or the environment."""
     sampling, limits, auto = run.plan.sampling, run.plan.limits, "as the pilot determines"
     left_out = frozenset() if run.backend.is_remote else _OF_THE_HOST
     return {
@@ -123,7 +124,7 @@ def _less(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _machine(run: Run) -> dict[str, Any]:
-    """Return the facts that identify a machine; with a remote engine, those of the engine's machine."""
+    """Return the facts that identify a machine. With a remote engine, these are the facts of the engine's machine."""
     remote = run.backend.is_remote
     facts, names = (run.backend.told(), ("architecture", "cpus")) if remote else (run.host, ("cpu", "cores"))
     return {name: facts.get(name) for name in (*names, "memory_bytes")}

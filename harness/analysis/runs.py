@@ -2,8 +2,8 @@
 
 The launches of different days aren't paired, so a change is judged by Welch's interval (`statistics`), against the same
 margin and with the same procedure over all cells as a table's comparisons (`verdicts`). That interval includes the
-variability within each run, and not the variability between days: that shows as a shift of all cells, which is
-separated from changes of single cells.
+variability within each run, but not the variability between days. This variability appears as a shift of all cells,
+which is separated from changes of single cells.
 """
 
 import math
@@ -54,9 +54,9 @@ class CellChange:
     """A cell in both runs: `first` and `second` are its seconds per step.
 
     `change` is time(second) / time(first), above 1 if the second run is slower, with its verdict. `without_shift` is
-    the change minus the other cells' shift; None without a shift, and for cells that aren't judged. `same_software`:
-    environment, image and scenario are the same in both runs. `steps`: the step is non-stationary, so the runs are
-    compared between these numbers of earlier steps.
+    the change minus the shift of the other cells; None without a shift, and for cells that aren't judged.
+    `same_software`: environment, image and scenario are the same in both runs. `steps`: the step is non-stationary, so
+    the runs are compared between these numbers of earlier steps.
     """
 
     cell: Cell
@@ -73,8 +73,8 @@ class CellChange:
 class Shift:
     """The median change of `cells` cells, with its own 95 % interval.
 
-    `unchanged`: these are cells whose software is the same in both runs, so it was the machine, or how it was measured.
-    Else they are all cells that are judged, and software may have moved them too.
+    `unchanged`: these are cells whose software is the same in both runs, so the shift comes from the machine, or from
+    the measurement. Otherwise, they are all judged cells, and the software may have contributed to the shift.
     """
 
     change: Judgement
@@ -84,7 +84,10 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class UnpairedCell:
-    """A cell with a result in one run only; `status` is why the other has none, None where it was not asked for."""
+    """A cell with a result in only one run.
+
+    `status` is the reason why the other run has none; None if the cell wasn't requested there.
+    """
 
     cell: Cell
     status: Status | None
@@ -112,7 +115,7 @@ class Changes:
 
     @property
     def broken(self) -> list[Cell]:
-        """Cells that had a result, and whose launches broke or were interrupted in the second run."""
+        """Cells that had a result in the first run, and whose launches failed or were interrupted in the second run."""
         return [lone.cell for lone in self.only_first if lone.status in BROKEN | {Status.INTERRUPTED}]
 
 
@@ -132,12 +135,12 @@ class _Both:
 
     @property
     def judged(self) -> bool:
-        """Whether it gets a verdict from its times: decided without looking at these."""
+        """Whether it gets a verdict from its times. This is decided without using the times."""
         return self.rounds > 1 and not self.work.differs and not self.apart
 
     @property
     def is_steady(self) -> bool:
-        """Whether a shift may apply to it."""
+        """Whether a shift can be applied to it."""
         return self.judged and self.rounds >= FEWEST_ROUNDS
 
     @property
@@ -181,11 +184,13 @@ class Pair:
 
 
 def compare(first: Results, second: Results, margin: float, quantity: str = STEP) -> Changes:
-    """Every cell of two runs, the verdicts judged together; of another quantity those whose scenario compares it.
+    """Return every cell of two runs, with verdicts that are judged together.
 
-    `margin` is a share: 0.03 for 3 %. Cells with one round in a run, those that did different work, and those whose
-    step changes while it is measured, with no steps in common, are not judged and are in no shift; nor are those with
-    fewer than four rounds in one, which have a verdict only beyond ×1.5.
+    For another quantity, return the cells whose scenario compares it.
+
+    `margin` is a share: 0.03 for 3 %. These cells are not judged and are in no shift: cells with one round in a run,
+    cells that did different work, cells whose step changes during the measurement without common steps, and cells with
+    fewer than four rounds in a run (unless the difference is beyond ×1.5).
     """
     one, other = first.found_of(quantity), second.found_of(quantity)
     about = {scenario.name for scenario in first.run.scenarios if quantity in (STEP, *scenario.quantities)}
@@ -244,7 +249,7 @@ def _both(cell: Cell, one: Lookup, other: Lookup, same: bool) -> _Both:
 
 
 def _differences(cells: Sequence[_Both]) -> Logs:
-    """log(time(second) / time(first)) of each."""
+    """Return log(time(second) / time(first)) of each cell."""
     return minus(means([pair.second for pair in cells]), means([pair.first for pair in cells]))
 
 
@@ -258,7 +263,7 @@ def _base(family: Sequence[_Both]) -> tuple[npt.NDArray[np.intp], bool]:
 
 
 def _possible_error(cell: Cell, one: Lookup, other: Lookup) -> float:
-    """By how much the log ratio of a cell in two runs may be wrong, as CPU contention was subtracted in either."""
+    """Return the possible error of the log ratio of a cell in two runs, from contention in either run."""
     contentions = [lookup.contentions.get(lookup.groups.get(cell, "")) for lookup in (one, other)]
     losses = [
         fmean(contention.losses[cell].values()) if contention and cell in contention.losses else 0.0

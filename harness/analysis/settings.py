@@ -14,7 +14,7 @@ from harness.model.scenario import ENVIRONMENT, Cell, Scenario
 class SettingSeen:
     """A value of a setting, and where it was observed: `tf2.15`, or the values of axes for the same environment.
 
-    `value` is the kit's observation: for `xla` a list of what XLA compiles, otherwise a word.
+    `value` is the kit's observation: for `xla`, a list of the things that XLA compiles; for other settings, a word.
     """
 
     value: Any
@@ -31,9 +31,9 @@ class SettingDifference:
 
 
 def differences(table: ScenarioTable, lookup: Lookup) -> list[SettingDifference]:
-    """Return settings that differ between compared cells of a table although nobody asked for it.
+    """Return settings that differ between compared cells of a table although the request didn't change them.
 
-    A setting for which two cells were asked to differ isn't included.
+    If the request asked for different values of a setting in two cells, the setting isn't included.
     """
     places: dict[tuple[str, bool], list[tuple[Any, dict[str, str]]]] = {}
     for cell, other in _compared(table):
@@ -58,7 +58,7 @@ def _seen(cell: Cell, lookup: Lookup) -> Mapping[str, Any]:
 
 
 def _place(cell: Cell, other: Cell) -> dict[str, str]:
-    """Return what distinguishes a cell from the one beside it: its environment, otherwise the axes that differ."""
+    """Return the difference of a cell from the cell beside it: its environment, otherwise the axes that differ."""
     if cell.environment != other.environment:
         return {ENVIRONMENT: cell.environment}
     return {axis: value for axis, value in cell.axes.items() if value != other.axes.get(axis)}

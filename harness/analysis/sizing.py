@@ -1,10 +1,10 @@
-"""Sizing of a run: the warm-up and measurement time of a group's launches, and when a group needs no further rounds.
+"""Sizing of a run: the warm-up and measurement time of a group's launches, and when a group needs no more rounds.
 
 The pilots set the lengths, once for the whole run.
 
-A launch costs seconds before its first sample, so more samples are cheaper than more launches, but beyond some number
-they only reduce variance that the next launch adds again. The best number of samples in a launch is n = √(cost of a
-launch / cost of a sample · variance within / variance between launches), T. Kalibera and R. Jones, "Rigorous
+A launch needs seconds before its first sample, so more samples cost less than more launches. But beyond some number of
+samples, they only reduce variance that the next launch adds again. The best number of samples in a launch is n = √(cost
+of a launch / cost of a sample · variance within / variance between launches), T. Kalibera and R. Jones, "Rigorous
 benchmarking in reasonable time", ISMM 2013, section 6 (their r, for two levels).
 """
 
@@ -56,7 +56,7 @@ LARGE = 3.0
 
 @dataclass(frozen=True, slots=True)
 class PilotEstimate:
-    """The lengths that one cell's pilot suggests: in seconds, and in turns if launches are interleaved."""
+    """The lengths that the pilot of one cell suggests: in seconds, and in turns if launches are interleaved."""
 
     warmup: float
     measure: float
@@ -66,13 +66,13 @@ class PilotEstimate:
 def samplings(planned: Sampling, groups: Iterable[str], launches: Iterable[Launch]) -> dict[str, Sampling]:
     """Return each group's sampling: the plan's, with open lengths set from the run's pilots.
 
-    Compared cells are measured alike, so each length is the longest that any of a group's cells suggests; the variance
-    between launches is estimated from all groups. Without a pilot that has a result, lengths are the shortest. An
-    interleaved plan gets as many turns as make a sample of each as useful for its time as a launch, with one sample per
-    turn. Launches that aren't pilots are ignored.
+    Compared cells are measured in the same way, so each length is the longest length that any cell of a group suggests.
+    The variance between launches is estimated from all groups. If no pilot has a result, the shortest lengths are used.
+    An interleaved plan gets as many turns as make one more sample of each launch as useful, for its time, as one more
+    launch. A turn has one sample. Launches that aren't pilots are ignored.
 
-    Lengths that the plan gives are for whole CPUs, as a suite's budget is: under a quota of 50 % they are twice as
-    long, so that a launch makes as many steps.
+    The lengths in the plan are for whole CPUs, like a suite's budget. Under a quota of 50 %, they are twice as long, so
+    that a launch makes the same number of steps.
     """
     launches = list(launches)
     planned = _lengthened(planned, 1.0 / granted(launches))
@@ -150,7 +150,9 @@ def settled(step_seconds: Sequence[float]) -> int:
 
 
 def _within(step_seconds: Sequence[float]) -> float:
-    """Return the variance of a sample, as a share of the squared mean; of batches, if neighbours are correlated.
+    """Return the variance of a sample, as a share of the squared mean.
+
+    If neighbours are correlated, it is estimated from batches.
 
     Batch means: with √n batches of b samples, b times the variance of the batches' means (Kalibera and Jones need
     independent samples, and neighbours in one process seldom are).
@@ -204,9 +206,9 @@ def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
     """Return half the width of each group's widest interval, on the log scale; infinite before FIRST_LOOK.
 
     A comparison that is settled after one of the rounds LOOKS counts as 0. A group without comparisons has the width of
-    its cells' times instead; one without a result is left out. Memory growth has no ratios, and isn't included. In a
-    run of claims without a precision only claims count, by the widths of their intervals relative to what each needs: 1
-    is enough for all.
+    its cells' times instead. A group without a result isn't included. Memory growth has no ratios, and isn't included.
+    In a run of claims without a precision, only claims count. Their widths are relative to the width that each claim
+    needs, so 1 is enough for all.
     """
     if run.plan.claims and run.plan.precision is None:
         return _of_claims(run, launches)
@@ -238,7 +240,7 @@ def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
 
 
 def pairs(run: Run) -> dict[str, list[tuple[Cell, Cell]]]:
-    """By group, the pairs of cells whose steps are compared, in the order of the tables."""
+    """Return, by group, the pairs of cells whose steps are compared, in the order of the tables."""
     index = lookup(run, [])
     result: dict[str, list[tuple[Cell, Cell]]] = {group.name: [] for group in run.plan.groups}
     for layout in layouts(run, index):
@@ -249,7 +251,7 @@ def pairs(run: Run) -> dict[str, list[tuple[Cell, Cell]]]:
 
 
 def _of_claims(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
-    """Return half the width of the widest interval of each group's claims, relative to what that claim needs.
+    """Return half the width of the widest interval of each group's claims, relative to the width that the claim needs.
 
     A scenario's claims of one quantity are judged together (claims.py), which sets the width of their intervals.
     """
@@ -262,9 +264,11 @@ def _of_claims(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
             own_launches = launches if quantity == GROWTH else launches_of(quantity, launches, clock)
             index = lookup(run, by_clock(clock, launches) if quantity == STEP else own_launches)
             family = [
-                (claim, _places(run.environments, scenario, claim)) for claim in scenario.claims if claim.of == quantity
+                (claim, _find_cells(run.environments, scenario, claim))
+                for claim in scenario.claims
+                if claim.of == quantity
             ]
-            halves = _halves({place for _, places in family for place in places}, index, quantity, groups)
+            halves = _half_widths({place for _, places in family for place in places}, index, quantity, groups)
             for claim, places in family:
                 if str(claim.issue) not in run.plan.claims:
                     continue
@@ -278,32 +282,35 @@ def _of_claims(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
     return result
 
 
-def _places(environments: Iterable[Environment], scenario: Scenario, claim: Claim) -> set[tuple[Cell, Cell | None]]:
-    """Return a claim's cells where it was made, and in the run's other environments instead."""
+def _find_cells(environments: Iterable[Environment], scenario: Scenario, claim: Claim) -> set[tuple[Cell, Cell | None]]:
+    """Return a claim's cells in the claimed environment, and in the run's other environments."""
     where = ["", *(environment.name for environment in environments)]
     return {scenario.claimed(claim, device, name) for device in Device for name in where}
 
 
 def looks(plan: Plan, scenarios: Iterable[Scenario], environments: Sequence[Environment]) -> dict[str, int]:
-    """Return by group after which round intervals are looked at first in a run of claims: the latest of its claims."""
+    """Return, by group, the round after which intervals are first checked in a run of claims.
+
+    It is the latest such round of the group's claims.
+    """
     groups = {cell: group.name for group in plan.groups for cell in group.cells}
     result: dict[str, int] = {}
     for scenario in scenarios:
         for claim in (candidate for candidate in scenario.claims if str(candidate.issue) in plan.claims):
-            for worse, _ in _places(environments, scenario, claim):
+            for worse, _ in _find_cells(environments, scenario, claim):
                 if worse in groups:
                     name = groups[worse]
                     result[name] = max(result.get(name, 0), first_look_at(claim))
     return result
 
 
-def _halves(
+def _half_widths(
     places: Collection[tuple[Cell, Cell | None]], index: Lookup, quantity: str, planned: Collection[Cell]
 ) -> dict[tuple[Cell, Cell | None], tuple[float, int]]:
     """Return half the width of the interval in each place that has a result, and its number of rounds.
 
     Ratios and seconds are on the log scale, growth is in bytes per call. Infinite with too few rounds for an interval.
-    As many intervals hold together as there are `planned` cells, so that the order of measurement doesn't matter.
+    The level is for as many intervals as there are `planned` cells, so that the order of measurement has no effect.
     """
     apart = [place for place in places if place[0] != place[1] and place[0] in planned]
     of_pairs = sum(better is not None and better in planned for _, better in apart)

@@ -1,15 +1,15 @@
-"""Centres to estimates: geometric means, paired ratios, unpaired differences, and their t intervals.
+"""From centres to estimates: geometric means, paired ratios, unpaired differences, and their t intervals.
 
-Everything is on the log scale, on which a launch that takes twice as long and one that takes half as long are equally
-far from the middle, and a ratio of times is a difference.
+Everything is on the log scale. On this scale, a launch that takes twice as long and a launch that takes half as long
+are equally far from the middle, and a ratio of times is a difference.
 
 Source of the paired ratio and of the launch as the unit: T. Kalibera and R. Jones, "Rigorous benchmarking in reasonable
 time", ISMM 2013.
 
-Rounds of one run are paired, so effects on a whole round cancel. Rounds of different days share nothing, so their
-difference has the variability of both: B. L. Welch, "The generalization of Student's problem when several different
-population variances are involved", Biometrika 34, 1947. Variances aren't moderated there: effects on a whole round are
-in the variance of every cell of that run, so the cells' variances aren't independent.
+Rounds of one run are paired, so effects on a whole round cancel. Rounds of different days have nothing in common, so
+their difference has the variability of both: B. L. Welch, "The generalization of Student's problem when several
+different population variances are involved", Biometrika 34, 1947. In this case, variances aren't moderated: effects on
+a whole round are in the variance of every cell of that run, so the variances of the cells aren't independent.
 """
 
 import math
@@ -65,7 +65,7 @@ class Estimate:
 
     @property
     def inverse(self) -> "Estimate":
-        """The ratio seen from the other side; its interval is the same one, turned over."""
+        """The ratio from the point of view of the other side, with the inverse interval."""
         turned = self.interval and Interval(1.0 / self.interval.high, 1.0 / self.interval.low)
         return Estimate(1.0 / self.value, self.rounds, turned)
 
@@ -81,7 +81,7 @@ class Difference(Estimate):
 
     @property
     def inverse(self) -> "Difference":
-        """The difference seen from the other side."""
+        """The difference from the point of view of the other side."""
         turned = self.interval and Interval(-self.interval.high, -self.interval.low)
         return Difference(-self.value, self.rounds, turned)
 
@@ -100,7 +100,10 @@ class Logs:
 
     @classmethod
     def measured(cls, mean: Floats, variance: Floats, rounds: Floats) -> "Logs":
-        """As they were measured: `variance` is a sample's, of `rounds` values (two at least)."""
+        """The values as they were measured.
+
+        `variance` is the variance of a sample of `rounds` values (at least two).
+        """
         return cls(mean, np.maximum(variance, RESOLUTION**2), rounds, rounds - 1.0)
 
     @property
@@ -109,7 +112,7 @@ class Logs:
         return np.sqrt(self.variance / self.rounds)
 
     def take(self, indices: Sequence[int]) -> "Logs":
-        """Those of some of the comparisons."""
+        """The values of some of the comparisons."""
         at = np.asarray(indices, np.intp)
         return Logs(self.mean[at], self.variance[at], self.rounds[at], self.freedom[at])
 
@@ -128,9 +131,11 @@ def combine(centres: Sequence[float]) -> Estimate:
 
 
 def log_ratios(longer: Mapping[int, float], shorter: Mapping[int, float]) -> list[float]:
-    """log(longer / shorter) for every round that both have; both map rounds to centres in seconds per step.
+    """Return log(longer / shorter) for every round that both have.
 
-    The pairs are by round, so whatever slows a whole round cancels.
+    Both arguments map rounds to centres in seconds per step.
+
+    The pairs are by round, so effects that slow a whole round cancel out.
     """
     both = sorted(longer.keys() & shorter.keys())
     return [math.log(longer[number]) - math.log(shorter[number]) for number in both]
@@ -142,9 +147,12 @@ def exp(log: float) -> float:
 
 
 def percent(ratio: float) -> float:
-    """Return time(other) / time(plus) as the source's percentage: (longer / shorter - 1) × 100, positive if plus wins.
+    """Return time(other) / time(plus) as the percentage of the source.
 
-    Monotone and continuous (0 at 1, slope 100 on both sides), so an interval's ends map to an interval's ends.
+    It is (longer / shorter - 1) × 100, and positive if plus is faster.
+
+    The function is monotone and continuous (0 at 1, slope 100 on both sides), so it maps the ends of an interval to the
+    ends of an interval.
     """
     return (ratio - 1.0) * 100.0 if ratio >= 1.0 else (1.0 - 1.0 / ratio) * 100.0
 
@@ -162,7 +170,7 @@ def variance(values: Sequence[float]) -> float:
 
 
 def half_widths(logs: Logs, alpha: float | Floats) -> Floats:
-    """Half the width of the 1 - `alpha` t intervals: t(1 - alpha/2) · s / √n, on the log scale."""
+    """Return half the width of the 1 - `alpha` t intervals: t(1 - alpha/2) · s / √n, on the log scale."""
     return student_quantile(logs.freedom, 1.0 - np.asarray(alpha) / 2.0) * logs.error
 
 
@@ -176,7 +184,7 @@ def means(logs: Sequence[Sequence[float]]) -> Logs:
 
 
 def minus(one: Logs, other: Logs) -> Logs:
-    """Return `one` minus an independent `other`, of one round each, with the variability of both.
+    """Return `one` minus an independent `other` from another run, with the variability of both.
 
     The error is √(e1² + e2²), with the degrees of freedom of F. E. Satterthwaite, "An approximate distribution of
     estimates of variance components", Biometrics Bulletin 2, 1946.
@@ -190,8 +198,8 @@ def minus(one: Logs, other: Logs) -> Logs:
 def medians(logs: Logs, sets: Sequence[npt.NDArray[np.intp]]) -> Logs:
     """Return the medians of the means of some sets (indices, at least one each), of shape (sets,).
 
-    The error is that of a median of m normal values, √(π/2 · e² / m), in which e² is the median of the squared errors:
-    a few wild cells change neither.
+    The error is the error of a median of m normal values, √(π/2 · e² / m). Here e² is the median of the squared errors,
+    so a few extreme cells change neither.
     """
     return Logs(
         mean=np.array([np.median(logs.mean[at]) for at in sets]),
@@ -204,7 +212,7 @@ def medians(logs: Logs, sets: Sequence[npt.NDArray[np.intp]]) -> Logs:
 def minus_others(logs: Logs, base: npt.NDArray[np.intp]) -> Logs:
     """Return each mean minus the median of the others of `base` (at least two indices); the same shape.
 
-    The cells' errors are treated as independent. An effect on a whole round changes all cells, so it cancels here but
-    remains in the errors: the intervals are rather too wide than too narrow.
+    The cells' errors are treated as independent. An effect on a whole round changes all cells, so it cancels out here
+    but remains in the errors. So the intervals are too wide rather than too narrow.
     """
     return minus(logs, medians(logs, [base[base != index] for index in range(logs.mean.size)]))

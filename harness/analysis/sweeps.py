@@ -1,4 +1,4 @@
-"""A table's sweeps: its numbers as curves along a numeric axis, and their crossovers."""
+"""A table's sweeps: its numbers as curves along a numeric axis, and their crossover points."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -50,17 +50,17 @@ class SweepComparison:
 
     @property
     def crossings(self) -> Sequence[Crossing]:
-        """The crossovers of the two."""
+        """The crossover points of the two sides."""
         return self.lead.crossings if self.lead else ()
 
     @property
     def unclear(self) -> Sequence[Interval]:
-        """The sizes at which it is not shown which of the two takes less time."""
+        """The sizes at which it isn't certain which of the two sides takes less time."""
         return self.lead.unclear if self.lead else ()
 
     @property
     def ahead(self) -> Side | None:
-        """Without a crossing, the side that takes less time wherever that is shown; None if it is shown nowhere."""
+        """The side that takes less time, if there is no crossover; None if neither is certain."""
         if not self.lead or self.lead.crossings:
             return None
         return self.column.side if self.lead.above else self.column.other if self.lead.below else None
@@ -70,8 +70,8 @@ class SweepComparison:
 class MeasuredSweep:
     """All curves of a table along `axis`, with sizes in `unit` (may be empty).
 
-    They share a device and the values `shared` of the other row axes. `withheld`: it has comparisons, and none is in
-    `races`, because the control is beyond the margin.
+    They have the device and the values `shared` of the other row axes in common. `withheld`: the table has comparisons,
+    but none of them is in `races`, because the control is beyond the margin.
     """
 
     scenario: Scenario
@@ -116,7 +116,7 @@ def _sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], lookup: Lookup,
         for head, values in by_column
         if not head.other and (points := [SweepPoint(size, value.estimate) for size, value in values if value.estimate])
     ]
-    races = [race for head, values in by_column if head.other and (race := _race(head, values, lookup))]
+    races = [race for head, values in by_column if head.other and (race := _compare_along(head, values, lookup))]
     return MeasuredSweep(
         scenario=table.scenario,
         axis=axis,
@@ -129,11 +129,13 @@ def _sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], lookup: Lookup,
     )
 
 
-def _race(head: ScenarioColumn, values: Sequence[tuple[float, Value]], lookup: Lookup) -> SweepComparison | None:
+def _compare_along(
+    head: ScenarioColumn, values: Sequence[tuple[float, Value]], lookup: Lookup
+) -> SweepComparison | None:
     """Return one comparison by size; None if fewer than two sizes have it."""
     compared = {size: value.compared for size, value in values if value.compared}
     different = next((comparison.work.reason for comparison in compared.values() if comparison.work.differs), "")
-    sizes, times = _together({size: _times(comparison, lookup) for size, comparison in compared.items()})
+    sizes, times = _common_times({size: _times(comparison, lookup) for size, comparison in compared.items()})
     if len(sizes) < 2:
         return None
     longer, shorter = (along(sizes, times[:, :, side]) for side in (0, 1))
@@ -142,16 +144,16 @@ def _race(head: ScenarioColumn, values: Sequence[tuple[float, Value]], lookup: L
 
 
 def _times(compared: Compared, lookup: Lookup) -> dict[int, tuple[float, float]]:
-    """Both times of a comparison by round, the other's first, of every round that both have."""
+    """Return both times of a comparison by round, the other side first, for every round that both have."""
     longer, shorter = lookup.series[compared.other], lookup.series[compared.cell]
     return {number: (longer[number], shorter[number]) for number in sorted(longer.keys() & shorter.keys())}
 
 
-def _together(times: Mapping[float, Mapping[int, tuple[float, float]]]) -> tuple[list[float], Floats]:
+def _common_times(times: Mapping[float, Mapping[int, tuple[float, float]]]) -> tuple[list[float], Floats]:
     """Return the sizes in use, and their times in the rounds that all of these have, of shape (rounds, sizes, 2).
 
-    If others have more rounds, a size with fewer than three is left out, because it would reduce the rounds of all. If
-    fewer than two rounds are common to all, the means of each size are used as one round.
+    If other sizes have more rounds, a size with fewer than three rounds is omitted, because it would reduce the rounds
+    of all. If fewer than two rounds are common to all, the means of each size are used as one round.
     """
     most = max(map(len, times.values()), default=0)
     sizes = [size for size, pairs in times.items() if len(pairs) >= min(most, FEWEST_ROUNDS)]

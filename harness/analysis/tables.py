@@ -1,4 +1,7 @@
-"""A run's tables: one per scenario, with a row per group and columns of times and ratios. The report formats them."""
+"""A run's tables: one per scenario, with a row per group and columns of times and ratios.
+
+The report formats these tables.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,9 +23,11 @@ from harness.model.scenario import GROWTH, MACHINE, STEP, Cell, Scenario
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A number of a table: seconds per step (or the table's quantity), or a ratio. Without one, `status` says why.
+    """A number of a table: seconds per step (or the table's quantity), or a ratio.
 
-    `status` is None if there is no such cell. A time has its `shape`; `undone` describes the difference between a
+    If there is no number, `status` is the reason.
+
+    `status` is None if the cell doesn't exist. A time has its `shape`; `undone` describes the difference between a
     launch's steps and those that the framework counted. A ratio has `compared`.
     """
 
@@ -35,7 +40,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The cells of one group: the axis values that they share, and a value for each column."""
+    """The cells of one group: the axis values that they have in common, and a value for each column."""
 
     device: Device
     axes: Mapping[str, str]
@@ -83,13 +88,13 @@ class ScenarioTable:
 
     @cached_property
     def rounds(self) -> int:
-        """The number of rounds of the number with the most rounds; 0 in an empty table."""
+        """The maximum number of rounds of a number in the table; 0 for an empty table."""
         return max((value.estimate.rounds for row in self.rows for value in row.values if value.estimate), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCell:
-    """A cell of a table that has a result, and its place there.
+    """A cell of a table that has a result, and its position in the table.
 
     `step` summarizes the means of its launches, in seconds per step. `used` has the phases and resources of the
     launches.
@@ -152,7 +157,8 @@ def layouts(run: Run, lookup: Lookup, quantity: str = STEP) -> list[Layout]:
 def tables(run: Run, lookup: Lookup, quantity: str = STEP) -> list[ScenarioTable]:
     """Return the run's tables in the run's order. A table without numbers has no rows.
 
-    `lookup` is of launches whose samples are the quantity; of memory growth, of the launches as they are.
+    `lookup` is an index of launches whose samples are the quantity. For memory growth, it is an index of the original
+    launches.
     """
     return [_table(layout, lookup, run.plan) for layout in layouts(run, lookup, quantity)]
 
@@ -177,12 +183,12 @@ def _table(layout: Layout, lookup: Lookup, plan: Plan) -> ScenarioTable:
     def value(key: _Key, head: ScenarioColumn) -> Value:
         cell = layout.cell(key, head.side)
         if head.other is None:
-            return _time(cell, lookup) if quantity == STEP else _value(cell, lookup, quantity)
+            return _time(cell, lookup) if quantity == STEP else _find_value(cell, lookup, quantity)
         both = compared[cell, layout.cell(key, head.other)]
         return Value(both.ratio if both else None, compared=both)
 
     def is_shown(axis: str) -> bool:
-        """Return whether a table shows the axis: an axis with a default only if a cell has another value."""
+        """Return whether a table shows the axis. An axis with a default is shown only if a cell has another value."""
         default = scenario.default.get(axis)
         return default is None or any(cell.axes[axis] != default for cell in layout.cells)
 
@@ -205,7 +211,7 @@ def _of_amounts(compared: Compared | None) -> Compared | None:
     return compared and replace(compared, verdict=compared.verdict and compared.verdict.of_amounts)
 
 
-def _value(cell: Cell, lookup: Lookup, quantity: str) -> Value:
+def _find_value(cell: Cell, lookup: Lookup, quantity: str) -> Value:
     """Return a cell's value of a quantity that each launch has once."""
     if quantity == GROWTH:
         grown = growth_estimate(lookup.numbers.get(cell, ()))

@@ -17,7 +17,7 @@ from harness.model.run import Run, StopReason
 class Stopped:
     """Groups that stopped for the same reason, and after which rounds, fewest first.
 
-    `early` is the round before which no interval is looked at, if some stopped before it; otherwise 0.
+    `early` is the round before which no interval is checked, if some groups stopped before it; otherwise 0.
     """
 
     reason: StopReason
@@ -28,7 +28,7 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class Endings:
-    """How the run's groups ended: by reason, and how many have not yet."""
+    """The reasons why the run's groups ended, and the number of groups that haven't ended yet."""
 
     stops: Sequence[Stopped]
     groups: int
@@ -39,8 +39,8 @@ class Endings:
 class Moment:
     """A launch with a result: its `place` in the table, and its centre as a factor of its cell's mean.
 
-    `mean` is that mean in seconds per step. `counts`: it is in the numbers; otherwise its round was repeated.
-    `disturbed`: it had interference.
+    `mean` is that mean in seconds per step. `counts`: the launch is included in the results. Otherwise, its round was
+    repeated. `disturbed`: the launch had interference.
     """
 
     launch: Launch

@@ -1,21 +1,21 @@
 """Non-stationary steps: the time per step depends on the number of steps before it.
 
 Neighbouring samples of one launch are correlated, and so is the machine, so no test over samples shows that a step
-changes. Launches are fresh processes, so the test is over them: each gives one number, how much longer its last samples
-are than its first ones, by the slope of H. Theil, "A rank-invariant method of linear and polynomial regression
-analysis", 1950, and P. K. Sen, JASA 63, 1968, over ten means of samples: a rest of the warm-up changes it little. A
-cell has a trend if a t test over launches shows that the mean of these numbers is beyond the margin, and if at that
-level more pairs of a launch's ten means go one way than by chance (H. B. Mann, "Nonparametric tests against trend",
-Econometrica 13, 1945; over several series R. M. Hirsch and J. R. Slack, Water Resources Research 20, 1984): three
-samples at one of two speeds each may have the same slope three times.
+changes. Launches are fresh processes, so the test is over launches. Each launch gives one number: how much longer its
+last samples are than its first samples, by the slope of H. Theil, "A rank-invariant method of linear and polynomial
+regression analysis", 1950, and P. K. Sen, JASA 63, 1968, over ten means of samples, so that a remainder of the warm-up
+has little effect. A cell has a trend if a t test over launches shows that the mean of these numbers is beyond the
+margin, and if at that level more pairs of a launch's ten means go one way than by chance (H. B. Mann, "Nonparametric
+tests against trend", Econometrica 13, 1945; over several series R. M. Hirsch and J. R. Slack, Water Resources Research
+20, 1984): three samples at one of two speeds each may have the same slope three times.
 
-A clock that falls in every launch, as with turbo or a GPU's boost, changes the time of every step. So the logs minus
-those of the group's other cells must show the trend too: sample by sample if interleaved, and for sequential launches
-part by part, each round by itself. Changes that all cells of a group share belong to the machine, except a change by
-×2, which no clock causes.
+If the clock speed falls in every launch, as with turbo or the boost of a GPU, the time of every step changes. So the
+logs minus the logs of the group's other cells must also show the trend: sample by sample if the cells are interleaved,
+and otherwise part by part, separately for each round. Changes that all cells of a group have in common come from the
+machine, except a change by a factor of 2, which is too large for clock speeds.
 
-If samples have CPU time, it is judged too, because contention isn't in it. It counts if the time changes the same way,
-by more than the margin.
+If samples have CPU time, the CPU time is judged too, because it doesn't include contention. It counts if the time
+changes in the same direction, by more than the margin.
 
 With too few launches for that, a cell has a trend if it changes by ×2, nearly all pairs in each launch go one way, and
 chance does that in one of a million cases (from three launches on: at the level of the tests above); or if samples are
@@ -80,8 +80,8 @@ class Trend:
     """The change of a step during measurement: its time at the last samples as a `factor` of that at the first.
 
     `stages` are in order. They count the steps of the warm-up too, if launches recorded it (`counted`), and start with
-    it if it shows that a step grows. `unsure`: it may be the machine's, as the group has fewer than two other cells
-    that would show that, and it is below ×2.
+    it if it shows that a step grows. `unsure`: the machine may be the cause, because the group has fewer than two other
+    cells that would show this, and the change is below a factor of 2.
     """
 
     factor: float
@@ -93,7 +93,7 @@ class Trend:
 def trends(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell, Trend]:
     """Return the cells whose step changes by more than `margin` (log scale), from their launches with a result."""
     usable = [launch for launches in numbers.values() for launch in launches if len(launch.samples) >= FEWEST]
-    beside = [_beside(usable, measure) for measure in (_seconds, _cpu_seconds)]
+    beside = [_logs_relative_to_group(usable, measure) for measure in (_seconds, _cpu_seconds)]
     groups: dict[str, set[Cell]] = defaultdict(set)
     for launch in usable:
         groups[launch.group].add(launch.cell)
@@ -107,7 +107,8 @@ def trends(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell
 def _trend(launches: Sequence[Launch], beside: Sequence[Mapping[int, Floats]], margin: float) -> Trend | None:
     looked_at = [launch for launch in launches if len(launch.samples) >= FEWEST]
     time, cpu = (
-        _views(looked_at, measure, relative) for measure, relative in zip((_seconds, _cpu_seconds), beside, strict=True)
+        _log_views(looked_at, measure, relative)
+        for measure, relative in zip((_seconds, _cpu_seconds), beside, strict=True)
     )
     is_changing = changes(time, margin)
     if time and not is_changing and not any(launch.places for launch in looked_at):
@@ -117,10 +118,10 @@ def _trend(launches: Sequence[Launch], beside: Sequence[Mapping[int, Floats]], m
         # contention isn't in CPU time; but only a trend of the time counts
         mean = fmean(change(time[0]))
         is_changing = changes(cpu, margin) and abs(mean) > margin and mean * fmean(change(cpu[0])) > 0.0
-    grown = _growth(looked_at)
+    grown = _find_warm_up_growth(looked_at)
     if not is_changing and not grown:
         return None
-    stages = _stages(looked_at)
+    stages = _mean_stages(looked_at)
     if grown:
         steps, seconds = grown
         stages = [TrendStage(steps, seconds), *stages]
@@ -128,11 +129,11 @@ def _trend(launches: Sequence[Launch], beside: Sequence[Mapping[int, Floats]], m
     return Trend(factor, stages, counted=all(before(launch) is not None for launch in looked_at))
 
 
-def _views(launches: Sequence[Launch], measure: _Measure, beside: Mapping[int, Floats]) -> list[list[Floats]]:
+def _log_views(launches: Sequence[Launch], measure: _Measure, beside: Mapping[int, Floats]) -> list[list[Floats]]:
     """Return the logs of the launches' parts, and those `beside` the group's other cells, if there are any.
 
-    An effect of the machine on all cells isn't a trend of one of them. But if one of them changes, the others change
-    relative to it: a trend is in both. Empty if a launch has no data.
+    An effect of the machine on all cells isn't a trend of one cell. But if only one cell changes, the other cells
+    change relative to it. So a trend must be in both. Empty if a launch has no data.
     """
     logs = {id(launch): launch_logs for launch in launches if (launch_logs := _logs(launch, measure)) is not None}
     if not logs or len(logs) < len(launches):
@@ -146,20 +147,20 @@ def changes(views: Sequence[Sequence[Floats]], margin: float) -> bool:
 
     A view has the logs of each launch's `parts`; without a view, or in an empty one, nothing changes.
     """
-    ways = {_way(view, margin) if view else 0 for view in views}
+    ways = {_direction(view, margin) if view else 0 for view in views}
     return ways in ({1}, {-1})
 
 
-def _way(launches: Sequence[Floats], margin: float) -> int:
-    """1 where a step gets slower by more than `margin`, -1 where it gets faster, 0 where neither is shown."""
+def _direction(launches: Sequence[Floats], margin: float) -> int:
+    """Return 1 if a step becomes slower by more than `margin`, -1 if it becomes faster, and 0 if neither is certain."""
     slopes = change(launches).tolist()
-    is_shown = _is_beyond(slopes, margin) and _falling(launches)[2] < ALPHA
+    is_shown = _is_beyond(slopes, margin) and _count_falling_pairs(launches)[2] < ALPHA
     return (1 if fmean(slopes) > 0.0 else -1) if is_shown or is_doubled(launches) else 0
 
 
 def is_doubled(launches: Sequence[Floats]) -> bool:
     """Return whether the time per step doubles or halves, and nearly all pairs of parts of each launch agree."""
-    falling, pairs, chance = _falling(launches)
+    falling, pairs, chance = _count_falling_pairs(launches)
     one_way = bool(np.all(falling <= ODD * pairs) or np.all(pairs - falling <= ODD * pairs))
     is_large = abs(fmean(change(launches))) > STRONG
     return is_large and one_way and chance < (CHANCE if len(launches) < FEW else ALPHA)
@@ -204,7 +205,7 @@ def _is_beyond(values: Sequence[float], margin: float) -> bool:
     return abs(fmean(values)) - margin > student(count - 1, 1.0 - ALPHA) * error
 
 
-def _falling(launches: Sequence[Floats]) -> tuple[Floats, Floats, float]:
+def _count_falling_pairs(launches: Sequence[Floats]) -> tuple[Floats, Floats, float]:
     """Return the number of falling pairs of parts, the number of pairs, and the probability of this by chance."""
     falling = []
     for logs in launches:
@@ -254,12 +255,14 @@ def _logs(launch: Launch, measure: _Measure) -> Floats | None:
     return np.asarray(np.log(np.maximum(step_seconds, 1e-300)))
 
 
-def _beside(launches: Sequence[Launch], measure: _Measure) -> dict[int, Floats]:
-    """Return by id of each launch with other cells in its round: its parts' logs minus the median of theirs.
+def _logs_relative_to_group(launches: Sequence[Launch], measure: _Measure) -> dict[int, Floats]:
+    """Return, for each launch, the logs of its parts minus the median of the other cells' logs.
 
-    Interleaved launches of a block met the same machine sample by sample. For sequential launches, only effects that
-    repeat in each launch are alike. Each round has its own median, so that the median's error differs from round to
-    round, and is in the error of the test.
+    Only launches with other cells in their round are included.
+
+    Interleaved launches of a block are under the same conditions of the machine, sample by sample. For sequential
+    launches, only effects that repeat in each launch are comparable. Each round has its own median, so that the
+    median's error differs from round to round, and is in the error of the test.
     """
     blocks: dict[tuple[str, int, int, int], list[tuple[Launch, Floats]]] = defaultdict(list)
     for launch in launches:
@@ -311,7 +314,8 @@ def spans(launch: Launch) -> tuple[Floats, Floats]:
 def within(launch: Launch, steps: Interval) -> tuple[float, float]:
     """Return the seconds per step between two numbers of earlier steps, and the number of samples.
 
-    A sample that lies there in part counts in part. Not a number where none does.
+    If only a part of a sample is in this range, only that part counts. The result is not a number if no sample is in
+    the range.
     """
     starts, ends = spans(launch)
     inside = np.clip(np.minimum(ends, steps.high) - np.maximum(starts, steps.low), 0.0, None)
@@ -335,7 +339,7 @@ def in_common(launches: Sequence[Launch]) -> Interval | None:
 
 
 def restricted(launches: Sequence[Launch], steps: Interval) -> list[Launch]:
-    """Return the launches with one sample instead of theirs: the time per step in that range of steps."""
+    """Return the launches with one sample instead of their samples: the time per step in that range of steps."""
     replaced = []
     for launch in launches:
         seconds, _ = within(launch, steps)
@@ -348,7 +352,7 @@ def restricted(launches: Sequence[Launch], steps: Interval) -> list[Launch]:
     return replaced
 
 
-def _stages(launches: Sequence[Launch]) -> list[TrendStage]:
+def _mean_stages(launches: Sequence[Launch]) -> list[TrendStage]:
     """Return the time per step in each of at most ten parts of a launch: geometric means over launches."""
     count = min(PARTS, *(len(launch.samples) for launch in launches))
     at, logs = [], []
@@ -373,8 +377,10 @@ def warm_up_step(launch: Launch) -> float | None:
     return seconds / steps if seconds and steps else None
 
 
-def _growth(launches: Sequence[Launch]) -> tuple[float, float] | None:
-    """Return where samples are shown to be slower than the warm-up's steps by ×1.5: their middle, and their seconds.
+def _find_warm_up_growth(launches: Sequence[Launch]) -> tuple[float, float] | None:
+    """Return where samples are significantly slower than the warm-up, by a factor of 1.5.
+
+    The result is the middle of these samples, and their seconds.
 
     Faster samples are normal, because a first call compiles.
     """

@@ -1,7 +1,7 @@
 """Side effects of interleaving, checked in every interleaved run.
 
-`alone` compares the sequential samples at the end of each launch with its turns, on the log scale: any way in which the
-cells of a round affect each other changes this ratio. `Waiting` names a process that used the CPU while others were
+`alone` compares the sequential samples at the end of each launch with its turns, on the log scale. If the cells of a
+round affect each other in any way, this ratio changes. `Waiting` names a process that used the CPU while others were
 timed.
 """
 
@@ -42,7 +42,7 @@ class NonInterleavedRatio:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The share of a CPU that a cell's process used, at most, while others were timed."""
+    """The largest share of a CPU that a cell's process used while other cells were timed."""
 
     cell: Cell
     share: float
@@ -53,9 +53,10 @@ class Waiting:
 class Turns:
     """The interleaving of a run, and the result of its checks.
 
-    `launches` that count were interleaved, and `others` weren't; `turns` are their numbers of turns, smallest first. At
-    most `alive` launches ran at a time, and the cells of a round were in at most `blocks` blocks. `alone` has every
-    comparison with enough data. `waiting` is the cell that used most of a CPU between its turns; None if unknown.
+    `launches` launches that count were interleaved, and `others` weren't. `turns` contains their numbers of turns,
+    smallest first. At most `alive` launches ran at a time, and the cells of a round were in at most `blocks` blocks.
+    `alone` has every comparison with enough data. `waiting` is the cell that used most of a CPU between its turns; None
+    if unknown.
     """
 
     launches: int
@@ -72,7 +73,7 @@ def turns(launches: Sequence[Launch], alone: Sequence[NonInterleavedRatio]) -> T
     took = [launch for launch in launches if launch.places]
     if not took:
         return None
-    together = _together(took)
+    together = _interleaved_launches(took)
     blocks: dict[tuple[str, int], set[int]] = defaultdict(set)
     for launch in took:
         blocks[launch.group, launch.round].add(launch.block)
@@ -83,7 +84,7 @@ def turns(launches: Sequence[Launch], alone: Sequence[NonInterleavedRatio]) -> T
         alive=max(map(len, together.values())),
         blocks=max(map(len, blocks.values())),
         alone=alone,
-        waiting=_waiting(took),
+        waiting=_find_waiting_cell(took),
     )
 
 
@@ -95,7 +96,7 @@ def alone(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[Estimate |
     0.05/m for m pairs with data. The variance is moderated with the residual of the group's d, as for the comparison.
     """
     cells = dict.fromkeys(cell for pair in pairs for cell in pair)
-    shifts = {cell: _shifts(lookup.numbers.get(cell, ())) for cell in cells}
+    shifts = {cell: _find_shifts(lookup.numbers.get(cell, ())) for cell in cells}
     rounds = [sorted(shifts[cell].keys() & shifts[other].keys()) for cell, other in pairs]
     can_tell = [index for index, both in enumerate(rounds) if len(both) > 1]
     family = [(*pairs[index], rounds[index]) for index in can_tell]
@@ -104,7 +105,7 @@ def alone(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[Estimate |
         return ratios
     logs = means([[fmean(shifts[a][r]) - fmean(shifts[b][r]) for r in both] for a, b, both in family])
     weights = [fmean(1.0 / len(shifts[a][r]) + 1.0 / len(shifts[b][r]) for r in both) for a, b, both in family]
-    groups = {group: _residual(group, lookup) for group in {lookup.groups.get(a, "") for a, *_ in family}}
+    groups = {group: _shift_residual(group, lookup) for group in {lookup.groups.get(a, "") for a, *_ in family}}
     residuals = [groups[lookup.groups.get(a, "")] for a, *_ in family]
     logs = moderate(logs, np.array(weights), residuals, [lookup.machine(a) for a, *_ in family])
     halves = half_widths(logs, shown_alpha(len(family)))
@@ -118,7 +119,7 @@ def is_bias(shift: Estimate | None) -> bool:
     return bool(shift and shift.interval and 1.0 not in shift.interval)
 
 
-def _shifts(launches: Iterable[Launch]) -> dict[int, list[float]]:
+def _find_shifts(launches: Iterable[Launch]) -> dict[int, list[float]]:
     """Return log(seconds per step alone / interleaved) of each launch with both, by round."""
     by_round: dict[int, list[float]] = defaultdict(list)
     for launch in launches:
@@ -143,19 +144,19 @@ def _shift(launch: Launch) -> float | None:
     return math.log(seconds / steps / interleaved) if steps and seconds > 0.0 else None
 
 
-def _residual(group: str, lookup: Lookup) -> Residual | None:
+def _shift_residual(group: str, lookup: Lookup) -> Residual | None:
     """Return the residual variance of the shifts of a group's launches."""
     cells = [cell for cell, name in lookup.groups.items() if name == group]
     points = [
         (cell, number, shift)
         for cell in cells
-        for number, shifts in _shifts(lookup.numbers.get(cell, ())).items()
+        for number, shifts in _find_shifts(lookup.numbers.get(cell, ())).items()
         for shift in shifts
     ]
     return residual(*map(list, zip(*points, strict=True))) if points else None
 
 
-def _together(took: Iterable[Launch]) -> dict[tuple[str, int, int], list[Launch]]:
+def _interleaved_launches(took: Iterable[Launch]) -> dict[tuple[str, int, int], list[Launch]]:
     """Return the launches that ran interleaved, by group, round and block."""
     blocks: dict[tuple[str, int, int], list[Launch]] = defaultdict(list)
     for launch in took:
@@ -163,7 +164,7 @@ def _together(took: Iterable[Launch]) -> dict[tuple[str, int, int], list[Launch]
     return blocks
 
 
-def _waiting(took: Iterable[Launch]) -> Waiting | None:
+def _find_waiting_cell(took: Iterable[Launch]) -> Waiting | None:
     """Return the cell with the largest share of a CPU between its turns."""
     shares = [
         (launch.resources["between_cpu_seconds"] / seconds, launch.cell)

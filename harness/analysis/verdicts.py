@@ -1,17 +1,18 @@
 """Verdicts from log ratios: intervals compared with a fixed margin, for all comparisons of a table at once.
 
-`faster` and `slower` need the whole interval outside the margin, `same` needs it inside, all else is `unclear`. That an
-interval inside the margin shows equivalence is the two one-sided tests of D. J. Schuirmann, "A comparison of the two
-one-sided tests procedure and the power approach for assessing the equivalence of average bioavailability", Journal of
-Pharmacokinetics and Biopharmaceutics 15, 1987; with an interval of 95 %, each of them is made at 2.5 %.
+`faster` and `slower` need the whole interval outside the margin, and `same` needs it inside. All other cases are
+`unclear`. That an interval inside the margin shows equivalence is the two one-sided tests of D. J. Schuirmann, "A
+comparison of the two one-sided tests procedure and the power approach for assessing the equivalence of average
+bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15, 1987; with an interval of 95 %, each test has a
+level of 2.5 %.
 
 Over the comparisons of one table the step-down procedure of S. Holm, "A simple sequentially rejective multiple test
-procedure", Scandinavian Journal of Statistics 6, 1979, keeps the chance of any wrong verdict at 5 %: the k-th
-clearest of m comparisons is judged by an interval of 1 - 0.05 / (m - k + 1), down to the first one that is unclear, and
-the rest by that one's. (That it also covers on which side a rejection lies is J. P. Shaffer, Annals of Statistics 8,
-1980; docs/dev/validation/simulation.md has what came of it.) Holm's levels follow from the numbers, so an interval of
-such a level covers less than it says, where it is picked for being unclear. What is shown is at 1 - 0.05 / m
-throughout: all of a table's intervals together hold their true ratios with 95 %.
+procedure", Scandinavian Journal of Statistics 6, 1979, keeps the chance of any wrong verdict at 5 %: the k-th clearest
+of m comparisons is judged by an interval of 1 - 0.05 / (m - k + 1), down to the first one that is unclear, and the rest
+by that one's. (That it also covers on which side a rejection lies is J. P. Shaffer, Annals of Statistics 8, 1980;
+docs/dev/validation/simulation.md has what came of it.) Holm's levels depend on the numbers. So if an interval at such a
+level is picked because it is unclear, it contains the true value less often than the level says. What is shown is at 1
+- 0.05 / m throughout: all of a table's intervals together hold their true ratios with 95 %.
 """
 
 import math
@@ -72,7 +73,7 @@ class Withheld(StrEnum):
 
     @property
     def by_times(self) -> bool:
-        """Whether the times were judged all the same: the level was divided among the others with it."""
+        """Whether the times were judged anyway, so that the level was divided among more comparisons."""
         return self in (Withheld.CONTROL, Withheld.CONTENTION)
 
 
@@ -90,7 +91,7 @@ class Judgement:
 
     @property
     def judged(self) -> bool:
-        """Whether its level was divided with the others' that were judged together."""
+        """Whether its level was divided together with the levels of the other judged comparisons."""
         return (self.withheld is None or self.withheld.by_times) and self.verdict is not Verdict.DIFFERENT_WORK
 
 
@@ -113,9 +114,10 @@ def judge(logs: Logs, margin: float | Floats, bias: float | Floats = 0.0, shares
 
     `margin` is on the log scale, such as log(1.03): one for all comparisons, or one for each.
 
-    `bias` (0 or more, likewise) is by how much the way of measuring was seen to move a ratio. Which way of measuring is
-    right is not known, so all intervals are that much longer on both sides. `shares` (above 0, at most 1) are what each
-    may use of the level (analysis/looks.py): Holm's procedure is over the p values divided by them.
+    `bias` (0 or more, one for all or one for each) is the observed effect of the measurement method on a ratio. It is
+    unknown which method is correct, so all intervals are wider by this amount on both sides. `shares` (above 0, at most
+    1) are the shares of the level that each comparison may use (analysis/looks.py). Holm's procedure uses the p values
+    divided by these shares.
     """
     margins = np.broadcast_to(margin, logs.mean.shape)
     alpha = shares * holm(p_values(logs, margins, bias) / shares)
@@ -143,12 +145,12 @@ def shown_alpha(comparisons: int) -> float:
 def judgements(
     logs: Logs, judged: Judged, rounds: Sequence[int], lost: bool | Sequence[bool], fewest: int = FEWEST_ROUNDS
 ) -> list[Judgement]:
-    """Return the judgement of each of the `logs` that were `judged`; `rounds` are those of its estimate.
+    """Return the judgement of each of the `logs` that were `judged`. `rounds` is the number of rounds of each estimate.
 
-    One with fewer than `fewest` rounds has a verdict only if it is shown to be beyond its margin (`margins`).
+    A comparison with fewer than `fewest` rounds has a verdict only if it is certainly beyond its margin (`margins`).
 
-    `lost`, of all or of each: a control beyond the margin withholds the verdict, because it shows a difference between
-    identical cells.
+    `lost`, for all or for each: a control beyond the margin withholds the verdict, because it shows a difference
+    between identical cells.
     """
     outcomes = []
     for mean, half, level, verdict, count, is_lost in zip(
@@ -192,8 +194,8 @@ def _verdict(low: float, high: float, margin: float) -> Verdict:
 def holm(p_values: Floats) -> Floats:
     """Return the significance level of each comparison, in the same shape.
 
-    In the order of the p values, level k is ALPHA / (m - k + 1); from the first p value above its level on, all have
-    that one's.
+    In the order of the p values, level k is ALPHA / (m - k + 1). From the first p value above its level on, all
+    comparisons have the level of that one.
     """
     count = p_values.size
     order = np.argsort(p_values, kind="stable")
@@ -209,10 +211,12 @@ def holm(p_values: Floats) -> Floats:
 def chance_to_settle(
     logs: Logs, rounds: Floats, alpha: float | Floats, margin: float | Floats, bias: float | Floats = 0.0
 ) -> Floats:
-    """Return the probability that each comparison is settled after `rounds` in all, more than it has.
+    """Return the probability that each comparison has a clear verdict after `rounds` rounds in total.
+
+    `rounds` is more than the comparison has now.
 
     `rounds` has the shape (m,) of the comparisons, or (k, 1) for k numbers at once; the result (m,) or (k, m). `alpha`
-    is the level at which each is judged then; `margin` and `bias` are those of `judge`.
+    is the level at which each of them is judged. `margin` and `bias` are the same as in `judge`.
 
     A predictive distribution (D. J. Spiegelhalter, L. S. Freedman and P. R. Blackburn, "Monitoring clinical trials:
     conditional or predictive power?", Controlled Clinical Trials 7, 1986). With a flat prior the true difference is
@@ -238,12 +242,14 @@ def rounds_to_settle(
     bias: float | Floats = 0.0,
     level: Callable[[Floats], Floats] = np.ones_like,
 ) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Return how many rounds in all settle each comparison with a probability of at least POWER, and that probability.
+    """Return the total number of rounds for a clear verdict on each comparison, and its probability.
 
-    It is the smallest number above the rounds that it has. If MOST_ROUNDS aren't enough, it is that, with its lower
-    probability. Both have the shape (m,). `alpha`, of each comparison, is the level at which a run that ends as planned
-    is judged (`holm` gives that of today), and `level` the share of it for a number of rounds, in the shape of
-    `chance_to_settle`.
+    The probability is at least POWER, if possible.
+
+    It is the smallest number above the rounds that it has. If MOST_ROUNDS aren't enough, the result is MOST_ROUNDS with
+    its lower probability. Both have the shape (m,). `alpha`, of each comparison, is the level at which a run that ends
+    as planned is judged (`holm` gives that of today), and `level` the share of it for a number of rounds, in the shape
+    of `chance_to_settle`.
     """
     totals = np.arange(FEWEST_ROUNDS, MOST_ROUNDS + 1.0)[:, None]
     later = np.maximum(totals, logs.rounds + 1.0)

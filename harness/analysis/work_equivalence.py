@@ -48,14 +48,16 @@ def compare(one: Sequence[Launch], other: Sequence[Launch]) -> WorkCheck:
     for launches, against in ((one, other), (other, one)):
         for launch in launches:
             if reason := steps(launch):
-                name, _ = _sides(launch.cell, against[0].cell) if against else (launch.cell.environment, "")
+                name, _ = _name_difference(launch.cell, against[0].cell) if against else (launch.cell.environment, "")
                 return WorkCheck(Work.DIFFERENT, f"{name} {reason}")
     prints = [(launch, values) for launch in [*one, *other] if (values := _values(launch))]
     for launch, values in prints[1:]:
         first, expected = prints[0]
         for name in dict.fromkeys([*expected, *values]):
-            if reason := _differ(name, expected.get(name), values.get(name), _tolerance(first.cell, launch.cell)):
-                return WorkCheck(Work.DIFFERENT, f"{reason} ({', '.join(_sides(first.cell, launch.cell))})")
+            if reason := _describe_difference(
+                name, expected.get(name), values.get(name), _tolerance(first.cell, launch.cell)
+            ):
+                return WorkCheck(Work.DIFFERENT, f"{reason} ({', '.join(_name_difference(first.cell, launch.cell))})")
     checked = one and other and len(prints) == len(one) + len(other)
     return WorkCheck(Work.SAME if checked else Work.NOT_CHECKED)
 
@@ -69,7 +71,7 @@ def _is_mixed(cell: Cell) -> bool:
     return MIXED in cell.axes.items()
 
 
-def _sides(one: Cell, other: Cell) -> tuple[str, str]:
+def _name_difference(one: Cell, other: Cell) -> tuple[str, str]:
     """Name the difference of two cells: `tf1.14` and `tf2.0`, `graph` and `eager`; otherwise the environment."""
     values = [(value, other.axes.get(axis, "")) for axis, value in one.axes.items()]
     apart = [pair for pair in [(one.environment, other.environment), *values] if pair[0] != pair[1]]
@@ -93,26 +95,34 @@ def _values(launch: Launch) -> dict[str, Any]:
     return {name: value for name, value in launch.fingerprint.items() if name not in (CALLED, COUNTED)}
 
 
-def _differ(name: str, one: Any, other: Any, tolerance: float) -> str:
+def _describe_difference(name: str, one: Any, other: Any, tolerance: float) -> str:
     """Return the difference of two values of one name; empty if they agree. None differs from everything."""
     if one is None or other is None:
         return f"{name} is unknown"
     if _is_list(one) and one == other and all(type(item) is float and math.isfinite(item) for item in one):
         return ""
     if isinstance(one, Mapping) and isinstance(other, Mapping) and one.keys() == other.keys():
-        return next(filter(None, (_differ(f"{name}.{key}", one[key], other[key], tolerance) for key in one)), "")
+        return next(
+            filter(None, (_describe_difference(f"{name}.{key}", one[key], other[key], tolerance) for key in one)), ""
+        )
     lists = _is_list(one) and _is_list(other) and len(one) == len(other)
     pairs = list(zip(one, other, strict=True)) if lists else [(one, other)]
     if all(_is_number(a) and _is_number(b) for a, b in pairs):
-        apart = max((_apart(a, b, tolerance) for a, b in pairs), default=0.0)
+        apart = max((_relative_difference(a, b, tolerance) for a, b in pairs), default=0.0)
         return f"{name}: {apart:.2g} apart" if apart > 0.0 else ""
     if lists:
-        return next(filter(None, (_differ(f"{name}[{at}]", a, b, tolerance) for at, (a, b) in enumerate(pairs))), "")
+        return next(
+            filter(None, (_describe_difference(f"{name}[{at}]", a, b, tolerance) for at, (a, b) in enumerate(pairs))),
+            "",
+        )
     return "" if one == other else f"{name} is {_short(one)} and {_short(other)}"
 
 
-def _apart(one: float, other: float, tolerance: float) -> float:
-    """By how much two numbers differ, 0 if they agree: whole ones are equal, others lie within the tolerance."""
+def _relative_difference(one: float, other: float, tolerance: float) -> float:
+    """Return the difference of two numbers; 0 if they agree.
+
+    Whole numbers must be equal, and other numbers must be within the tolerance.
+    """
     exact = isinstance(one, int) and isinstance(other, int)
     close = one == other if exact else math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
     return 0.0 if close else abs(one - other)

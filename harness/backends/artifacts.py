@@ -1,4 +1,4 @@
-"""The files that come out of a launch: within limits, under safe names, regular files alone."""
+"""The files that a launch produced: within limits, with safe names, and only regular files."""
 
 import os
 import re
@@ -43,13 +43,13 @@ class Artifacts:
     _until: float = field(default_factory=lambda: time.monotonic() + SECONDS_LIMIT)
 
     def refuse(self, name: str, why: str) -> None:
-        """Note what is not kept."""
+        """Record a file that isn't saved."""
         if len(self.refused) < _TOLD:
             self.refused.append(f"{one_line(name, 100)}: {why}")
 
     @property
     def left(self) -> int:
-        """The number of bytes that can still be kept."""
+        """The number of bytes that can still be saved."""
         return BYTES_LIMIT - self._bytes
 
     def full(self, name: str, size: int = 0) -> bool:
@@ -65,10 +65,10 @@ class Artifacts:
         return over or late
 
     def add(self, name: str, content: bytes) -> None:
-        """Keep one file under a unique name that isn't a folder of another one."""
+        """Save one file under a unique name that isn't a folder of another file."""
         safe = safe_name(name) or "unnamed"
         while safe in self.files or safe in self._folders or any(parent in self.files for parent in _parents(safe)):
-            safe = _another(safe, self.files)
+            safe = _rename_file(safe, self.files)
         self.files[safe] = content
         self._folders.update(_parents(safe))
         self._bytes += len(content)
@@ -78,7 +78,7 @@ def _parents(name: str) -> list[str]:
     return [str(parent) for parent in PurePosixPath(name).parents if parent.name]
 
 
-def _another(name: str, files: Iterable[str]) -> str:
+def _rename_file(name: str, files: Iterable[str]) -> str:
     """Return the name with a `_` after the part that is already a file, otherwise at its end."""
     taken = next((parent for parent in reversed(_parents(name)) if parent in files), name)
     return f"{taken}_{name[len(taken) :]}"
@@ -96,7 +96,7 @@ def from_folder(folder: int) -> Artifacts:
 
 
 def _walk(artifacts: Artifacts, folder: int, path: str, device: int) -> bool:
-    """Add the files below an open folder; False where a limit was reached."""
+    """Add the files below an open folder. Returns False if a limit was reached."""
     with os.scandir(folder) as entries:
         names = sorted(entry.name for entry in islice(entries, ENTRIES_LIMIT + 1))
     for entry_name in names:
@@ -178,7 +178,7 @@ def from_archive(chunks: Iterable[bytes]) -> Artifacts:
 
 
 class _Chunks:
-    """Chunks of bytes with the one method of a file that a reader of tar streams calls."""
+    """A stream of bytes with the only method that a reader of tar streams calls."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)

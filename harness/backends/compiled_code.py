@@ -27,7 +27,7 @@ def environ(folder: str) -> dict[str, str]:
 def name_cache(made_from: str, files: Mapping[str, bytes], cards: Sequence[Gpu]) -> str:
     """Return the name of a cache: the image's id or the lock's hash, a hash of the scenario's files, and GPU models.
 
-    `files` has all files of a launch. Those of the kit make no difference, because the kit is trusted.
+    `files` has all files of a launch. The files of the kit have no effect, because the kit is trusted.
     """
     own = hashlib.sha256()
     for name, data in sorted(files.items()):
@@ -44,8 +44,8 @@ def with_first_start(
 ) -> Limits:
     """Return the limits with the time for a first start, if the driver may have to compile most of the release's code.
 
-    `name` is the launch's cache, and `started` has the caches with which a launch has succeeded. If the GPU isn't
-    known, the driver may have to compile.
+    `name` is the launch's cache, and `started` has the caches with which a launch has succeeded. If the GPU is unknown,
+    the driver may have to compile.
     """
     code = GpuCode.parse(requirement.environment.gpu_code)
     may_compile = not cards or any(not code.runs_on(card.capability) for card in cards)

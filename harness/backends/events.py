@@ -1,8 +1,8 @@
 """The worker's events: one JSON object per line, from bytes in chunks of any size.
 
-The input comes from an untrusted script. Whatever it is, reading never raises and uses bounded memory: the first line
-that isn't an event is recorded as the error, and nothing after it is read. Unknown events and keys are accepted,
-because a newer worker may send them.
+The input comes from an untrusted script. Whatever the input is, reading never raises an error and uses bounded memory.
+The first line that isn't an event is recorded as the error, and later lines aren't read. Unknown events and keys are
+accepted, because a newer worker may send them.
 """
 
 import json
@@ -82,9 +82,10 @@ Read = TypeVar("Read")
 class Events:
     """The events of a worker so far.
 
-    `error` is empty until a line isn't an event; from then on the launch has failed and may be killed. A worker that
-    `takes_turns` announces that it waits for a command: `is_waiting` until it gets one. Output meanwhile, or about a
-    turn without a command, isn't an event either. A worker that `waits` may also wait before it measures.
+    `error` is empty until a line isn't an event. After that, the launch has failed and may be killed. A worker that
+    `takes_turns` announces that it waits for a command. Then `is_waiting` is true until it gets a command. Output while
+    it waits, or about a turn without a command, isn't an event either. A worker that `waits` may also wait before it
+    measures.
     """
 
     def __init__(self, *, takes_turns: bool = False, waits: bool = False) -> None:
@@ -119,7 +120,7 @@ class Events:
         return bool(self._partial)
 
     def feed(self, chunk: bytes) -> bool:
-        """Take the next bytes of the stream; True where the worker waits now, or the launch has failed by them."""
+        """Process the next bytes of the stream. Returns True if the worker now waits, or if the launch has failed."""
         start = 0
         while not self.error and (end := chunk.find(b"\n", start)) >= 0:
             line = bytes(self._partial) + chunk[start:end]
@@ -133,7 +134,7 @@ class Events:
         return bool(self.error) or self.is_waiting
 
     def ask(self, word: str) -> None:
-        """Record that the waiting worker gets a command. All of its earlier output has been fed."""
+        """Record that the waiting worker gets a command. All of its earlier output must have been processed."""
         if self.torn:
             self._fail(UNASKED, bytes(self._partial))
         self._word, _, count = word.partition(" ")
@@ -158,7 +159,7 @@ class Events:
         self._partial.clear()
 
     def _take(self, event: Event) -> None:
-        """Take an event, or nothing of it. Raises ValueError for one that is wrong."""
+        """Process an event completely or not at all. Raises ValueError for an invalid event."""
         if self.is_waiting:
             raise ValueError(UNASKED)
         match event["event"]:
@@ -274,7 +275,7 @@ def _seen(value: Any) -> Any:
 
 
 def _if_there(read: Callable[[Event, str], Read], event: Event, key: str) -> Read | None:
-    """Return what `read` returns; None if the worker left the key out."""
+    """Return the result of `read`; None if the worker omitted the key."""
     return None if event.get(key) is None else read(event, key)
 
 
@@ -369,7 +370,7 @@ def _points(event: Event) -> list[tuple[int, int]]:
 
 
 def _is_point(value: object) -> bool:
-    """Return whether it is a pair of whole numbers, none below 0."""
+    """Return whether it is a pair of whole numbers that aren't negative."""
     return (
         isinstance(value, list)
         and len(value) == 2

@@ -25,8 +25,8 @@ class RegisteredBackend(Backend, Protocol):
     """A backend of the registry. The methods with a body here are the defaults.
 
     Its arguments are `root`, the project's folder, and `run`, a run's id; the constructor contacts no engine.
-    `leftovers` is what `clean` removes, in plural; `makes` is what `prepare` makes for an environment. `builds_in` says
-    where wheels are built.
+    `leftovers` is a plural noun for the things that `clean` removes. `makes` is a noun for the thing that `prepare`
+    makes for an environment. `builds_in` says where wheels are built.
     """
 
     leftovers: str
@@ -90,7 +90,7 @@ class RegisteredBackend(Backend, Protocol):
         return Supply.POSSIBLE
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:
-        """Raise CannotRunHereError if the disk is known to lack space for what `prepare` would make."""
+        """Raise CannotRunHereError if the disk doesn't have enough space for the things that `prepare` would make."""
 
     def findings(self, requirements: Sequence[Requirement], wanted: Sequence[str]) -> list[CheckResult]:
         """Return the doctor's checks, with disk space for these environments; `wanted` are the GPUs of every launch."""

@@ -92,9 +92,9 @@ def choose(
 ) -> "tuple[RegisteredBackend, str]":
     """Return the backend and why it was chosen.
 
-    `untrusted`: the scenarios from outside the project's scenarios/, which only run in a container. `gpus`: those of
-    every launch, and `via` is the requested method to get them, if any. Raises CannotRunHereError, UntrustedError, and
-    UsageError for a name that isn't registered.
+    `untrusted`: the scenarios from outside the project's scenarios/, which only run in a container. `gpus` are the GPUs
+    of every launch, and `via` is the requested method of access to them, if any. Raises CannotRunHereError,
+    UntrustedError, and UsageError for a name that isn't registered.
     """
     if name != AUTO:
         if untrusted and not is_contained(name):
@@ -170,7 +170,7 @@ def _usable(backend: "RegisteredBackend", gpus: Sequence[str], via: GpuWay | Non
 
 
 def _refusal(refusals: Sequence[CannotRunHereError], untrusted: Sequence[str]) -> CannotRunHereError:
-    """Explain why no backend was chosen if untrusted scripts need containers and no engine answers."""
+    """Explain why no backend was chosen, if untrusted scripts need containers and no engine is running."""
     start = f"Start {' or '.join(entry.title for entry in ENTRIES if entry.in_containers)}"
     return CannotRunHereError(
         "\n".join([*(error.message for error in refusals), f"{_outside(untrusted)} Such files need a container."]),

@@ -32,8 +32,8 @@ class Verification:
     """The differences of an environment with `packages` locked packages from its lock, and further checks.
 
     `missing` has the locked versions by package, `extra` the installed ones, `changed` first the locked and then the
-    installed. `more` are lines about further checks; `is_complete`: all of those passed. `installed` are all packages
-    with their versions, and `system` those of the distribution.
+    installed. `more` are lines about further checks; `is_complete`: all of those passed. `installed` contains all
+    packages with their versions, and `system` contains the packages of the distribution.
     """
 
     packages: int

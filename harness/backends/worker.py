@@ -163,9 +163,9 @@ def outcome(
 ) -> Outcome:
     """Return the launch's outcome.
 
-    `asked` is the time (seconds since the epoch) at which a container was asked to start, if its clock is this
-    machine's. `cards` are the GPUs that the launch should use, empty if unknown. `quota` is how many CPUs the launch
-    could use at most; None without a CPU quota.
+    `asked` is the time (seconds since the epoch) at which the start of a container was requested, if its clock is the
+    clock of this machine. `cards` are the GPUs that the launch should use, empty if unknown. `quota` is how many CPUs
+    the launch could use at most; None without a CPU quota.
     """
     status, error = _judge(events, ending)
     if status is Status.OK and (others := _describe_wrong_gpus(events.gpus, cards)):

@@ -39,9 +39,9 @@ def find_scenarios(project: Project, named: Collection[str] = ()) -> Found:
 def scenario_files(project: Project, named: Collection[str] = ()) -> list[Path]:
     """Return the files that hold a scenario, in the order of the names: the project's, and the user's own beside them.
 
-    A user's file without a script's header is another tool's, unless it is one of those `named`. Raises FileError where
-    one has the name of one of ours, or where two of ours have one name: a suite would measure another program than it
-    says.
+    A user's file without a script's header is another tool's, unless it is one of those `named`. Raises FileError if
+    one of them has the name of a project scenario, or if two project scenarios have the same name, because a suite
+    would then measure the wrong program.
     """
     files: dict[str, Path] = {}
     taken = []

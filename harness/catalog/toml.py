@@ -47,7 +47,7 @@ _BEGIN, _END = "# /// script", "# ///"
 
 
 class Findings:
-    """The problems of one file whose TOML begins in line `first`. Sentences name its keys as from the table `root`."""
+    """The problems of one file whose TOML starts in line `first`. Sentences name its keys as from the table `root`."""
 
     def __init__(self, path: Path, toml: str, first: int = 1, root: Key = ()) -> None:
         self._problems: dict[Problem, None] = {}
@@ -61,7 +61,10 @@ class Findings:
         self.at(self.line(key, value), text, fix)
 
     def at(self, line: int, text: str, fix: str = "") -> None:
-        """Note a problem in a line of the file, once. Raises FileError if there are so many that no more is read."""
+        """Note a problem in a line of the file, once.
+
+        Raises FileError if there are so many problems that the rest isn't read.
+        """
         self._problems.setdefault(Problem(self._path, line, text, fix))
         if len(self._problems) >= PROBLEMS_LIMIT:
             self.check()
@@ -84,7 +87,7 @@ class Findings:
     def line(self, key: Key, value: str = "") -> int:
         """Return the line of a key or, if it is found there, of its `value`; counted from 1.
 
-        Of a key that is not there, the line of what it would be in.
+        If a key is missing, this is the line of the table that should contain it.
         """
         prefix = key
         while prefix and prefix not in self._statements:
@@ -158,7 +161,7 @@ class TomlDocument:
 
 
 def read(toml: str, path: Path, first: int = 1, root: Key = ()) -> TomlDocument:
-    """Return the TOML that begins in line `first` of the file `path`. Raises FileError if it is invalid or large."""
+    """Return the TOML that starts in line `first` of the file `path`. Raises FileError if it is invalid or large."""
     lines = toml.rstrip("\n").split("\n")
 
     def error(text: str, number: int = 1, fix: str = "") -> FileError:

@@ -105,7 +105,8 @@ class Command(_Explained, TyperCommand):
     def list_options(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
         """Return the names and help texts of arguments and options, by heading.
 
-        An option with the same flag as one of a request has that option's metavar and panel, unless it has its own.
+        If an option has the same flag as an option of a request, it gets the metavar and the panel of that option,
+        unless it has its own.
         """
         from harness.session.request import OptionPanel, Request, options  # noqa: PLC0415 - help alone needs it
 

@@ -262,7 +262,7 @@ class Count(WalkListener):
 
 
 def _longer(planned: Sampling, pilot: Sampling) -> float:
-    """Return by how many seconds a launch is longer than a pilot, as far as the plan says."""
+    """Return by how many seconds a launch is longer than a pilot, as far as the plan determines it."""
     pairs = [(planned.warmup_seconds, pilot.warmup_seconds), (planned.measure_seconds, pilot.measure_seconds)]
     if planned.protocol is Protocol.DOCUMENT:
         return 0.0

@@ -52,8 +52,8 @@ class Interference:
     def is_known(self, margin: float) -> bool:
         """Return whether more blocks aren't needed: harm is shown, or the interval is narrow enough.
 
-        Narrow enough is two thirds of the margin. Unless harm is shown, only the width counts: stopping as soon as
-        slots look safe would find too many safe.
+        An interval is narrow enough if its width is two thirds of the margin. Unless harm is shown, only the width
+        counts: stopping as soon as slots look safe would find too many safe.
         """
         return self.is_harmful(margin) or math.log(self.high / self.low) / 2.0 <= math.log1p(margin) * 2.0 / 3.0
 
@@ -241,7 +241,7 @@ def _centre(launches: Sequence[Launch]) -> float:
 def _launched(
     pool: ProcessPoolExecutor, planned: Planned, slots: Sequence[Slot], places: Iterable[int]
 ) -> dict[int, Sequence[Launch]]:
-    """Make the launches in some of the slots at the same time; return those of each slot."""
+    """Make the launches in some of the slots at the same time, and return the launches of each slot."""
     # a process prints a traceback if Ctrl-C comes while it starts or waits for work
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

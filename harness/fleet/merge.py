@@ -1,4 +1,7 @@
-"""Merges runs of one plan from several machines into one run. The numbers of a group stay those of one machine."""
+"""Merges runs of one plan from several machines into one run.
+
+Numbers of one group are never combined across machines.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -181,7 +184,7 @@ def _text(value: Any) -> str:
 
 
 def _names(run: Run) -> set[str]:
-    """Return the groups of the whole plan, including those of which the run's machine could measure nothing."""
+    """Return the groups of the whole plan, including the groups of which the run's machine could measure nothing."""
     scenarios = {scenario.name: scenario for scenario in run.scenarios}
     absent = {
         name_of(entry.cell, scenarios[entry.cell.scenario])
@@ -310,7 +313,7 @@ def _groups(parts: Sequence[_MergedPart]) -> dict[tuple[str, str], Group]:
 
 
 def _place(group: Group, scenarios: Mapping[str, Scenario]) -> tuple[int, str, list[int], str]:
-    """Return the sort key of a group: the header's order of scenarios and values, with those of one cell together."""
+    """Return the sort key of a group: the header's order, with the groups of one cell next to each other."""
     axes = scenarios[group.scenario].axes
     at = [values.index(group.axes[name]) for name, values in axes.items() if name in group.axes and name != MACHINE]
     return list(scenarios).index(group.scenario), group.device, at, group.axes.get(MACHINE, "")

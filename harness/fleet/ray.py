@@ -48,7 +48,7 @@ _NODE = "ray.io/node-id"
 
 
 class Bell:
-    """An actor that tells all tasks of a run to stop measuring."""
+    """An actor that asks all tasks of a run to stop measuring."""
 
     def __init__(self) -> None:
         self._rung = asyncio.Event()

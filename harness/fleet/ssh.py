@@ -79,7 +79,7 @@ class SshExecutor:
         """Measure a shard there, and fetch its run into a folder here.
 
         Returns the command's exit code and the last lines of its stderr. Raises CannotRunHereError if the host stops
-        answering, or lacks a requirement.
+        answering, or doesn't meet a requirement.
         """
         if not self._is_ready:
             self._prepare()
@@ -103,7 +103,7 @@ class SshExecutor:
         return process.stdout
 
     def _prepare(self) -> None:
-        """Copy what the host lacks, and install it."""
+        """Copy the parts that are missing on the host, and install them."""
         folder = self._folder
         present = self._call(f"test -e {folder}/ready && echo ready; command -v uv >/dev/null && echo uv; true").split()
         if b"ready" in present:

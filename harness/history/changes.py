@@ -50,7 +50,9 @@ def reported(text: str) -> str:
 
 
 def since(entries: Sequence[HistoryEntry], asked: str = "", earlier: str = "") -> HistoryEntry | None:
-    """Return the run after which a report starts: that of the id, or before the date; None if everything is new.
+    """Return the run after which a report starts; None if everything is new.
+
+    It is the run with the given id, or the last run before the given date.
 
     By default it is the last run of the `earlier` report, otherwise the second last run. Raises UsageError for a text
     that is neither a run nor a date.

@@ -75,7 +75,7 @@ def verdict(log: float, low: float, high: float, ratio: float, margin: float) ->
 
 
 def together(members: Sequence[SeriesFinding]) -> list[list[SeriesFinding]]:
-    """Return the findings that one run can decide: those of one cause, one scenario and one baseline."""
+    """Return the findings that one run can decide: with the same cause, scenario and baseline."""
     groups: dict[tuple[str, ...], list[SeriesFinding]] = {}
     for finding in members:
         key = finding.key

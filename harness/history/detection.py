@@ -1,7 +1,7 @@
 """Change points of a series of log ratios, in the presence of spikes.
 
-The values are those of nightly runs, each with a standard error. A level is fitted to the points between two changes by
-a loss that counts a point for at most `CAP` standard deviations, so that a single outlier is a spike, and only several
+The values come from nightly runs, each with a standard error. A level is fitted to the points between two changes by a
+loss that counts a point for at most `CAP` standard deviations, so that a single outlier is a spike, and only several
 points that agree with each other are a level. The best levels for all numbers of changes are found together, by dynamic
 programming over a grid of levels. Source: P. Fearnhead and G. Rigaill, "Changepoint detection in the presence of
 outliers", Journal of the American Statistical Association 114, 2019 (the biweight loss, and its functional pruning, of
@@ -115,7 +115,7 @@ class Segments:
 
 
 def segmented(values: Sequence[float], errors: Sequence[float], *, fewest: int, least: float) -> Segments:
-    """Return the best levels of a series. Arguments and errors are those of `change_points`."""
+    """Return the best levels of a series. Arguments and errors are the same as for `change_points`."""
     y, standard_errors = np.asarray(values, np.float64), np.asarray(errors, np.float64)
     if y.shape != standard_errors.shape or not (
         np.isfinite(y).all() and np.isfinite(standard_errors).all() and (standard_errors >= 0.0).all()

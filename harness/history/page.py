@@ -91,7 +91,7 @@ class SeriesLink:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """The findings of one cause. `moved` is slower or faster; quiet is a finding that needs no attention."""
+    """The findings of one cause. `moved` means slower or faster. `quiet` means that a finding needs no attention."""
 
     title: str
     moved: str

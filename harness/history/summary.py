@@ -262,7 +262,7 @@ def _rounded(seconds: float) -> float:
 
 
 def _way(run: Run) -> str:
-    """Return the settings that make a run's times incomparable with those of the same cells on the same machine."""
+    """Return the settings that make times of the same cells on the same machine incomparable."""
     plan = run.plan
     cpus = "all CPUs" if plan.limits.cpus is None else counted(len(plan.limits.cpus), "CPU")
     parts = [

@@ -45,7 +45,8 @@ class BackendFacts:
     - `registry`: the registry for images, with a slash at its end.
     - `gpus_by`: the method of GPU access. `gpu_groups`: ids of the system groups that containers join for it.
     - `priority`: how launches get their CPUs before other work.
-    - `uncontrolled`: what containers of harness control and this backend doesn't, as parts of a sentence.
+    - `uncontrolled`: the properties that containers of harness control and this backend doesn't, as parts of a
+      sentence.
     - `more`: other facts for a reader, under names that the backend chooses. On the disk they are on the same level.
     """
 

@@ -49,7 +49,7 @@ class Environment:
     - `asked`: the requirements (`tensorflow==2.7.1,numpy==1.19.5`).
     - `base`: the environment in which packages were changed (`tf2.0+numpy==1.21.6`) to make this one.
     - `line`: the release line that it was requested as (`tf-nightly`), without a day. Otherwise empty.
-    - `source`: what its wheel was built from, in words; empty if no package comes from a source.
+    - `source`: a description of the source of its wheel; empty if no package was built from a source.
     - `wheel`: that wheel, as `SHA256/NAME.whl` in the user's folder of wheels.
     """
 

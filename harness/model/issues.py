@@ -64,5 +64,5 @@ def unknown(issue: Issue, known: Iterable[Issue]) -> UsageError:
     shorts = [other.short for other in issues]
     listing = f"There are: {', '.join(shorts) or 'none'}."
     if len(shorts) > _LISTED:
-        listing = f"To see the {len(shorts)} issues with claims: harness repro list"
+        listing = f"To list the {len(shorts)} issues with claims, run `harness repro list`."
     return UsageError(f"No scenario has a claim of {issue.short}.", f"{listing} {HOW_TO_WRITE}")

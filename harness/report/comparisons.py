@@ -96,7 +96,7 @@ def tally(verdicts: Iterable[Verdict | None]) -> str:
 
 
 def too_few_rounds(compared: Iterable[Compared]) -> bool:
-    """Return whether every comparison of equal work lacks a verdict because of too few rounds."""
+    """Return whether every comparison of equal work has no verdict because of too few rounds."""
     withheld = {comparison.withheld for comparison in compared if comparison.verdict is not Verdict.DIFFERENT_WORK}
     return withheld == {Withheld.FEW_ROUNDS}
 

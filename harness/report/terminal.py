@@ -240,6 +240,6 @@ def _grid(heads: Sequence[tuple[Head, int]], lines: Sequence[Sequence[Entry]], *
 
 
 def _style(head: Head, entry: Entry) -> str:
-    """Return the style of an entry: the colour of a verdict, bold for an entry that stands out."""
+    """Return the style of an entry: the colour of a verdict, or bold for a highlighted entry."""
     colour = next((COLOURS[word] for word in COLOURS if head.is_verdict and word in entry.text), "")
     return " ".join(filter(None, ["bold" if entry.stands_out or colour else "", colour]))

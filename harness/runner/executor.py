@@ -151,7 +151,7 @@ class RunExecutor:
             self._round(group, number, ledger, sampling)
 
     def _by_group(self, finished: list[Launch]) -> list[Launch]:
-        """Spend the budget as runner/budget.py decides, and notify the listener of what wasn't needed."""
+        """Use the budget as runner/budget.py decides, and notify the listener of the launches that weren't needed."""
         launches = list(finished)
         spending = Spending(self.plan, self.widths, self.looks, finished)
         self.listener.skip(spending.rounds_done())
@@ -232,7 +232,7 @@ class RunExecutor:
     def _blocks(
         self, group: Group, number: int, ledger: RoundLog, slots: Sequence[tuple[Cell, Role]]
     ) -> list[list[tuple[Cell, Role]]]:
-        """Return the launches of a round in starting order; launches that are alive together are in one list.
+        """Return the launches of a round in starting order. Launches that run at the same time are in one list.
 
         If the launches of a group need more memory than is available, each block has the group's control cell, so that
         its ratios don't depend on the block.
@@ -371,7 +371,10 @@ class RunExecutor:
         return len(turns)
 
     def _samplings(self, number: int, ledger: RoundLog) -> dict[str, Sampling]:
-        """Return the sampling by group: that of pilots in round 0, then the plan's, completed by the pilots."""
+        """Return the sampling by group.
+
+        In round 0, it is the sampling of pilots. Later, it is the plan's sampling, completed by the pilots.
+        """
         names = [group.name for group in self.plan.groups]
         if number == 0:
             return dict.fromkeys(names, self.plan.sampling.of_pilots)

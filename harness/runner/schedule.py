@@ -142,7 +142,7 @@ class Schedule:
         return (self._fewest - self._rounds(group)) * self._round_seconds(group)
 
     def _round_seconds(self, group: Group) -> float:
-        """Return the seconds of a round of the group: those of the last round, or estimated from its pilots."""
+        """Return the seconds of a round of the group, from its last round or its pilots."""
         rounds, ledger = self._rounds(group), self._ledger
         if not rounds:
             return round_seconds(self._plan, ledger, group)

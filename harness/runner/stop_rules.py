@@ -62,7 +62,9 @@ def _precise(plan: Plan, ledger: RoundLog, widths: Widths) -> frozenset[str]:
 
 
 def rounds_needed(plan: Plan, group: Group, ledger: RoundLog) -> int:
-    """Return after how many rounds a group is expected to end: the width falls with the square root of rounds.
+    """Return the expected number of rounds after which a group ends.
+
+    The width falls with the square root of the number of rounds.
 
     That is never before the first look at verdicts, and after it never before the first look at widths.
     """

@@ -6,8 +6,8 @@
     ended = session.run(planned, session.Listener())
     ended.results.tables
 
-Nothing here prints, reads the command line or ends the process: progress goes to a listener, what was found is
-returned, and errors are `HarnessError`s.
+No function here prints, reads the command line or ends the process. A listener receives the progress, functions return
+their results, and errors are `HarnessError`s.
 """
 # what is imported here is for type checkers, and for those who import this
 # mypy: implicit-reexport

@@ -24,7 +24,7 @@ class Pilots:
     """Launches the pilots of each environment that it is called with, and keeps them until the run has started.
 
     Builds interfere with launches beside them. So only pilots run early, whose times are in no statistic, and only if
-    they set no lengths. They don't run on GPUs, where a cell's first launch is profiled.
+    they set no lengths. Pilots don't run early on GPUs, because a cell's first launch is profiled there.
     """
 
     def __init__(self, planned: Planned, run: str, backend: Backend, jobs: JobMaker) -> None:
@@ -33,7 +33,10 @@ class Pilots:
 
     @staticmethod
     def may_begin(plan: Plan) -> bool:
-        """Return whether pilots may run beside builds: not those of substitutes, which may still be replaced."""
+        """Return whether pilots may run during builds.
+
+        Pilots of substitutes may not, because a substitute can still be replaced.
+        """
         is_measured = plan.profile_calls is None and not plan.sampling.is_open
         return is_measured and not plan.limits.gpus and not plan.stand_ins
 
@@ -124,7 +127,7 @@ class _Kept:
         self.launches.append(launch)
 
     def store(self, folder: RunFolder) -> list[Launch]:
-        """Store everything in a run's folder, and return the launches as they are there."""
+        """Store everything in a run's folder, and return the launches as they are stored."""
         stored = []
         for launch, (name, artifacts) in zip(self.launches, self._artifacts, strict=True):
             stored.append(replace(launch, artifacts=folder.write_artifacts(name, artifacts)))

@@ -54,7 +54,7 @@ def rows(
     """Return a row of JSON values per environment. `ask` returns the state of each image, as a backend's `states`.
 
     `cpu` and `gpu` have an image's `state`, and its `size_bytes` and `id` if the engine has it; None if there is no
-    such image. If no engine answers, `say` is called with the reason.
+    such image. If no engine is running, `say` is called with the reason.
     """
     locks: dict[tuple[str, Device], Requirement] = {}
     for environment in environments:

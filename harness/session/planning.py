@@ -365,8 +365,8 @@ def _locked(
 def _part(planned: Planned, request: Request) -> Planned:
     """Return the part of a plan that is measured here, with one A/A control.
 
-    Of the shards in slots of one machine, one has the control. Each machine of a cluster gets `--slots auto`
-    (fleet/ray.py), so that each of their shards has one. In a plan for other machines, each group has one.
+    If shards run in slots of one machine, only one of them has the control. Each machine of a cluster gets `--slots
+    auto` (fleet/ray.py), so that each of their shards has one. In a plan for other machines, each group has one.
     """
     if request.slots.isdecimal():
         planned = planned.with_one_control()
@@ -581,7 +581,7 @@ def _limits(request: LaunchRequest) -> Limits:
 
 
 def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenario], dict[str, FileError], list[str]]:
-    """Return the project's scenarios and those of given files, and invalid ones, by name.
+    """Return the project's scenarios and the scenarios in the given files, and the invalid ones, by name.
 
     The last value has the given names and globs, with files replaced by their scenario's name.
     """

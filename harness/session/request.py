@@ -86,8 +86,8 @@ class Option:
 def names(typed: Sequence[str], option: str) -> list[str]:
     """Split texts at commas into names, globs and files: `tf2.12,tf2.13`.
 
-    Requirements have commas of their own: `tf2.0,tensorflow==2.0.0,keras==2.3.1` is two environments, and so is
-    `tf2.0+numpy>=1.18,<1.20,tf2.1`.
+    Requirements can contain commas: `tf2.0,tensorflow==2.0.0,keras==2.3.1` are two environments, and
+    `tf2.0+numpy>=1.18,<1.20,tf2.1` are also two.
     """
     texts: list[str] = []
     for text in typed:

@@ -253,7 +253,7 @@ def new_id(now: datetime) -> str:
 def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: ExitStack, slots: int) -> _Ready:
     """Start a new run in its own folder, with its environments prepared; nothing is launched yet.
 
-    `held` keeps resources until the run has ended; `slots` are those of the machine that it shares.
+    `held` keeps resources until the run has ended. `slots` are the slots of the machine that the run shares.
     """
     root, limits, clock = planned.project.root, planned.plan.limits, planned.plan.lock_clocks
     _hold_gpus(held, limits, planned.cards, clock, listener)

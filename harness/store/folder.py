@@ -239,7 +239,7 @@ class RunFolder:
         }
 
     def write_reports(self, texts: Mapping[str, str], again: str = "harness matrix --resume") -> list[Path]:
-        """Write a report's files beside the launches, including charts/NAME.svg, and remove those of an older one.
+        """Write the files of a report, including charts/NAME.svg, and remove the files of an older report.
 
         Returns the paths without charts. If the disk refuses, the error names `again` as the command to repeat.
         """
@@ -273,7 +273,7 @@ class RunFolder:
     def _writing(self, name: str, again: str = "harness matrix --resume") -> Iterator[Path]:
         """Yield the path of a file or folder of the run, to write it. An OSError becomes a CannotRunHereError.
 
-        `again` is the command that repeats, with the run's folder, what was interrupted.
+        `again` is the command that repeats the interrupted work, with the run's folder.
         """
         self._refuse_link(name)
         path = self.path / name

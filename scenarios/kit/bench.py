@@ -114,8 +114,8 @@ class Bench:
         """Wait until the work behind the tensors in `values`, however nested, is done; return `values`.
 
         A GPU's work continues after the call that requested it, so a first call ends with this. The work is done when
-        the results are on the host: all of them for a CPU, where they are already, and one element of each large one in
-        a GPU's memory.
+        the results are on the host. For a CPU, all of them are already there. For a GPU, one element of each large
+        result is copied.
         """
         self._fetch(values)
         return values

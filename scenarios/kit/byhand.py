@@ -86,7 +86,7 @@ def free_settings(scenario):
 
 
 def choices(values):
-    """Return the values of an axis of the header, those of a sweep as texts; None if the axis is unknown."""
+    """Return the values of an axis of the header, with the values of a sweep as texts; None if the axis is unknown."""
     if isinstance(values, dict):
         return [str(int(number)) if number == int(number) else repr(number) for number in values["sweep"]]
     return values

@@ -1,8 +1,8 @@
 """Which of Keras's training loops a step goes through: a recorder for an untimed pass, from TensorFlow 1.14 to Keras 3.
 
-Each release has several loops, and picks one by mode, inputs and method; what was picked explains a step's time better
-than anything else (docs/dev/validation/loops.md). The recorder stands around the functions that a release calls as
-attributes of their modules, and is gone again afterwards.
+Each release has several loops, and picks one by mode, inputs and method. The picked loop explains the time of a step
+better than anything else (docs/dev/validation/loops.md). The recorder wraps the functions that a release calls as
+attributes of their modules, and is removed afterwards.
 """
 
 import functools

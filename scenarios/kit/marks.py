@@ -173,7 +173,7 @@ def definitions(body, prefix):
 
 
 def calls(tree, name):
-    """Return the calls of a function of this name; for `predict` also those of `model.predict`."""
+    """Return the calls of a function with this name. For `predict`, also return the calls of `model.predict`."""
     texts = ((node, called(node)) for node in ast.walk(tree))
     return [node for node, text in texts if text == name or ("." not in name and text.endswith("." + name))]
 

@@ -3,8 +3,8 @@
 Each of the two leaves a file for `python -m pstats`, and the same as JSON, with samples of the stack. The harness reads
 the JSON, because pstats is marshal, which must not be read from an untrusted program.
 
-Of the later calls, some are timed without profiling, then as many are profiled, then as many sampled, so that the three
-don't affect each other. There is only one first call: it is profiled and sampled at once.
+Some of the later calls are timed without profiling, then as many calls are profiled, and then as many are sampled, so
+that the three don't affect each other. There is only one first call: it is profiled and sampled at once.
 """
 
 import json

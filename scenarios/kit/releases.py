@@ -4,7 +4,7 @@ import re
 
 
 def eager_tensorflow():
-    """Import TensorFlow and return it with eager execution, which 1.x must be asked for before anything else."""
+    """Import TensorFlow and return it with eager execution, which must be enabled before anything else in 1.x."""
     import tensorflow as tf
 
     if not tf.executing_eagerly():

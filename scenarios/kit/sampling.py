@@ -191,8 +191,8 @@ def time_calls(step, calls, fetch, clock):
 def sample_memory(step, calls, phase, watching, resident, *, fetch=fetch, clock=perf_counter):
     """Call `step` at least twice after a warm-up of a tenth as many calls: return a Measurement, and the points.
 
-    A point is the number of calls since the warm-up and `resident()`, in bytes; the first is before any of them. Each
-    stretch between two points is one sample; points are read after a garbage collection, outside of what is timed.
+    A point is the number of calls since the warm-up and `resident()`, in bytes; the first is before any of them. The
+    calls between two points are one sample. The points are read after a garbage collection, outside of the timed calls.
     """
     gc.collect()
     warm = -(-calls // WARM_ONE_IN)
@@ -221,9 +221,9 @@ def grown(calls, taken, wanted):
 def slow_calls(leads, usual):
     """Return how many calls after a switch are left out: consecutive slow ones, at least one.
 
-    leads: of some turns, the CPU seconds of each call before the sample; usual: of as many, those of a call in the
-    sample. The n-th call is slow if its median over the turns is more than SLOW times the samples'. It is CPU time,
-    because on a busy machine single calls take any time.
+    leads: for some turns, the CPU seconds of each call before the sample; usual: for as many turns, the CPU seconds of
+    a call in the sample. The n-th call is slow if its median over the turns is more than SLOW times the samples'. It is
+    CPU time, because on a busy machine single calls take any time.
     """
     slow = 0
     for n in range(len(leads[0])):

@@ -1,12 +1,12 @@
-"""Settings: what any scenario can be run with and without, and knows nothing of. Applied, and looked at afterwards.
+"""Settings: options that any scenario can run with, without special code. Applied, and looked at afterwards.
 
 In this order, which tests/scenarios/test_settings.py holds:
 
-- `prepare` before TensorFlow is imported: process variables, and what the C library is told.
-- `apply` before the first device: what TensorFlow and Keras are told by calls. Some of it they refuse later, such as
-  the number of threads.
-- `observe` after the build and the work, in every launch: what was on is read from TensorFlow and Keras. If it is not
-  what was asked for, there is no such cell.
+- `prepare`, before TensorFlow is imported, sets process variables and options of the C library.
+- `apply`, before the first device is used, calls functions of TensorFlow and Keras. Some of it they refuse later, such
+  as the number of threads.
+- `observe`, after the build and the work in every launch, reads the active settings from TensorFlow and Keras. If an
+  active setting differs from the requested one, the cell isn't available.
 """
 
 import os
@@ -142,7 +142,7 @@ class Settings:
 def keep_freed_memory():
     """Make malloc keep freed memory, to avoid page faults on reuse. Return True if the setting took effect.
 
-    It applies to blocks below 32 MiB: glibc allows no more. Other C libraries have no such setting.
+    It applies to blocks below 32 MiB, because this is the maximum of glibc. Other C libraries have no such setting.
     """
     import ctypes  # here, because the import of what every launch needs is timed
 

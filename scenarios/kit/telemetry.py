@@ -55,7 +55,7 @@ class Telemetry:
 
     @contextmanager
     def between(self):
-        """Stands around a wait between two pieces."""
+        """Called around a wait between two pieces of work."""
         wall, used = perf_counter(), cpu()
         yield
         self._between.append((perf_counter() - wall, cpu() - used))
@@ -167,7 +167,7 @@ def cpu_ticks(stat):
 
 
 def between(before, after, own):
-    """What happened between two of `cpu_ticks` on the CPUs `own` and on all that were online at both, in seconds."""
+    """Return the seconds between two readings of `cpu_ticks`: on `own`, and on all CPUs online at both."""
     second = os.sysconf("SC_CLK_TCK")
     busy = {cpu: (after[cpu][0] - before[cpu][0]) / second for cpu in before if cpu in after}
     numbers = {}

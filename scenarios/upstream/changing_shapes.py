@@ -46,7 +46,8 @@
 # ///
 """Twenty calls on arrays of one row: of 1 to 20 numbers, or always of 20. How often is the model traced?
 
-A layer of the model counts how often Python runs it. Where a release runs the model op by op, that is at each call.
+A layer of the model counts how often Python runs it. If a release runs the model operation by operation, this happens
+at each call.
 """
 
 from kit import main

@@ -47,7 +47,10 @@
 # name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
-"""One epoch of 100 rows in one batch, in a `fit` of 10 epochs: what an epoch costs beside its only training step."""
+"""One epoch of 100 rows in one batch, in a `fit` of 10 epochs.
+
+This shows the cost of an epoch besides its only training step.
+"""
 
 from kit import fixed_batch, fixed_weights, main
 

@@ -48,8 +48,8 @@
 # ///
 """A step of `fit` on a dense model with six outputs, a loss and a metric for each: 20 batches of 64 rows a call.
 
-The threads' own models are not shared: of one its losses and metrics can be read, of the other slices, products and
-squares in a layer of its own.
+The models of the issue aren't available. The losses and metrics of one model are known. Of the other model, the slices,
+products and squares in its own layer are known.
 """
 
 from kit import fixed_batch, fixed_outputs, main

@@ -68,7 +68,9 @@
 # name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
-"""What a prediction costs beside its computation: of one row by the identity, or of 32 rows by a small dense network.
+"""The cost of a prediction besides its computation.
+
+It is measured for one row with the identity, or for 32 rows with a small dense network.
 
 call      predict, predict_on_batch: Keras's methods; model(x): the model called on a tensor; function: the same as a
           tf.function

@@ -27,7 +27,7 @@
 # ratio    = [10, 100]              # "nearly instant" has no number; their graphs were 3.5 MB and 180 kB
 # hardware = "CPU and GPU, Windows and Linux"
 # ///
-"""One first call: 100 steps of a cell of 32 units, each fed with what the step before gave.
+"""One first call: 100 steps of a cell with 32 units. Each step gets the output of the previous step.
 
 loop  range: Python's, which tracing unrolls; while_loop: tf.while_loop, whose body is traced once
 """

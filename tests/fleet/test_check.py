@@ -80,7 +80,9 @@ def test_fewer_slots_are_tried_until_they_are_safe_and_that_is_remembered(
     assert {at for (at, *more) in made if not more} == {0, 1, 2, 3, 4, 5}
     assert allowed("cpu", None) == 4
     assert allowed("cpu", 3) == 3
-    with pytest.raises(CannotRunHereError, match=r"4 slots are safe on this machine, and 5 were requested: 5 at once"):
+    with pytest.raises(
+        CannotRunHereError, match=r"4 slots are safe on this machine, and 5 were requested: 5 at the same time"
+    ):
         allowed("cpu", 5)
 
 
@@ -89,7 +91,7 @@ def test_fewer_slots_are_tried_until_they_are_safe_and_that_is_remembered(
     [
         (0.001, 1.0, (6, "safe")),
         (0.025, 0.98, (8, "safe")),
-        (0.06, 1.0, (24, "not certainly safe")),
+        (0.06, 1.0, (24, "this is not certainly safe")),
         (0.02, 1.2, (6, "not safe")),
     ],
 )

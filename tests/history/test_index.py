@@ -202,7 +202,7 @@ def test_another_writer_is_waited_for_and_named(tmp_path: Path, monkeypatch: pyt
         with History.open(str(path), writing=True, told=let_go) as history:
             assert not history.runs()
     assert len(told) == 1
-    assert f"held by process {writer.pid}" in told[0]
+    assert f"in use by process {writer.pid}" in told[0]
 
 
 @pytest.mark.parametrize("line", ["x", "[]", '{"when": "2026-11-22"}'])

@@ -58,7 +58,7 @@ def test_what_a_confirmation_measured_stands_beside_what_nights_show_be_it_confi
     assert re.search(r"call=fit.*: \+8\.\d\u00a0% \(.*\); in one run \+8\.9\u00a0% \(\+8\.0 to \+9\.8\)</li>", text)
     assert re.search(r"gather.*: \+5\.\d\u00a0% \(.*\); in one run \+0\.1\u00a0% \(-0\.1 to \+0\.3\)</li>", text)
     told = {each["name"]: each["told"] for each in data(text)["series"]}
-    assert any("in one run: +8.9" in each for each in told.values())
+    assert any("confirmed the change: +8.9" in each for each in told.values())
     assert any("the difference was smaller: +0.1" in each for each in told.values())
 
 

@@ -66,4 +66,4 @@ def test_an_issue_that_nobody_claims_anything_of_gets_all_and_no_near_miss() -> 
 def test_many_known_issues_are_not_listed_but_where_they_are() -> None:
     error = unknown(parse("T#99999"), [parse(f"K#{number}") for number in range(19990, 20010)])
     assert error.message == "No scenario has a claim of T#99999."
-    assert error.advice.startswith("To see the 20 issues with claims: harness repro list. Use T#33487 ")
+    assert error.advice.startswith("To list the 20 issues with claims, run `harness repro list`. Use T#33487 ")

@@ -164,7 +164,7 @@ def test_where_nothing_runs_that_is_said() -> None:
     able, unable = on_gpu(list(CATALOG), host(RTX5090))
     assert not able
     told = {each.advice.split(":")[0] for each in unable.values()}
-    assert told == {"No environment of the catalogue runs on this GPU"}
+    assert told == {"No environment of the catalogue runs on this GPU. Measure on the CPU, or on another GPU."}
 
 
 def test_what_is_compiled_at_first_start_can_run_and_is_second_choice() -> None:
@@ -228,5 +228,5 @@ def test_a_need_without_words_names_what_is_missing() -> None:
 
 def test_the_python_and_the_dependencies_of_the_header_count_for_every_cell() -> None:
     old = told(scenario(), requirement("3.5", tensorflow="1.0"))
-    assert old["keras"] == ("s needs Python >=3.6, e has 3.5", "Choose an environment with another Python version.")
+    assert old["keras"] == ("s needs Python >=3.6, but e has 3.5", "Choose an environment with another Python version.")
     assert {reason for reason, _ in told(scenario(), requirement(numpy="1")).values()} == {"needs tensorflow"}

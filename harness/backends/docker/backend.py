@@ -67,12 +67,12 @@ class DockerBackend(ImageBackend):
 
     @cached_property
     def engine(self) -> Engine:
-        """The engine. Raises CannotRunHereError if none answers."""
+        """The engine. Raises CannotRunHereError if no engine answers."""
         return connect()
 
     @cached_property
     def images(self) -> Images:
-        """The engine's images of our environments."""
+        """The images of harness's environments in the engine."""
         return Images(self.engine, self._root)
 
     @cached_property
@@ -85,7 +85,7 @@ class DockerBackend(ImageBackend):
 
     @cached_property
     def gpu_host(self) -> GpuHost:
-        """The GPUs of the engine's machine, as far as they are known without asking the engine."""
+        """The GPUs of the engine's machine, as far as they are known without a request to the engine."""
         return gpus.host()
 
     def check(self) -> str:
@@ -108,8 +108,8 @@ class DockerBackend(ImageBackend):
     def try_gpus(self, requirements: Sequence[Requirement]) -> list[str]:
         """Use the first method for the checked GPUs with which a container starts, and report it.
 
-        It needs an image: of one of these environments or, before they are built, any GPU image of ours. Nothing is
-        reported without one, or if that was done before.
+        The test needs an image: an image of one of these environments or, before these are built, any GPU image of
+        harness. Nothing is reported if there is no image, or if the GPUs were tested before.
         """
         own = next((image.id for requirement in requirements if (image := self.images.find(requirement))), "")
         if own or not self._untried:
@@ -132,7 +132,7 @@ class DockerBackend(ImageBackend):
         return messages
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:
-        """Raise CannotRunHereError if the images that are to be built have no room."""
+        """Raise CannotRunHereError if there isn't enough disk space for the images that must be built."""
         room = self.images.room(requirements)
         if room.level is Level.BAD:
             count, free, needed = (room.facts[key] for key in ("images", "free", "needed"))
@@ -158,9 +158,11 @@ class DockerBackend(ImageBackend):
         return checks
 
     def _found_access(self, gpus_wanted: Sequence[str], requirements: Sequence[Requirement]) -> CheckResult:
-        """Return how containers get GPUs: by a trial if GPUs are wanted and an image exists, otherwise by engine facts.
+        """Return how containers get GPUs.
 
-        Any image of ours will do, but images of these environments come first.
+        If GPUs are requested and an image exists, a test shows it. Otherwise, facts about the engine do.
+
+        Any image of harness can be used, but images of these environments come first.
         """
         needs_gpus = bool(gpus_wanted)
         try:
@@ -181,9 +183,9 @@ class DockerBackend(ImageBackend):
         self.images.build_wheel(recipe, folder)
 
     def give_priority(self, cpus: Collection[int]) -> list[str]:
-        """Give launches on these CPUs the most weight there is, once a container has started with it.
+        """Give launches on these CPUs the largest possible weight, after a container has started with it.
 
-        Needs an image that was prepared; without one, nothing is launched either.
+        This needs a prepared image. Without an image, nothing is launched anyway.
         """
         from docker.errors import APIError
 
@@ -226,7 +228,7 @@ class DockerBackend(ImageBackend):
         return self.images.states(requirements)
 
     def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:
-        """Those whose image is not there, or not as it should be."""
+        """Return the environments whose image is missing or outdated."""
         return self.images.unprepared(requirements)
 
     def prepare(
@@ -236,7 +238,7 @@ class DockerBackend(ImageBackend):
         meanwhile: Meanwhile | None = None,
         jobs: int | None = None,
     ) -> Preparation:
-        """Pull or build what is not there or not right, `jobs` at a time; the result has each image's id."""
+        """Pull or build missing and outdated images, `jobs` at a time. The result contains each image's id."""
         prepared = self.images.prepare(requirements, progress, meanwhile, jobs)
         tags = {requirement.environment.name: recipe.tag(requirement) for requirement in requirements}
         self._ids.update((tags[name], image) for name, image in prepared.images.items())
@@ -247,7 +249,7 @@ class DockerBackend(ImageBackend):
         check_registry()
 
     def can_move(self) -> bool:
-        """Return whether the engine is this machine's, has all of its CPUs, and pins containers to them."""
+        """Return whether the engine is on this machine, has all of its CPUs, and pins containers to them."""
         info = self.engine.info
         return self.engine.is_here and bool(info.get("CPUSet")) and info.get("NCPU") == os.cpu_count()
 
@@ -277,7 +279,7 @@ class DockerBackend(ImageBackend):
             yield worker.HeldLaunch(container, job, specification.limits.seconds, conclude)
 
     def verify(self, requirement: Requirement) -> Verification:
-        """Compare the packages in the image with the lock; for a GPU image, check CUDA's libraries too.
+        """Compare the packages in the image with the lock. For a GPU image, also check CUDA's libraries.
 
         Raises CannotRunHereError if the image doesn't start.
         """
@@ -327,7 +329,7 @@ class DockerBackend(ImageBackend):
         return len(left)
 
     def clean_caches(self) -> int:
-        """Remove the volumes of compiled GPU code; returns how many there were."""
+        """Remove the volumes of compiled GPU code, and return their number."""
         return gpus.remove_volumes(self.engine)
 
     def caches(self) -> list[str]:
@@ -364,7 +366,7 @@ class DockerBackend(ImageBackend):
         return gpus.add_gpus(with_code, self.access.way, gpu_names, gpus.groups(self.engine))
 
     def _image(self, requirement: Requirement) -> str:
-        """Return the id of the prepared image, whatever its tag means now."""
+        """Return the id of the prepared image, whatever image its tag means now."""
         tag = recipe.tag(requirement)
         if tag not in self._ids:
             image = self.images.find(requirement)
@@ -376,5 +378,5 @@ class DockerBackend(ImageBackend):
 
 
 def _is_ours_and_ended(labels: Mapping[str, str]) -> bool:
-    """Return whether the run of a container's label is this user's, and isn't running."""
+    """Return whether the run in a container's label belongs to this user, and isn't running."""
     return labels.get(OWNER_LABEL, owner()) == owner() and not is_held(run_lock(labels[RUN_LABEL]))

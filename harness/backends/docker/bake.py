@@ -5,8 +5,8 @@
     #9 CACHED | DONE 1.2s | ERROR: …        how it ended
     #14 exporting to image                  a step of the builder's own
 
-Steps overlap; a line's number says which step it belongs to. Lines of another form are passed over: another builder
-may print more.
+Steps overlap. The number of a line is the number of its step. Lines in another format are ignored, because another
+builder may print more.
 """
 
 import os
@@ -69,7 +69,7 @@ def check() -> None:
 def check_driver() -> None:
     """Raise CannotRunHereError if the builder can't use an image of the engine as a base.
 
-    A builder with another driver would look for the base's name in a public registry.
+    A builder with another driver would search for the name of the base in a public registry.
     """
     process = subprocess.run(["docker", "buildx", "inspect"], capture_output=True, text=True, check=False)
     driver = re.search(r"^Driver: *(\S+)", process.stdout, re.MULTILINE)
@@ -108,7 +108,7 @@ class Builder:
         log = BuildLog()
         with self._started(target, settings, folder) as process:
             try:
-                for line in _lines(process.stdout):
+                for line in _yield_lines(process.stdout):
                     words = log.feed(line.decode("utf-8", "replace")) if line is not None else log.idle()
                     if words:
                         report(words)
@@ -120,7 +120,7 @@ class Builder:
         return log.failure() or f"the build ended with exit code {process.returncode}"
 
     def stop(self) -> None:
-        """End every build, and let none begin. The builds' own threads see their processes end."""
+        """End every build, and don't start new builds. The threads of the builds notice that their processes end."""
         with self._lock:
             self.is_stopped = True
             for process in self._running:
@@ -157,8 +157,8 @@ class Builder:
             return process
 
 
-def _lines(stream: IO[bytes] | None) -> Iterator[bytes | None]:
-    """Yield the lines of a stream, and None each time that it has been silent for a while."""
+def _yield_lines(stream: IO[bytes] | None) -> Iterator[bytes | None]:
+    """Yield the lines of a stream. If it is silent for a while, yield None."""
     if stream is None:
         return
     rest = b""
@@ -186,7 +186,7 @@ class _BuildStep:
     output: deque[str] = field(default_factory=lambda: deque(maxlen=LINES))
 
     def report(self) -> str:
-        """Its words, the first time; then nothing."""
+        """Its last words at the first call; later an empty text."""
         words = "" if self.is_reported else self.words
         self.is_reported = True
         return words
@@ -196,7 +196,7 @@ class BuildLog:
     """One build, from its builder's lines.
 
     A step is reported when it takes time: when it prints something, or when the builder prints nothing for a while. A
-    cached step ends at once, and is not reported.
+    cached step ends at once, so it isn't reported.
     """
 
     def __init__(self) -> None:
@@ -230,7 +230,7 @@ class BuildLog:
     def _feed_step(self, number: int, rest: str) -> str:
         step = self._steps.get(number)
         if step is None:
-            self._steps[number] = _BuildStep(_words(rest))
+            self._steps[number] = _BuildStep(_shorten_command(rest))
             return ""
         if rest.startswith(_ENDS):
             step.has_ended = True
@@ -244,7 +244,7 @@ class BuildLog:
         return step.report()
 
 
-def _words(text: str) -> str:
+def _shorten_command(text: str) -> str:
     """Return the command of a step, without the source of its files: `environment 4/4: sh /tmp/install.sh …`."""
     match = _STEP.fullmatch(text)
     if match is None:

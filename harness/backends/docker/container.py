@@ -57,10 +57,10 @@ INTERRUPTED_SECONDS = 5.0
 
 
 class Container:
-    """A container that was created and not yet started.
+    """A container that was created, but not started yet.
 
-    `asked` is the time of the request to start it, in seconds since 1970. Once it has started, `quota` is how
-    many CPUs it may use at most; None without a CPU quota, and if it isn't known.
+    `asked` is the time of the request to start it, in seconds since 1970. After the start, `quota` is the maximum
+    number of CPUs that it may use; None if there is no CPU quota, or if it is unknown.
     """
 
     def __init__(self, api: "APIClient", name: str, identity: str, specification: Specification) -> None:
@@ -83,18 +83,18 @@ class Container:
         self.quota: float | None = None
 
     def put(self, files: Mapping[str, bytes], folders: tuple[str, ...] = ()) -> None:
-        """Put files and empty folders where the process will start."""
+        """Put files and empty folders into the folder in which the process will start."""
         with sentences("take a launch's files"):
             self._api.put_archive(self._name, FOLDER, pack(files, folders))
 
     def run(self, stdout: Read, stderr: Read) -> Ending:
-        """Run it to its end, or until a reader has enough."""
+        """Run the container to its end, or until a reader has enough."""
         self.start(stdout, stderr)
         self.follow(self._seconds)
         return self.end()
 
     def start(self, stdout: Read, stderr: Read) -> None:
-        """Start it, with readers for its output."""
+        """Start the container, with readers for its output."""
         self._reads = {STDOUT: stdout, STDERR: stderr}
         with sentences("run a container"):
             self._attach()
@@ -104,10 +104,10 @@ class Container:
             self.quota = self._read_quota()
 
     def _read_quota(self) -> float | None:
-        """Return how many CPUs the quotas of the control groups that it is in allow; None if there are none.
+        """Return the number of CPUs that the quotas of its control groups allow; None if there are none.
 
-        None too if it isn't known: with an engine elsewhere, no process of this machine is in its control group. The
-        engine isn't asked, because it may fall silent.
+        The result is also None if it is unknown: with an engine on another machine, no process of this machine is in
+        its control group. The function doesn't ask the engine, because the engine may not respond.
         """
         for path in Path("/proc").glob("[0-9]*/cgroup"):
             if self._id in (sysfs.text(path) or ""):
@@ -115,7 +115,10 @@ class Container:
         return None
 
     def move(self, cpus: Collection[int]) -> None:
-        """Have all of its threads run on these CPUs: the kernel moves each when their cgroup's set changes."""
+        """Move all of its threads to these CPUs.
+
+        The kernel moves each thread when the CPU set of its cgroup changes.
+        """
         from docker.errors import APIError
 
         shares = self._priority.get_shares(cpus) if self._priority else None
@@ -127,9 +130,11 @@ class Container:
                     raise
 
     def follow(self, seconds: float) -> bool:
-        """Read until it has ended, or kill it after `seconds`. Returns True if a reader has enough before that.
+        """Read until the container has ended, or kill it after `seconds`.
 
-        If the engine falls silent, the limit is the same.
+        Returns True if a reader has enough before that.
+
+        If the engine doesn't respond, the limit is the same.
         """
         with sentences("run a container"):
             try:
@@ -152,7 +157,7 @@ class Container:
         return False
 
     def catch_up(self) -> None:
-        """Read what has come from it by now, or until a reader has enough."""
+        """Read the output that has arrived so far, or until a reader has enough."""
         with sentences("run a container"):
             self._socket.settimeout(0)
             try:
@@ -164,12 +169,12 @@ class Container:
                 self._socket.settimeout(answer_seconds())
 
     def tell(self, word: str) -> None:
-        """Write a line to its standard input; no mistake where it has ended."""
+        """Write a line to its standard input. If the process has ended, this isn't an error."""
         with sentences("run a container"), suppress(BrokenPipeError, ConnectionResetError):
             self._socket.sendall(f"{word}\n".encode())
 
     def end(self) -> Ending:
-        """Kill it where it has not ended, and say how it did."""
+        """Kill the container if it hasn't ended, and return how it ended."""
         # first, since a container does not end before its output has gone where it is attached to, or nothing is
         self.close()
         with sentences("run a container"):
@@ -180,7 +185,7 @@ class Container:
             return self._ending(self._wait(answer_seconds()))
 
     def close(self) -> None:
-        """Let go of its streams."""
+        """Close its streams."""
         if self._stream is not None:
             # the SDK keeps the response with the stream, and closing it closes both
             getattr(self._stream, "_response", self._stream).close()
@@ -207,7 +212,7 @@ class Container:
         self._socket = getattr(self._stream, "_sock", self._stream)
 
     def _next(self, until: float) -> bytes:
-        """Return the next bytes of the connection, and check the container's disk use meanwhile."""
+        """Return the next bytes of the connection, and check the container's disk use."""
         while True:
             now = time.monotonic()
             if now >= self._look:
@@ -220,7 +225,7 @@ class Container:
                     raise
 
     def _watch_disk(self) -> None:
-        """Kill it where it has written too much."""
+        """Kill the container if it has written too much."""
         from requests.exceptions import RequestException
 
         with suppress(RequestException):  # if the engine is silent, the time limit of the launch ends it
@@ -265,7 +270,7 @@ class Container:
         return self._code
 
     def _kill(self) -> bool | None:
-        """End it; False where it had ended before, None if nothing answers."""
+        """End the container. Returns False if it had ended before, and None if nothing answers."""
         from docker.errors import APIError
         from requests.exceptions import RequestException
 
@@ -340,7 +345,7 @@ def printed(
 
 @contextmanager
 def created(engine: Engine, specification: Specification) -> Iterator[Container]:
-    """Create a container for one launch, and remove it at the end in any case."""
+    """Create a container for one launch, and always remove it at the end."""
     # the name is known before, so that an interrupted creation can be undone
     name = f"harness-{secrets.token_hex(8)}"
     try:

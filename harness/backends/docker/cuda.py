@@ -1,11 +1,11 @@
 """Checks without a GPU that a GPU image has every CUDA library that its TensorFlow loads.
 
-`cuda_probe.py` runs in a container: TensorFlow's own loader opens its libraries, then each library is opened and asked
-for its version. Then `fatbins.py` reads the GPU code in TensorFlow, cuDNN and cuBLAS. This module compares the results
-with the catalog: the versions of TensorFlow's build, and its GPUs.
+`cuda_probe.py` runs in a container: TensorFlow's own loader opens its libraries. Then the probe opens each library and
+reads its version. Then `fatbins.py` reads the GPU code in TensorFlow, cuDNN and cuBLAS. This module compares the
+results with the catalog: the versions of TensorFlow's build, and its GPUs.
 
-TensorFlow links no CUDA library: it opens each by name when it needs it, so that one wheel also starts without a GPU.
-The names are those of its own loader (`GetCublasDsoHandle` and so on).
+TensorFlow isn't linked to any CUDA library. It opens each library by name when it needs the library, so that one wheel
+also starts without a GPU. The names are the names in TensorFlow's own loader (`GetCublasDsoHandle` and so on).
 """
 
 import re
@@ -80,15 +80,15 @@ class CudaReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything opens and nothing disagrees."""
+        """Whether all libraries can be opened and there are no disagreements."""
         return not self.missing and not self.disagreements
 
     def lines(self) -> list[str]:
-        """The report for a terminal: one line if all is right; otherwise one per library and disagreement."""
+        """The report for a terminal: one line, or one line per library and disagreement."""
         if self.is_complete:
             versions = [
                 f"{what} {_version(self.opened, start) or 'unknown'} (built for {built})"
-                for what, start, built in _versioned(self.environment)
+                for what, start, built in _versions_to_compare(self.environment)
             ]
             return [f"{len(self.opened)} CUDA libraries open: {', '.join(versions)}", *self.notes]
         opened = [f"{soname}: {version or 'opens'}" for soname, version in self.opened.items()]
@@ -97,9 +97,9 @@ class CudaReport:
 
 
 def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaReport:
-    """Run the probe in a container of the image, and judge what it found. `image` is an id or a name.
+    """Run the probe in a container of the image, and judge its results. `image` is an id or a name.
 
-    Raises CannotRunHereError where it does not run to its end.
+    Raises CannotRunHereError if the probe doesn't finish.
     """
     expected = libraries(environment.cuda, environment.cudnn).values()
     sonames = [*(soname for names in expected for soname in names), *parts(environment.cudnn)]
@@ -120,7 +120,7 @@ def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaRepo
 
 
 def judge(environment: Environment, found: Mapping[str, Any], code: Mapping[str, Any]) -> CudaReport:
-    """Set what the probe printed, and what `fatbins.py` read, against the catalogue."""
+    """Compare the output of the probe and of `fatbins.py` with the catalogue."""
     attempts: Mapping[str, Sequence[Sequence[str]]] = found["asked"]
     expected = libraries(environment.cuda, environment.cudnn)
     # if TensorFlow's own loader couldn't be called, the catalog's CUDA determines the libraries
@@ -140,11 +140,11 @@ def judge(environment: Environment, found: Mapping[str, Any], code: Mapping[str,
             *([one_line(found["trouble"])] if found["trouble"] else []),
             *_other_names(needed, expected),
             *_too_old(environment, opened),
-            *_drifted(environment, found["build"]),
+            *_find_differences(environment, found["build"]),
             *_other_code(environment, read),
             *(xla if needs_xla else ()),
         ],
-        notes=[*_code(read), *(() if needs_xla else xla)],
+        notes=[*_format_code(read), *(() if needs_xla else xla)],
     )
 
 
@@ -173,12 +173,12 @@ def _other_names(needed: Mapping[str, Sequence[str]], expected: Mapping[str, Seq
 def _too_old(environment: Environment, opened: Mapping[str, str]) -> list[str]:
     return [
         f"{what} is {version}, but TensorFlow was built with {built}."
-        for what, start, built in _versioned(environment)
+        for what, start, built in _versions_to_compare(environment)
         if (version := _version(opened, start)) and not is_enough(version, built)
     ]
 
 
-def _versioned(environment: Environment) -> list[tuple[str, str, str]]:
+def _versions_to_compare(environment: Environment) -> list[tuple[str, str, str]]:
     """Return the libraries with a version to compare: name, file name prefix, and TensorFlow's build version."""
     return [("CUDA", "libcudart.", environment.cuda), ("cuDNN", "libcudnn.", environment.cudnn)]
 
@@ -187,8 +187,8 @@ def _version(opened: Mapping[str, str], start: str) -> str:
     return next((version for soname, version in opened.items() if soname.startswith(start)), "")
 
 
-def _drifted(environment: Environment, build: Mapping[str, Any]) -> list[str]:
-    """Return the differences between the wheel's build info and the catalog. Releases before 2.3 have none."""
+def _find_differences(environment: Environment, build: Mapping[str, Any]) -> list[str]:
+    """Return the differences between the wheel's build info and the catalog. Releases before 2.3 have no build info."""
     cuda, cudnn = (str(build.get(key) or "").split(".") for key in ("cuda_version", "cudnn_version"))
     pairs = {
         "CUDA": (".".join(cuda[:2]), environment.cuda),
@@ -202,7 +202,7 @@ def _drifted(environment: Environment, build: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _code(read: HeldCode) -> list[str]:
+def _format_code(read: HeldCode) -> list[str]:
     """Return the GPU code on one line; empty if none was read."""
     alone = f" ({read.ptx_alone} alone in some kernels)" if read.ptx_alone else ""
     parts = [("TensorFlow", read.gpu_code + alone), ("cuDNN", read.cudnn_code), ("cuBLAS", read.cublas_code)]
@@ -248,8 +248,8 @@ def _other_code(environment: Environment, read: HeldCode) -> list[str]:
 def libraries(cuda: str, cudnn: str) -> dict[str, tuple[str, ...]]:
     """Return the libraries that a TensorFlow with this CUDA and cuDNN (each `X.Y`) may load; no release loads all.
 
-    Maps the loader's name of a library to file names, of which it takes the first that can be opened. Raises ValueError
-    for a CUDA before 10.0.
+    The result maps the loader's name of a library to file names. The loader uses the first name that can be opened.
+    Raises ValueError for a CUDA before 10.0.
     """
     version = _numbers(cuda)
     numbers = _NUMBERS[max(release for release in _NUMBERS if release <= version)]

@@ -11,8 +11,8 @@
      "build": {...}, "folders": [PATH, ...],     TensorFlow's build info, and where its own libraries are
      "trouble": WORDS}                           why it could not be asked
 
-No GPU and no driver is needed. It knows nothing of the harness, and runs on every Python from 3.7 on, the catalogue's
-oldest.
+The script needs no GPU and no driver. It doesn't depend on harness, and runs on every Python from 3.7 on, which is the
+oldest in the catalogue.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def tensorflow() -> None:
 
 
 def find(loaded: list[ctypes.CDLL], name: str) -> Any:
-    """`DsoLoader::GetNAMEDsoHandle()`, a C++ function, by the name that the compiler gave it."""
+    """`DsoLoader::GetNAMEDsoHandle()`, a C++ function, under the name that the compiler gave to it."""
     method = f"Get{name}DsoHandle"
     symbols = [f"_ZN{len(namespace)}{namespace}8internal9DsoLoader{len(method)}{method}Ev" for namespace in NAMESPACES]
     functions = (getattr(library, symbol, None) for symbol in symbols for library in loaded)
@@ -183,7 +183,7 @@ def mapped(soname: str) -> Path | None:
 
 
 def ptxas() -> str:
-    """Return the version of XLA's assembler; empty if it does not run."""
+    """Return the version of XLA's assembler; empty if it can't be run."""
     try:
         output = subprocess.run(["ptxas", "--version"], capture_output=True, check=False).stdout
     except OSError:

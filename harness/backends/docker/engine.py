@@ -32,18 +32,21 @@ class Engine:
 
     @property
     def is_here(self) -> bool:
-        """Whether the engine is on this machine, by its address: then it shares our clock and CPUs."""
+        """Whether the engine is on this machine, according to its address.
+
+        In this case, it has the same clock and CPUs.
+        """
         return is_of_this_machine(self.address)
 
     @cached_property
     def info(self) -> Mapping[str, Any]:
-        """What `docker info` says."""
+        """The output of `docker info`."""
         with sentences("say what it is"):
             return dict(self.api.info())
 
     @property
     def version(self) -> str:
-        """The engine's version; empty if it does not say."""
+        """The engine's version; empty if it isn't reported."""
         return str(self.info.get("ServerVersion", ""))
 
     @property
@@ -75,11 +78,14 @@ def is_of_this_machine(address: str) -> bool:
 
 
 def address() -> str:
-    """Return the address of the engine that `connect` would use, without asking it; empty if its context is broken."""
+    """Return the address of the engine that `connect` would use; empty if its context is broken.
+
+    It makes no request to the engine.
+    """
     from docker.errors import DockerException
 
     try:
-        return _address()[0]
+        return _find_address()[0]
     except (DockerException, OSError, ValueError):
         return ""
 
@@ -87,19 +93,19 @@ def address() -> str:
 def connect() -> Engine:
     """Return the engine that the `docker` command would use: DOCKER_HOST, the current context, or the usual socket.
 
-    Raises CannotRunHereError if none answers, with the attempts.
+    Raises CannotRunHereError, with a list of the attempts, if no engine is running.
     """
     import docker
 
     endpoint, tried = os.environ.get("DOCKER_HOST", ""), "DOCKER_HOST"
     try:
-        endpoint, tried = _address()
+        endpoint, tried = _find_address()
         _knock(endpoint)
         engine = Engine(docker.from_env(timeout=answer_seconds()).api, endpoint)
     except Exception as error:  # noqa: BLE001 - the SDK lets through whatever a socket or a broken file raises
         where = f"{tried} ({endpoint})" if endpoint else f"the context {os.environ.get('DOCKER_CONTEXT')!r}"
         advice = "Start Docker Engine (`sudo systemctl start docker`) or Docker Desktop, or install one of them."
-        if isinstance(_root(error), PermissionError):
+        if isinstance(_find_system_error(error), PermissionError):
             advice = "Give your user access to Docker Engine: `sudo usermod -aG docker $USER`, then log in again."
         elif os.environ.get("DOCKER_HOST"):
             advice += " Or unset DOCKER_HOST, which points to another engine than the usual one of this machine."
@@ -109,7 +115,7 @@ def connect() -> Engine:
 
 
 def answer_seconds() -> int:
-    """For how long an answer of the engine is waited for, in seconds."""
+    """The time to wait for an answer of the engine, in seconds."""
     try:
         return max(1, int(os.environ["HARNESS_ENGINE_SECONDS"]))
     except (KeyError, ValueError):
@@ -117,7 +123,7 @@ def answer_seconds() -> int:
 
 
 def is_late(error: BaseException) -> bool:
-    """Return whether an answer, or a part of it, came too late."""
+    """Return whether an answer, or a part of it, arrived too late."""
     from requests.exceptions import ConnectionError as Broken
     from requests.exceptions import Timeout
 
@@ -126,7 +132,7 @@ def is_late(error: BaseException) -> bool:
     return late or isinstance(error, Timeout | TimeoutError)
 
 
-def _address() -> tuple[str, str]:
+def _find_address() -> tuple[str, str]:
     """Return the address, and the setting that defines it. Raises DockerException if the context doesn't exist."""
     from docker.context import ContextAPI
     from docker.errors import DockerException
@@ -141,7 +147,10 @@ def _address() -> tuple[str, str]:
 
 
 def _knock(address: str) -> None:
-    """Raise the system's own OSError if nobody listens on a socket; the SDK wraps it, and leaves its end open."""
+    """Raise the system's own OSError if nothing listens on a socket.
+
+    The SDK would wrap this error, and leave its connection open.
+    """
     if address.startswith("unix://"):
         with socket.socket(socket.AF_UNIX) as door:
             door.connect(address.removeprefix("unix://"))
@@ -149,7 +158,7 @@ def _knock(address: str) -> None:
 
 @contextmanager
 def sentences(what: str) -> Iterator[None]:
-    """Turn what the SDK raises when the engine will not or cannot do `what` into a sentence."""
+    """Turn the SDK's error when the engine refuses or fails to do `what` into a sentence."""
     from docker.errors import APIError, DockerException
 
     try:
@@ -162,13 +171,13 @@ def sentences(what: str) -> Iterator[None]:
         raise CannotRunHereError(message, "To check whether Docker Engine works again: docker info") from error
 
 
-def _root(error: BaseException) -> OSError | None:
+def _find_system_error(error: BaseException) -> OSError | None:
     """Return the system's error at the bottom of a chain of library errors."""
     below = [cause for cause in (error.__cause__, error.__context__, *error.args) if isinstance(cause, Exception)]
     own = error if isinstance(error, OSError) and error.strerror else None
-    return next(filter(None, map(_root, below)), own)
+    return next(filter(None, map(_find_system_error, below)), own)
 
 
 def _cause(error: BaseException) -> str:
-    root = _root(error)
+    root = _find_system_error(error)
     return str(root.strerror if root is not None else error).rstrip(".")

@@ -7,15 +7,15 @@
 
 A CODE is `sm_XY`, machine code for the compute capability X.Y, or `ptx_XY`, which a driver compiles for X.Y and newer;
 `ptx_XY:V` says too which version of PTX a driver must know for that, where the module has other machine code but none
-that runs on X.Y. Of a folder all shared objects are read; those without GPU code are left out. A gigabyte takes about
-a second.
+that runs on X.Y. All shared objects in a folder are read. Objects without GPU code are omitted. The script reads a
+gigabyte in about a second.
 
 The compiler puts each module into a *fat binary* of its own: a header (magic number, version 1, its own length of 16
 bytes, length of what follows), then for each architecture an entry: kind, version, length of the entry's header, length
 of what it holds, from its 28th byte the architecture, 80 for 8.0, and from its 40th the flags, of which 0x2000 says
 that what it holds is compressed by LZ4. The headers are never compressed. NVIDIA has not published the format.
 
-It knows nothing of the harness, and runs on every Python from 3.7 on, the catalogue's oldest.
+It doesn't depend on harness, and runs on every Python from 3.7 on, which is the oldest in the catalogue.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ VERSION = re.compile(rb"^\s*\.version\s+(\d+\.\d+)", re.MULTILINE)
 
 
 class Module(NamedTuple):
-    """One fat binary: its code, in the file's order, and how many bytes it takes."""
+    """One fat binary: its code, in the file's order, and its size in bytes."""
 
     code: tuple[str, ...]
     size: int
 
 
 def main(names: list[str]) -> None:
-    """Print what the files hold."""
+    """Print the contents of the files."""
     summaries = {str(path): summary(path) for name in names for path in files(Path(name))}
     print(json.dumps({path: held for path, held in summaries.items() if held["modules"] or held["unread"]}))
 
 
 def files(path: Path) -> list[Path]:
-    """Return the file, or the shared objects in the folder, links aside."""
+    """Return the file, or the shared objects in the folder, without links."""
     paths = path.rglob("*.so*") if path.is_dir() else [path]
     return sorted({file.resolve() for file in paths if file.is_file()})
 
@@ -83,10 +83,12 @@ def summary(path: Path) -> dict[str, Any]:
 
 
 def modules(data: Any) -> Iterator[Module | None]:
-    """Return the fat binaries in `data`, a mapped file or bytes; None for a fat binary's header alone.
+    """Return the fat binaries in `data`; None if there is only the header of a fat binary.
 
-    The magic number may occur anywhere, such as in code that searches for it: if version and lengths aren't valid, it
-    is skipped.
+    `data` is a mapped file or bytes.
+
+    The magic number can occur anywhere, for example in code that searches for it. If version and lengths aren't valid,
+    it is skipped.
     """
     at = data.find(MAGIC)
     while at >= 0:
@@ -135,13 +137,13 @@ def order(code: str) -> tuple[bool, int, str]:
 
 
 def version(start: bytes, *, compressed: int) -> str:
-    """Return the version of PTX from its start; empty if it has none."""
+    """Return the version of PTX from its first lines; empty if it has none."""
     match = VERSION.search(unpacked(start) if compressed else start)
     return match.group(1).decode() if match else ""
 
 
 def unpacked(start: bytes) -> bytes:
-    """Return the start of a block that LZ4 compressed, from its start.
+    """Decompress the start of a block that was compressed with LZ4.
 
     The block consists of sequences: a byte with two lengths, literal bytes of the first length, and an offset back into
     the output, from which bytes of the second length plus four are copied ("LZ4 Block Format").
@@ -163,7 +165,10 @@ def unpacked(start: bytes) -> bytes:
 
 
 def extended(start: bytes, at: int, length: int) -> tuple[int, int]:
-    """Return a length and its end: 15 continues in the next bytes, which are added, up to one below 255."""
+    """Return a length and its end.
+
+    A value of 15 continues in the next bytes, which are added until one is below 255.
+    """
     more = length == 15
     while more:
         length += start[at]

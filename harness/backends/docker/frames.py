@@ -9,10 +9,10 @@ _HEADER = struct.Struct(">BxxxL")
 
 
 class Frames:
-    """Takes the two streams apart, in bytes that are cut anywhere.
+    """Separates the two streams, from pieces of bytes that can end anywhere.
 
-    The SDK has a reader too; it asks the system before every few bytes, and waits for ever on an encrypted connection
-    whose library has already read the next frame.
+    The SDK also has a reader. But it asks the system before every few bytes, and waits forever on an encrypted
+    connection whose library has already read the next frame.
     """
 
     def __init__(self) -> None:

@@ -21,10 +21,10 @@ _CUBLAS = re.compile(r"libcublas(Lt)?\.so")
 
 @dataclass(frozen=True, slots=True)
 class HeldCode:
-    """The GPU code in an image, in the words of docker-bake.hcl; empty where nothing was found.
+    """The GPU code in an image, in the notation of docker-bake.hcl; empty if nothing was found.
 
-    `gpu_code` and `ptx_alone` are TensorFlow's own libraries', `cudnn_code` and `cublas_code` the machine code in these
-    libraries.
+    `gpu_code` and `ptx_alone` describe TensorFlow's own libraries. `cudnn_code` and `cublas_code` contain the machine
+    code in these libraries.
     """
 
     gpu_code: str = ""
@@ -39,16 +39,19 @@ def held(libraries: Mapping[str, Iterable[Code]]) -> HeldCode:
     cudnn = {path: modules for path, modules in named.items() if _of(_ALIKE, path) or _of(_MIXED, path)}
     cublas = {path: modules for path, modules in named.items() if _of(_CUBLAS, path)}
     own = [code for path, modules in named.items() if not PurePath(path).name.startswith("libcu") for code in modules]
-    return HeldCode(*_wheel(own), _in_all(cudnn), _in_all(cublas))
+    return HeldCode(*_describe_wheel(own), _in_all(cudnn), _in_all(cublas))
 
 
 def _of(pattern: re.Pattern[str], path: str) -> bool:
     return pattern.match(PurePath(path).name) is not None
 
 
-def _wheel(modules: Sequence[frozenset[str]]) -> tuple[str, str]:
-    """`gpu_code`: the machine code of any module, `compute_` where there is PTX too; and `ptx_alone`."""
-    machine, ptx = (_numbers(frozenset().union(*modules), kind) for kind in ("sm", "ptx"))
+def _describe_wheel(modules: Sequence[frozenset[str]]) -> tuple[str, str]:
+    """Return `gpu_code`, the machine code of all modules, and `ptx_alone`.
+
+    If a module also has PTX, its entry starts with `compute_`.
+    """
+    machine, ptx = (_find_architectures(frozenset().union(*modules), kind) for kind in ("sm", "ptx"))
     alone = {
         architecture: version
         for code in modules
@@ -67,17 +70,17 @@ def _ptx_alone(code: Code) -> list[tuple[int, str]]:
 
 
 def _in_all(parts: Mapping[str, Sequence[frozenset[str]]]) -> str:
-    """Return the machine code that all parts of a library have."""
+    """Return the machine code that all parts of a library contain."""
     part_codes = [
         reduce(frozenset.intersection if _of(_ALIKE, path) else frozenset.union, modules)
         for path, modules in parts.items()
         if modules
     ]
     common = reduce(frozenset.intersection, part_codes) if part_codes else frozenset()
-    return _text(f"sm_{architecture}" for architecture in _numbers(common, "sm"))
+    return _text(f"sm_{architecture}" for architecture in _find_architectures(common, "sm"))
 
 
-def _numbers(code: Code, kind: str) -> list[int]:
+def _find_architectures(code: Code, kind: str) -> list[int]:
     """Return the architectures of one kind of code, in order."""
     return sorted({int(match[1]) for entry in code if (match := re.match(rf"{kind}_(\d+)", entry))})
 

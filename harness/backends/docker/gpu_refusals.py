@@ -1,7 +1,7 @@
 """Error messages of engines and NVIDIA's tools that refuse GPUs to a container: their meaning and the fix.
 
-The messages are those of Docker Engine 19.03 to 29, runc, crun, the NVIDIA Container Toolkit (its runtime, its hook and
-nvidia-ctk) and nvidia-container-cli, from their sources and from issues.
+The messages come from Docker Engine 19.03 to 29, runc, crun, the NVIDIA Container Toolkit (its runtime, its hook and
+nvidia-ctk) and nvidia-container-cli. They were found in their sources and in issues.
 """
 
 import re
@@ -249,9 +249,9 @@ def meaning(words: str) -> Refusal | None:
 
 @contextmanager
 def refusals(gpus: Sequence[str]) -> Iterator[None]:
-    """Say what an engine's refusal means where it is about GPUs; many come only when a container starts.
+    """Explain an engine's refusal if it is about GPUs. Many refusals occur only when a container starts.
 
-    Raises GpuRefusedError in its place.
+    Raises GpuRefusedError instead of the engine's error.
     """
     try:
         yield

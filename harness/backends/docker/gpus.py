@@ -1,4 +1,4 @@
-"""How containers get GPUs: the methods of an engine, the request, a trial; and volumes for compiled code."""
+"""How containers get GPUs: the methods of an engine, the request, a test, and volumes for compiled code."""
 
 import shutil
 import stat
@@ -84,16 +84,16 @@ class GpuAccess:
         return (ALL,) if self.names == (ALL,) and tuple(gpus) == (FIRST,) else tuple(gpus)
 
     def lacks(self, gpus: Sequence[str]) -> list[str]:
-        """Return those of `gpus` that aren't among the listed devices, if any are listed."""
+        """Return the entries of `gpus` that aren't among the listed devices, if any devices are listed."""
         return [gpu for gpu in self.asked(gpus) if self.names and gpu not in self.names]
 
 
 def ways(info: Mapping[str, Any], listed: Sequence[str] | None, *, hooked: bool = False) -> list[GpuAccess]:
     """Return the possible methods from `docker info`, in the order in which they are tried.
 
-    `listed` are the device names in the engine's CDI specifications, None if the engine is on another machine: then
-    only a trial shows them. `hooked`: a program exists for which a local engine has its device driver, if the engine
-    found it at its start. The engine doesn't report that itself.
+    `listed` are the device names in the engine's CDI specifications; None if the engine is on another machine, where
+    only a test shows them. `hooked`: a program exists for which a local engine has its device driver, if the engine
+    found it at its start. The engine itself doesn't report this.
     """
     devices = [
         str(device.get("ID", "")) for device in info.get("DiscoveredDevices") or () if device.get("Source") == "cdi"
@@ -129,12 +129,12 @@ def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
         # whether the engine has its device driver, it does not say
         typed = [access for access in accesses if access.way is via] or [GpuAccess(via)] * (via is GpuWay.DRIVER)
         if not typed:
-            raise _absent(engine, via)
+            raise _missing_method_error(engine, via)
         return typed
     if accesses:
         return accesses
     if _is_off(engine):
-        raise _absent(engine, GpuWay.CDI)
+        raise _missing_method_error(engine, GpuWay.CDI)
     raise GpuRefusedError(
         f"Docker Engine can't give GPUs to containers: the engine lists no {KIND} (CDI), and the NVIDIA runtime is "
         "missing.",
@@ -143,7 +143,7 @@ def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
     )
 
 
-def _absent(engine: Engine, way: GpuWay) -> GpuRefusedError:
+def _missing_method_error(engine: Engine, way: GpuWay) -> GpuRefusedError:
     """Return the error for a method that an engine doesn't offer."""
     if way is GpuWay.RUNTIME:
         return GpuRefusedError(
@@ -169,7 +169,10 @@ def _is_off(engine: Engine) -> bool:
 
 
 def having(found: Sequence[GpuAccess], gpus: Sequence[str]) -> list[GpuAccess]:
-    """Those of the ways that do not list devices without all of `gpus`. Raises GpuRefusedError if none is left."""
+    """Return the methods, without those that list devices but don't list all of `gpus`.
+
+    Raises GpuRefusedError if no method remains.
+    """
     able = [access for access in found if not access.lacks(gpus)]
     if able:
         return able
@@ -191,7 +194,7 @@ def having(found: Sequence[GpuAccess], gpus: Sequence[str]) -> list[GpuAccess]:
 def add_gpus(
     specification: Specification, way: GpuWay, gpus: Sequence[str], groups: Sequence[int] = ()
 ) -> Specification:
-    """Return the container with these GPUs, and with its user in the `groups` that may open them."""
+    """Return the container with these GPUs. Its user is a member of the `groups` that may open the GPUs."""
     from docker.types import DeviceRequest
 
     if way is GpuWay.RUNTIME:
@@ -234,9 +237,9 @@ def groups(engine: Engine, folder: Path = Path("/dev")) -> list[int]:
 
 
 def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str) -> str:
-    """Start a container with the GPUs, and return sentences about what it lacks for CUDA; empty if it lacks nothing.
+    """Start a container with the GPUs, and return sentences about parts that are missing for CUDA.
 
-    `image` is an id, `run` the run in the container's label. Raises GpuRefusedError if it is refused.
+    `image` is an id, and `run` is the run in the container's label. Raises GpuRefusedError if it is refused.
     """
     specification = Specification(
         image=image,
@@ -259,10 +262,10 @@ def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str
 
 
 def lacking(seen: Mapping[str, Any]) -> str:
-    """Return what a container lacks for CUDA, and what to do; empty if it lacks nothing.
+    """Return the parts that are missing in a container for CUDA, and what to do; empty if none is missing.
 
-    `nodes` are the GPUs' device nodes, `closed` those that the container's user may not open. `cuda` says whether the
-    driver's CUDA library can be opened.
+    `nodes` are the device nodes of the GPUs, and `closed` are the nodes that the container's user may not open. `cuda`
+    says whether the driver's CUDA library can be opened.
     """
     nodes, closed = seen["nodes"], seen["closed"]
     if not seen["cuda"]:
@@ -285,8 +288,9 @@ def lacking(seen: Mapping[str, Any]) -> str:
 def working(found: Sequence[GpuAccess], trial: Callable[[GpuAccess], str]) -> tuple[GpuAccess, list[str]]:
     """Return the first method that works, and messages for the user about it and the earlier ones.
 
-    `trial` starts a container with GPUs by a method, and returns what it lacks. If each lacks something, the first is
-    used, and the launches will show whether TensorFlow works. Raises GpuRefusedError if all were refused.
+    `trial` starts a container with GPUs by a method, and returns the missing parts. If parts are missing with every
+    method, the first method is used, and the launches will show whether TensorFlow works. Raises GpuRefusedError if all
+    were refused.
     """
     errors: list[GpuRefusedError] = []
     messages: list[str] = []
@@ -345,7 +349,7 @@ def code_volumes(engine: Engine) -> list[str]:
 
 
 def remove_volumes(engine: Engine) -> int:
-    """Remove the volumes of compiled code; returns how many there were."""
+    """Remove the volumes of compiled code, and return their number."""
     names = code_volumes(engine)
     with sentences("remove volumes"):
         for name in names:

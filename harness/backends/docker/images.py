@@ -49,11 +49,11 @@ class Images:
         self._root = root
 
     def find(self, requirement: Requirement) -> Image | None:
-        """Return the image, up to date or not, if the engine has it."""
+        """Return the image if the engine has it, even if it is outdated."""
         return self._inspect(recipe.tag(requirement))
 
     def any_for(self, device: Device) -> str:
-        """Return the id of one of our images for a device, of any environment; empty if the engine has none."""
+        """Return the id of an image of harness for a device, of any environment; empty if the engine has none."""
         with sentences("list images"):
             listed = self._engine.api.images(filters={"reference": f"{recipe.registry()}harness/*:{device.value}"})
         return str(listed[0]["Id"]) if listed else ""
@@ -83,7 +83,7 @@ class Images:
         return [state(requirement) for requirement in requirements]
 
     def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:
-        """Those whose image is not there, or not as it should be."""
+        """Return the environments whose image is missing or outdated."""
         states = self.states(requirements) if requirements else []
         return [
             requirement
@@ -92,7 +92,7 @@ class Images:
         ]
 
     def room(self, requirements: Sequence[Requirement]) -> CheckResult:
-        """Check whether the disk has space for the images to build, if the engine's disk is visible from here."""
+        """Check whether the disk has enough space for the images to build, if the disk is visible here."""
         missing = self.unprepared(requirements)
         where = str(self._engine.info.get("DockerRootDir", "")) if self._engine.is_here else ""
         try:
@@ -102,7 +102,7 @@ class Images:
         needed = sum(
             OVERLAY_BYTES if requirement.base else ENVIRONMENT_BYTES[requirement.device] for requirement in missing
         )
-        bases = self.unprepared(_bases(missing))
+        bases = self.unprepared(_find_bases(missing))
         needed += sum(ENVIRONMENT_BYTES[base.device] for base in bases if base not in missing)
         return disk_room(free, needed, len(missing), where)
 
@@ -116,13 +116,13 @@ class Images:
         """Pull or build images that aren't up to date; the result has each image's id.
 
         Up to `jobs` are built at a time, by default the number of CPUs. If one fails, the others continue. During
-        builds, `meanwhile` is called with each environment whose image is available. Raises CannotRunHereError without
-        a builder, or if there is no image at all.
+        builds, `meanwhile` is called with each environment whose image is available. Raises CannotRunHereError if there
+        is no builder, or if no image is available at all.
         """
         at_a_time = jobs or min(max(2, os.cpu_count() or 2), _MOST_AT_A_TIME)
         missing = self.unprepared(requirements)
         others = [other for other in requirements if other not in missing]
-        first = self.unprepared(_bases(missing))
+        first = self.unprepared(_find_bases(missing))
         failed = self._make(first, progress, at_a_time, others, None)
         failed |= {
             target.environment.name: words for target in missing if (words := failed.get(target.environment.base))
@@ -141,7 +141,10 @@ class Images:
         return Preparation(images, unavailable).refuse_nothing()
 
     def push(self, requirements: Iterable[Requirement], progress: Progress) -> None:
-        """Push images that the engine has to REGISTRY. Raises UsageError without one, CannotRunHereError."""
+        """Push images that the engine has to REGISTRY.
+
+        Raises UsageError if REGISTRY isn't set, and CannotRunHereError.
+        """
         check_registry()
         for requirement in requirements:
             name, tag = requirement.environment.name, recipe.tag(requirement)
@@ -178,7 +181,10 @@ class Images:
             out.writelines(self._engine.api.get_image(reference))
 
     def load(self, path: Path, reference: str) -> None:
-        """Give the engine the image in a file. Raises CannotRunHereError if it is not there after that."""
+        """Load the image in a file into the engine.
+
+        Raises CannotRunHereError if the engine doesn't have the image after that.
+        """
         with sentences(f"load {path}"), path.open("rb") as file:
             for _ in self._engine.api.load_image(file):  # type: ignore[no-untyped-call]
                 pass
@@ -186,7 +192,7 @@ class Images:
             raise CannotRunHereError(f"{path} doesn't contain the image {reference}.")
 
     def _unavailable(self, requirement: Requirement, words: str) -> UnavailableError:
-        """Return the error of an image that couldn't be built, with the builder's last `words`."""
+        """Return the error for an image that couldn't be built, with the last `words` of the builder."""
         advice = [
             f"Docker Engine doesn't have the base image {base}. If you can reach a registry: docker pull "
             f"{base}\nOtherwise, run `harness images pack FOLDER` on a machine with access to a registry, then "
@@ -206,9 +212,9 @@ class Images:
         others: Sequence[Requirement],
         meanwhile: Meanwhile | None,
     ) -> dict[str, str]:
-        """Pull or build images; returns, by environment, the builder's last words for each that failed.
+        """Pull or build images. Returns, by environment, the builder's last words for each failed build.
 
-        Until the last one is made, calls `meanwhile` with each of the `others`, and then with each that has been made.
+        Until the last image is available, calls `meanwhile` with each of the `others`, and then with each new image.
         """
         if not requirements:
             return {}
@@ -244,7 +250,10 @@ class Images:
         return {name: message for name, message in words.items() if message}
 
     def _one(self, requirement: Requirement, builder: Builder, say: Callable[[PreparationStep], None]) -> str:
-        """Pull or build one image; return nothing if it is available then, otherwise the builder's last lines."""
+        """Pull or build one image.
+
+        Returns an empty text if the image is then available, otherwise the builder's last lines.
+        """
         name, begun = requirement.environment.name, monotonic()
         if recipe.registry() and self._pull(requirement, builder, say):
             say(PreparationStep(name, f"pulled in {monotonic() - begun:.0f} s", Stage.READY))
@@ -310,7 +319,9 @@ class Images:
         return not self.unprepared([requirement])
 
     def _transfer(self, way: Literal["pull", "push"], tag: str, is_stopped: Callable[[], bool] = lambda: False) -> None:
-        """Pull or push an image, until that is done or `is_stopped`. Raises CannotRunHereError in the registry's words.
+        """Pull or push an image, until the transfer has finished or `is_stopped`.
+
+        Raises CannotRunHereError with the message of the registry.
 
         An engine that has started a transfer reports errors in its messages, not in its status.
         """
@@ -333,8 +344,8 @@ class Images:
         return _image(inspection, inspection["Config"])
 
 
-def _bases(requirements: Iterable[Requirement]) -> list[Requirement]:
-    """Return the environments over which these are installed, each once."""
+def _find_bases(requirements: Iterable[Requirement]) -> list[Requirement]:
+    """Return the environments on which these environments are based, each once."""
     return list(
         {
             requirement.base.environment.name: requirement.base for requirement in requirements if requirement.base
@@ -347,10 +358,10 @@ def _image(entry: Mapping[str, Any], labelled: Mapping[str, Any]) -> Image:
 
 
 def public_base(engine: Engine, image: str) -> str:
-    """Return the base of our image by its digest (`python@sha256:…`), if the engine got it from its public registry.
+    """Return the digest of the base of an image (`python@sha256:…`), if the engine pulled it from its public registry.
 
-    Empty for a base that was built or loaded here, whose digest nobody else can pull, and for a missing image. Raises
-    CannotRunHereError if the engine doesn't answer.
+    The result is empty for a base that was built or loaded on this machine, whose digest nobody else can pull, and for
+    a missing image. Raises CannotRunHereError if the engine doesn't answer.
     """
     from docker.errors import ImageNotFound
 

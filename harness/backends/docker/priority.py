@@ -21,15 +21,15 @@ class Priority:
     cpus: Collection[int]
 
     def get_shares(self, cpus: Collection[int] | None) -> int | None:
-        """Return the CPU shares of a container on these CPUs, all where None; None if it isn't measured there."""
+        """Return the CPU shares of a container on these CPUs (all CPUs if None); None if it isn't measured on them."""
         return SHARES if cpus and set(cpus) <= set(self.cpus) else None
 
 
 def find_priority(engine: Engine, cpus: Collection[int]) -> Priority | None:
-    """Return the priority that containers may have on these CPUs; None if the engine isn't known to give any.
+    """Return the priority that containers may have on these CPUs; None if this is unknown.
 
-    A rootless engine can't leave its user's control group, and Podman isn't known to take the root. On all CPUs of the
-    machine, launches would leave nothing to the engine itself.
+    A rootless engine can't leave its user's control group, and Podman isn't known to take the root. If launches had
+    priority on all CPUs of the machine, the engine itself would get no CPU time.
     """
     parent = _ROOTS.get(engine.info.get("CgroupDriver", ""))
     is_podman = "BuildahVersion" in engine.info

@@ -1,8 +1,8 @@
 """Recipe of an environment's image: its Dockerfile, its base images and its target in docker-bake.hcl.
 
-An image is up to date if its labels name this lock, this recipe, this Python version and the base images of this
-Docker Engine. If the engine doesn't have a base image, the builder pulls it for itself. The id of that base image is
-unknown then, and isn't compared. A launch records the id of the image itself.
+An image is up to date if its labels name this lock, this recipe, this Python version and the base images of this Docker
+Engine. If the engine doesn't have a base image, the builder pulls it for itself. In this case, the id of that base
+image is unknown, and isn't compared. A launch records the id of the image itself.
 """
 
 import os
@@ -57,11 +57,11 @@ def dockerfile(root: Path, requirement: Requirement) -> Path:
 
 
 def bases(root: Path, requirement: Requirement) -> tuple[str, ...]:
-    """Return its base images: the base of its last stage, and the image with its CUDA, if that is another one."""
+    """Return its base images: the base of its last stage, and the image with its CUDA if that is a different image."""
     environment = requirement.environment
     if requirement.base:
         return (tag(requirement.base),)
-    stages = _stages(root, requirement)
+    stages = _read_stages(root, requirement)
     first = environment.gpu_image or stages[-1].replace("${PYTHON}", environment.python)
     with_cuda = requirement.device is Device.GPU and environment.cuda_image
     return (first, environment.cuda_image) if with_cuda else (first,)
@@ -71,11 +71,11 @@ def all_bases(root: Path, requirement: Requirement) -> list[str]:
     """Return all images that a build of this environment's image needs, including images of intermediate stages."""
     if requirement.base:
         return all_bases(root, requirement.base)
-    helpers = [stage for stage in _stages(root, requirement) if ":" in stage and "$" not in stage]
+    helpers = [stage for stage in _read_stages(root, requirement) if ":" in stage and "$" not in stage]
     return list(dict.fromkeys([*helpers, *bases(root, requirement)]))
 
 
-def _stages(root: Path, requirement: Requirement) -> list[str]:
+def _read_stages(root: Path, requirement: Requirement) -> list[str]:
     """Return the base of each stage of the Dockerfile: an image, or an earlier stage."""
     path = dockerfile(root, requirement)
     stages = re.findall(r"^FROM (\S+)", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -95,8 +95,8 @@ def digest(path: Path) -> str:
 def settings(root: Path, requirement: Requirement) -> dict[str, str]:
     """Return settings for the builder that the bake file doesn't have.
 
-    A lock outside the project is read from its place. For an environment that isn't in the bake file, everything is
-    set.
+    A lock outside the project is read from its own folder. For an environment that isn't in the bake file, everything
+    is set.
     """
     environment, device, lock = requirement.environment, requirement.device, requirement.lock.path
     overrides: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Removal of a container, also if the engine is silent, or is still creating the container."""
+"""Removal of a container, even if the engine doesn't respond, or is still creating the container."""
 
 import threading
 import time
@@ -16,8 +16,8 @@ _RETRY_SECONDS = 900.0
 def remove(api: "APIClient", name: str, seconds: float, *, patience: float = 0.0) -> bool:
     """Remove a container and its processes. Returns whether the container is gone after at most `seconds`.
 
-    If the removal takes longer, or the engine is silent, it continues in the background. `patience` is how long the
-    engine may still be creating the container, in seconds.
+    If the removal takes longer, or the engine doesn't respond, it continues in the background. `patience` is the number
+    of seconds that the engine may still need to create the container.
     """
     tried, gone = threading.Event(), threading.Event()
     threading.Thread(target=_repeat, args=(api, name, patience, tried, gone), daemon=True).start()
@@ -26,7 +26,7 @@ def remove(api: "APIClient", name: str, seconds: float, *, patience: float = 0.0
 
 
 def _repeat(api: "APIClient", name: str, patience: float, tried: threading.Event, gone: threading.Event) -> None:
-    """Request the removal until the container is gone. Set `tried` then, and also if no engine is reachable."""
+    """Request the removal until the container is gone. Sets `tried` after that, or if no engine is reachable."""
     from docker.errors import APIError, NotFound
     from requests.exceptions import RequestException
 

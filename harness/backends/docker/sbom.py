@@ -8,7 +8,7 @@ from harness.backends.verification import Verification
 def bill(image: str, digest: str, found: Verification) -> str:
     """Return a CycloneDX 1.6 document (JSON) of an image: its Python and Debian packages.
 
-    It has no time and no random serial number, so that the same image gives the same text.
+    It contains no time and no random serial number, so that the same image results in the same text.
     """
     from cyclonedx.model import HashAlgorithm, HashType
     from cyclonedx.model.bom import Bom

@@ -85,7 +85,7 @@ def options(engine: Engine, specification: Specification) -> dict[str, Any]:
 
 
 def format_cpus(cpus: Collection[int]) -> str:
-    """Format CPUs as the engine takes them: `0,2`."""
+    """Format CPUs in the engine's format: `0,2`."""
     return ",".join(map(str, cpus))
 
 

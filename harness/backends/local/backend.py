@@ -169,7 +169,7 @@ class LocalBackend(RegisteredBackend):
         self.environments.check(requirement)
         limits, gpus, code = job.limits, self.gpu_host.chosen(job.limits.gpus) if job.limits.gpus else [], ""
         with self._scratch(worker.files(job, die_with_parent=True)) as folder, _opened(folder) as artifacts:
-            command, variables = [str(python), *worker.ARGUMENTS], _variables(python, folder, job)
+            command, variables = [str(python), *worker.ARGUMENTS], _launch_variables(python, folder, job)
             if limits.gpus:
                 code = compiled_code.name_cache(requirement.lock.sha256, job.files, gpus)
                 limits = compiled_code.with_first_start(limits, requirement, gpus, code, self._started)
@@ -204,8 +204,8 @@ class LocalBackend(RegisteredBackend):
 
     def clean(self, run: str) -> int:
         """Remove the folders of a run, or of all runs that aren't running; their processes ended with the harness."""
-        every = (path for path in _scratch("").glob("*") if path.is_dir() and not is_held(run_lock(path.name)))
-        parents = [_scratch(run)] if run else list(every)
+        every = (path for path in _scratch_folder("").glob("*") if path.is_dir() and not is_held(run_lock(path.name)))
+        parents = [_scratch_folder(run)] if run else list(every)
         count = 0
         for parent in parents:
             count += sum(1 for _ in parent.glob("*"))
@@ -233,7 +233,7 @@ class LocalBackend(RegisteredBackend):
     @contextmanager
     def _scratch(self, files: Mapping[str, bytes]) -> Iterator[Path]:
         """Yield a new folder with the files of a launch."""
-        parent = _scratch(self._run)
+        parent = _scratch_folder(self._run)
         try:
             parent.mkdir(parents=True, exist_ok=True)
             folder = Path(tempfile.mkdtemp(dir=parent))
@@ -277,7 +277,7 @@ def _opened(folder: Path) -> Iterator[int]:
         os.close(handle)
 
 
-def _scratch(run: str) -> Path:
+def _scratch_folder(run: str) -> Path:
     """Return the parent of launches' folders: in the user's own cache, where nobody else can write."""
     return cache_dir() / "scratch" / re.sub(r"[^A-Za-z0-9-]", "_", run)
 
@@ -287,7 +287,7 @@ def _compiled_code() -> Path:
     return cache_dir() / "gpu-code"
 
 
-def _variables(python: Path, folder: Path, job: Job) -> dict[str, str]:
+def _launch_variables(python: Path, folder: Path, job: Job) -> dict[str, str]:
     """Return the environment variables of a launch, without variables of the user's shell."""
     return {
         "PATH": os.pathsep.join([str(python.parent), os.defpath]),

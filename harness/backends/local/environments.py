@@ -66,7 +66,7 @@ class Environments:
             state = parse_json((folder / _MARKER).read_bytes()).get("state", "")  # an older harness wrote none
         except (OSError, ValueError, AttributeError):
             state = "none"
-        if state and state != _state(folder):
+        if state and state != _hash_files(folder):
             (folder / _MARKER).unlink(missing_ok=True)
             raise CannotRunHereError(
                 f"The environment {requirement.environment.name} was changed after it was created, for example by a "
@@ -96,7 +96,7 @@ class Environments:
                 progress(PreparationStep(name, f"installing {requirement.environment.title} on Python {python}"))
                 self._install(python, requirement, folder)
                 link_profiler(self.packages(requirement))
-                marker = {"lock": requirement.lock.sha256, "python": str(python), "state": _state(folder)}
+                marker = {"lock": requirement.lock.sha256, "python": str(python), "state": _hash_files(folder)}
                 write_atomically(folder / _MARKER, json.dumps(marker))
                 progress(PreparationStep(name, "installed", Stage.READY))
         except OSError as error:
@@ -147,7 +147,7 @@ class Environments:
         return child_process.run(["sh", str(self.root / "images" / script), *arguments], environ(), seconds)
 
 
-def _state(folder: Path) -> str:
+def _hash_files(folder: Path) -> str:
     """Return a hash of the names, sizes, times and links of the files below a folder, without the marker."""
     state = sha256()
 

@@ -52,7 +52,7 @@ class _Started:
 _STARTED = _Started()
 
 
-def _adopt() -> None:
+def _become_subreaper() -> None:
     """Make this process the parent of orphans of its launches, such as a child in another session."""
     with contextlib.suppress(OSError, AttributeError):  # no Linux
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -63,7 +63,7 @@ def _now() -> float:
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
-def _begun(pid: int) -> float:
+def _start_time(pid: int) -> float:
     """When a process began, by `_now`. Raises OSError if there is none."""
     # the second field is the command's name in brackets, which may hold anything; the 22nd is the start
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
@@ -71,7 +71,7 @@ def _begun(pid: int) -> float:
 
 
 def _end_orphans() -> None:
-    """Kill what launches have left, when none is alive that may own it.
+    """Kill the processes that launches have left, if no process is alive that may own them.
 
     These are new children of this process that are in other sessions. Its own children are in its session, which no
     process of another session can enter.
@@ -83,7 +83,7 @@ def _end_orphans() -> None:
         left = []
         for child in psutil.Process().children():
             with contextlib.suppress(OSError):
-                if os.getsid(child.pid) != own and _begun(child.pid) >= begun:
+                if os.getsid(child.pid) != own and _start_time(child.pid) >= begun:
                     left.append(child.pid)
         if not left:
             return
@@ -123,7 +123,7 @@ class LocalProcess:
 
     def start(self, stdout: Read, stderr: Read) -> None:
         """Start it. Raises CannotRunHereError if it may not run on its CPUs."""
-        _adopt()
+        _become_subreaper()
         if not _STARTED.alive:
             _STARTED.since = _now()
         with contextlib.ExitStack() as stack:
@@ -156,7 +156,9 @@ class LocalProcess:
         try:
             for _ in range(_MOVES):
                 root = psutil.Process(self._started.pid)
-                if not sum(_moved(process.pid, set(cpus), nice) for process in (root, *root.children(recursive=True))):
+                if not sum(
+                    _move_threads(process.pid, set(cpus), nice) for process in (root, *root.children(recursive=True))
+                ):
                     return
         except psutil.NoSuchProcess:
             return
@@ -236,7 +238,7 @@ class LocalProcess:
         return self._process
 
 
-def _moved(pid: int, cpus: set[int], nice: int | None) -> int:
+def _move_threads(pid: int, cpus: set[int], nice: int | None) -> int:
     """Have the threads of a process run on these CPUs; returns how many did not. Raises OSError if they may not.
 
     They get the value `nice`, if there is one.

@@ -109,7 +109,7 @@ class AbsenceData:
 
 @dataclass(frozen=True, slots=True)
 class PageData:
-    """All data of a page. `columns` are the values that distinguish cells; `unit` is that of their `time`.
+    """All data of a page. `columns` are the values that distinguish cells. `unit` is the unit of their `time`.
 
     `began` is the start of the first launch in seconds since 1970 (None if unknown), and `folder` the folder of the
     run. All `charts` (Vega-Lite by name) share `config`.

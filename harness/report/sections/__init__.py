@@ -1,6 +1,6 @@
 """The sections of a report, one file each: the data they take from the results, their columns and their sentences.
 
-The sections in the order in which they stand. A new one is a file here and a line in this list.
+The sections, in the order of the report. A new one is a file here and a line in this list.
 """
 
 from collections.abc import Callable, Iterator, Sequence

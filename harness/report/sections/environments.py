@@ -72,7 +72,7 @@ def _point(run: Run, software: Sequence[Software]) -> tuple[list[Software], int]
 
 
 def overview(run: Run, shown: Sequence[Software]) -> Table:
-    """Return one row per environment. Values that differ from the row above stand out."""
+    """Return one row per environment. Values that differ from the row above are highlighted."""
 
     def column(package: Software) -> Column[int]:
         def version(at: int) -> Entry:

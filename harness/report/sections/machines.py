@@ -17,7 +17,10 @@ LISTED = 10
 
 
 def collect_sentences(results: Results, of: Callable[[Results], Iterable[str]]) -> list[str]:
-    """Return sentences about the run; for a merged run, those of each machine, beginning with the machine's name."""
+    """Return sentences about the run.
+
+    For a merged run, return the sentences of each machine, which start with the machine's name.
+    """
     return [
         f"{machine}: {sentence}" if machine else sentence
         for machine, machine_results in results.each_machine.items()

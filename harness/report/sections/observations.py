@@ -165,7 +165,7 @@ def by_environment(
 ) -> Table:
     """Return a table with environments as columns; as rows, if there are too many.
 
-    With `changes`, a value stands out if it differs from the previous environment, and otherwise it is `SAME`.
+    With `changes`, a value is highlighted if it differs from the previous environment. Otherwise, it is `SAME`.
     """
     heads = [Head(label, is_label=True) for label in labels]
     if len(environments) > SIDE_BY_SIDE:

@@ -157,7 +157,9 @@ def _percent(line: ComparisonLine) -> str:
 
 
 def remark(results: Results, compared: Compared, few: bool = False, *, of: str = STEP) -> str:
-    """Return the remark of one comparison. With `few`, all comparisons have too few rounds, which is said elsewhere.
+    """Return the remark of one comparison.
+
+    With `few`, all comparisons have too few rounds, which another sentence reports.
 
     `of` is the compared quantity: only the time per step has remarks on the work of a GPU.
     """
@@ -255,7 +257,7 @@ def _looked(results: Results, compared: Sequence[ComparisonLine]) -> Iterator[Te
 
 
 def levels(shown: Sequence[Compared | Judgement], fewest: int = FEWEST_ROUNDS) -> str:
-    """Describe the confidence of intervals that are shown together, and the assumption behind those of few rounds."""
+    """Describe the confidence of intervals that are shown together, and the assumption for few rounds."""
     sure = sorted(judgement.level for judgement in shown)
     level = " to ".join(dict.fromkeys(map(format.level, (sure[0], sure[-1]))))
     text = f"Each of these {len(shown)} intervals has {level} confidence, so that all of them together have "

@@ -367,7 +367,7 @@ def _with(name: str, more: Sequence[str]) -> str:
 
 
 def _environments(run: Run, one: Environment | None, other: Environment | None) -> tuple[str, str] | None:
-    """Name two environments by what distinguishes them: TensorFlow, Keras or packages; None: by their names."""
+    """Name two environments by TensorFlow, Keras or packages, whichever differs; None: use their names."""
     if one is None or other is None or one.source or other.source:
         return None
     if one.base or other.base:
@@ -534,7 +534,7 @@ def conditions(results: Results) -> str:
 def control(results: Results, margin: float | None = None) -> str:
     """Describe the A/A control: whether two identical cells differ, and the smallest bias that would show.
 
-    `margin` is a share, by default that of the run.
+    `margin` is a share. The default is the margin of the run.
     """
     noise, margin = results.control, results.run.plan.margin if margin is None else margin
     if noise is None:

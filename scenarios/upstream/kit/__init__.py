@@ -1,4 +1,4 @@
-"""Stands for the kit, which is a folder up, where a scenario of `scenarios/upstream/` is run by hand.
+"""A substitute for the kit, which is one folder up, if a scenario of `scenarios/upstream/` is run without harness.
 
 Python looks beside the file that it runs. In a launch the kit itself lies there.
 """

@@ -50,7 +50,7 @@ def test_without_an_engine_launches_run_in_local_environments(wanted: bool, leve
         ("github.com/docker/buildx v0.29.1 a32761aeb3debd39be1eca514af3693af0db334b\n", "0.29.1", "good", "0.29.1", ""),
         ("github.com/docker/buildx v0.10.5 86bdced\n", "0.10.5", "warn", "0.10.5", "Update buildx"),
         ("a version of mine\n", "", "unknown", "of an unknown version", ""),
-        (None, "", "warn", "not installed", "Install it"),
+        (None, "", "warn", "not installed", "Install buildx"),
     ],
 )
 def test_the_builder_is_told_by_its_own_words(
@@ -215,7 +215,7 @@ def test_of_settings_that_are_well_or_not_told_nothing_is_said(settings: Setting
             {"ecc_pending": False},
             "ECC",
             "warn",
-            "on, and off after the next start",
+            "on, and off after the next start of the machine",
             "sudo nvidia-smi -i 1 --gpu-reset",
         ),
         (

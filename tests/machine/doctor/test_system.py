@@ -258,7 +258,7 @@ def test_a_machine_on_its_battery_is_a_warning(tree: Tree, files: dict[str, str]
     assert check.level == level
     values = {"good": "not on battery", "warn": "on battery", "unknown": "this system doesn't report it"}
     assert check.value == values[level]
-    assert check.advice.startswith("Plug" if level == "warn" else "")
+    assert check.advice.startswith("Connect" if level == "warn" else "")
 
 
 def test_a_machine_without_supplies_has_no_battery(tmp_path: Path) -> None:
