@@ -108,7 +108,7 @@ def describe_rounds(results: Results) -> str:
     which = "each group" if controls == len(able) else counted(controls, "group")
     twice = f", and the control cell of {which} twice" if controls else ""
     is_piloted = results.run.plan.piloted and any(group.piloted for group in results.run.plan.groups)
-    first = "A pilot round comes first and is not counted. Every other round" if is_piloted else "Every round"
+    first = "A pilot round comes first and is not counted. After it, every round" if is_piloted else "Every round"
     return (
         f"{stopped(ended, results.run.plan)}. {first} "
         f"launches each cell once{twice}. Each launch is a fresh process; {order}; "

@@ -68,7 +68,7 @@ def test_a_scenario_without_a_source_or_without_a_cell():
 def test_how_it_was_measured_is_a_line_each():
     told = items(run(suite="seed"), rounds(TIMES))
     assert told["Rounds:"].startswith(
-        "Rounds: 5 rounds. A pilot round comes first and is not counted. Every other round launches"
+        "Rounds: 5 rounds. A pilot round comes first and is not counted. After it, every round launches"
     )
     assert told["Sampling:"] == (
         "Sampling: warm up for 0.5 s, then measure for 1 s in samples of at least 0.05 s; pinned to 1 core (CPU 0)."
