@@ -35,7 +35,9 @@ def test_launches_that_disagree_stand_out():
     later = launch(observer("tf1.14"), (), 2, observations={"traces": [1, 2], "kind": "graph"})
     made = section(known, [*launches, again, later])
     assert reading.rows(reading.tables(made)[0])[0][3] == "varies: [1, 9]; [1, 2]"
-    assert reading.told(made, Where.DETAILS)[0].endswith(": 3 as stated, 1 differs, 1 varies.")
+    assert reading.told(made, Where.DETAILS)[0].endswith(
+        ": 3 as stated, 1 differs, 1 varies. Each cell counts separately."
+    )
 
 
 def test_what_was_not_observed_stands_out():

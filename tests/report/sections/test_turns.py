@@ -113,9 +113,12 @@ def test_in_a_run_of_several_scenarios_the_comparison_is_named_with_its_own():
 
 def test_what_leaves_more_than_a_tenth_open_is_no_check():
     made = Results(RUN, in_turns(TIMES, 2, within=0.2, turns=6))
-    assert turns.checks(made) == "too few turns to show whether interleaving changes ratios"
+    assert turns.checks(made) == "there were too few turns to show whether interleaving changes ratios"
 
 
 @pytest.mark.parametrize("count", [1])
 def test_one_round_of_few_turns_tells_nothing(count):
-    assert turns.checks(results(count=count, turns=3)) == "too few turns to show whether interleaving changes ratios"
+    assert (
+        turns.checks(results(count=count, turns=3))
+        == "there were too few turns to show whether interleaving changes ratios"
+    )
