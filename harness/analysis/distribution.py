@@ -165,13 +165,13 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
         "cores in the steady state",
         Quantity.NUMBER,
         _cores,
-        "Cores: the CPU time divided by the wall-clock time while steps were timed.",
+        "Cores: CPU seconds divided by wall-clock seconds while steps were timed.",
     ),
     Statistic(
         "CPU time of the launch",
         Quantity.SECONDS,
         lambda launch: launch.resources.get("cpu_seconds"),
-        "CPU time and peak memory cover the whole launch, including the import.",
+        "CPU seconds and peak memory cover the whole launch, including the import.",
     ),
     Statistic("peak memory", Quantity.BYTES, lambda launch: launch.resources.get("max_rss_bytes")),
     Statistic(

@@ -50,7 +50,7 @@ def test_of_many_names_only_the_nearest_are_listed() -> None:
     assert there_are("name_3", few, "harness list") == f"There are: {', '.join(few)}."
     told = there_are("nmae_12", [*few, "name_12"], "harness list")
     assert told.startswith(f"There are {LISTED + 1}, such as name_12, ")
-    assert told.endswith(" All: harness list")
+    assert told.endswith(" To see all: harness list")
     assert told.count("name_") == NEAREST
 
 

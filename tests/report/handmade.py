@@ -80,9 +80,7 @@ def compared(cells: Sequence[Cell], count: int = 3, *, text: str = "") -> Table:
                 "below 1 faster", lambda _: Entry("··─●─··|", is_code=True), where=Where.PASTE | Where.TERMINAL
             ),
             Column[int]("verdict", lambda place: verdicts[place % 3], is_optional=True, is_verdict=True),
-            Column[int](
-                "remarks", lambda place: f"{place} more rounds (3 min) would probably give a verdict, or so{text}"
-            ),
+            Column[int]("remarks", lambda place: f"{place} more rounds (3 min) would probably settle it, or so{text}"),
         ],
         range(count),
         where=REPORT,
