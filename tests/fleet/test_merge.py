@@ -237,10 +237,10 @@ def test_runs_of_different_plans_are_refused_with_what_differs(
 def test_shards_of_other_plans_and_of_another_count_are_refused(tmp_path: Path) -> None:
     one = sharded(run(calls=("fit",)), 1, 2, {"step cpu call=train_on_batch dtype=float32": 2})
     other = sharded(run("m-2", calls=("train_on_batch",)), 2, 2, {"step cpu call=fit dtype=float32": 1}, "other")
-    with pytest.raises(UsageError, match="of different plans: the cells of a group"):
+    with pytest.raises(UsageError, match="have different plans: the cells of a group"):
         merged(tmp_path / "a", one, other)
     other = sharded(run("m-2", calls=("train_on_batch",)), 2, 3, {"step cpu call=fit dtype=float32": 1}, "other")
-    with pytest.raises(UsageError, match=r"of different plans: the number of shards \(2 and 3\)"):
+    with pytest.raises(UsageError, match=r"have different plans: the number of shards \(2 and 3\)"):
         merged(tmp_path / "b", one, other)
 
 
