@@ -63,7 +63,7 @@ class LookResult:
     @property
     def relation(self) -> str:
         """Return `differ`, `do not differ`, or `are not shown to differ`."""
-        return "differ" if self.is_step else "do not differ" if self.is_same else "don't differ significantly"
+        return "differ" if self.is_step else "do not differ" if self.is_same else "are not shown to differ"
 
     @property
     def clause(self) -> str:

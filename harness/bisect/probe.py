@@ -111,7 +111,8 @@ class Probe:
 
     def remove_leftovers(self) -> None:
         """Remove what is left of runs of this search that were killed: their steps are taken again."""
-        unfinished = [path for path in self.folder.iterdir() if path.is_dir() and path.name not in self.log.runs]
+        paths = self.folder.iterdir() if self.folder.exists() else ()
+        unfinished = [path for path in paths if path.is_dir() and path.name not in self.log.runs]
         for path in unfinished:
             with run_to_itself(path.name):
                 for backend in registry.opened(self._project.root):

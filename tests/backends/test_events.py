@@ -215,7 +215,7 @@ def test_a_turn_with_other_samples_than_were_asked_for_is_no_event(word):
     events.feed(turn())
     events.ask(word)
     events.feed(turn(1.0, 2.0))
-    assert "of its turn" in events.error
+    assert "of this turn" in events.error
 
 
 def samples():

@@ -51,7 +51,7 @@ def test_what_is_packed_later_is_added(folder: Path) -> None:
         ("{", "is damaged"),
         ("[]", "is damaged"),
         ('{"schema": 1, "more": 2}', "is damaged"),
-        ('{"schema": 2}', "has schema 2"),
+        ('{"schema": 2}', "has the schema 2"),
         ("[" * 100_000, "is damaged"),
         ('{"schema": 1, "harness": "1", "files": [1]}', "is damaged"),
         ('{"schema": 1, "harness": "1", "files": {"a": 1}}', "is damaged"),

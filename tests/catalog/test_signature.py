@@ -56,7 +56,7 @@ def test_a_function_that_takes_the_axes_or_cannot_be_judged_is_right(python: str
         ("def scenario(\n    bench,\n    size,\n    mode='grahp',\n): pass", "3: The default 'grahp' of `mode` is"),
         ("def scenario(bench, size=32, *, mode='graph'): pass", "0: The default 32 of `size` is not a value of the"),
         ("def scenario(): pass", "0: scenario() does not take `bench`."),
-        ("import os\n\n\ndef scenarios(bench): pass", "3: The file doesn't define scenario(). The harness"),
+        ("import os\n\n\ndef scenarios(bench): pass", "3: The file doesn't define scenario(). harness"),
         ("", "The file doesn't define scenario()."),
         ("def scenario(bench, mode, size):\n    x = = 1", "1: This is not valid Python 3.6: invalid syntax. The file"),
         ("def scenario(bench, mode, size):\n    if (x := 1): pass", "1: This is not valid Python 3.6: Assignment"),

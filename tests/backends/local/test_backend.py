@@ -112,7 +112,7 @@ def test_what_a_script_leaves_in_its_environment_reaches_no_later_launch(local, 
         "say('end', status='ok')"
     )
     assert local.launch(requirement, job(source)).status is Status.OK
-    with pytest.raises(CannotRunHereError, match="was changed since it was made"):
+    with pytest.raises(CannotRunHereError, match="was changed after it was created"):
         local.launch(requirement, job("say('end', status='ok')"))
     local.prepare([requirement], lambda step: None)
     assert local.launch(requirement, job("say('end', status='ok')")).status is Status.OK
