@@ -191,4 +191,4 @@ def _without_containers(but: str = "") -> str:
 def _clause(text: str) -> str:
     """Return an error's first line as a part of another sentence."""
     line = text.splitlines()[0].rstrip(".")
-    return line[:1].lower() + line[1:]
+    return line if line.startswith("Docker") else line[:1].lower() + line[1:]

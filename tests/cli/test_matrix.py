@@ -144,7 +144,7 @@ def test_auto_takes_local_environments_where_no_engine_answers_and_says_why(harn
     done = harness("matrix", *arguments, **NOWHERE)
     assert done.returncode == 0, done.stderr
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("Backend: ")]
-    assert "local environments, because no Docker Engine answers at DOCKER_HOST" in line
+    assert "local environments, because Docker Engine does not answer at DOCKER_HOST" in line
 
 
 def test_an_untrusted_file_needs_a_container_unless_it_is_trusted(harness: Harness, tmp_path: Path) -> None:

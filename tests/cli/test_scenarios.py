@@ -127,7 +127,7 @@ def test_show_tells_the_header_and_where_the_cells_exist(harness: Harness) -> No
     assert "source  https://example.org/question" in told
     assert "speed  fast, slow (fast unless selected)" in told
     assert "new against old: along environment" in told
-    assert "of its 16 cells" in told
+    assert "of 16 cells with every value" in told
     assert "old          14 of 16  2 [1]" in told
     assert "[1] no release does this. Choose an environment with tensorflow>=99." in told
 

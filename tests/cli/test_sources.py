@@ -121,7 +121,7 @@ def test_without_containers_nothing_is_built_unless_it_is_asked(harness, reposit
     ("arguments", "code", "message"),
     [
         (("-e", "new+mine@/nowhere"), 2, "/nowhere does not exist"),
-        (("-e", "new+other@mine"), 2, "of the package mine, not of other"),
+        (("-e", "new+other@mine"), 2, "contains the package mine, not other"),
         (("-e", "none+mine@mine"), 2, "Unknown environment: 'none'"),
         (("-e", "mine@mine"), 2, "isn't a release line"),
         (("-e", "new+mine@file:///nowhere@main"), 2, "The folder /nowhere doesn't exist"),
@@ -131,7 +131,7 @@ def test_without_containers_nothing_is_built_unless_it_is_asked(harness, reposit
         (("-e", "new+mine@http://127.0.0.1:1/x"), 4, "Check the network, or use a checkout: -e new+mine@FOLDER"),
         (("-e", "new+mine@/nowhere/x.whl"), 2, "The file /nowhere/x.whl doesn't exist"),
         (("--package", "mine", "-e", "new"), 2, "needs --base"),
-        (("--package", "mine", "--base", "main", "--repository", "mine", "-e", "new,old"), 2, "names 2"),
+        (("--package", "mine", "--base", "main", "--repository", "mine", "-e", "new,old"), 2, "selects 2"),
         (("--package", "mine", "--base", "main", "--head", "main", "--repository", "mine"), 3, "are the same"),
     ],
 )

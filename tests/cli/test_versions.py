@@ -74,7 +74,7 @@ def test_what_did_not_change_or_is_new_is_left_out(harness, mine, git):
     asked = ("matrix", "--base", "HEAD~", "--head", "HEAD", "-s", "added.py", "-s", "mine.py", "-s", "ways")
     done = harness(*asked, "--dry-run")
     assert done.returncode == 3
-    assert "added.py is only in HEAD: left out." in done.stderr
+    assert "added.py is only in HEAD, so it is not measured." in done.stderr
     assert "mine.py is the same in HEAD~ and HEAD, so it is not measured." in done.stderr
     assert "ways.py is the same in HEAD~ and HEAD, so it is not measured." in done.stderr
 
