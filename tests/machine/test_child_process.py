@@ -26,7 +26,7 @@ def test_it_says_and_ends_what_the_command_does() -> None:
 
 def test_a_command_that_takes_too_long_is_ended_and_it_is_reported() -> None:
     code, printed = run(["sh", "-c", BUILDER], os.environ, 0.1)
-    assert (code != 0, printed.splitlines()[-1]) == (True, "it took longer than 0.1 s")
+    assert (code != 0, printed.splitlines()[-1]) == (True, "the process took longer than 0.1 s")
     assert run(["sh", "-c", "echo said; exit 3"], os.environ) == (3, "said")
 
 

@@ -147,7 +147,7 @@ def test_a_plain_script_is_executed_whole(tmp_path: Path) -> None:
     [
         ("from kit import version as v, main", "under another name"),
         ("from kit import something, main", "kit's something"),
-        ("from kit import main\n\n\ndef child():\n    pass\n", "both have a child"),
+        ("from kit import main\n\n\ndef child():\n    pass\n", "both define child"),
     ],
 )
 def test_what_cannot_be_one_file_is_told(change: str, problem: str) -> None:

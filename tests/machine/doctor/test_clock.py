@@ -80,9 +80,9 @@ def test_the_score_is_said_with_the_blocks_that_it_is_of(score: float, level: st
 @pytest.mark.parametrize(
     ("percent", "errors", "blocks", "level", "value"),
     [
-        (0.9, 10.0, 300, "good", "0.9 % slower from the first block to the last"),
-        (-2.0, -10.0, 300, "warn", "2 % faster from the first block to the last"),
-        (5.0, math.inf, 300, "bad", "5 % slower from the first block to the last"),
+        (0.9, 10.0, 300, "good", "0.9 % slower from the first block to the last block"),
+        (-2.0, -10.0, 300, "warn", "2 % faster from the first block to the last block"),
+        (5.0, math.inf, 300, "bad", "5 % slower from the first block to the last block"),
         (5.0, 3.9, 300, "good", "none beyond the noise (+5 %)"),
         (-5.0, -10.0, 10, "good", "none beyond the noise (-5 %)"),
     ],

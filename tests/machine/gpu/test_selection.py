@@ -81,10 +81,10 @@ def test_an_instance_means_its_card_and_the_divided_card_itself_is_given_to_no_l
     assert cards(["2:0"], host) == [DIVIDED]
     for name in ("2", "GPU-cccc", "all"):
         with pytest.raises(
-            CannotRunHereError, match=r"GPU 2 \(NVIDIA A100\) is divided .* has 2:0 1g.5gb \(MIG-cccc\)"
+            CannotRunHereError, match=r"GPU 2 \(NVIDIA A100\) is divided .* instances: 2:0 1g.5gb \(MIG-cccc\)"
         ):
             cards([name], host)
-    with pytest.raises(CannotRunHereError, match="It has none yet"):
+    with pytest.raises(CannotRunHereError, match="The instances: none yet"):
         cards(["2"], GpuHost(cards=[OLD, NEW, replace(DIVIDED, instances=())]))
 
 
