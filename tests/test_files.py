@@ -77,7 +77,7 @@ def test_more_than_is_wanted_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"12345")
     os.truncate(path, 2**40)
-    with pytest.raises(OSError, match=r"it has more than 1 MiB"):
+    with pytest.raises(OSError, match=r"it is larger than 1 MiB"):
         read(path, most=2**20)
 
 
