@@ -1,5 +1,5 @@
 # status: ok
-# not kept: more than 64 MiB, 1000 files or 10000 entries
+# not kept: exceed the limits: 64 MiB, 1000 files or 10000 entries
 # It leaves more files than are kept.
 for number in range(1100):
     open("artifacts/%d" % number, "w").close()
