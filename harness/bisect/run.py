@@ -1,6 +1,7 @@
 """Run of a search, from its request to its report."""
 
 import os
+import shlex
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -110,9 +111,10 @@ def _release_search(request: BisectRequest) -> Search:
     resolve(ends, list(environments), "environment")
     versions = {environments[name].tensorflow for name in ends}
     if len({*ends}) == 2 and len(versions) == 1:
+        both = " ".join(f"-e {shlex.quote(environments[name].asked or name)}" for name in ends)
         raise UsageError(
             f"{ends[0]} and {ends[1]} have the same TensorFlow, {versions.pop()}, so there are no releases to search.",
-            f"Compare them: harness matrix -e {','.join(ends)}",
+            f"Compare them: harness matrix -s {request.scenario} {both}",
         )
     candidates = releases(environments, *ends, *([request.through] if request.through else []))
     texts = [candidate.text for candidate in candidates]

@@ -29,7 +29,7 @@ _PASTED = re.compile(
 
 _TIMEIT = re.compile(r"\s*(?P<options>(?:-(?:[nr]\s*\d+|[qotc])\s+)*)(?P<statement>.*)", re.DOTALL)
 
-#: Modules that work in a notebook only.
+#: Modules that work only in a notebook.
 _PAGE = {"ipywidgets", "IPython", "google.colab"}
 
 _SHELL = re.compile(r"(?P<indent>\s*)(?:[\w, ]+=\s*)?(?P<what>!!?|%)\s*(?P<rest>.*)")
@@ -246,9 +246,9 @@ def _of_page(lines: list[str]) -> list[tuple[str, str]]:
     page = [name for name in imported if any(f"{name}.".startswith(f"{prefix}.") for prefix in _PAGE)]
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     return [
-        *((f"`{name}` works in a notebook only.", "Remove the code that uses it.") for name in page),
+        *((f"`{name}` works only in a notebook.", "Remove the code that uses it.") for name in page),
         *(
-            (f"`{name}()` works in a notebook only.", "Remove this call, or print its result.")
+            (f"`{name}()` works only in a notebook.", "Remove this call, or print its result.")
             for name in sorted(called & {"display", "get_ipython"})
             if not page
         ),

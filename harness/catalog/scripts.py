@@ -3,11 +3,9 @@
 The kit finds the code that a comment `# harness: step` marks, and the functions, before anything is launched.
 """
 
-import ast
 import hashlib
 import importlib.util
 import json
-import os
 import re
 import sys
 import warnings
@@ -18,6 +16,7 @@ from types import ModuleType
 
 from harness.catalog import notebooks
 from harness.catalog.project import Project
+from harness.catalog.script_files import TAKEN, brought_files
 from harness.files import cache_dir, write_atomically
 from harness.files import read as read_bytes
 from harness.model.errors import CannotRunHereError, FileError, Problem, UsageError
@@ -27,16 +26,6 @@ from harness.model.texts import joined
 #: Syntax errors of Python 3 in code for Python 2, and such code.
 _PYTHON_2 = re.compile(r"Missing parentheses in call to '(?:print|exec)'|multiple exception types must be parenth")
 _PYTHON_2_LINE = re.compile(r"(?:print|exec) [\"'\w]|print\s*>>|raise \w+\s*,|except [\w.]+\s*,\s*\w+\s*:")
-
-#: Names of scenario files that would hide a module that scripts import.
-_TAKEN = {"kit", "numpy", "tensorflow", "keras", "tf_keras"}
-
-#: The most files of a folder that a launch gets, and the most bytes that are brought without --with.
-MOST_FILES, MOST_BYTES = 1000, 64 * 1024**2
-
-#: The folder of the Keras cache, here and in a launch.
-_KERAS = ".keras"
-
 
 #: Code below a script whose tests pytest runs: it prints the median time of each benchmark.
 PYTEST = """
@@ -80,7 +69,7 @@ class Script:
     def scenario(self) -> str:
         """The name of its scenario: for example, `my_script` for `my-script.py`."""
         stem = re.sub(r"\W+", "_", Path(self.name).stem, flags=re.ASCII).strip("_").lower() or "script"
-        return f"script_{stem}" if stem in _TAKEN or not stem[0].isalpha() else stem
+        return f"script_{stem}" if stem in TAKEN or not stem[0].isalpha() else stem
 
     @property
     def numbers(self) -> dict[str, list[str]]:
@@ -131,7 +120,7 @@ def read(path: Path) -> tuple[str, str, Sequence[str]]:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     stem = re.sub(r"[^\w.-]", "_", path.stem, flags=re.ASCII)
     # in a launch, a file of this name would hide the module
-    name = f"script_{stem}.py" if stem in _TAKEN | sys.stdlib_module_names else f"{stem}.py"
+    name = f"script_{stem}.py" if stem in TAKEN | sys.stdlib_module_names else f"{stem}.py"
     if notebooks.is_notebook(path):
         return name, *notebooks.script(text, path)
     return name, *notebooks.plain_script(text, path)
@@ -268,7 +257,7 @@ def write(script: Script, project: Project, taken: Sequence[str] = ()) -> Path:
     `taken` are names of the project's scenarios. Raises UsageError, FileError and CannotRunHereError.
     """
     has_steps = check(script, project)
-    brought = {name: _bytes(path) for name, path in brought_files(script).items()}
+    brought = {name: _bytes(path) for name, path in brought_files(script.files, script.path).items()}
     stdin = None
     if script.stdin is not None:
         stdin = f"stdin-{script.stdin.name}"
@@ -288,106 +277,6 @@ def write(script: Script, project: Project, taken: Sequence[str] = ()) -> Path:
     except OSError as error:
         raise CannotRunHereError(f"{folder} cannot be written: {error.strerror}.") from None
     return folder / f"{name}.py"
-
-
-def brought_files(script: Script) -> dict[str, Path]:
-    """Return the files that launches get, by their paths relative to the script. A folder stands for all of its files.
-
-    Raises UsageError if a path of `files` doesn't exist, or a folder has too many files.
-    """
-    files: dict[str, Path] = {}
-    for path in script.files:
-        place = _beside(path, script.path)
-        if not path.expanduser().is_dir():
-            files[place] = path
-            continue
-        inside = _files_in(path.expanduser())
-        if len(inside) > MOST_FILES:
-            raise UsageError(f"The folder {path} has more than {MOST_FILES:,} files.", "Pass a smaller folder.")
-        files |= {f"{place}/{name}": file for name, file in inside.items()}
-    return files
-
-
-def _beside(path: Path, script: Path) -> str:
-    """Return the path of a copied file relative to the script.
-
-    A file from the Keras cache is placed there, and one in the script's folder at its path. Any other file has the path
-    that was passed. If that is absolute or has `..`, the file has only its name.
-    """
-    parts = path.expanduser().absolute().parts
-    if _KERAS in parts:
-        return "/".join(parts[parts.index(_KERAS) :])
-    inside = Path(os.path.normpath(path.expanduser().absolute()))
-    folder = Path(os.path.normpath(script.absolute())).parent
-    if inside.is_relative_to(folder) and inside != folder:
-        return inside.relative_to(folder).as_posix()
-    is_plain = not path.is_absolute() and not {"..", "~"} & {*path.parts} and path.parts
-    return path.as_posix() if is_plain else inside.name
-
-
-def _files_in(folder: Path) -> dict[str, Path]:
-    """Return the files in a folder and below it by their relative paths, without hidden ones and compiled code."""
-    files = {}
-    for path in sorted(folder.rglob("*")):
-        parts = path.relative_to(folder).parts
-        if (
-            path.is_file()
-            and not path.is_symlink()
-            and not any(part[0] == "." or part == "__pycache__" for part in parts)
-        ):
-            files["/".join(parts)] = path
-            if len(files) > MOST_FILES:
-                break
-    return files
-
-
-def find_beside(path: Path, text: str) -> list[Path]:
-    """Return the modules that a script imports from its own folder, and the files and folders that its texts name.
-
-    The modules' own imports and texts count too. Hidden files, files outside of the folder, and more than MOST_BYTES or
-    MOST_FILES in a folder aren't included.
-    """
-    folder, listed, texts = path.absolute().parent, [], [text]
-    while texts:
-        tree_text = texts.pop()
-        modules = [name for name in imports(tree_text) if name not in _TAKEN]
-        names = [file for name in modules for file in (f"{name}.py", name)] + _named_paths(tree_text)
-        for name in dict.fromkeys(names):
-            file = folder / name
-            if file in listed or file == path.absolute() or not _may_bring(file, folder):
-                continue
-            if file.is_dir() and name in modules and not any(file.glob("*.py")):
-                continue
-            listed.append(file)
-            sources = [file] if file.suffix == ".py" else list(file.glob("**/*.py")) if file.is_dir() else []
-            texts += [source.read_text("utf-8", "replace") for source in sources]
-    return listed
-
-
-def _named_paths(text: str) -> list[str]:
-    """Return the texts of a script that can be relative paths of files."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return []
-    constants = [
-        node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ]
-    return [name for name in constants if re.fullmatch(r"(?!\.*/*$)[^\n\0]{1,200}", name)]
-
-
-def _may_bring(file: Path, folder: Path) -> bool:
-    """Return whether a file or folder is in the script's folder and small, and isn't hidden."""
-    try:
-        place = Path(os.path.normpath(file))
-        parts = place.relative_to(folder).parts
-        is_inside = file.resolve().is_relative_to(folder.resolve())
-        if not parts or not is_inside or any(part[0] == "." or part == "__pycache__" for part in parts):
-            return False
-        files = list(_files_in(file).values()) if file.is_dir() else [file] if file.is_file() else []
-        return 0 < len(files) <= MOST_FILES and sum(path.stat().st_size for path in files) <= MOST_BYTES
-    except (OSError, ValueError):
-        return False
 
 
 def _bytes(path: Path) -> bytes:
@@ -473,18 +362,3 @@ def literal(text: str) -> str:
 def _escaped(char: str) -> str:
     number = ord(char)
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}" if number < 65536 else f"\\U{number:08x}"
-
-
-def imports(text: str) -> list[str]:
-    """Return the top-level modules that a script imports, in order, without duplicates. Empty after a syntax error."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return []
-    modules = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            modules += [alias.name.partition(".")[0] for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            modules.append(node.module.partition(".")[0])
-    return list(dict.fromkeys(modules))

@@ -13,7 +13,7 @@ import tokenize
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.catalog.scripts import imports
+from harness.catalog.script_files import imports
 
 #: Modules whose package has another name.
 _PACKAGES = {"cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", "tf_keras": "tf-keras"}

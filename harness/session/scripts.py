@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
-from harness.catalog import notebooks, scripts
+from harness.catalog import notebooks, script_files, scripts
 from harness.catalog.project import Project
 from harness.catalog.requirement_specs import is_requirements_file, read_requirements
 from harness.catalog.scenarios import load_scenario, scenario_files
@@ -59,7 +59,7 @@ def request(
     asked = replace(asked, environments=_expanded(asked.environments))
     name, text, sentences = scripts.read(path)
     listed = {file.expanduser().absolute() for file in files}
-    found_files = [file for file in scripts.find_beside(path, text) if file not in listed]
+    found_files = [file for file in script_files.find_beside(path, text) if file not in listed]
     if found_files:
         shown = [file.relative_to(path.absolute().parent).as_posix() for file in found_files]
         more = f" and {len(shown) - SHOWN_FILES} more" if len(shown) > SHOWN_FILES else ""
@@ -114,9 +114,11 @@ def _expanded(environments: Sequence[str]) -> list[str]:
                 "Write its packages with their versions into requirements.txt: -e requirements.txt",
             )
         try:
-            text = Path(environment).read_text(encoding="utf-8", errors="replace")
+            text = Path(environment).read_text(encoding="utf-8")
         except OSError as error:
             raise UsageError(f"The file {environment} can't be read: {error.strerror}.") from None
+        except ValueError:
+            raise UsageError(f"The file {environment} can't be read: it isn't UTF-8 text.") from None
         tensorflow, others = read_requirements(text, environment)
         if tensorflow:
             expanded.append(",".join([tensorflow, *others]))

@@ -9,9 +9,9 @@ FILE = """# my env
 absl-py==2.1.0
 pandas>=2.0  # for tables
 tensorflow==2.15.0
-scikit-learn==1.4.0 ; python_version >= "3.9"
+scikit-learn==1.4.0 ; sys_platform != "win32"
+colorama==0.4.6 ; sys_platform == "win32"
 --extra-index-url https://example.org/simple
--r other.txt
 """
 
 
@@ -28,6 +28,10 @@ def test_a_file_is_its_tensorflow_and_its_other_packages():
         ("tensorflow>=2.15", "line 1: 'tensorflow>=2.15' has no exact version"),
         ("./wheel.whl", "line 1: './wheel.whl' isn't a package from an index"),
         ("x @ https://example.org/x.whl", "isn't a package from an index"),
+        ("-r other.txt", "'-r other.txt' isn't a package from an index"),
+        ("--constraint=other.txt", "isn't a package from an index"),
+        ("-e .", "isn't a package from an index"),
+        ("x==1 ; python_version < '3.9'", "only for some versions of Python"),
     ],
 )
 def test_other_lines_are_refused(line: str, message: str):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.catalog import scripts
+from harness.catalog import script_files, scripts
 from harness.catalog.project import Project
 from harness.catalog.scenarios import load_scenario
 from harness.catalog.scripts import Script
@@ -77,11 +77,11 @@ def test_a_folder_is_brought_with_its_files_and_the_paths_are_kept(tmp_path: Pat
         (tmp_path / name).write_text(name)
     monkeypatch.chdir(tmp_path)
     here = replace(script("x = 1"), path=tmp_path / "mine.py")
-    assert list(scripts.brought_files(replace(here, files=[Path("data")]))) == ["data/a/train.csv"]
-    assert list(scripts.brought_files(replace(here, files=[tmp_path / "data/a/train.csv"]))) == ["data/a/train.csv"]
+    assert list(script_files.brought_files([Path("data")], here.path)) == ["data/a/train.csv"]
+    assert list(script_files.brought_files([tmp_path / "data/a/train.csv"], here.path)) == ["data/a/train.csv"]
     elsewhere = replace(here, path=Path("/elsewhere/mine.py"))
-    assert list(scripts.brought_files(replace(elsewhere, files=[Path("other/b.csv")]))) == ["other/b.csv"]
-    assert list(scripts.brought_files(replace(elsewhere, files=[tmp_path / "other/b.csv"]))) == ["b.csv"]
+    assert list(script_files.brought_files([Path("other/b.csv")], elsewhere.path)) == ["other/b.csv"]
+    assert list(script_files.brought_files([tmp_path / "other/b.csv"], elsewhere.path)) == ["b.csv"]
 
 
 def test_local_modules_and_named_data_are_found_and_nothing_outside_of_the_folder(tmp_path: Path):
@@ -101,7 +101,7 @@ def test_local_modules_and_named_data_are_found_and_nothing_outside_of_the_folde
     (folder / "link.csv").symlink_to(tmp_path / "outside.csv")
     names = ["../outside.csv", "link.csv", ".secret", "", ".", "/", "absent"]
     text = f"import helpers, package.inner, numpy\nnames = {names}"
-    found = scripts.find_beside(folder / "mine.py", text)
+    found = script_files.find_beside(folder / "mine.py", text)
     assert [path.relative_to(folder).as_posix() for path in found] == [
         "helpers.py",
         "package",

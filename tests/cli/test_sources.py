@@ -105,6 +105,8 @@ def test_a_wheel_that_exists_needs_a_container_too_in_a_run_and_in_a_search(harn
     nowhere = {"DOCKER_HOST": "unix:///nowhere/docker.sock"}
     done = harness("matrix", "-e", name, "-s", "own", **nowhere)
     assert (done.returncode, f"{name} is from outside the project" in done.stderr) == (4, True), done.stderr
+    alike = harness("bisect", "-s", "own", "--good", name, "--bad", "new")
+    assert (alike.returncode, "harness matrix -s own -e new+mine@" in alike.stderr) == (2, True), alike.stderr
     done = harness("bisect", "-s", "own", "--good", "old", "--bad", name, **nowhere)
     assert (done.returncode, f"{name} is from outside the project" in done.stderr) == (4, True), done.stderr
 
