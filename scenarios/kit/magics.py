@@ -1,6 +1,6 @@
 """IPython's magics `%timeit` and `%time` for plain scripts: they measure and print the same.
 
-The harness replaces the magics of a notebook or of a pasted script by calls of these functions.
+harness replaces the magics of a notebook or of a pasted script with calls of these functions.
 """
 
 import statistics

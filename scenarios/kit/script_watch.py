@@ -1,4 +1,4 @@
-"""Watches a plain script while it runs: one that waits for ever, and one that is still running near its time limit.
+"""Watches a plain script while it runs: one that waits forever, and one that is still running near its time limit.
 
 The thread wakes once per second and takes some 50 µs of CPU time. It isn't one of the script's threads: `threading`
 doesn't know it.
@@ -34,10 +34,9 @@ TASKS = "/proc/self/task"
 class ScriptWatch:
     """Watches the main thread while its `with` block runs.
 
-    end: is called with the seconds without CPU use, and the main thread's frame, and must end the process; None if
-    a script may wait. report: is
-    called once with the memory readings, pairs of seconds and bytes, before `limit` seconds have passed since the
-    process started; None for no limit.
+    end: is called with the seconds without CPU use and the main thread's frame, and must end the process. None if a
+    script may wait. report: is called once with the memory readings (pairs of seconds and bytes), shortly before
+    `limit` seconds have passed since the process started. limit: None for no time limit.
     """
 
     def __init__(self, end, report, limit=None):
