@@ -1,1 +1,1 @@
-"""The history: an index of stored runs with the results of the same cells over time, and queries on it."""
+"""The history: an index of stored runs, with time series of the results of the same cells."""

@@ -1,9 +1,10 @@
-"""Alerts: one GitHub issue per root cause of a slowdown, which is opened, edited in place, and reopened.
+"""Alerts: one GitHub issue per cause of a slowdown. An issue is opened once, then edited, and reopened if necessary.
 
-An alert can also be about a machine that sends nothing (`harness.history.overdue`). Its next run closes the issue.
+An alert can also be about a machine that sends no runs (`harness.history.overdue`). The machine's next run closes that
+issue.
 
-This module decides what to do about the issues that exist, closed issues too. `.github/nightly/issues` does it with
-GitHub's command `gh`. A hidden comment in the body of an issue names its cause.
+This module compares the alerts with the existing issues, including closed ones, and decides what to do.
+`.github/nightly/issues` does it with GitHub's command `gh`. A hidden comment in an issue's body names its cause.
 """
 
 import hashlib
@@ -31,17 +32,17 @@ from harness.report.escape import fenced, markdown, plain
 #: The label of all regression alerts.
 LABEL = "harness-night"
 
-#: Fields of an issue that the decision needs, as `gh issue list --json` takes them.
+#: The fields of an issue that the decision needs, for `gh issue list --json`.
 LISTED = "number,title,body,state,stateReason,closedAt"
 
-#: A comment sends a message to those who follow the issue; an edit doesn't.
+#: The comment on a reopened issue. A comment notifies subscribers of the issue; an edit of the issue doesn't.
 REOPENED = "Confirmed again. The text above has been updated."
 
-#: The comments on the issue of a machine that sends nothing again, and of one that does.
+#: The comments on the issue of a machine that stopped sending runs again, and of one that sends runs again.
 OVERDUE_AGAIN = "The machine has stopped sending runs again. The text above has been updated."
 RECOVERED = "The machine has sent a run again, or it isn't in nightly.toml any more."
 
-#: GitHub takes bodies of 65,536 characters, and titles of 256.
+#: Limits for issues, in characters. GitHub's own limits are 65,536 for a body and 256 for a title.
 BODY_CHARACTERS, TITLE_CHARACTERS = 60_000, 240
 
 #: The largest number of issues that one nightly run opens: many regressions at once need one investigation.
@@ -61,15 +62,16 @@ _MARK = re.compile(r"<!-- harness-alarm (\{.*?\}) -->")
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """An alert: one root cause as the content of an issue.
+    """An alert: one cause, as the content of an issue.
 
-    `cause` is its key, `series` are short hashes of the affected time series, `since` is the start of the first run
-    after the change, and `confirmed` the time of its last confirmation; both ISO 8601. `title` and `body` are Markdown.
-
-    `sides` are the versions of a release line around the change, as values of -e, with the `probability` of a pair that
-    a search found. `commits` and `functions` are as in a `Decision`. `machine` describes the machine, and `command`
-    repeats the comparison. `overdue` is the name of a machine that sends nothing, and `file` the nightly.toml that has
-    it; both are empty for a slowdown.
+    - `cause`: the key of the cause; `series`: short hashes of the affected time series
+    - `since`: the start of the first run after the change, `confirmed`: the time of its last confirmation; in ISO 8601
+    - `title`, `body`: Markdown
+    - `sides`: the versions of a release line before and after the change, as values of -e; `probability`: of this pair,
+      if a search found it
+    - `commits`, `functions`: as in a `Decision`
+    - `machine`: a description of the machine; `command`: a command that repeats the comparison
+    - `overdue`: the name of a machine that sends no runs, and `file`: its nightly.toml; both are empty for a slowdown
     """
 
     cause: str
@@ -89,7 +91,7 @@ class Alert:
 
     @property
     def text(self) -> str:
-        """The body with its mark, in as many characters as GitHub takes."""
+        """The body with its hidden comment, shortened to GitHub's limit."""
         kept: dict[str, Any] = {"cause": _short(self.cause), "since": self.since, "series": sorted(self.series)[:100]}
         kept |= {"overdue": self.overdue, "file": self.file} if self.overdue else {}
         mark = f"<!-- harness-alarm {json.dumps(kept)} -->\n"
@@ -98,9 +100,10 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class TrackedIssue:
-    """A regression alert on GitHub.
+    """An existing issue on GitHub about a regression alert.
 
-    `closed` is the ISO 8601 time at which it was closed, empty while it is open; `reason` is GitHub's name for why.
+    `closed` is the time in ISO 8601 when it was closed, and empty for an open issue. `reason` is GitHub's name for the
+    reason for closing.
     """
 
     number: int
@@ -111,7 +114,7 @@ class TrackedIssue:
 
     @property
     def mark(self) -> Mapping[str, Any]:
-        """The contents of the mark; empty if somebody has edited it."""
+        """The contents of the hidden comment; empty if somebody has edited the comment."""
         marked = _MARK.search(self.body)
         try:
             return dict(parse_json(marked[1])) if marked else {}
@@ -120,18 +123,18 @@ class TrackedIssue:
 
     @property
     def overdue(self) -> str:
-        """The machine that sends nothing, if the issue is about one."""
+        """The name of the overdue machine; empty for an issue about a slowdown."""
         return str(self.mark.get("overdue", ""))
 
     def is_of(self, alert: Alert) -> bool:
-        """Return whether the issue belongs to the alert: the same cause, or the same series at nearly the same time."""
+        """Return whether the issue belongs to the alert: it has the same cause, or a common series at a near time."""
         kept = self.mark
         if kept.get("cause") == _short(alert.cause):
             return True
         try:
             apart = abs(datetime.fromisoformat(kept["since"]) - datetime.fromisoformat(alert.since))
             return not set(alert.series).isdisjoint(kept["series"]) and apart < NEAR
-        except (ValueError, KeyError, TypeError):  # somebody has edited it
+        except (ValueError, KeyError, TypeError):  # somebody has edited the hidden comment
             return False
 
 
@@ -145,13 +148,14 @@ def find_alerts(
     machines: Collection[str] | None = None,
     today: date = date.min,
 ) -> list[Alert]:
-    """Return the alerts of a history by cause: confirmed changes after which something takes longer.
+    """Return an alert for each cause of confirmed slowdowns in a history.
 
-    Changes that a rule accepts or mutes on this day are left out. With `machines`, a set of names, changes on other
-    machines are left out too: another nightly.toml has these machines, and the rules for them. `summary` returns the
-    stored facts of a run, for the description of the machine.
+    - Changes that one of the `rules` accepts or mutes on the day `today` are left out.
+    - With `machines`, a set of names, changes on other machines are left out, because another nightly.toml has them.
+    - `searched` is a cache of change points. `summary` returns the stored summary of a run, which describes its
+      machine.
     """
-    # only a decision confirms a change, and the search for changes takes milliseconds per series
+    # skip series without a confirmation: only a decision confirms a change, and a search takes milliseconds per series
     decided = {each.key for each in decisions if each.confirmed}
     by_key = {series.key: series for series in history if series.key in decided}
     causes: dict[str, list[SeriesFinding]] = {}
@@ -294,7 +298,7 @@ def _times(ratio: float, low: float, high: float) -> str:
 
 
 class Kind(StrEnum):
-    """What is done about a cause."""
+    """An action for an issue."""
 
     OPEN = "open"
     EDIT = "edit"
@@ -306,7 +310,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IssueStep:
-    """What is done about an alert, and to which issue; `why` is a sentence."""
+    """The action for an alert, the issue, and the reason (`why`), which is a sentence."""
 
     kind: Kind
     alert: Alert
@@ -348,14 +352,15 @@ class IssueStep:
 def steps(
     alerts: Iterable[Alert], issues: Iterable[TrackedIssue], *, file: str = "", unplanned: Collection[str] = ()
 ) -> list[IssueStep]:
-    """Return what to do, in the order of the alerts; two alerts of one issue are reported in it together.
+    """Return the action for each alert, in their order. Two alerts with the same issue are merged.
 
-    A cause without an issue gets one, at most MOST_NEW in all. The text of an open issue is changed if it differs. An
-    issue that was closed as completed is reopened only if the cause was confirmed again since then. An issue that was
-    closed as not planned, or as a duplicate, stays closed.
+    - A cause without an issue gets one. At most MOST_NEW issues are new.
+    - An open issue is edited if its text differs.
+    - An issue that was closed as completed is reopened only if the change was confirmed again after that.
+    - An issue that was closed as not planned, or as a duplicate, stays closed.
 
-    With `file`, a nightly.toml, the issue of a machine of this file without an alert is closed, unless the machine is
-    one of `unplanned`: nothing is known about a machine that had nothing to measure.
+    With `file`, a nightly.toml, the issue of a machine of this file is closed if the machine isn't overdue any more.
+    The issues of `unplanned` machines stay open, because these machines had nothing to measure.
     """
     ordered = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
     planned: list[IssueStep] = []
@@ -414,7 +419,7 @@ def _of_closed(alert: Alert, issue: TrackedIssue) -> IssueStep:
 
 
 def _together(first: Alert, second: Alert) -> Alert:
-    """Return two alerts of one issue as one."""
+    """Merge two alerts that have the same issue."""
     return replace(
         first,
         series=sorted({*first.series, *second.series}),
@@ -424,7 +429,7 @@ def _together(first: Alert, second: Alert) -> Alert:
 
 
 def _moment(text: str) -> float:
-    """Return seconds since 1970 of an ISO 8601 time; 0 if it isn't valid."""
+    """Return an ISO 8601 time as seconds since 1970; 0 if the text is invalid."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
@@ -436,7 +441,7 @@ def _short(text: str) -> str:
 
 
 def _bounded(text: str, most: int) -> str:
-    """Return the text with at most the given number of characters, cut between two lines."""
+    """Return the text, cut at the end of a line if it has more than `most` characters."""
     if len(text) <= most:
         return text
     ending = "\n\n… The rest exceeds the size limit of an issue. To see the whole report: `harness history report`."

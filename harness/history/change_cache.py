@@ -1,7 +1,7 @@
-"""A cache of change points: a time series with the same numbers isn't searched again.
+"""A cache of change points, so that a time series with the same numbers isn't searched again.
 
-The key is a hash of the numbers, of the options, and of the search itself, so that a new point, another option or
-another version has no entry. Decisions aren't part of it: they are applied to the result.
+The key of an entry is a hash of the numbers, the options and the code of the search. So a series with a new point is
+searched again. Decisions aren't part of the key, because they are applied to the result.
 """
 
 import hashlib
@@ -19,10 +19,10 @@ from harness.files import cache_dir, parse_json, read, write_atomically
 from harness.history import detection
 from harness.history.detection import FEWEST, LEAST, ChangePoint, P, holding, segmented
 
-#: The condition for two successive nightly runs to be tentative.
+#: The largest p and the fewest points of a tentative change.
 WATCHED_P, WATCHED_FEWEST = 1e-3, 2
 
-#: The number of series in the cache: the most recently used ones.
+#: The largest number of series in the cache. The least recently used ones are removed.
 MOST = 50_000
 
 
@@ -37,7 +37,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class CachedChanges:
-    """The changes in a time series: those that are `sure`, and tentative ones (see `WATCHED_P`)."""
+    """The changes in a time series: `sure` ones, and tentative ones in `maybe` (see `WATCHED_P`)."""
 
     sure: Sequence[ChangePoint]
     maybe: Sequence[ChangePoint]
@@ -49,7 +49,7 @@ def search(values: Sequence[float], errors: Sequence[float], options: Options) -
     Tentative changes are tested as if nightly runs were independent, so that correlation doesn't delay them.
     """
     loose = segmented(values, errors, fewest=min(WATCHED_FEWEST, options.fewest), least=options.least)
-    # levels that are long enough are the best of those that have to be
+    # if all levels are long enough already, a minimum length wouldn't change them
     is_same = loose.shortest >= options.fewest
     strict = loose if is_same else segmented(values, errors, fewest=options.fewest, least=options.least)
     sure = holding(strict, p=options.p, least=options.least)
@@ -88,9 +88,9 @@ class ChangeCache:
         return cached
 
     def save(self) -> None:
-        """Save new results. Results that can't be saved are searched again."""
+        """Save new results. If they can't be saved, the series will be searched again."""
         if self._path and self._new:
-            # the most recently used ones are last in it
+            # the most recently used entries are last
             older = {name: cached for name, cached in self._found.items() if name not in self._asked}
             last = list({**older, **self._asked}.items())[-MOST:]
             kept = {name: [[*map(astuple, cached.sure)], [*map(astuple, cached.maybe)]] for name, cached in last}
@@ -106,5 +106,5 @@ def _changes(kept: Any) -> list[ChangePoint]:
 
 @cache
 def _searched() -> bytes:
-    """Return a hash of the code of the search."""
+    """Return a hash of the search's code."""
     return hashlib.sha256(b"".join(Path(file).read_bytes() for file in (detection.__file__, __file__))).digest()

@@ -1,4 +1,4 @@
-"""The changes of a history since an earlier run, as Markdown: for a comment, a job's summary, or a mail."""
+"""The changes in a history since an earlier run, as Markdown for a comment, a job summary or a mail."""
 
 import re
 from collections import Counter
@@ -16,10 +16,10 @@ from harness.report import format, markdown
 from harness.report.blocks import Block, Bold, Column, Items, Section, Text, tabulate
 from harness.report.phrases import listed
 
-#: The largest number of boundaries in the list, those of most series first; others are counted.
+#: The largest number of listed segment boundaries. Those that affect most series come first; others are counted.
 BREAKS = 20
 
-#: The last line of the Markdown, which tells the next report where to start.
+#: The last line of the Markdown. From it, the next report knows where to start.
 _MARK = re.compile(r"<!-- harness history: up to ([\w.:+-]+) -->\s*\Z")
 
 #: GitHub's limit for comments is 65,536 characters.
@@ -27,7 +27,7 @@ LIMIT = 60_000
 
 
 def until(series: Sequence[Series], last: HistoryEntry) -> list[Series]:
-    """Return the series as they were after the run `last`."""
+    """Return the series without points after the run `last`."""
     cut = (
         replace(
             one_series,
@@ -39,23 +39,22 @@ def until(series: Sequence[Series], last: HistoryEntry) -> list[Series]:
 
 
 def decided(decisions: Sequence[Decision], last: HistoryEntry) -> list[Decision]:
-    """Return the results of confirmations at the start of the run `last`."""
+    """Return the decisions that existed when the run `last` started."""
     return [decision for decision in decisions if told.moment(decision.when) <= told.moment(last.started)]
 
 
 def reported(text: str) -> str:
-    """Return the run that a Markdown report covers last; empty for any other text."""
+    """Return the id of the last run that a Markdown report covers; empty if the text isn't such a report."""
     match = _MARK.search(text)
     return match[1] if match else ""
 
 
 def since(entries: Sequence[HistoryEntry], asked: str = "", earlier: str = "") -> HistoryEntry | None:
-    """Return the run after which a report starts; None if everything is new.
+    """Return the run after which a report starts; None if the report covers all runs.
 
-    It is the run with the given id, or the last run before the given date.
-
-    By default it is the last run of the `earlier` report, otherwise the second last run. Raises UsageError for a text
-    that is neither a run nor a date.
+    `asked` is the id of that run, or a date, which means the last run before it. Without `asked`, it is the last run of
+    the `earlier` report, which is Markdown, or the second newest run. Raises UsageError if `asked` is neither a run nor
+    a date.
     """
     by_id = {entry.run: entry for entry in entries}
     if not asked:
@@ -78,10 +77,10 @@ def render(
     entries: Sequence[HistoryEntry],
     notes: Sequence[Note],
 ) -> str:
-    """Return the changes since the run `since` as Markdown, of at most 65,536 characters, GitHub's limit.
+    """Return the changes since the run `since` as Markdown, within GitHub's limit of 65,536 characters.
 
-    `before` are the series as they were after that run (none without it), `after` as they are now, and `entries` the
-    history's runs. The last line names the last run.
+    `before` are the series as of that run (empty without a run), and `after` are the current series. `entries` are the
+    runs of the history. The last line names the last run.
     """
     text = markdown.full(sections(before, after, since, entries, notes))
     if len(text) > LIMIT:
@@ -99,7 +98,7 @@ def sections(
     entries: Sequence[HistoryEntry],
     notes: Sequence[Note],
 ) -> list[Section]:
-    """Return its sections: new and updated findings, current ones, and edits and notes since then."""
+    """Return the sections of the report: changed findings, current findings, and segment boundaries with notes."""
     names = told.names([judged.series.key for judged in [*after, *before]], entries)
     was = {(finding.key, finding.since): finding for judged in before for finding in judged.findings}
     current = [finding for members in told.causes(after) for finding in members]
@@ -168,7 +167,7 @@ def _changed(
     names: Names,
     table: Callable[[Sequence[SeriesFinding], str], Block],
 ) -> Iterator[Block]:
-    """Return the current findings by cause, and the findings that are gone."""
+    """Yield the changed findings by cause, and the findings that no longer exist."""
     by_cause: dict[str, list[SeriesFinding]] = {}
     for finding in changed:
         by_cause.setdefault(finding.cause, []).append(finding)
@@ -183,13 +182,13 @@ def _changed(
 
 
 def _newest(judged: JudgedSeries) -> str:
-    """Return the newest ratio of a series; empty without one."""
+    """Format the newest ratio of a series; empty if it has none."""
     logs = [point.log_ratio for point in judged.series.points if point.log_ratio is not None]
     return format.factor(exp(logs[-1])) if logs else ""
 
 
 def _breaks(after: Sequence[JudgedSeries], later: Sequence[HistoryEntry], notes: Sequence[Note]) -> Iterator[Block]:
-    """Return the segment boundaries before the runs since then, and the notes of that time."""
+    """Yield the segment boundaries at the `later` runs, and the notes of the same time."""
     runs = {entry.run: entry for entry in later}
     boundaries = Counter(
         (run, boundary.is_cut, boundary.words)

@@ -10,13 +10,13 @@ from typing import Any, Literal
 from harness.report.charts.layout import BLUE, FAINT, INK, VERMILION, Specification
 from harness.report.html.charts import PAGE_CONFIG
 
-#: The horizontal axis: the date of each run, or its place in the series.
+#: The horizontal axis: the date of each run, or its position in the series.
 Along = Literal["date", "run"]
 
-#: Pixels: the heights of both plots, and what is left and right of them.
+#: Pixels: the heights of both plots, and the left and right margins.
 RATIOS, TIMES, LEFT, RIGHT = 300, 110, 56, 24
 
-#: A part of a series with more points than this is drawn without dots.
+#: If more points than this are visible, they are drawn without dots.
 DOTS = 300
 
 #: Title of the plot of times.
@@ -28,10 +28,10 @@ FONT = 12
 #: Number of ticks of the axis of ratios, and of the axis of times.
 _RATIO_TICKS, _TIME_TICKS = 8, 4
 
-#: The axis of a wide chart has more labels.
+#: The number of labels on the horizontal axis. A wide chart has more.
 _TICKS = {"expr": "max(2, range('x')[1] / 100)"}
 
-#: Dates as in the rest of the page. The first label of an axis has what the others leave out.
+#: Labels with dates in the format of the page. Only the first label of an axis has the year.
 _DATE = (
     "span > 2.5e10 ? utcFormat(datum.value, '%b %Y') "
     ": span > 6e8 ? utcFormat(datum.value, datum.index === 0 ? '%-d %b %Y' : '%-d %b') "
@@ -44,11 +44,12 @@ _RUN = "datum.value % 1 ? '' : utcFormat(dates[datum.value], datum.index === 0 ?
 
 
 def _decimals(span: str, ticks: int) -> str:
-    """Return the expression of a format with as many decimals as `ticks` round numbers in a span need."""
+    """Return a Vega expression for a number format with enough decimals for `ticks` round numbers in a span."""
     return f"',.' + max(0, ceil(-log(({span}) / {ticks}) / LN10)) + 'f'"
 
 
-#: On an axis of more than a decade, a tick with this first digit has neither label nor grid.
+#: Whether a tick has neither label nor grid line. On an axis of more than a decade, only ticks with the first digit 1,
+#: 2 or 5 have them.
 _IS_BETWEEN = "high > 12 * low && indexof('125', substring(format(datum.value, 'e'), 0, 1)) < 0"
 
 _RATIO = (
@@ -56,13 +57,13 @@ _RATIO = (
     f": format(datum.value, {_decimals('high - low', _RATIO_TICKS)}) + '×'"
 )
 
-#: The longest time decides on the unit.
+#: The labels of the time axis. The longest time determines the unit.
 _SECONDS = " : ".join(
     f"{condition}format(datum.value * {factor}, {_decimals(f'(most - least) * {factor}', _TIME_TICKS)}) + ' {unit}'"
     for condition, factor, unit in (("most >= 1 ? ", "1", "s"), ("most >= 1e-4 ? ", "1e3", "ms"), ("", "1e6", "µs"))
 )
 
-#: Runs are connected as long as they may be compared.
+#: Only runs of one segment are connected by lines, because only they can be compared.
 _SEGMENTS = {"detail": {"field": "segment", "type": "nominal"}}
 
 
@@ -82,7 +83,7 @@ def _specification(along: Along) -> Specification:
 
 
 def _ratios(along: Along) -> Specification:
-    """Return the upper plot: levels, breaks and notes, ratios with their intervals, and changes."""
+    """Return the upper plot: levels, segment boundaries, notes, ratios with their intervals, and changes."""
     scale = {"type": "log", **_ends("low", "high")}
     axis = _vertical(_RATIO, _RATIO_TICKS)
     axis["gridOpacity"] = {"condition": {"test": _IS_BETWEEN, "value": 0}, "value": 1}
@@ -98,7 +99,7 @@ def _ratios(along: Along) -> Specification:
     has_room = "scale('x', datum.at) > 7 * length(datum.size) + 12"
     return {
         "height": RATIOS,
-        # breaks, notes and dates have an axis each
+        # boundaries, notes and dates have separate axes
         "resolve": {"axis": {"x": "independent"}},
         "layer": [
             _layer("zone", "levels", "rect", {}, **level, **interval),
@@ -125,7 +126,7 @@ def _ratios(along: Along) -> Specification:
                 "tip",
                 "changes",
                 "point",
-                # the tip of the triangle is at the level
+                # the offset moves the tip of the triangle to the level
                 {"filled": True, "opacity": 1, "size": 110, "yOffset": {"expr": "datum.moved === 'slower' ? 5 : -5"}},
                 x=at,
                 y=y("after"),
@@ -152,7 +153,7 @@ def _ratios(along: Along) -> Specification:
 
 
 def _times(along: Along) -> Specification:
-    """Return the lower plot."""
+    """Return the lower plot: the time per step."""
     x = {**_horizontal(along, "at"), "axis": _axis(along)}
     y = {"field": "seconds", "type": "quantitative", "scale": {"zero": False, **_ends("least", "most")}}
     y["axis"] = _vertical(_SECONDS, _TIME_TICKS)
@@ -183,14 +184,14 @@ def _points(name: str, shown: str, style: Mapping[str, Any], **encoding: Any) ->
 
 
 def _dots(name: str, **encoding: Any) -> Specification:
-    # only these are filtered: for each run that a line loses, Vega draws the whole line again
+    # only dots are filtered, because Vega draws a whole line again for each point that is removed from it
     shown = f"visible <= {DOTS} && inrange(datum.at, [from, to])"
     style = {"filled": True, "size": {"expr": "visible > 100 ? 14 : 40"}, "strokeWidth": 0}
     return _points(name, shown, style, **encoding)
 
 
 def _flags(kind: Literal["breaks", "notes"], x: Specification, y: Specification, tick: int) -> Specification:
-    """Return the lines of breaks or of notes, with their labels above the plot; a label that has no room is hidden."""
+    """Return lines for segment boundaries or notes, with labels above the plot. Overlapping labels are hidden."""
     axis = {
         "orient": "top",
         "values": {"expr": f"{kind}.places"},
@@ -207,7 +208,7 @@ def _flags(kind: Literal["breaks", "notes"], x: Specification, y: Specification,
         "domain": False,
     }
     dash = _by("kind", {"cut": [1, 0], "mark": [5, 4], "note": [1, 3]})
-    # Vega-Lite makes an invalid chart if two layers with an axis have no vertical field
+    # without a vertical field in two layers with an axis, Vega-Lite's chart would be invalid
     ends = [{"calculate": "low", "as": "low"}, {"calculate": "high", "as": "high"}]
     across = {"y": y, "y2": {"field": "high"}}
     layer = _layer(kind, kind, "rule", {"color": FAINT}, x={**x, "axis": axis}, **across, strokeDash=dash)
@@ -223,7 +224,7 @@ def _by(field: str, values: Mapping[str, Any]) -> Specification:
 
 
 def _ends(first: str, last: str) -> Specification:
-    """Return a scale's domain: between the values of two parameters."""
+    """Return the domain of a scale, from the value of one parameter to the value of another."""
     return {"domainMin": {"expr": first}, "domainMax": {"expr": last}, "nice": False}
 
 
@@ -239,13 +240,13 @@ def _axis(along: Along) -> Specification:
 
 
 def _vertical(label: str, ticks: int) -> Specification:
-    """Return a vertical axis that is as wide as any other."""
+    """Return a vertical axis. All vertical axes have the same width."""
     width = {"minExtent": LEFT, "maxExtent": LEFT}
     plain = {"title": None, "domain": False, "ticks": False}
     return {**width, **plain, "labelExpr": label, "tickCount": ticks, "labelFontSize": FONT, "labelColor": FAINT}
 
 
-# Selections. A drag chooses a part; with Shift it moves the plot. A pinch, or Ctrl and the wheel, zooms.
+# Selections. Drag to select a part; drag with Shift to move the plot; pinch, or scroll with Ctrl, to zoom.
 
 
 def _zoom() -> Specification:

@@ -1,8 +1,9 @@
-"""Confirms a change: measures both sides again, interleaved in one run on this machine.
+"""Confirms a change: measures both sides of it again, interleaved in one run on this machine.
 
-If packages changed, the cell runs in the environment with the old packages and in that with the new ones. If the
-scenario's file changed, both files run in the cell's environment and in the baseline's, because the suspected change is
-in their ratio. If both changed, the old file with the old packages is compared with the new file and packages.
+- If packages changed, the cell runs in two environments, with the old and with the new packages.
+- If the scenario's file changed, both files run in the cell's environment and in the baseline environment, because the
+  suspected change is one of their ratio.
+- If both changed, the old file with the old packages is compared with the new file with the new packages.
 """
 
 import math
@@ -37,17 +38,19 @@ from harness.session.request import Request
 from harness.session.versions import files_at
 from harness.store.folder import RunFolder
 
-#: How many functions a decision has, chosen by their time from those whose shares of the profile changed most.
+#: The number of functions in a decision, and the number of functions with the largest changed shares of which they are
+#: selected by their time.
 _FUNCTIONS, _PROFILED = 8, 400
 
 
 @dataclass(frozen=True, slots=True)
 class ConfirmationRun:
-    """Findings of one cause and one scenario, and the run that decides on them.
+    """Findings with the same cause and scenario, and the request for the run that decides on them.
 
-    `sides` are the environments before and after, the same one where no package changed; `is_file` where the file did.
-    `versions` are the versions of a release line before and after, as values of -e; empty for another environment.
-    `reference` is the baseline that is measured too if the file changed.
+    - `sides`: the environments before and after the change; the same one if no package changed
+    - `is_file`: whether the scenario's file changed
+    - `versions`: the versions of a release line before and after, as values of -e; empty for other environments
+    - `reference`: the baseline environment, which is measured too if the file changed
     """
 
     findings: Sequence[SeriesFinding]
@@ -59,12 +62,13 @@ class ConfirmationRun:
 
 
 def verdict(log: float, low: float, high: float, ratio: float, margin: float) -> bool | None:
-    """Return whether the change of a finding exists: True, False, or None if that is unclear.
+    """Return True if the change of a finding is confirmed, False if it is refuted, and None if it is unclear.
 
-    `log` is the log of time(after) / time(before) in one run, `low` to `high` its 95 % interval; `ratio` is the
-    finding's, and gives the direction; `margin` is a share. The change is refuted if the whole interval is below the
-    margin in that direction, and confirmed if the whole interval is in that direction and its middle is at least half
-    the margin away.
+    `log` is the log of time(after) / time(before) in the confirmation run, with its 95 % interval from `low` to `high`.
+    `ratio` is the ratio of the finding, which determines the direction. `margin` is a share: 0.03 is 3 %.
+
+    - Confirmed: the whole interval is in the direction of the finding, and `log` is at least half the margin from 0.
+    - Refuted: the whole interval is below the margin in the direction of the finding.
     """
     if ratio < 1.0:
         log, low, high = -log, -high, -low
@@ -75,7 +79,7 @@ def verdict(log: float, low: float, high: float, ratio: float, margin: float) ->
 
 
 def together(members: Sequence[SeriesFinding]) -> list[list[SeriesFinding]]:
-    """Return the findings that one run can decide: with the same cause, scenario and baseline."""
+    """Group findings that one run can decide: they have the same cause, scenario and baseline."""
     groups: dict[tuple[str, ...], list[SeriesFinding]] = {}
     for finding in members:
         key = finding.key
@@ -92,10 +96,10 @@ def question(
     usual: ConfirmRequest,
     scripts: Sequence[Path] = (),
 ) -> ConfirmationRun:
-    """Return the run that decides the findings of `together`; `before` and `after` are the runs on both sides.
+    """Return the run that decides a group of findings. `before` and `after` are the runs on both sides of the change.
 
-    `usual` says how, and in which folder the runs are; `scripts` are files of scenarios from outside the project.
-    Raises UsageError where both sides cannot be made again, or are the same.
+    `usual` has the options of the measurement, and the folder of the runs. `scripts` are files of scenarios from
+    outside the project. Raises UsageError if a side can't be restored, or if both sides are equal.
     """
     key = members[0].key
     axes = {axis: sorted({dict(finding.key.axes)[axis] for finding in members}) for axis, _ in key.axes}
@@ -148,7 +152,7 @@ def question(
 
 
 def _way(key: Key) -> dict[str, Any]:
-    """Return how the nightly runs were measured, as a request (`summary.summarise` stored it as text)."""
+    """Return the fields of a request that measures as the nightly runs did. `summary.summarise` stored them as text."""
     cpus = re.match(r"(\d+|all) CPUs?", key.way)
     return {
         "cpus": cpus[1] if cpus else "",
@@ -176,7 +180,7 @@ def _alike(finding: SeriesFinding, one: SeriesSoftware, other: SeriesSoftware) -
 def decisions(
     confirmation: ConfirmationRun, results: Results, margin: float
 ) -> list[tuple[SeriesFinding, Decision | None]]:
-    """Return the run's decision on each finding; None if it has too few rounds, or they don't settle it."""
+    """Return the decision on each finding; None if the run has too few rounds, or if the result is unclear."""
     pairs = []
     for finding in confirmation.findings:
         logs = _changes(confirmation, finding, results)
@@ -197,7 +201,7 @@ def decisions(
 
 
 def _changes(confirmation: ConfirmationRun, finding: SeriesFinding, results: Results) -> list[float]:
-    """Return the log of time(after) / time(before) of each round; relative to the baseline if the file changed."""
+    """Return log(time(after) / time(before)) per round. If the file changed, times are relative to the baseline."""
     lookup, key = results.found, finding.key
 
     def seconds(environment: str, axes: Mapping[str, str]) -> Mapping[int, float]:
@@ -212,7 +216,7 @@ def _changes(confirmation: ConfirmationRun, finding: SeriesFinding, results: Res
     old, new = confirmation.sides
     before, after = ({**axes, SIDE: base}, {**axes, SIDE: head}) if confirmation.is_file else (axes, axes)
     terms = [(seconds(new, after), 1.0), (seconds(old, before), -1.0)]
-    # the reference's cell may have other values of axes, and is then not in this run
+    # the baseline's cell may have other axis values; then it isn't part of this run
     if confirmation.is_file and key.reference != key.environment:
         reference = confirmation.reference or key.reference
         terms += [(seconds(reference, after), -1.0), (seconds(reference, before), 1.0)]
@@ -221,9 +225,9 @@ def _changes(confirmation: ConfirmationRun, finding: SeriesFinding, results: Res
 
 
 def changed_functions(folder: Path, results: Results, sides: Sequence[str]) -> list[tuple[str, float, float]]:
-    """Return the functions whose own time changed most in a run of profiles, with the seconds per step of both sides.
+    """Return the functions whose own time changed most between two profiles of a run, with seconds per step of both.
 
-    Empty if a side has no profile.
+    The list is empty if a side has no profile.
     """
     stored = RunFolder.open(folder)
     profiles = {
@@ -241,7 +245,7 @@ def changed_functions(folder: Path, results: Results, sides: Sequence[str]) -> l
 
 
 def _builds(sides: Sequence[str], results: Results) -> list[str]:
-    """Return what the TensorFlow of both sides reports about its commit; empty if it is the same, or not known."""
+    """Return the commits that TensorFlow reports on both sides, as a text; empty if they are equal or unknown."""
     names = [environment_name(side) for side in sides]
     builds = [
         next(
@@ -262,9 +266,12 @@ def _build(launch: Launch) -> object:
 
 
 def _environment(name: str, device: str, software: SeriesSoftware) -> str:
-    """Return the value of -e for the environment with these packages: its name, and the packages that differ today."""
+    """Return the value of -e for an environment with these packages: its name, plus packages that differ from its lock.
+
+    Raises UsageError if the environment isn't in the catalogue any more.
+    """
     project, pins = Project.find(), software.pins
-    # an environment with a wheel of a source is found by its name
+    # an environment with a wheel from a source is selected by its name
     text = name if "@" in software.version else software.version or name
     catalog, (own,) = adhoc.with_asked(load_environments(project), [text])
     environment = catalog.get(own)
@@ -279,9 +286,9 @@ def _environment(name: str, device: str, software: SeriesSoftware) -> str:
 
 
 def _files(name: str, path: Path | None, summary: Summary, results: Path) -> Mapping[str, bytes]:
-    """Return the files of a scenario as in a run: from the working tree, from git or from the run's folder.
+    """Return the files of a scenario as they were in a run: from the working tree, git, or the run's folder.
 
-    Raises UsageError where none of these has the hash that the run had.
+    Raises UsageError if none of these has files with the same hash as in the run.
     """
     digest = summary.scenarios[name].hash
     candidates: list[Mapping[str, bytes]] = []

@@ -20,39 +20,41 @@ PATIENCE = 60.0
 
 _POLL = 0.2
 
-#: The start of a URL or of a keyword with its value. A DSN with a mistake isn't taken for a path, which is printed.
+#: The start of a URL, or of a keyword with a value. Such a text is a DSN and never a path, because paths are printed
+#: and an invalid DSN may contain a password.
 _DSN = re.compile(r"\s*([A-Za-z][\w.+-]*:/|[A-Za-z]\w*\s*=)")
 
 #: The parts of a DSN that are printed, if their values are plain. Another value may contain a password.
 _SHOWN = {"host": r"@?[\w.,:/-]+", "port": r"[\d,]+", "dbname": r"[\w.-]+"}
 
-#: How long a server of PostgreSQL may be silent: libpq asks after 20 s, and gives up after three questions, or if data
-#: isn't confirmed for 35 s. Without them, a command waits for hours for a machine that was switched off.
+#: Time limits for a PostgreSQL server that doesn't respond: libpq sends keepalives after 20 s and every 5 s, and gives
+#: up after three, or if sent data isn't acknowledged for 35 s. Without these limits, a command would wait for hours if
+#: the server's machine was switched off.
 _SILENCE = {"keepalives_idle": 20, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 35_000}
 
 _ANOTHER = "Set HARNESS_HISTORY to another file."
 
-#: The advisory lock of PostgreSQL that a writer holds: any number that others hardly take.
+#: The number of the PostgreSQL advisory lock that a writer holds. It is arbitrary; other programs hardly use it.
 _LOCK = 1213158227
 
 Row = tuple[Any, ...]
 
 
 class Database(Protocol):
-    """Statements have `%s` for each value."""
+    """A database with SQL statements, which have `%s` for each value."""
 
     #: The name for messages: a path, or the host, the port and the database of a DSN.
     name: str
 
-    #: Whether tables can be made in it now.
+    #: Whether missing tables can be created.
     may_create: bool
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
-        """Execute a statement that gives rows."""
+        """Execute a statement, and return its rows."""
         ...
 
     def do(self, statement: str, values: Sequence[object] = ()) -> None:
-        """Execute one that gives none."""
+        """Execute a statement that has no rows as its result."""
         ...
 
     def append(self, kind: str, document: object) -> None:
@@ -60,15 +62,15 @@ class Database(Protocol):
         ...
 
     def kept(self, kind: str) -> list[Any]:
-        """Return the JSON values of a kind that were kept, in the order in which they came."""
+        """Return the stored JSON values of a kind, in the order in which they were added."""
         ...
 
     def keep(self) -> None:
-        """Keep what was done until now."""
+        """Commit the changes so far."""
         ...
 
     def close(self, *, done: bool) -> None:
-        """Keep what was done, or take all of it back."""
+        """Commit the changes (`done`) or roll them back, and close the database."""
         ...
 
 
@@ -80,9 +82,9 @@ def where(named: str | None = None) -> str:
 def connect(place: str, *, writing: bool, fresh: bool, told: Callable[[str], object]) -> Database:
     """Open the database at a path or a DSN.
 
-    If another process has the file open for writing, this waits up to PATIENCE seconds and notifies `told`. Raises
-    CannotRunHereError if the file stays locked, or if the database can't be reached; DamagedError for a file that isn't
-    a database, which is moved aside if everything is rebuilt (`fresh`).
+    If another process is writing to it, call `told` with a message, and wait up to PATIENCE seconds. With `fresh`,
+    everything is rebuilt, and a corrupt file is renamed first. Raises CannotRunHereError if the database stays locked
+    or can't be reached, and DamagedError for a corrupt file.
     """
     return (
         _Postgres(place, told, writing=writing or fresh)
@@ -92,7 +94,7 @@ def connect(place: str, *, writing: bool, fresh: bool, told: Callable[[str], obj
 
 
 class _DuckDB:
-    """A file of DuckDB's; notes and decisions lie beside it, in files that are only appended to."""
+    """A DuckDB file. Notes and decisions are in separate files next to it, which are only appended to."""
 
     def __init__(self, path: Path, report: Callable[[str], object], *, writing: bool, fresh: bool) -> None:
         try:
@@ -102,11 +104,11 @@ class _DuckDB:
                 "The history needs DuckDB, which is not installed.",
                 "Install it into the harness's environment: python -m pip install duckdb",
             ) from None
-        # at its end, DuckDB reports all of its objects that Python still has, including those that `store.folder` froze
+        # at exit, DuckDB prints a warning about its objects that still exist, also those that `store.folder` froze
         atexit.register(gc.unfreeze)
         self.name = str(path)
         self._path = path
-        # what is read and not there is empty, and no file is made for it
+        # if the file is missing, a reader gets an empty database in memory, and no file is created
         self.may_create = writing or fresh or not path.exists()
         try:
             is_empty = self.may_create and not (writing or fresh)
@@ -118,13 +120,13 @@ class _DuckDB:
             self._connection = self._opened(report)
         if self.may_create:
             self._connection.execute("BEGIN")
-        # a process that ends within the block, in another thread or in a generator, never comes to close it, and DuckDB
-        # then prints what it calls leaks
+        # if the process ends within the `with` block of another thread or of a generator, `close` isn't called, and
+        # DuckDB would print a warning about leaks
         self._is_open = True
         atexit.register(self._leave)
 
     def _leave(self) -> None:
-        """Take back what was not kept, and let the file go."""
+        """Roll back uncommitted changes, and close the file."""
         atexit.unregister(self._leave)
         self._is_open = False
         self._connection.close()
@@ -140,7 +142,7 @@ class _DuckDB:
             try:
                 make_folder(self._path.parent)
                 if self.may_create and not self._path.exists():
-                    # DuckDB writes page by page: a full disk, or `kill -9`, leaves a file that it can't open
+                    # DuckDB writes page by page. So after a full disk or `kill -9`, it couldn't open the file again
                     with creating(self._path) as part:
                         duckdb.connect(str(part)).close()
                 connections.append(duckdb.connect(str(self._path), read_only=not self.may_create))
@@ -237,7 +239,7 @@ class _Postgres:
             ) from None
         from psycopg import conninfo
 
-        # libpq knows only the lower case of the scheme
+        # libpq accepts only lower-case schemes
         dsn = re.sub(r"^\s*postgres(ql)?(?=://)", "postgresql", dsn, flags=re.IGNORECASE)
         try:
             named = {key: str(value) for key, value in conninfo.conninfo_to_dict(dsn).items()}
@@ -260,7 +262,7 @@ class _Postgres:
                 "Start the server, or set HARNESS_HISTORY to another history.",
             ) from None
         if not writing:
-            # queries of several tables see one snapshot
+            # with this level, all queries see one snapshot
             self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         try:
             tables = self.rows("SELECT to_regclass('version'), to_regclass('kept')")
@@ -275,14 +277,14 @@ class _Postgres:
             raise
 
     def _without_secrets(self, error: Exception) -> str:
-        """Return what libpq or the server says, without the parts of the DSN that are not printed."""
+        """Return the error message of libpq or the server, without the secret parts of the DSN."""
         text = _first(error)
         for secret in self._secrets:
             text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text)
         return text
 
     def _holder(self) -> str:
-        """Become the only writer; return empty text on success, otherwise the current writer."""
+        """Try to become the only writer. Return an empty text on success, otherwise the current writer."""
         if self.rows("SELECT pg_try_advisory_lock(%s)", (_LOCK,)) == [(True,)]:
             return ""
         holders = self.rows(
@@ -341,7 +343,10 @@ class _Postgres:
 
 
 def _wait(name: str, holder: Callable[[], str], report: Callable[[str], object]) -> None:
-    """Until nobody holds the history. Raises CannotRunHereError after PATIENCE seconds, with who does."""
+    """Wait until no other process holds the history. `holder` returns its name, or an empty text.
+
+    Raises CannotRunHereError, with the name, after PATIENCE seconds.
+    """
     until, waiting = time.monotonic() + PATIENCE, False
     while who := holder():
         if time.monotonic() > until:

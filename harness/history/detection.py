@@ -1,19 +1,19 @@
-"""Change points of a series of log ratios, in the presence of spikes.
+"""Change points in a series of log ratios that also has spikes.
 
-The values come from nightly runs, each with a standard error. A level is fitted to the points between two changes by a
-loss that counts a point for at most `CAP` standard deviations, so that a single outlier is a spike, and only several
-points that agree with each other are a level. The best levels for all numbers of changes are found together, by dynamic
-programming over a grid of levels. Source: P. Fearnhead and G. Rigaill, "Changepoint detection in the presence of
-outliers", Journal of the American Statistical Association 114, 2019 (the biweight loss, and its functional pruning, of
-which the grid is a simple form).
+The values come from nightly runs, each with a standard error. Between two changes, a constant level is fitted to the
+points. In the loss, a point counts for at most `CAP` standard deviations. So a single outlier is a spike, and only
+several points that agree with each other are a level. Dynamic programming over a grid of levels finds the best levels
+for all numbers of changes. Source: P. Fearnhead and G. Rigaill, "Changepoint detection in the presence of outliers",
+Journal of the American Statistical Association 114, 2019. They describe the biweight loss and its functional pruning,
+of which the grid is a simple form.
 
-The results are then tested: the weakest change is removed, and its neighbours are tested again, until each remaining
-change is significant and large enough. (This is the method of M. Fleming et al., "Hunter: using change point detection
-to hunt for performance regressions", ICPE 2023.) docs/dev/validation/simulation-nightly.md has the error rates.
+Then the changes are tested. The weakest change that fails is removed, and its neighbours are tested again, until each
+remaining change is significant and large enough. Source: M. Fleming et al., "Hunter: using change point detection to
+hunt for performance regressions", ICPE 2023. docs/dev/validation/simulation-nightly.md has the error rates.
 
-The ratios of neighbouring points can be correlated, if something changes the machine for some days. Levels then differ
-more than independent points explain. The errors of levels are inflated as the residuals' lag-1 correlation implies (see
-`_correlation` and `_inflation`).
+If something affects the machine for some days, the ratios of neighbouring points are correlated. Then levels differ by
+more than the errors of independent points explain. So the errors of levels are inflated by a factor that follows from
+the lag-1 correlation of the residuals (see `_correlation` and `_inflation`).
 """
 
 import math
@@ -34,18 +34,18 @@ CAP = 3.5
 #: A change has at least this many points on either side.
 FEWEST = 3
 
-#: A change is reported if noise alone shows one in a series with at most this probability.
+#: A change is reported if the probability that noise alone shows such a change in the series is at most this.
 P = 1e-5
 
 #: A change is larger than this, on the log scale: the margin below which two cells count as the same.
 LEAST = math.log1p(MARGIN)
 
-#: The probability with which a detectable change is found, if the errors were known. In simulations, in which they are
-#: estimated from 10 to 90 points, it was 68 to 94 %, with a median of 86 %.
+#: The probability of finding a detectable change if the errors are known. In simulations that estimate the errors from
+#: 10 to 90 points, it was 68 to 94 %, with a median of 86 %.
 POWER = 0.9
 
-#: What a change has to gain to be looked at (the square of standard deviations): more than two nights can. It is tested
-#: after.
+#: The penalty per change, in squared standard deviations. Two outlying points can't reduce the loss by as much. Changes
+#: that do are tested later.
 _PENALTY = 20.0
 
 #: The number of points per standard deviation in the grid of levels, and the largest number in all.
@@ -54,13 +54,13 @@ _FINE, _MOST = 4.0, 1500
 #: The largest number of starting points for a level.
 _STARTS = 200
 
-#: The standard deviation of normal values as a multiple of their median distance from the middle.
+#: The standard deviation of normal values as a multiple of their median absolute deviation.
 _MAD = 1.4826
 
-#: The smallest error: clocks show no less.
+#: The smallest error, because clocks have a limited resolution.
 _RESOLUTION = 1e-6
 
-#: The largest lag-1 correlation that errors are inflated for: by a factor of 4.4. The factor has no bound at 1.
+#: The largest lag-1 correlation for the inflation of errors, with a factor of 4.4. At 1, the factor would be infinite.
 _LIMIT = 0.9
 
 
@@ -68,10 +68,10 @@ _LIMIT = 0.9
 class ChangePoint:
     """A change of level between the points `index - 1` and `index`.
 
-    `before` and `after` are the levels (log ratios) of the points on either side, up to the next changes; `ratio` is
-    exp(after - before), with its 95 % interval from `low` to `high`; `p` is the probability that noise alone shows as
-    much anywhere in the series. Both allow for the correlation of neighbouring points, unless `holding` treats them as
-    independent.
+    `before` and `after` are the levels (log ratios) on both sides, up to the next changes. `ratio` is
+    exp(after - before), with its 95 % interval from `low` to `high`. `p` is the probability that noise alone shows such
+    a change anywhere in the series. The interval and `p` allow for the correlation of neighbouring points, unless
+    `holding` treats the points as independent.
     """
 
     index: int
@@ -102,10 +102,11 @@ def change_points(
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """A series' best levels, before any test: its values and standard deviations, and the first point of each level.
+    """The best levels of a series, before any test.
 
-    The first level has no entry. `shortest` is the length of the shortest level that was the best in any step: the
-    levels are also the best ones if each must have that many points.
+    `y` are the values, and `spread` their standard deviations, both of shape (points,). `places` are the indexes of the
+    first points of all levels but the first. `shortest` is the length of the shortest level in any step of the fit. So
+    the result stays the same if each level must have at least that many points.
     """
 
     y: Floats
@@ -127,7 +128,7 @@ def segmented(values: Sequence[float], errors: Sequence[float], *, fewest: int, 
     # levels are means of values: if values are this close, so are levels
     if y.size < 2 * fewest or float(np.ptp(y)) <= least:
         return Segments(y, standard_errors, (), y.size)
-    # a change or a spike moves one difference or two: their median does not mind
+    # a change affects one difference, and a spike two, which hardly affects the median
     spread = _spreads(standard_errors, (_MAD * _median(np.abs(np.diff(y)))) ** 2 / 2.0)
     tried = [_places(y, spread, fewest)]
     for _ in range(2):
@@ -138,16 +139,17 @@ def segmented(values: Sequence[float], errors: Sequence[float], *, fewest: int, 
 
 
 def _median(values: Floats) -> float:
-    """np.median of few values is mostly its checks."""
+    """Return the median. For few values, np.median spends most of its time on checks."""
     ordered = np.sort(values)
     return float(ordered[(values.size - 1) // 2] + ordered[values.size // 2]) / 2.0
 
 
 def _spreads(errors: Floats, variance: float) -> Floats:
-    """Return each point's standard deviation: its own error, and variation between runs; shape (points,).
+    """Return the standard deviation of each point, from its own error and the variation between runs; shape (points,).
 
-    An error comes from few rounds: half of its square is the series' median one. The remainder of `variance`, the total
-    variance of a point, is variation between runs.
+    An error is uncertain, because it comes from few rounds. So its square is averaged with the square of the series'
+    median error. `variance` is the total variance of a point. The part that errors don't explain is variation between
+    runs.
     """
     within = (errors**2 + _median(errors) ** 2) / 2.0
     between = max(0.0, variance - _median(within))
@@ -163,14 +165,14 @@ def _residual(y: Floats, spread: Floats, places: Sequence[int]) -> float:
 
 
 def _places(y: Floats, spread: Floats, fewest: int) -> list[int]:
-    """Return where the best levels change: indexes of the first points of each level but the first."""
+    """Return the indexes of the first points of the best levels, without the first level."""
     levels = _levels(y, spread)
-    sums = np.zeros((y.size + 1, levels.size))  # what the first nights lose to each level
+    sums = np.zeros((y.size + 1, levels.size))  # the loss of the first t points to each level
     np.cumsum(np.minimum(((y[:, None] - levels) / spread[:, None]) ** 2, CAP**2), axis=0, out=sums[1:])
-    # the least loss of the first t points, that of a level that starts there, and the level in which they end
+    # for the first t points: the least loss, the least loss if a new level starts after them, and their last level
     least, anew, ends = np.full(y.size + 1, np.inf), np.full(y.size + 1, np.inf), np.zeros(y.size + 1, np.intp)
     anew[0] = 0.0
-    # for each level, the least loss over all starts: the loss before it, minus the level's loss up to there
+    # for each level, the minimum over all starts of: the least loss before the start, minus the level's loss up to it
     ahead, lost = np.zeros(levels.size), np.empty(levels.size)
     for t in range(fewest, y.size + 1):
         since = t - fewest
@@ -188,7 +190,7 @@ def _places(y: Floats, spread: Floats, fewest: int) -> list[int]:
 
 
 def _levels(y: Floats, spread: Floats) -> Floats:
-    """Return the grid: possible levels of three successive points."""
+    """Return the grid of levels. Its range is that of the medians of three successive points."""
     one, other, last = y[:-2], y[1:-1], y[2:]
     trios = np.maximum(np.minimum(one, other), np.minimum(np.maximum(one, other), last))  # their medians
     step = _median(spread)
@@ -201,7 +203,7 @@ def _between(places: Sequence[int], nights: int) -> list[tuple[int, int]]:
 
 
 def _level(y: Floats, spread: Floats) -> float:
-    """Return the level of some points with the least loss, from the best point or the median on."""
+    """Return the level with the least loss for some points, by iteration from the best point or the median."""
     weights = spread**-2.0
     ordered = np.sort(y)
     starts = ordered if y.size <= _STARTS else ordered[np.linspace(0, y.size - 1, _STARTS).astype(np.intp)]
@@ -220,25 +222,26 @@ def _level(y: Floats, spread: Floats) -> float:
 
 
 def _losses(y: Floats, spread: Floats, levels: Floats) -> Floats:
-    """Return the loss of each level over some points; shape (levels,)."""
+    """Return the loss of some points for each level; shape (levels,)."""
     lost: Floats = np.minimum(((y - levels[:, None]) / spread) ** 2, CAP**2).sum(axis=1)
     return lost
 
 
 def holding(segments: Segments, *, p: float, least: float, is_independent: bool = False) -> list[ChangePoint]:
-    """Return the changes that hold, after removing the weakest ones that don't, one by one.
+    """Return the changes that pass the tests, after removing the weakest failing change repeatedly.
 
-    The errors of levels are inflated for the correlation of neighbouring points, unless these are independent.
+    A change passes if its p is below `p` and its size on the log scale is above `least`. The errors of levels are
+    inflated for the correlation of neighbouring points, unless `is_independent` is true.
     """
     places = list(segments.places)
-    by_edges: dict[tuple[int, int, int], _Step] = {}  # taking one away moves its neighbours alone
+    by_edges: dict[tuple[int, int, int], _Step] = {}  # removing a change only affects its neighbours
     while places:
         ends = _between(places, segments.y.size)
         for (a, at), (_, b) in pairwise(ends):
             if (a, at, b) not in by_edges:
                 by_edges[a, at, b] = _step(segments.y[a:b], segments.spread[a:b], at - a)
         steps = [by_edges[a, at, b] for (a, at), (_, b) in pairwise(ends)]
-        # levels that follow a slow swing hide it: each level less shows more of the correlation
+        # levels that follow a slow drift hide the correlation, so estimate it again after each removal
         inflation = 1.0 if is_independent else _inflation(_correlation(segments, places, steps))
         freedom = max(1, segments.y.size - len(places) - 1)
         changes = [
@@ -255,10 +258,10 @@ def holding(segments: Segments, *, p: float, least: float, is_independent: bool 
 def detectable_change(
     values: Sequence[float], errors: Sequence[float], nights: int = FEWEST, *, p: float = P, least: float = LEAST
 ) -> float | None:
-    """Return the smallest change, as a ratio above 1, that the next `nights` points show with a probability near POWER.
+    """Return the smallest change, as a ratio above 1, that `nights` more points show with a probability near POWER.
 
-    A change is shown as `change_points` reports it. The points after the last change say how much the series varies;
-    with fewer than `FEWEST` of them, the result is None. For arguments and errors, see `change_points`.
+    A change is shown if `change_points` reports it. The points after the last change determine the variability of the
+    series. If there are fewer than `FEWEST` of them, the result is None. For arguments and errors, see `change_points`.
     """
     of = segmented(values, errors, fewest=FEWEST, least=least)
     found = holding(of, p=p, least=least)
@@ -273,7 +276,7 @@ def detectable_change(
     inflation = _inflation(_lag_correlation((y - level) / spread, (), 2))
     error = inflation * math.sqrt(variance + _median(spread) ** 2 / nights)
     freedom = max(1, of.y.size + nights - len(found) - 2)
-    # as in `_change`: the most of many places
+    # allow for many places, as in `_change`
     needed = float(student_quantile(freedom, 1.0 - p / (4.0 * math.log(y.size + nights)))) * error
     return exp(max(least, needed) + float(student_quantile(freedom, POWER)) * error)
 
@@ -283,10 +286,11 @@ def _correlation(segments: Segments, places: Sequence[int], steps: Sequence["_St
 
     `steps` are the steps between these levels, one at each place.
 
-    Residuals around fitted levels correlate less than the points do, by (1 + 3 phi)/n for each fitted mean; this is
-    added. Sources: M. G. Kendall, "Note on bias in the estimation of autocorrelation", and F. H. C. Marriott and J. A.
-    Pope, "Bias in the estimation of autocorrelations", both in Biometrika 41, 1954. The correction uses the estimate
-    itself for phi, so that it stays bounded with few points. A negative correlation counts as 0: errors never shrink.
+    The correlation of residuals around fitted levels is too low, by (1 + 3 phi)/n for each fitted mean. So this is
+    added, with the estimate itself as phi, which keeps the correction bounded with few points. A negative correlation
+    counts as 0, so that errors never shrink. Sources: M. G. Kendall, "Note on bias in the estimation of
+    autocorrelation", and F. H. C. Marriott and J. A. Pope, "Bias in the estimation of autocorrelations", both in
+    Biometrika 41, 1954.
     """
     levels = [steps[0].before, *(step.after for step in steps)]
     residuals = (segments.y - np.repeat(levels, np.diff([0, *places, segments.y.size]))) / segments.spread
@@ -301,7 +305,7 @@ def _lag_correlation(residuals: Floats, places: Sequence[int], levels: int) -> f
     if not squares:
         return 0.0
     pairs = residuals[1:] * residuals[:-1]
-    pairs[[at - 1 for at in places]] = 0.0  # two nights of different levels
+    pairs[[at - 1 for at in places]] = 0.0  # two points of different levels
     biased = float(pairs.sum()) / squares
     corrected = biased + (1.0 + 3.0 * biased) * levels / np.count_nonzero(near)
     return min(_LIMIT, max(0.0, corrected))
@@ -312,8 +316,8 @@ def _inflation(correlation: float) -> float:
 
     n points of a first-order autoregression are worth n (1 - phi)/(1 + phi) independent ones. Source: G. V. Bayley and
     J. M. Hammersley, "The 'effective' number of independent observations in an autocorrelated time series", Supplement
-    to the Journal of the Royal Statistical Society 8, 1946. This holds for many points. For a level of few points the
-    factor is too large, which costs some power and no false change.
+    to the Journal of the Royal Statistical Society 8, 1946. The formula is for many points. For a level of few points,
+    the factor is too large, which reduces the power but doesn't cause false changes.
     """
     return math.sqrt((1.0 + correlation) / (1.0 - correlation))
 
@@ -328,7 +332,7 @@ class _Step(NamedTuple):
 
 
 def _step(y: Floats, spread: Floats, cut: int) -> _Step:
-    """Return the change that the points of two levels show between them, before point `cut` of these."""
+    """Return the step between two levels, which are fitted to the points before `cut` and from `cut` on."""
     before, one = _fitted(y[:cut], spread[:cut])
     after, other = _fitted(y[cut:], spread[cut:])
     levels = np.where(np.arange(y.size) < cut, before, after)
@@ -341,9 +345,9 @@ def _step(y: Floats, spread: Floats, cut: int) -> _Step:
 
 
 def _change(fitted: _Step, at: int, nights: int, freedom: int, inflation: float) -> ChangePoint:
-    """Return the change at point `at`, from the points before and after it, with its error inflated by a factor."""
+    """Return the change at point `at`. `nights` is the number of points in both levels, and `inflation` is a factor."""
     step, error = fitted.after - fitted.before, fitted.error * inflation
-    # the most of many places, of which neighbours share nearly all: as good as 2 ln n of them are apart
+    # the largest of many places counts; neighbouring places are nearly the same, so about 2 ln n are independent
     p = min(1.0, 2.0 * float(student_cdf(freedom, -abs(step) / error)) * 2.0 * math.log(nights))
     half = student(freedom) * error
     return ChangePoint(
@@ -362,7 +366,7 @@ def _lost(y: Floats, spread: Floats, fitted: Floats) -> float:
 
 
 def _line(y: Floats, spread: Floats) -> Floats:
-    """Return the straight line through some points, without spikes."""
+    """Return the values of a straight line fitted to some points, without spikes; shape (points,)."""
     nights = np.arange(y.size, dtype=np.float64)
     weights = spread**-2.0
     near, line = weights, y

@@ -18,10 +18,10 @@ from harness.report.blocks import Block, Column, Section, Text, tabulate
 #: The days that a digest covers.
 DAYS = 7
 
-#: The numbers of further runs for which detectable changes are computed: the fewest, and a week.
+#: The numbers of further runs for which detectable changes are computed: the smallest number, and a week.
 NIGHTS = (FEWEST, DAYS)
 
-#: The largest number of lines in a table, so that the digest stays a page.
+#: The largest number of lines in a table, so that the digest is about one page.
 LINES = 15
 
 
@@ -160,7 +160,7 @@ def _column(nights: int, at: int) -> "Column[_Sensitivity]":
 
 
 def _sensitivity(of: JudgedSeries) -> _Sensitivity:
-    newest = epochs(of.series, of.breaks)[-1]  # nothing is compared with earlier points
+    newest = epochs(of.series, of.breaks)[-1]  # points of earlier segments can't be compared
     results = [
         (point.log_ratio, standard_error(point))
         for at in newest

@@ -1,4 +1,4 @@
-"""A history for git, from which it can be made again, and for other tools."""
+"""Exports a history: as files for git, from which it can be rebuilt, and in the formats of other tools."""
 
 import csv
 import io
@@ -23,9 +23,9 @@ from harness.report.format import level
 
 
 def to_folder(history: History, folder: Path) -> int:
-    """Write what makes the history up: YYYY-MM/RUN.json for each run that has none there, notes and decisions.
+    """Write notes, decisions, and YYYY-MM/RUN.json for each run that has no file yet. Return the number of new files.
 
-    Returns how many runs were written. Raises CannotRunHereError.
+    Raises CannotRunHereError if the folder can't be written.
     """
     try:
         written = sum(summary.write(stored, folder) for stored in history.summaries())
@@ -41,7 +41,7 @@ def to_folder(history: History, folder: Path) -> int:
 
 
 def summaries(folder: Path) -> list[Path]:
-    """Return the runs' files that `to_folder` wrote. Raises UsageError for a folder that has none."""
+    """Return the paths of the runs that `to_folder` wrote. Raises UsageError if there are none."""
     paths = sorted(folder.glob("[0-9][0-9][0-9][0-9]-[0-9][0-9]/*.json"))
     if not paths:
         raise UsageError(
@@ -53,7 +53,7 @@ def summaries(folder: Path) -> list[Path]:
 
 
 def take_words(history: History, folder: Path) -> None:
-    """Take over the notes and decisions that `to_folder` wrote."""
+    """Add the notes and decisions that `to_folder` wrote to a history."""
     for document in _lines(folder / "notes.jsonl"):
         note = note_of(document, folder / "notes.jsonl")
         history.note(note.when, note.text)
@@ -74,14 +74,15 @@ def _lines(path: Path) -> Iterator[Any]:
 
 
 def render(format: str, series: Sequence[Series]) -> str:
-    """Return the series in one of `FORMATS`. Raises NothingSelectedError if that would be empty."""
+    """Return the series in one of `FORMATS`. Raises NothingSelectedError if the result would be empty."""
     return FORMATS[format](series)
 
 
 def _otava(series: Sequence[Series]) -> str:
-    """Return a CSV with a row per run and a column per series, with ratios, for the runs that have all series.
+    """Return a CSV of ratios, with a row per run and a column per series.
 
-    otava accepts no gaps: https://github.com/apache/otava/blob/master/docs/CSV.md
+    Runs without a ratio for one of the series are left out, because otava doesn't accept gaps:
+    https://github.com/apache/otava/blob/master/docs/CSV.md
     """
     compared = [one_series for one_series in series if any(point.log_ratio is not None for point in one_series.points)]
     columns = [
@@ -105,12 +106,15 @@ def _otava(series: Sequence[Series]) -> str:
 
 
 def _benchmark_action(series: Sequence[Series]) -> str:
-    """github-action-benchmark's `customSmallerIsBetter`, of the newest run: see report/formats/benchmark_action.py."""
+    """Return the newest run as `customSmallerIsBetter` of github-action-benchmark.
+
+    See report/formats/benchmark_action.py.
+    """
     several = len({one_series.key.machine for one_series in series}) > 1
     return dumps(
         [
             {
-                # the action puts names between backticks into a table, where neither can be escaped
+                # the action writes names in backticks into a table, so `|` and backticks can't be escaped
                 "name": _name(one_series, several).translate({ord("|"): "¦", ord("`"): "'"}),
                 "unit": "× the reference's time",
                 "value": _ratio(point),
@@ -123,7 +127,7 @@ def _benchmark_action(series: Sequence[Series]) -> str:
 
 
 def _bencher(series: Sequence[Series]) -> str:
-    """Bencher's metric format, of the newest run: https://bencher.dev/docs/reference/bencher-metric-format/."""
+    """Return the newest run in Bencher's format: https://bencher.dev/docs/reference/bencher-metric-format/."""
     several = len({one_series.key.machine for one_series in series}) > 1
     metrics = {}
     for newest_series, point in _newest(series):
@@ -133,7 +137,7 @@ def _bencher(series: Sequence[Series]) -> str:
 
 
 def _openmetrics(series: Sequence[Series]) -> str:
-    """OpenMetrics 1.0 with the instant of each point: https://prometheus.io/docs/specs/om/open_metrics_spec/."""
+    """Return OpenMetrics 1.0 with the time of each point: https://prometheus.io/docs/specs/om/open_metrics_spec/."""
     sure = level(LEVEL)
     families: list[tuple[str, str, str, Callable[[SeriesPoint], float | None]]] = [
         ("harness_ratio", "", "The time of a cell relative to its baseline.", lambda point: _exp(point.log_ratio)),
@@ -165,7 +169,7 @@ def _labels(series: Series) -> str:
         "way": key.way,
         **{f"axis_{re.sub('[^a-zA-Z0-9_]', '_', axis)}": value for axis, value in key.axes},
     }
-    # without control characters, which a terminal acts upon; of those OpenMetrics escapes line feeds alone
+    # escape control characters, because a terminal would execute them; OpenMetrics itself escapes only line feeds
     shown = {
         name: re.sub(r'([\\"])', r"\\\1", escaped(value, keep="\n")).replace("\n", r"\n")
         for name, value in labels.items()
@@ -175,7 +179,7 @@ def _labels(series: Series) -> str:
 
 
 def _newest(series: Sequence[Series]) -> list[tuple[Series, SeriesPoint]]:
-    """Return the points of each machine's newest run that have a ratio, with their series."""
+    """Return the points with a ratio of each machine's newest run, with their series."""
     latest: dict[str, tuple[str, str]] = {}
     for one_series in series:
         last = one_series.points[-1]
@@ -204,7 +208,7 @@ def _ratio(point: SeriesPoint) -> float:
 
 
 def _ends(point: SeriesPoint) -> tuple[float, ...]:
-    """Return the ends of the interval, on the log scale; none of a point without."""
+    """Return the ends of the interval on the log scale; empty if the point has no interval."""
     return () if point.low is None or point.high is None else (point.low, point.high)
 
 
@@ -212,7 +216,7 @@ def _exp(log: float | None) -> float | None:
     return None if log is None else math.exp(log)
 
 
-#: What `harness history export --format` takes.
+#: The formats of `harness history export --format`.
 FORMATS: Mapping[str, Callable[[Sequence[Series]], str]] = {
     "bencher": _bencher,
     "benchmark-action": _benchmark_action,

@@ -1,6 +1,6 @@
 """The index of a history: queries over many runs. It can be rebuilt from run folders or summaries.
 
-Notes and decisions are written or measured later: they are stored apart from the index, and survive it.
+Notes and decisions can't be rebuilt, so they are stored separately and remain if the index is deleted.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ from harness.store.folder import uncollected
 
 Kept = TypeVar("Kept", Note, Decision)
 
-#: The version of the tables below. An index of another one is made again.
+#: The version of the tables below. An index of another version must be rebuilt.
 VERSION = 2
 
 _TABLES = (
@@ -57,18 +57,18 @@ _TABLES = (
 _NEW = ("version", "reference_version", "reason")
 
 
-#: The columns of a point after its place: its own, and those that many points have in common.
+#: The columns of a point after its place: its numbers, and attributes that many points share.
 _OWN = ("ratio", "low", "high", "rounds", "seconds", "seconds_low", "seconds_high")
 _SHARED = ("status", "machine", "driver", "scenario", "lock", "image", "reference_lock", *_NEW)
 
-#: Attributes that points share, each stored once, and the runs in order of their start; both by number.
+#: Queries that number the distinct attributes of points, and the runs in the order of their starts.
 _TEXTS = (
     f"SELECT row_number() OVER (ORDER BY {', '.join(_SHARED)}) AS number, {', '.join(_SHARED)} "
     f"FROM (SELECT DISTINCT {', '.join(_SHARED)} FROM points {{where}}) AS shared"
 )
 _RUNS = "SELECT row_number() OVER (ORDER BY started, run) AS number, run, started, kit, harness, commit_ FROM runs"
 
-#: Points with these numbers instead of texts, which would be repeated in each point.
+#: The points, with these numbers instead of texts, so that the texts aren't repeated for each point.
 _POINTS = (
     f"SELECT p.series, r.number, t.number, {', '.join(f'p.{name}' for name in _OWN)} "
     f"FROM (SELECT * FROM points {{where}}) p JOIN ({_RUNS}) r ON r.run = p.run "
@@ -85,7 +85,7 @@ _KINDS = (
 
 
 class History:
-    """Runs, and their time series. `open` returns one; notes and decisions are available in both modes."""
+    """The runs of a history, and their time series. Get it from `open`. Notes and decisions can always be added."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -100,12 +100,14 @@ class History:
         fresh: bool = False,
         told: Callable[[str], object] = lambda sentence: None,
     ) -> Iterator["History"]:
-        """Open the history at a path or DSN: HARNESS_HISTORY, or the user's own file, by default.
+        """Open the history at a path or a DSN. The default is HARNESS_HISTORY, or the user's own file.
 
-        `writing`: runs are added; `fresh`: the index is rebuilt. Changes are saved when the block ends, and dropped if
-        it raises. `told` is notified while another writer is waited for. Raises CannotRunHereError if that writer
-        doesn't end, and if the database can't be reached; UsageError for an index of another version of harness, or a
-        corrupt one.
+        - `writing`: runs are added; `fresh`: the index is rebuilt
+        - `told` receives a message while this waits for another writer
+
+        Changes are saved at the end of the block, and dropped if it raises an error. Raises CannotRunHereError if
+        another writer doesn't finish, or if the database can't be reached. Raises UsageError for an index of another
+        version of harness, and for a corrupt one.
         """
         database = connect(place(where), writing=writing, fresh=fresh, told=told)
         is_done = False
@@ -122,13 +124,14 @@ class History:
         return self._database.name
 
     def add(self, summary: Summary) -> bool:
-        """Add a run; return False if it exists, and change nothing."""
+        """Add a run. Return False if the history has it already."""
         return bool(self.add_all([summary]))
 
     def add_all(self, summaries: Iterable[Summary]) -> list[str]:
-        """Add runs; return the ids of those that were new.
+        """Add runs. Return the ids of the new ones.
 
-        The parts of a merged run are added with it, and a merged run exists if its parts do: nothing counts twice.
+        No result counts twice: a merged run is skipped if the history has one of its parts, and a part is skipped if
+        the history has the merged run.
         """
         rows = self._database.rows("SELECT run, merged FROM runs")
         present = {run for run, _ in rows}
@@ -171,7 +174,7 @@ class History:
             self._database.do(f"INSERT INTO {into} SELECT {lists} ON CONFLICT DO NOTHING", columns)
 
     def runs(self) -> list[HistoryEntry]:
-        """Return the runs, in the order in which they began."""
+        """Return the runs, in the order of their starts."""
         rows = self._database.rows("SELECT summary, points FROM runs ORDER BY started, run")
         entries = []
         for text, points in rows:
@@ -183,7 +186,7 @@ class History:
         return entries
 
     def summaries(self) -> Iterator[Summary]:
-        """Yield every run's summary as it was added, in the order in which they began."""
+        """Yield the summary of every run as it was added, in the order of their starts."""
         statement = (
             "SELECT p.run, s.machine, s.scenario, s.device, s.axes, s.environment, s.reference, s.against, s.quantity, "
             "p.ratio, p.low, p.high, p.rounds, p.seconds, p.seconds_low, p.seconds_high, p.status, p.reason "
@@ -232,9 +235,9 @@ class History:
         environment: Sequence[str] = (),
         axes: Mapping[str, Sequence[str]] | None = None,
     ) -> list[Series]:
-        """Return the series that match the globs of scenarios, environments and axis values; no globs match all.
+        """Return the series that match globs of scenarios, environments and axis values. Without globs, all match.
 
-        In the order of their keys; the points in the order in which their runs began.
+        Series are in the order of their keys, and points in the order in which their runs started.
         """
         statement = (
             "SELECT id, machine, scenario, device, axes, environment, reference, against, way, quantity FROM series"
@@ -266,25 +269,25 @@ class History:
         return [Series(key, points[number]) for number, key in sorted(chosen.items(), key=lambda item: item[1])]
 
     def notes(self) -> list[Note]:
-        """Return the notes, in the order of their moments."""
+        """Return the notes, in the order of their times."""
         kept = (note_of(document, "A note of the history") for document in self._database.kept("notes"))
         return sorted(kept, key=lambda note: note.when)
 
     def note(self, when: str, text: str) -> None:
-        """Add a note about a time, unless the same one exists."""
+        """Add a note to a time (ISO 8601), unless the same note exists."""
         self._database.append("notes", asdict(Note(when, text)))
 
     def decisions(self) -> list[Decision]:
-        """Return the results of confirmations, in order."""
+        """Return the results of confirmations, in the order in which they were added."""
         return [decision_of(document, "A decision of the history") for document in self._database.kept("decisions")]
 
     def decide(self, decision: Decision) -> None:
-        """Keep what a confirmation said."""
+        """Add the result of a confirmation."""
         self._database.append("decisions", json.loads(json.dumps(asdict(decision))))
 
 
 def _prepare(database: Database, *, fresh: bool) -> None:
-    """Create missing tables, or all tables if requested; check that they have this version."""
+    """Create missing tables, or with `fresh` all tables. Raises UsageError if they have another version."""
     if fresh:
         for table in ("points", "series", "runs", "version"):
             database.do(f"DROP TABLE IF EXISTS {table}")
@@ -333,7 +336,7 @@ def _parse(kind: type[Kept], document: object, where: object) -> Kept:
 
 @cache
 def _adapters() -> Mapping[type, Any]:
-    """Made once: to make one takes as long as to read hundreds."""
+    """Return the parsers by type, made once, because making one takes as long as parsing hundreds of values."""
     from pydantic import TypeAdapter
 
     return {kind: TypeAdapter(kind) for kind in (Note, Decision)}
@@ -356,7 +359,7 @@ def _pairs(axes: Mapping[str, str]) -> str:
 
 
 def _key_row(point: CellPoint, way: str) -> Row:
-    """Return a point's key as the columns of `series`."""
+    """Return the key of a point as columns of the table `series`."""
     texts = (point.machine, point.scenario, point.device, _pairs(point.axes), point.environment, point.reference)
     return (*texts, _pairs(point.against), way, point.quantity)
 
@@ -376,7 +379,7 @@ def _read(pairs: str) -> Pairs:
 
 
 def _values(point: CellPoint, summary: Summary, machine: str, driver: str) -> Row:
-    """Return a point as the columns of `points` after its place."""
+    """Return the columns of the table `points` after `place`."""
     numbers = (point.ratio, point.low, point.high, point.rounds)
     seconds = (point.seconds, point.seconds_low, point.seconds_high, point.status.value)
     software, scenario = summary.software.get(point.environment), summary.scenarios.get(point.scenario)

@@ -1,6 +1,6 @@
-"""The file of the nightly workflow, `.github/nightly.toml`: what is measured where, and rules for its alerts.
+"""The configuration of the nightly workflow, `.github/nightly.toml`: runs, machines, and rules for alerts.
 
-`.github/nightly/plan` reads it without an installed package, so this module needs the standard library only.
+`.github/nightly/plan` reads it without installed packages, so this module uses only the standard library.
 """
 
 import re
@@ -20,16 +20,17 @@ from harness.model.texts import nearest
 #: The default path of the file.
 PLACE = Path(".github/nightly.toml")
 
-#: A GitHub-hosted job ends after 360 minutes. The last ones are for uploading what was measured.
+#: The default time limit of a job. GitHub ends a job after 360 minutes; the rest is for uploading the results.
 MINUTES = 350
 
-#: How long other machines' results wait for a machine that hasn't started.
+#: The default time that the results of other machines wait for a machine that hasn't started.
 WAIT_MINUTES = 180
 
-#: A later nightly run may place the same change some runs later, or earlier.
+#: The largest difference of dates for the same change, because a later nightly run may place it some runs earlier or
+#: later.
 NEAR = timedelta(days=7)
 
-#: The key of the planned runs.
+#: The key of the nightly runs in the file.
 _RUNS = "night"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}")
@@ -46,11 +47,10 @@ class RuleKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NightlyMachine:
-    """A machine of a nightly run: its name, its runner, and its id, which is empty if it isn't known.
+    """A machine of a nightly run.
 
-    `runs_on` selects the runner: a label, a list or an object.
-
-    `minutes` is when GitHub ends its job.
+    `runs_on` selects its runner on GitHub: a label, a list or an object. `id` is the machine's id, or empty if it isn't
+    known. `minutes` is the time limit of its job.
     """
 
     name: str
@@ -61,7 +61,7 @@ class NightlyMachine:
 
 @dataclass(frozen=True, slots=True)
 class NightlyPlan:
-    """A nightly run: the arguments of `harness matrix`, and the machines that share it."""
+    """A nightly run: its name, the arguments of `harness matrix`, and the machines that share the work."""
 
     name: str
     arguments: str
@@ -70,10 +70,10 @@ class NightlyPlan:
 
 @dataclass(frozen=True, slots=True)
 class SeriesRule:
-    """A rule that keeps changes from becoming issues up to the day `until`, with its reason.
+    """A rule that prevents issues about changes up to the day `until`, with its reason.
 
-    `series` is a name as issues and pages show it (`step tf2.0 cpu mode=eager`), or a glob. `since` is the day near
-    which the accepted change started; empty for `mute`.
+    `series` is a name as in issues and on pages (`step tf2.0 cpu mode=eager`), or a glob. For `accept`, `since` is the
+    approximate day when the accepted change started; for `mute`, it is empty.
     """
 
     kind: RuleKind
@@ -84,7 +84,7 @@ class SeriesRule:
     since: str = ""
 
     def applies(self, key: Key, started: str, machine: str, today: date) -> bool:
-        """Return whether the rule is about a change of this series, which started at that time."""
+        """Return whether the rule applies today to a change of this series that started at the time `started`."""
         if self.since and abs(date.fromisoformat(started[:10]) - date.fromisoformat(self.since)) > NEAR:
             return False
         return today <= self.until and self.selects(key, machine)
@@ -111,7 +111,7 @@ class NightlyFile:
         return [machine.name for night in self.nights for machine in night.machines]
 
     def select(self, night: str = "") -> "NightlyFile":
-        """Return the file with the nightly run of this name only, or with all if it is empty. Raises UsageError."""
+        """Return the file with only the nightly run of this name; without a name, with all. Raises UsageError."""
         nights = [plan for plan in self.nights if night in ("", plan.name)]
         if not nights:
             names = ", ".join(plan.name for plan in self.nights)
@@ -205,7 +205,7 @@ def _rule(kind: RuleKind, table: "_Table") -> SeriesRule:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table of the file, and its place for messages."""
+    """A table of the file, and its place in the file, for messages."""
 
     values: Mapping[str, Any]
     place: str
@@ -235,7 +235,7 @@ class _Table:
         return value
 
     def name(self) -> str:
-        """Return a name that artifacts and groups of jobs may have."""
+        """Return the value of `name`, which must be a valid name for artifacts and job groups. Raises UsageError."""
         value = self.text("name")
         if not _NAME.fullmatch(value) or "--" in value:
             raise UsageError(
@@ -263,7 +263,7 @@ class _Table:
         return day
 
     def tables(self, key: str) -> Iterator["_Table"]:
-        """Return the tables of an array of tables; an error names them by number."""
+        """Yield the tables of an array of tables. Messages name them by number."""
         value = self.values.get(key, [])
         if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
             raise UsageError(f"{key!r} in {self.place} isn't a list of tables.", f"Write [[{key}]] above its keys.")

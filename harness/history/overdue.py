@@ -26,8 +26,9 @@ def overdue(
 ) -> list[Alert]:
     """Return an alert for each machine without a run in the last days.
 
-    `machines` are those that were planned tonight, by the nightly.toml `file`; `failures` are tonight's errors by
-    machine. A machine that never sent a run is overdue if it failed tonight, or if the history is older than PATIENCE.
+    `machines` are the machines that the nightly.toml `file` planned for this nightly run, and `failures` are their
+    errors by machine. A machine that has never sent a run is overdue if it failed in this nightly run, or if the
+    history is older than PATIENCE.
     """
     newest: dict[str, HistoryEntry] = {}
     for entry in entries:
@@ -81,7 +82,7 @@ def _alert(machine: str, newest: HistoryEntry | None, failure: str, file: str) -
 
 
 def read_failures(folder: Path) -> dict[str, str]:
-    """Return the errors of the jobs by machine, from the files `*--MACHINE/failure`."""
+    """Return the errors of jobs by machine, from the files `*--MACHINE/failure` in a folder."""
     return {
         path.parent.name.rpartition("--")[2]: read_text(path).strip()
         for path in sorted(folder.glob("*--*/failure"))

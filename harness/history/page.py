@@ -1,6 +1,7 @@
 """The history as one self-contained page: findings, an index of all series, and a chart of each.
 
-The page's data are limited: of very many points it has the newest ones of each series, and it says what is left out.
+The data of the page are limited. If there are too many points, the page has the newest ones of each series, and reports
+what is left out.
 """
 
 import hashlib
@@ -29,23 +30,23 @@ from harness.report.escape import plain
 from harness.report.html import assets
 from harness.report.templates import environment
 
-#: One natural logarithm in what ratios are counted in: whole numbers are short.
+#: The unit of stored log ratios is 1 / LOG, so that they are short whole numbers.
 LOG = 100_000
 
 #: Maximum number of series and of points in a page, and minimum number of points that each series keeps.
 SERIES, POINTS, FEWEST = 10_000, 300_000, 30
 
-#: The largest number of causes, and of series per cause, that are named; others are counted.
+#: The largest number of listed causes, and of listed series per cause. Others are counted.
 CAUSES, NAMED = 20, 12
 
-#: The scripts and the styles, below templates/html.
+#: The scripts and style sheets, below templates/html.
 SCRIPTS = (
     *("format.js", "table.js", "tables.js", "tooltip.js", "embed.js"),
     *("history/points.js", "history/sparkline.js", "history/chart.js", "history/series.js", "history/page.js"),
 )
 STYLES = ("page.css", "controls.css", "tables.css", "charts.css", "history/history.css", "print.css")
 
-#: The facts of a run that the pointer is on.
+#: Names for the facts of the run under the pointer.
 WORDS = {
     "run": "run",
     "began": "began, UTC",
@@ -60,7 +61,7 @@ WORDS = {
 
 
 class SeriesData(NamedTuple):
-    """A series; `templates/html/history/points.js` says what each field is."""
+    """A series on the page. `templates/html/history/points.js` describes the fields."""
 
     anchor: str
     name: str
@@ -82,7 +83,7 @@ class SeriesData(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SeriesLink:
-    """A series in a finding: its place in the page (empty if it is left out), and a description."""
+    """A series in a finding: its anchor on the page (empty if the series is left out), its name and a description."""
 
     anchor: str
     name: str
@@ -91,7 +92,7 @@ class SeriesLink:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """The findings of one cause. `moved` means slower or faster. `quiet` means that a finding needs no attention."""
+    """The findings of one cause. `moved` is slower or faster. `is_quiet` means that no finding needs attention."""
 
     title: str
     moved: str
@@ -108,10 +109,10 @@ def render(
     *,
     cache: Path | None = None,
 ) -> str:
-    """Return the page of some series with the changes that were found in them.
+    """Return the page of some series and the changes in them, as HTML.
 
-    `entries` are the history's runs; `margin` (0.03) is the difference below which two sides count as the same; `cache`
-    is a folder for files that can be made again.
+    `entries` are the runs of the history. Differences below `margin` (a share, such as 0.03) count as none. `cache` is
+    a folder for files that can be rebuilt.
     """
     from markupsafe import Markup
 
@@ -142,7 +143,7 @@ def render(
 
 
 def title(entries: Sequence[HistoryEntry]) -> str:
-    """`History of 7 runs on 1 machine, 16 Nov 2026 to 22 Nov 2026`."""
+    """Return the title, such as `History of 7 runs on 1 machine, 16 Nov 2026 to 22 Nov 2026`."""
     if not entries:
         return "A history without runs"
     machines = {machine.id for entry in entries for machine in entry.machines}
@@ -151,13 +152,13 @@ def title(entries: Sequence[HistoryEntry]) -> str:
 
 
 def anchor(key: Key) -> str:
-    """Return the anchor of a series for links from other pages, the same in every page of a history."""
+    """Return the anchor of a series. It is the same in every page of a history, for links from other pages."""
     text = json.dumps([getattr(key, field) for field in key.__dataclass_fields__])
     return f"s-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
 
 
 def bounded(series: Sequence[JudgedSeries]) -> tuple[list[JudgedSeries], int]:
-    """Return the series that fit into a page, in order, and the number of points of each: the newest ones."""
+    """Return the series that fit into a page, in order, and the number of newest points that each of them has."""
     kept = sorted(series, key=told.rank)[:SERIES]
     lengths = sorted(len(judged.series.points) for judged in kept)
     room = POINTS
@@ -170,7 +171,7 @@ def bounded(series: Sequence[JudgedSeries]) -> tuple[list[JudgedSeries], int]:
 
 
 def _left_out(series: Sequence[JudgedSeries], kept: Sequence[JudgedSeries], length: int, causes: int) -> Iterator[str]:
-    """Describe what is left out of the page."""
+    """Yield a sentence for each kind of data that the page leaves out."""
     if causes > CAUSES:
         yield f"{CAUSES} of {causes:,} causes are listed here. The index of the page lists all series."
     if len(kept) < len(series):
@@ -208,7 +209,7 @@ def _item(members: Sequence[SeriesFinding], names: Names, shown: set[Key]) -> It
 def _data(
     series: Sequence[JudgedSeries], names: Names, notes: Sequence[Note], margin: float, length: int
 ) -> Mapping[str, Any]:
-    """Return the data of the page's scripts."""
+    """Return the data for the page's scripts, as JSON values."""
     runs = {point.run: point.started for judged in series for point in judged.series.points[-length:]}
     ordered = sorted(runs, key=lambda run: (told.moment(runs[run]), run))
     places = {run: place for place, run in enumerate(ordered)}
@@ -259,9 +260,9 @@ def _series(judged: JudgedSeries, names: Names, places: Mapping[str, int], lengt
 
 
 def _point_facts(judged: JudgedSeries, breaks: Sequence[SegmentBoundary], left: int) -> list[tuple[int, str, str]]:
-    """Return the facts that the page shows at the points from `left` on: breaks, versions, and missing results.
+    """Return the facts that the page shows at points from `left` on: boundaries, versions and missing results.
 
-    A release line has another version at each point, which isn't shown as a break.
+    A release line has a new version at each point, so a new version isn't shown as a boundary.
     """
     facts = [
         (boundary.index, "cut" if boundary.is_cut else "mark", boundary.words)
@@ -278,7 +279,7 @@ def _point_facts(judged: JudgedSeries, breaks: Sequence[SegmentBoundary], left: 
 def _levels(
     points: Sequence[SeriesPoint], first: int, cuts: Sequence[int], changes: Sequence[ChangePoint]
 ) -> Iterator[tuple[int, int, float]]:
-    """Yield start, end and log-ratio of each level of the points from `first` on; a cut or a change ends a level."""
+    """Yield start, end and log ratio of each level of the points from `first` on. A cut or a change ends a level."""
     inner = {change.index: change for change in changes if change.index not in cuts}
     for start, end in pairwise(sorted({first, *cuts, *inner, len(points)})):
         logs = [point.log_ratio for point in points[start:end] if point.log_ratio is not None]
@@ -298,10 +299,10 @@ def _seconds(started: str) -> int:
 
 
 def _dumps(data: Mapping[str, Any]) -> str:
-    """Return the data as JSON for a script element: it has no `<`."""
+    """Return the data as JSON without `<`, for a script element."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
 def _text(text: str) -> str:
-    """Return one line of text or attribute, with non-breaking spaces after numbers."""
+    """Return one line for a text or an attribute in HTML, with non-breaking spaces after numbers."""
     return escape.html(text, escape.PARAGRAPH_CHARACTERS).replace(" %", "\u00a0%")

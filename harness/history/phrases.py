@@ -12,7 +12,7 @@ from harness.model.scenario import STEP
 from harness.model.texts import counted, joined
 from harness.report import format
 
-#: Changes from this factor on are written as a factor, smaller ones in percent.
+#: Changes by at least this factor are written as a factor, and smaller ones in percent.
 LARGE = 3.0
 
 #: The order of states in a list: those that need attention first.
@@ -20,7 +20,7 @@ ORDER = (State.CONFIRMED, State.SUSPECTED, State.WATCH, State.REFUTED)
 
 
 def newest(judged: JudgedSeries) -> SeriesFinding | None:
-    """Return the state of a series: its last finding."""
+    """Return the last finding of a series, which determines its state; None if there is none."""
     return judged.findings[-1] if judged.findings else None
 
 
@@ -41,7 +41,7 @@ class Names:
 
 
 def names(keys: Iterable[Key], entries: Sequence[HistoryEntry]) -> Names:
-    """Return names that distinguish series; they have the machine and the way of measuring if these differ."""
+    """Return names that distinguish series. Machine and measurement settings are part of a name only if they differ."""
     machines = {machine.id: machine.name or machine.id for entry in entries for machine in entry.machines}
     facts = {key: _facts(key, machines) for key in keys}
     every = dict.fromkeys(name for fact in facts.values() for name in fact)
@@ -92,7 +92,7 @@ def moved(finding: SeriesFinding) -> str:
 
 
 def size(change: SeriesFinding | ChangePoint | Decision) -> str:
-    """By how much the time changed: `+8.1 % (+7.8 to +8.4)`; from three times on `17.2× (16.9 to 17.5)`."""
+    """Format a change of time: `+8.1 % (+7.8 to +8.4)`, or from LARGE on `17.2× (16.9 to 17.5)`."""
     ratios = [change.ratio, change.low, change.high]
     if not 1 / LARGE < change.ratio < LARGE:
         value, low, high = map(format.number, ratios)
@@ -102,7 +102,7 @@ def size(change: SeriesFinding | ChangePoint | Decision) -> str:
 
 
 def causes(series: Iterable[JudgedSeries]) -> list[list[SeriesFinding]]:
-    """Return findings by cause: those that need attention first, then the latest first."""
+    """Group findings by cause. Causes that need attention come first, and then the latest ones."""
     by_cause: dict[str, list[SeriesFinding]] = {}
     for judged in sorted(series, key=rank):
         for finding in judged.findings:
@@ -115,7 +115,7 @@ def causes(series: Iterable[JudgedSeries]) -> list[list[SeriesFinding]]:
 def title(members: Sequence[SeriesFinding]) -> str:
     """Return the title of a cause: `Confirmed: 2 series slower since the run of 18 Nov 2026`.
 
-    It covers the series in the state of the first one; the others are named below it.
+    It counts the series in the same state as the first one. The others are listed below the title.
     """
     first = members[0]
     alike = [finding for finding in members if finding.state is first.state]
@@ -131,7 +131,7 @@ def title(members: Sequence[SeriesFinding]) -> str:
 
 
 def reasons(members: Sequence[SeriesFinding]) -> str:
-    """Return the changes at the time when the series of a cause changed."""
+    """Describe the changes of software at the time when the series of a cause changed."""
     suspects = list(dict.fromkeys(suspect for finding in members for suspect in finding.suspects))
     if not suspects:
         return "No recorded fact changed before that run."
@@ -158,7 +158,7 @@ def meaning(state: State, decision: Decision | None = None) -> str:
 
 
 def standing(judged: JudgedSeries) -> str:
-    """Describe a series in sentences: each of its changes, the latest first."""
+    """Describe the changes of a series in sentences, the latest change first."""
     runs = counted(sum(point.log_ratio is not None for point in judged.series.points), "run")
     if not judged.series.key.reference:
         return "This cell is the baseline of other cells, so it has times instead of ratios."
@@ -197,5 +197,5 @@ _TOLD = {
 
 
 def _many(count: int) -> str:
-    """Series are series, be it one or many."""
+    """Format a number of series. The singular and the plural of the word are the same."""
     return f"{count:,} series"

@@ -1,6 +1,6 @@
-"""Requests to the history: which series, and how to confirm suspected changes.
+"""Requests to the history: the selected series, and the options for confirming suspected changes.
 
-Light to import, as `harness.session.request` is.
+Like `harness.session.request`, this module is fast to import.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from harness.session.request import Option, OptionPanel, length_text, names, rea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesRequest:
-    """Which series: all, if nothing is chosen."""
+    """Selected series. Without a selection, these are all series."""
 
     scenarios: Annotated[Sequence[str], Option("Scenarios or globs.", ("-s", "--scenario"), names)] = ()
     environments: Annotated[Sequence[str], Option("Environments or globs.", ("-e", "--environment"), names)] = ()
@@ -28,7 +28,7 @@ class SeriesRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfirmRequest(SeriesRequest):
-    """What to measure again, and how. The fields without an `Option` are options of `Request`."""
+    """A request to measure suspected changes again. Fields without an `Option` have the options of `Request`."""
 
     rounds: Annotated[
         int,

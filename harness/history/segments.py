@@ -1,8 +1,8 @@
-"""Changes between two runs of a series: segment boundaries, across which nothing is compared, and annotations.
+"""Changes of software between two runs of a series: segment boundaries and annotations.
 
-Driver, kit and the baseline's version and lock affect both sides of a ratio, so a change of them starts a new segment.
-The measured side may change at any time: changes of its version, its lock, its image and the scenario's file are
-annotations, and the first suspects of a change in the numbers.
+The driver, the kit, and the baseline's version and lock affect both sides of a ratio. So if one of them changes, a new
+segment starts, and results aren't compared across the boundary. Changes of the measured side (its version, lock and
+image, and the scenario's file) are only annotations. They are the first suspects if the results change.
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,14 @@ from itertools import pairwise
 
 from harness.model.history import Origin, Series
 
-#: How much of a hash is shown.
+#: The number of characters of a hash that are shown.
 _SHOWN = 8
 
 #: Facts that are shown in full.
 _WHOLE = ("driver", "version", "reference_version")
 
-#: With another version, the lock is another one too, and with another lock the image.
+#: Changes that follow from another change and aren't reported: another version has another lock, and another lock has
+#: another image.
 _IMPLIED = {
     "lock": frozenset({"version"}),
     "image": frozenset({"version", "lock"}),
@@ -27,9 +28,10 @@ _IMPLIED = {
 
 @dataclass(frozen=True, slots=True)
 class SegmentBoundary:
-    """Something else was measured, or was measured with, from point `index` of a series on; `words` say what.
+    """A change of software at point `index` of a series. `words` describe the change.
 
-    `is_version` is true for another version of a release line.
+    `is_cut` is true for a segment boundary, and false for an annotation. `is_version` is true for a new version of a
+    release line.
     """
 
     index: int
@@ -39,7 +41,7 @@ class SegmentBoundary:
 
 
 def breaks(series: Series) -> list[SegmentBoundary]:
-    """Return every segment boundary of a series, in order; several if several things changed at one place."""
+    """Return the segment boundaries and annotations of a series, in order. A point can have several."""
     key = series.key
     cuts = {
         "driver": "the driver",
@@ -55,7 +57,7 @@ def breaks(series: Series) -> list[SegmentBoundary]:
     }
     boundaries = []
     for index, (one, other) in enumerate(pairwise(point.origin for point in series.points), start=1):
-        if one is other:  # a series of an index has one origin for all points of the same
+        if one is other:  # in an index, points with equal origins share one object
             continue
         for names, is_cut in ((cuts, True), (marks, False)):
             changed = [name for name in names if _has_changed(one, other, name)]
@@ -82,7 +84,7 @@ def _has_changed(one: Origin, other: Origin, name: str) -> bool:
 
 
 def _between(one: Origin, other: Origin, name: str) -> str:
-    """Return the old and the new value, as short as the difference allows."""
+    """Format the old and the new value, as short as possible without hiding the difference."""
     old, new = (str(getattr(origin, name)).removeprefix("sha256:") for origin in (one, other))
     if name not in _WHOLE:
         old, new = old[:_SHOWN], new[:_SHOWN]

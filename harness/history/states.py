@@ -1,8 +1,8 @@
 """The states of changes in a history: tentative, suspected, confirmed or refuted.
 
-A change in the numbers is only suspected, because runs are apart in time and other things may have changed. It is
-confirmed if both sides were measured again in one run (`harness.history.confirm`). A refuted change isn't suspected
-again.
+A change in the results of successive runs is only suspected, because something else may have changed between the runs.
+It is confirmed if both sides were measured again in one run (`harness.history.confirm`), and the difference remained. A
+refuted change isn't suspected again.
 """
 
 import math
@@ -16,8 +16,8 @@ from harness.history.detection import ChangePoint
 from harness.history.segments import SegmentBoundary, breaks, epochs
 from harness.model.history import Decision, Key, Series, SeriesPoint
 
-#: The largest distance in runs of a change from its true place: annotations within it are suspects, and decisions
-#: apply.
+#: The largest distance, in runs, between a change and its true place. Annotations within this distance are suspects,
+#: and decisions within it apply to the change.
 NEAR = 2
 
 
@@ -34,9 +34,10 @@ class State(StrEnum):
 class SeriesFinding:
     """A change of one series, from the run `since` on, which started at `started`.
 
-    `ratio` is time(after) / time(before), both relative to the baseline, with its 95 % interval from `low` to `high`.
-    `suspects` are the annotations at that place, as text. Findings of one `cause` started together, on one machine and
-    with the same suspects. `decision` is the last confirmation run's result, if it is confirmed or refuted.
+    - `ratio`: time(after) / time(before), both relative to the baseline, with its 95 % interval from `low` to `high`
+    - `suspects`: the annotations near the change, as texts
+    - `cause`: the same for findings that started at the same time, on one machine and with the same suspects
+    - `decision`: the result of the last confirmation, if the change is confirmed or refuted
     """
 
     key: Key
@@ -53,7 +54,10 @@ class SeriesFinding:
 
 @dataclass(frozen=True, slots=True)
 class JudgedSeries:
-    """A series, its breaks, and its changes (`index` is a place in its points) with a finding of each, in order."""
+    """A series with its boundaries and changes, and a finding for each change, in order.
+
+    The `index` of a boundary or a change is a position in the points of the series.
+    """
 
     series: Series
     breaks: Sequence[SegmentBoundary]
@@ -67,9 +71,9 @@ def judged(
     options: Options | None = None,
     known: ChangeCache | None = None,
 ) -> JudgedSeries:
-    """Return the findings in one series; `known` has earlier results.
+    """Return a series with its findings. `known` is a cache of earlier results.
 
-    A change that a later one of its segment reversed is left out, and so is the later one, unless it was confirmed.
+    If a later change in the same segment reversed a change, both are left out, unless they were confirmed.
     """
     settings, searched, boundaries = options or Options(), known or ChangeCache(), breaks(series)
     mine = [decision for decision in decisions if decision.key == series.key]
@@ -103,13 +107,13 @@ def _changes(
     options: Options,
     cache: ChangeCache,
 ) -> list[tuple[ChangePoint, bool]]:
-    """Return the changes in a segment, each at its nearest annotation, and whether each is tentative."""
+    """Return the changes in a segment, moved to the nearest annotation, and whether each is tentative."""
     places = [at for at in epoch if points[at].log_ratio is not None]
     values = [points[at].log_ratio or 0.0 for at in places]
     errors = [standard_error(points[at]) for at in places]
     cached = cache.found(values, errors, options)
     sure, maybe = cached.sure, cached.maybe
-    # of changes that aren't sure, the one that continues until today
+    # of the tentative changes, only the last one counts, because its level continues until today
     last = [change for change in maybe[-1:] if all(abs(change.index - other.index) > NEAR for other in sure)]
     last = last if epoch.stop == len(points) else []
     return [(_placed(change, places, epoch, boundaries), change in last) for change in [*sure, *last]]
@@ -125,11 +129,11 @@ def standard_error(point: SeriesPoint) -> float:
 def _placed(
     change: ChangePoint, places: Sequence[int], epoch: range, boundaries: Sequence[SegmentBoundary]
 ) -> ChangePoint:
-    """Return the change with its place in the series' points: at the nearest mark, if one is near."""
+    """Return the change with its position in the points of the series: at the nearest annotation, if one is near."""
     before, at = places[change.index - 1], places[change.index]
 
     def apart(mark: int) -> int:
-        # between the two may be runs without a number, in which something changed
+        # runs without a result may be between the annotation and the change
         return 0 if before < mark <= at else min(abs(mark - at), abs(mark - before - 1))
 
     marks = [boundary.index for boundary in boundaries if boundary.index in epoch[1:] and apart(boundary.index) <= NEAR]
@@ -155,11 +159,11 @@ def _finding(
     for decision in decisions:
         places = [place.get(decision.since, -math.inf), *(versions.get(each, -math.inf) for each in decision.pair[1:])]
         is_near = any(abs(each - change.index) <= NEAR for each in places)
-        # a release line has another version in each run, so the place of the change is all that its suspects say
+        # a release line has a new version in each run, so its suspects only depend on the place of the change
         is_same = (list(decision.suspects) == suspects and bool(suspects)) or (is_moving and is_near)
         if is_same or (is_near and not suspects and not decision.suspects):
             state, last = State.CONFIRMED if decision.confirmed else State.REFUTED, decision
-    # a file is the same in all environments
+    # a changed file affects all environments
     environments = [] if any(suspect.startswith("the file of") for suspect in suspects) else [key.environment]
     pair = [" → ".join(last.pair)] if last and last.pair else []
     cause = " | ".join([key.machine, *environments, *(pair or suspects or [point.run])])

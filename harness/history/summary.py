@@ -1,4 +1,4 @@
-"""Summary of a run for the history, and its small file."""
+"""Summarizes a run for the history, and reads and writes the small file of a summary."""
 
 import hashlib
 import json
@@ -27,16 +27,16 @@ from harness.model.texts import counted
 from harness.plan.groups import control, name_of
 from harness.store import codec
 
-#: How many characters of a SHA-256 a hash of a history has.
+#: The number of characters of a hash in a history, of a SHA-256.
 _LENGTH = 16
 
-#: The largest log of a ratio, on either side of zero: of the longest sample over the shortest.
+#: The largest absolute value of a log ratio: the log of the longest possible sample over the shortest.
 _LOG = math.log(SAMPLE.most / SAMPLE.least)
 
-#: The pattern of a run's id, which becomes a file's name.
+#: The pattern of a run's id, because it becomes a file name.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
-#: The most characters of a reason.
+#: The largest number of characters of a reason.
 _REASON = 300
 
 #: The number of decimals of a stored log ratio: no measurement can show a millionth.
@@ -46,9 +46,9 @@ _DECIMALS = 8
 def summarise(results: Results) -> Summary:
     """Return the part of a run that a history stores.
 
-    A cell is compared with its group's control by the paired log ratios of the rounds (`analysis.comparisons.ratios`);
-    in a group without one, cells have only times. A merged run has a summary for each machine. Raises UsageError for a
-    run of profiles.
+    A cell is compared with the control of its group by the paired log ratios of the rounds
+    (`analysis.comparisons.ratios`). In a group without a control, cells have only times. A merged run has the facts of
+    each machine. Raises UsageError for a run of profiles.
     """
     run = results.run
     if run.plan.profile_calls:
@@ -92,10 +92,10 @@ def summarise(results: Results) -> Summary:
 
 
 def of(path: Path) -> Summary:
-    """Return the summary of a run that has ended, from its folder, or as a file of it.
+    """Return the summary of a finished run. `path` is the folder of the run, or a summary file.
 
-    Raises UsageError for what is neither, is damaged, is of a newer harness, holds profiles, has not ended, or is going
-    on.
+    Raises UsageError if it is neither, if it is corrupt or from a newer harness, if the run has profiles, or if the run
+    hasn't finished.
     """
     if not path.is_dir():
         return read(path)
@@ -108,7 +108,7 @@ def of(path: Path) -> Summary:
 
 
 def read(path: Path) -> Summary:
-    """Read a summary file. Raises UsageError if it isn't one, or is from a newer harness."""
+    """Read a summary file. Raises UsageError if it isn't a summary, or if it is from a newer harness."""
     try:
         data = read_bytes(path)
     except OSError as error:
@@ -144,7 +144,7 @@ def _checked(summary: Summary, path: Path) -> Summary:
 
 
 def instant(started: str) -> str:
-    """Return an ISO 8601 instant in UTC, so that texts are in the order of time."""
+    """Convert an ISO 8601 time to UTC, so that the order of the texts is the order of time."""
     moment = datetime.fromisoformat(started)
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")
 
@@ -162,9 +162,9 @@ def write(summary: Summary, folder: Path) -> bool:
 
 
 def _series_names(environments: Sequence[Environment]) -> dict[str, str]:
-    """Return the environment in the key of a time series, by name: the release line, otherwise the name.
+    """Return the name of each environment in the keys of time series: its release line, or its own name.
 
-    Of several environments of one line, the newest is the line's.
+    If a run has several environments of one line, only the newest one gets the name of the line.
     """
     from packaging.version import Version
 
@@ -186,7 +186,7 @@ def _commit(results: Results, environment: str) -> str:
 
 
 def _reason(cell: Cell, results: Results) -> str:
-    """Return why a cell has no result, in one line; empty if the run has no reason."""
+    """Return the reason why a cell has no result, on one line; empty if the run has recorded none."""
     if missing := results.found.unavailable.get(cell):
         text = missing.reason
     else:
@@ -196,7 +196,7 @@ def _reason(cell: Cell, results: Results) -> str:
 
 
 def _references(run: Run, cells: Iterable[Cell]) -> dict[Cell, Cell]:
-    """Return the baseline cell of each cell, also of those that were not available."""
+    """Return the baseline cell of each cell, including cells that were not available."""
     scenarios = {scenario.name: scenario for scenario in run.scenarios}
     references = {cell: group.control for group in run.plan.groups for cell in group.cells if group.control}
     planned = {group.name: group.cells for group in run.plan.groups}
@@ -239,14 +239,14 @@ def _points(results: Results, machine: str, series: Mapping[str, str]) -> list[C
             reason="" if seconds else _reason(cell, results),
         )
 
-    # as in `results.cells`, without the tables, which would take too long for a thousand runs
+    # the same as `results.cells` but without tables, which would take too long for a thousand runs
     centres = ((cell, lookup.series.get(cell)) for cell in lookup.cells)
     times = ((cell, combine(list(rounds.values())) if rounds else None) for cell, rounds in centres)
     return [point(cell, Status.OK if time else lookup.status(cell) or Status.INTERRUPTED, time) for cell, time in times]
 
 
 def _logs(ratio: Estimate | None) -> tuple[float | None, float | None, float | None]:
-    """Return a ratio's log, with the ends of its interval."""
+    """Return the log of a ratio, and the logs of the ends of its interval."""
     if ratio is None:
         return None, None, None
     ends = ratio.interval
@@ -257,12 +257,12 @@ def _logs(ratio: Estimate | None) -> tuple[float | None, float | None, float | N
 
 
 def _rounded(seconds: float) -> float:
-    """Round to six digits, to keep the files small."""
+    """Round to six significant digits, to keep the files small."""
     return float(f"{seconds:.6g}")
 
 
 def _way(run: Run) -> str:
-    """Return the settings that make times of the same cells on the same machine incomparable."""
+    """Describe the settings of a run. If they differ, times of the same cell on the same machine aren't comparable."""
     plan = run.plan
     cpus = "all CPUs" if plan.limits.cpus is None else counted(len(plan.limits.cpus), "CPU")
     parts = [
@@ -275,7 +275,7 @@ def _way(run: Run) -> str:
 
 
 def _measurer(run: Run) -> Measurer:
-    """Return the machine of a run. A run that doesn't name it gets an id from its known facts."""
+    """Return the machine of a run. If the run has no machine id, the id is a hash of its known facts."""
     remote, host = run.backend.is_remote, run.host
     cpu, cores = str(host.get("cpu", "")), host.get("cores", 0)
     facts = [run.backend.system, run.backend.cpus, run.backend.memory_bytes] if remote else [cpu, cores]
@@ -299,5 +299,5 @@ def _driver(run: Run) -> str:
 
 
 def _hash(value: object) -> str:
-    """Return the first characters of the SHA-256 of a JSON value, the same however its keys are ordered."""
+    """Return the first characters of the SHA-256 of a JSON value. The order of keys doesn't matter."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:_LENGTH]

@@ -1,8 +1,9 @@
 """The kit runs a scenario inside an environment, and has all of the timing code.
 
-It runs on every Python from 3.6 on, with the standard library only. NumPy and TensorFlow are needed only for the parts
-that scenarios share: constant numbers, and the work of their sources. `python -m kit JOB.json`, started in the folder
-of `kit/`, is the worker (see `worker.py`). `main(scenario)` at the end of a scenario's file runs it without harness.
+It runs on every Python from 3.6 on, with the standard library only. Only the parts that scenarios share (constant
+inputs, and the models of the source documents) need NumPy and TensorFlow. `python -m kit JOB.json`, started in the
+folder that contains `kit/`, is the worker (see `worker.py`). `main(scenario)` at the end of a scenario's file runs the
+scenario without harness.
 """
 
 from .byhand import main

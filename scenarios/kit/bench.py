@@ -1,4 +1,4 @@
-"""Bench: the kit's only face to a scenario."""
+"""Bench: the interface between a scenario and the kit."""
 
 import gc
 import os
@@ -17,21 +17,23 @@ from .words import MEASURE
 
 GPU = "gpu"
 
-# A sample is about 45 bytes of JSON, so that a line of them stays far under the 1 MiB a reader takes.
+# A sample is about 45 bytes of JSON, so a line of this many samples is far below the reader's limit of 1 MiB.
 SAMPLES_PER_EVENT = 10000
 
 
 class Bench:
     """The interface of a scenario: it declares phases, steps and observations.
 
-    telemetry: monitors the machine while steps are timed; axes: the cell's values by axis; environment: its name, or
-    None without harness; device_name: "cpu" or "gpu"; compiled: the cache of the GPU's driver, if it has one; thorough:
-    see below; profiler: profiles the step instead of timing it, if requested; words: the commands that the launch gets
-    while it runs, if it is interleaved; settings: settings beside the axes; waits: whether it waits for the command
-    MEASURE before it measures; limit: the seconds after which the process is killed, or None.
-
-    `thorough`: after measuring, the scenario also records what takes an extra untimed pass and is needed only once: in
-    a cell's first launch, and without harness.
+    - telemetry: monitors the machine while steps are timed
+    - axes: the cell's values by axis; settings: the settings for which the scenario has no axis
+    - environment: the name of the environment, or None without harness
+    - device_name: "cpu" or "gpu"; compiled: the folder of code that the GPU's driver compiled, if there is one
+    - thorough: after measuring, also make the observations that take an extra untimed pass. One launch per cell makes
+      them: its first one, or a launch without harness
+    - profiler: profiles the step instead of timing it, if requested
+    - words: the commands that an interleaved launch receives while it runs
+    - waits: whether the launch waits for the command MEASURE before it measures
+    - limit: the seconds after which the process is killed, or None
     """
 
     def __init__(
@@ -76,12 +78,12 @@ class Bench:
 
     @property
     def document(self):
-        """Whether the source's own protocol was requested, instead of the time-bounded one."""
+        """Whether the launch follows the source document's protocol, and not the time-bounded one."""
         return self._sampling.mode == "document"
 
     @contextmanager
     def phase(self, name):
-        """Time a part of the launch, in wall-clock and CPU time. A part that raises isn't reported."""
+        """Time a block of the launch, in wall-clock and CPU time. If the block raises, nothing is recorded."""
         started, before = perf_counter(), process_time()
         if self._profiler is None:
             yield
@@ -92,11 +94,11 @@ class Bench:
         self._emit("phase", name=name, start=started - self._zero, seconds=ended - started, cpu_seconds=used)
 
     def device(self):
-        """Initialize TensorFlow's device as the phase "device": after the mode is set, before anything is built.
+        """Initialize TensorFlow's device, as the phase "device". Call this after setting the mode, and before building.
 
-        On a GPU that is new to this image, compilation by the driver is the phase "first fill". Raises CpuFallback if a
-        GPU is requested and TensorFlow has none. Settings are applied right before it, outside of phases; raises
-        NotAvailable if they can't be.
+        The requested settings are applied first, outside of the phase. If this image is new to the GPU, the driver's
+        compilation of code is the phase "first fill". Raises NotAvailable if a setting can't be applied, and
+        CpuFallback if a GPU is requested and TensorFlow has none.
         """
         self._settings.apply(tensorflow_device.imported())
         with self.phase("device"):
@@ -111,32 +113,31 @@ class Bench:
             self._compiled.mark()
 
     def fetch(self, values):
-        """Wait until the work behind the tensors in `values`, however nested, is done; return `values`.
+        """Wait until the tensors in `values` (in any nesting) are computed, and return `values`.
 
-        A GPU's work continues after the call that requested it, so a first call ends with this. The work is done when
-        the results are on the host. For a CPU, all of them are already there. For a GPU, one element of each large
-        result is copied.
+        A call returns before the GPU has finished its work. So end the phase of a first call with this method. On a
+        GPU, it copies one element of each large result to the host; on a CPU, the results are already there.
         """
         self._fetch(values)
         return values
 
     def placed(self, values):
-        """Register tensors or variables of the work, however nested, after measuring: are they on the GPU?
+        """Record on which devices these tensors or variables (in any nesting) are, as proof of GPU use.
 
-        The result of a step is checked in any case. Does nothing on a CPU.
+        Call this after measuring. The result of a step is always recorded. On a CPU, this method does nothing.
         """
         if self.device_name == GPU:
             self._placed |= placement.devices(tensorflow_device.imported(), values)
 
     def prove_gpu(self):
-        """Raise CpuFallback if a GPU is requested and the work is known not to have run on one."""
+        """Raise CpuFallback if a GPU is requested and the work ran elsewhere. Report the GPUs and their peak memory."""
         if self.device_name != GPU:
             return
         tf = tensorflow_device.imported()
         if tf is None:
             raise CpuFallback("the scenario never imported TensorFlow")
         placement.require_gpu(tf)
-        # Evidence of the work itself takes precedence over how TensorFlow places an operation of ours.
+        # The devices of the work's own tensors count first. Without them, test where TensorFlow places an operation.
         devices = self._placed or {placement.probe(tf)}
         if not any(map(placement.is_gpu, devices)):
             raise CpuFallback("TensorFlow has a GPU, and the work was on {}".format(", ".join(sorted(devices))))
@@ -158,10 +159,10 @@ class Bench:
                 self._emit("observation", name="settings", value=settings)
 
     def measure(self, step, steps=1, document=1):
-        """Time `step()`, the one thing this launch is about, and return how many steps were taken in all.
+        """Time `step()` as the result of this launch. Return the total number of steps, including untimed ones.
 
-        steps: how many steps one call of `step` takes; document: how many steps the source took. A sample ends when
-        what `step` returned has arrived, as by `fetch`. Nothing is written meanwhile, or read.
+        steps: the number of steps per call of `step`; document: the number of steps in the source document. A sample
+        ends when the results of `step` have arrived, as in `fetch`. Within a sample, nothing else is read or written.
         """
         self._begin()
         if self._profiler is not None:
@@ -180,13 +181,13 @@ class Bench:
             self._tell("samples", samples, measurement.calls, steps, name="step")
         self._emit("resources", warmup_steps=measurement.warm * steps, between_steps=measurement.untimed * steps)
         self.placed(measurement.result)
-        self.tell_settings()  # while what was traced is there still
+        self.tell_settings()  # now, because traced functions still exist
         return (measurement.made + self._look_at_device(step, steps)) * steps
 
     def once(self, step):
-        """Time one call of `step()`, before which there is none, as this launch's one number; return what it returned.
+        """Time a single call of `step()`, without warm-up, as the result of this launch. Return the result of the call.
 
-        It ends when what `step` returned has arrived, as by `fetch`. Under the profiler it is the first call.
+        The time ends when the results have arrived, as in `fetch`. Under the profiler, the call is the "first call".
         """
         self._begin()
         self.measured = True
@@ -203,10 +204,11 @@ class Bench:
         return result
 
     def stepwise(self, work, samples):
-        """Call `work()` once; it times steps itself and puts a Sample of each into the list `samples`.
+        """Call `work()` once. It times its steps itself, and appends a Sample per step to the list `samples`.
 
-        The first sample is also the phase "first call", and isn't part of this launch's number if there are others. If
-        there are very many, consecutive ones are merged.
+        The first sample is reported as the phase "first call". It isn't part of the result, unless it is the only one.
+        If there are more than SAMPLES_PER_EVENT samples, consecutive ones are merged. Raises ScriptFailed if there are
+        none.
         """
         self._begin()
         self.measured = True
@@ -239,11 +241,11 @@ class Bench:
         self._emit("phase", name=name, start=0.0, seconds=seconds, cpu_seconds=cpu_seconds)
 
     def memory(self, step, calls, steps=1):
-        """Call `step()` repeatedly and read the process's memory at 21 points, the first before any call.
+        """Call `step()` `calls` times, and read the process's memory at up to 21 points. Return the total of steps.
 
-        steps: the number of steps per call of `step`. Warm-up calls come first, a tenth as many. Between the points
-        calls are timed; at the points garbage is collected, which isn't timed. Returns the total number of steps.
-        Raises NotAvailable if the system doesn't report the memory of a process.
+        steps: the number of steps per call of `step`. A warm-up of 10 % as many calls comes first. The calls between
+        two points are timed together; the garbage collection before each reading isn't timed. Raises ValueError for
+        fewer than two calls, and NotAvailable if the system doesn't report the memory of a process.
         """
         self._begin()
         if calls < 2:
@@ -268,7 +270,7 @@ class Bench:
         return (measurement.made + self._look_at_device(step, steps)) * steps
 
     def _begin(self):
-        """Wait until the launch is alone on its CPU, if it started beside others."""
+        """Wait for the command to measure, if the launch started at the same time as others."""
         if self.measured:
             raise RuntimeError("bench measured twice: a launch has one number, so use an axis")
         if self._waits:
@@ -279,11 +281,11 @@ class Bench:
         return self._compiled.watching(self._telemetry)
 
     def _look_at_device(self, step, steps):
-        """Profile the device if this launch is thorough and on a GPU; return the calls of `step` that this took."""
+        """Profile the device if this launch is thorough and on a GPU. Return the number of calls of `step` for it."""
         tf = tensorflow_device.imported()
         if not self.thorough or self.device_name != GPU or tf is None:
             return 0
-        from . import on_device  # here, because the import of what every launch needs is timed
+        from . import on_device  # here, because the imports that every launch needs are timed
 
         return on_device.look(tf, step, steps, self._emit)
 
@@ -308,25 +310,26 @@ class Bench:
         self._emit("observation", name="resident memory", value=points)
 
     def abandon(self, reason, traceback):
-        """End the process as failed. Another thread calls it if the scenario doesn't continue."""
+        """Report the launch as failed, and end the process. Another thread calls this if the scenario is stuck."""
         self._emit("resources", **usage())
         self._emit("end", status=FAILED, reason=reason, traceback=traceback)
         os._exit(1)
 
     def observe(self, name, value):
-        """Record an observation other than a time: a count, a class, a version."""
+        """Record an observation that isn't a time, such as a count, a class or a version."""
         self.observed = True
         self._emit("observation", name=name, value=value)
 
     def fingerprint(self, **values):
-        """Record proof of the work done, in which compared cells must agree; None if it can't be determined.
+        """Record values that prove which work was done. Compared cells must agree in them. None means unknown.
 
-        `steps_called` and `steps_counted` must agree with each other instead (docs/dev/worker-protocol.md).
+        `steps_called` and `steps_counted` are different: within a launch, both must be equal
+        (docs/dev/worker-protocol.md).
         """
         self._emit("fingerprint", values=values)
 
     def artifact(self, path):
-        """Keep a file that the scenario wrote: a profile, a trace. Its name must be new in this launch."""
+        """Save a file that the scenario wrote, such as a profile or a trace. Each name can be used once per launch."""
         name = os.path.basename(path)
         if not os.path.isfile(path):
             raise ValueError("the artifact '{}' isn't a file".format(path))

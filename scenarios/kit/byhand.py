@@ -1,4 +1,4 @@
-"""A scenario run by hand: options from its own signature, numbers that a person can read."""
+"""Runs a scenario without harness: options for its axes, and results as text."""
 
 import inspect
 import re
@@ -18,10 +18,10 @@ LONG_LIST = 3
 
 
 def main(scenario, arguments=None):
-    """Run `scenario` with the command line's options, print what was seen, and end the process.
+    """Run `scenario` with the options of the command line, print the results, and end the process.
 
-    It ends with 0 when the scenario ran or is not available here, 1 when it measured nothing, 130 at Ctrl-C; an error
-    in the scenario shows its traceback.
+    The exit status is 0 if the scenario ran or isn't available here, 1 if it measured nothing, and 130 after Ctrl-C.
+    An error in the scenario shows its traceback.
     """
     options = vars(parser(scenario).parse_args(arguments))
     seconds = options.pop("seconds")
@@ -49,8 +49,8 @@ def main(scenario, arguments=None):
 
 
 def parser(scenario):
-    """An argparse parser with an option for each of the scenario's axes and for the sampling."""
-    import argparse  # here, because the worker imports this module too and has no use for it
+    """Return an argparse parser with an option for each axis of the scenario, and for the sampling."""
+    import argparse  # here, because the worker imports this module too and doesn't need argparse
 
     header = read_header(inspect.getsourcefile(scenario))
     result = argparse.ArgumentParser(
@@ -86,14 +86,14 @@ def free_settings(scenario):
 
 
 def choices(values):
-    """Return the values of an axis of the header, with the values of a sweep as texts; None if the axis is unknown."""
+    """Return the values of an axis in the header, with the values of a sweep as texts; None if the axis is unknown."""
     if isinstance(values, dict):
         return [str(int(number)) if number == int(number) else repr(number) for number in values["sweep"]]
     return values
 
 
 def positive(text):
-    """A number of seconds above zero, for argparse."""
+    """Parse a number of seconds above zero, for argparse."""
     value = float(text)
     if not 0 < value < float("inf"):
         raise ValueError(text)
@@ -101,7 +101,10 @@ def positive(text):
 
 
 def read_header(path):
-    """The table [tool.harness] of a script's PEP 723 header; empty where there is none, or no tomllib (before 3.11)."""
+    """Return the table [tool.harness] of a script's PEP 723 header.
+
+    It is empty without such a table, and before Python 3.11, which has no tomllib.
+    """
     try:
         import tomllib
     except ImportError:
@@ -115,7 +118,7 @@ def read_header(path):
 
 
 def show(event, **fields):
-    """Print one event when it comes, without the parts that only a report uses."""
+    """Print an event at once, without the parts that only a report uses."""
     if event == "resources":
         return
     if event == "phase":
@@ -139,19 +142,19 @@ def show(event, **fields):
 
 
 def told(settings):
-    """Observed settings as a person reads them."""
+    """Format observed settings as text."""
     return {name: (" and ".join(value) or "nothing") if name == "xla" else value for name, value in settings.items()}
 
 
 def brief(value):
-    """Return a value of a fingerprint; for a long list its beginning, and its length."""
+    """Return a value of a fingerprint. A long list is shortened to its first items and its length."""
     if isinstance(value, list) and len(value) > LONG_LIST:
         return "[{}, ... {} in all]".format(", ".join(map(str, value[:LONG_LIST])), len(value))
     return value
 
 
 def summary(samples):
-    """Return milliseconds per step on one line: total time over total steps; a single step is printed as is."""
+    """Return the mean (total time / total steps) and quantiles of milliseconds per step; of a single step, its time."""
     if [sample["steps"] for sample in samples] == [1]:
         return "{:.3f} ms, once".format(samples[0]["seconds"] * MILLISECONDS)
     times = sorted(sample["seconds"] / sample["steps"] * MILLISECONDS for sample in samples)
@@ -170,7 +173,7 @@ def growth(points):
 
 
 def quantile(ordered, share):
-    """The value below which `share` of the sorted values lie, interpolated linearly."""
+    """Return the `share` quantile (0 to 1) of sorted values, with linear interpolation."""
     position = share * (len(ordered) - 1)
     below = int(position)
     above = min(below + 1, len(ordered) - 1)

@@ -1,22 +1,22 @@
-"""Waking TensorFlow's device, so that the time it takes is not taken for something else's."""
+"""Initializes TensorFlow's device, so that this time isn't part of another phase."""
 
 import os
 import sys
 
-# In the folder of TensorFlow 1.
+# The path of the operations in the folder of TensorFlow 1.
 MEMORY_STATS = ("contrib", "memory_stats", "python", "ops", "_memory_stats_ops.so")
 
 
 def imported():
-    """The TensorFlow that the scenario imported, None where it has imported none."""
+    """Return the TensorFlow that the scenario imported, or None if it imported none."""
     return sys.modules.get("tensorflow")
 
 
 def initialise():
-    """Initialise the devices of the TensorFlow that the scenario imported, in the mode that it chose.
+    """Initialize the devices of the imported TensorFlow, in the mode that the scenario chose.
 
-    Leaves no trace in the default graph, and sizes the process-wide thread pools as the work itself would.
-    Raises RuntimeError when TensorFlow was not imported.
+    It adds nothing to the default graph, and gives the thread pools of the process the size that the work itself would
+    give them. Raises RuntimeError if TensorFlow wasn't imported.
     """
     tf = imported()
     if tf is None:
@@ -24,7 +24,8 @@ def initialise():
     if tf.executing_eagerly():
         tf.constant(1.0).numpy()
     elif tf.__version__.startswith("1."):
-        # The first session sizes the pools, and TF 1's Keras sizes its own by OMP_NUM_THREADS: so let it be that one.
+        # The first session sets the size of the pools. Keras in TensorFlow 1 follows OMP_NUM_THREADS, so use its
+        # session.
         tf.keras.backend.get_session().list_devices()
     else:
         with tf.compat.v1.Session(graph=tf.Graph()) as session:
@@ -32,10 +33,10 @@ def initialise():
 
 
 def peak_memory(tf, gpus):
-    """Return the peak bytes of TensorFlow's tensors on these GPUs ("GPU:0"), in all; None if it doesn't report it.
+    """Return the total peak bytes of TensorFlow's tensors on these GPUs ("GPU:0"); None if it isn't reported.
 
-    It is its allocator's count for the whole launch, without memory that the allocator reserved. TensorFlow 1 has an
-    operation for it, 2.5 and later a function, 2.0 to 2.4 neither.
+    The number comes from TensorFlow's allocator. It covers the whole launch, and leaves out reserved memory without
+    tensors. TensorFlow 1 has an operation for it, and 2.5 and later have a function. 2.0 to 2.4 have neither.
     """
     ask = getattr(tf.config.experimental, "get_memory_info", None)
     try:
@@ -49,8 +50,8 @@ def peak_memory(tf, gpus):
 
 
 def most_in_use(tf, gpu):
-    """Return the result of TensorFlow 1's operation for one GPU. Raises the release's errors."""
-    # loaded by itself: all of tf.contrib would take seconds
+    """Return the peak bytes on one GPU, from TensorFlow 1's operation. Raises TensorFlow's own errors."""
+    # only this library is loaded, because the import of tf.contrib takes seconds
     library = tf.load_op_library(os.path.join(tf.sysconfig.get_lib(), *MEMORY_STATS))
     with tf.Graph().as_default() as graph:
         with tf.device("/" + gpu):

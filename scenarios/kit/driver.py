@@ -14,9 +14,9 @@ class SilentError(Exception):
 
 
 def gpus(library=None):
-    """Return name, compute capability ("8.6") and PCI address of each GPU, in CUDA's order; empty if unknown.
+    """Return the name, compute capability ("8.6") and PCI address of each GPU, in CUDA's order; empty if unknown.
 
-    library: replaces libcuda, which is opened by default. This needs and creates no context. A MIG instance has the
+    library: the opened libcuda; by default, this function opens it. No CUDA context is created. A MIG instance has the
     address of the whole GPU.
     """
     try:
@@ -28,7 +28,7 @@ def gpus(library=None):
 
 
 def gpu(cuda, number):
-    """Return the driver's facts about one GPU; without its address if the driver doesn't report it."""
+    """Return the facts about one GPU. The address is missing if the driver doesn't report it."""
     device = whole(cuda.cuDeviceGet, number)
     capability = [whole(cuda.cuDeviceGetAttribute, attribute, device) for attribute in (MAJOR, MINOR)]
     facts = {"name": text(cuda.cuDeviceGetName, device), "capability": "{}.{}".format(*capability)}
@@ -39,20 +39,20 @@ def gpu(cuda, number):
 
 
 def whole(function, *arguments):
-    """The whole number that a function of the driver writes to where its first argument points."""
+    """Call a driver function that writes an integer to its first argument, and return the integer."""
     value = ctypes.c_int()
     ask(function, ctypes.byref(value), *arguments)
     return value.value
 
 
 def text(function, device):
-    """The text that a function of the driver writes of a device."""
+    """Call a driver function that writes a text about a device, and return the text."""
     buffer = ctypes.create_string_buffer(TEXT_BYTES)
     ask(function, buffer, TEXT_BYTES, device)
     return buffer.value.decode("utf-8", "replace")
 
 
 def ask(function, *arguments):
-    """Call a function of the driver. Raises SilentError where it returns an error."""
+    """Call a driver function. Raises SilentError if it returns an error."""
     if function(*arguments) != 0:
         raise SilentError

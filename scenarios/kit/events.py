@@ -1,11 +1,11 @@
-"""The worker's events: one JSON object a line, on what was the process's standard output."""
+"""The worker's events: one JSON object per line, on the descriptor that was the process's standard output."""
 
 import json
 import math
 import os
 import sys
 
-# A reader gives up on longer lines, so they are refused here, where the error can say what to do.
+# The reader refuses longer lines. They are refused here first, because this error can suggest a fix.
 LINE_LIMIT_BYTES = 1 << 20
 
 
@@ -14,18 +14,18 @@ class ReaderGone(BaseException):
 
 
 class EventWriter:
-    """Writes events to a file descriptor that nothing else in the process knows."""
+    """Writes events to a file descriptor that nothing else in the process uses."""
 
     def __init__(self, descriptor):
         self._descriptor = descriptor
         self._process = os.getpid()
 
     def emit(self, event, **fields):
-        """Write one event, whole, before returning.
+        """Write one event completely.
 
-        Raises ValueError when its line would be longer than LINE_LIMIT_BYTES, ReaderGone when nobody reads.
+        Raises ValueError if its line would be longer than LINE_LIMIT_BYTES, and ReaderGone if nobody reads it.
         """
-        # A scenario's forked child that unwinds through the worker must not speak for it.
+        # A child that the scenario forked may return through the worker's code. It must not write events.
         if os.getpid() != self._process:
             return
         text = json.dumps(plain(dict(event=event, **fields)), allow_nan=False, separators=(",", ":"))
@@ -43,9 +43,9 @@ class EventWriter:
 
 
 def take_standard_output():
-    """Keep standard output for the events, and return the descriptor that now leads there.
+    """Reserve standard output for events, and return the new descriptor for it.
 
-    From then on whatever is printed, by Python, by a C library or by a child process, goes to standard error.
+    From then on, all printed text goes to standard error, whether Python, a C library or a child process prints it.
     """
     sys.stdout.flush()
     descriptor = os.dup(1)  # not inheritable (PEP 446), so that no child process can hold or write it
@@ -56,7 +56,7 @@ def take_standard_output():
 
 
 def plain(value):
-    """`value` in types that JSON knows: arrays as lists, non-finite numbers and unknown objects as strings."""
+    """Convert `value` to JSON types: arrays to lists, and non-finite numbers and other objects to strings."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):

@@ -2,12 +2,12 @@
 
 from .placement import device_of, leaves
 
-# Extracting one element costs 0.1 ms, most of it Python; meanwhile a GPU copies about this many elements.
+# Extracting one element takes 0.1 ms, mostly in Python. In that time, a GPU copies about this many elements.
 SMALL = 65536
 
 
 def fetch(value):
-    """Wait until every tensor in `value` is on the host, whole."""
+    """Wait until all elements of every tensor in `value` are on the host."""
     if isinstance(value, (list, tuple)):
         for item in value:
             fetch(item)
@@ -16,7 +16,7 @@ def fetch(value):
             fetch(item)
     elif hasattr(value, "numpy"):
         value.numpy()
-    elif hasattr(getattr(value, "data", None), "numpy"):  # 2.4's arrays of the NumPy API are no tensors: they hold one
+    elif hasattr(getattr(value, "data", None), "numpy"):  # in 2.4, an array of the NumPy API contains a tensor
         value.data.numpy()
 
 
@@ -33,7 +33,7 @@ def fetch_one(value):
 
 
 def element(tensor):
-    """The first element of a large tensor or variable in a GPU's memory; of any other one all of it."""
+    """Return the first element of a large tensor or variable in a GPU's memory, and any other value unchanged."""
     shape = getattr(tensor, "shape", None)
     if hasattr(shape, "num_elements") and (shape.num_elements() or 0) > SMALL and "GPU:" in device_of(tensor):
         return tensor[(0,) * shape.ndims]

@@ -1,4 +1,4 @@
-"""The job: the harness's request to a worker, read from a JSON file and checked."""
+"""The job: the request of harness to a worker, read from a JSON file and checked."""
 
 import json
 from collections import namedtuple
@@ -8,8 +8,8 @@ from .sampling import Document, TimeBounded
 SCHEMA = 1
 
 # script: a path; axes: values by name; sampling: TimeBounded or Document; limit: the time limit in seconds, or None;
-# artifacts: a folder's path; thorough: see Bench.thorough; profile_calls: how many later calls are profiled, None where
-# times are measured; settings: values by name, see settings.py; waits: see Bench.
+# artifacts: a folder's path; thorough: see Bench; profile_calls: the number of later calls to profile, or None to
+# measure times; settings: values by name, see settings.py; waits: see Bench.
 Job = namedtuple(
     "Job",
     "script axes environment device sampling die_with_parent limit artifacts thorough profile_calls settings waits",
@@ -17,7 +17,7 @@ Job = namedtuple(
 
 
 class JobError(Exception):
-    """The job cannot be done as it is written; the message is a sentence."""
+    """The job is invalid. The message is a sentence."""
 
 
 def read_job(path):
@@ -61,7 +61,7 @@ def read_limit(seconds):
 
 
 def read_profile(data):
-    """How many calls a job asks to profile, None where it asks for none. Raises KeyError or ValueError."""
+    """Return the number of calls to profile, or None for a job that measures times. Raises KeyError or ValueError."""
     if data is None:
         return None
     calls = data["calls"]
@@ -71,7 +71,7 @@ def read_profile(data):
 
 
 def read_sampling(data):
-    """The sampling that a job asks for. Raises KeyError, TypeError or ValueError."""
+    """Return the requested sampling. Raises KeyError, TypeError or ValueError."""
     if data["mode"] == Document.mode:
         if data.get("turns") is not None:
             raise ValueError("the document's protocol can't be interleaved")
@@ -86,7 +86,7 @@ def read_sampling(data):
 
 
 def read_count(data, key):
-    """A whole number above zero, None where it is left open. Raises ValueError."""
+    """Return a whole number above zero, or None if the job leaves it open. Raises ValueError."""
     value = data.get(key)
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
         raise ValueError("{} is {!r}: expected an integer".format(key, value))

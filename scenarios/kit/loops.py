@@ -1,17 +1,17 @@
-"""Which of Keras's training loops a step goes through: a recorder for an untimed pass, from TensorFlow 1.14 to Keras 3.
+"""Records which of Keras's training loops runs a step, in an untimed pass, from TensorFlow 1.14 to Keras 3.
 
-Each release has several loops, and picks one by mode, inputs and method. The picked loop explains the time of a step
-better than anything else (docs/dev/validation/loops.md). The recorder wraps the functions that a release calls as
-attributes of their modules, and is removed afterwards.
+Each release has several loops, and selects one by mode, inputs and method. The selected loop explains the time of a
+step better than anything else (docs/dev/validation/loops.md). The recorder wraps functions that a release calls as
+attributes of their modules. Afterwards it restores them.
 """
 
 import functools
 import sys
 
-# From 2.2 on, the loops of 1.x are in their own modules, for models that are made in graph mode.
+# Suffixes of module names. From 2.2 on, the loops of 1.x are in separate modules, for models built in graph mode.
 VERSIONS = ("", "_v1")
-# Modules of a Keras's engine, and what is reached in them. What only builds and keeps a function is left out: each
-# release asks for it at every step.
+# Modules of Keras's engine, and the recorded functions in them. Functions that only build and store a function are left
+# out: every release calls them at each step.
 FUNCTIONS = {
     "training_arrays": ("fit_loop",),
     "training_generator": ("fit_generator",),
@@ -19,18 +19,18 @@ FUNCTIONS = {
     "training_eager": ("train_on_batch",),
     "training_v2_utils": ("train_on_batch",),
 }
-# Methods of a model. Of the first, what it returns is the loop; the second is the whole of the loop from 2.2 on.
+# Methods of a model: the first returns the loop. From 2.2 on, the second one makes the whole loop.
 SELECT, MAKE = "_select_training_loop", "make_train_function"
 
 
 def training_loops(make):
-    """Take two steps with a new model, and return what the first went through, and what the second, as one line each.
+    """Run two steps with a new model, and return two lines: the functions that the first and the second step called.
 
-    make: returns a new model, which has taken no step yet, and a function that takes one with it. A model keeps the
-    functions that it once made, so one that has trained would show nothing. Raises what they raise.
+    make: returns an untrained model, and a function that runs one step with it. A trained model would show nothing,
+    because models store the functions that they have built. Errors of both are raised.
 
-    A line names functions and classes in the order in which they were reached, each once, by module and name; last
-    comes what the model keeps as its training function.
+    A line names functions and classes by module and name, each once, in the order of the calls. The last entry is the
+    kind of the stored training function.
     """
     model, step = make()
     with Recorder(type(model)) as recorder:
@@ -45,7 +45,7 @@ def training_loops(make):
 
 
 class Recorder:
-    """Notes what is reached of the Keras that a class of models belongs to, while its `with` block runs."""
+    """Records which functions of Keras's engine are called in its `with` block. The model's class selects the Keras."""
 
     def __init__(self, model_class):
         self._class = model_class
@@ -53,7 +53,7 @@ class Recorder:
         self._undo = []
 
     def taken(self):
-        """Return what was reached since the last time, in order of entry, each once."""
+        """Return the functions that were called since the last time, in the order of the calls, each once."""
         reached, self._reached = self._reached, []
         return reached
 
@@ -74,7 +74,7 @@ class Recorder:
             setattr(place, name, original)
 
     def _wrap(self, place, name, wrapper):
-        """Put a wrapper around what `place`, a module or a class, has itself under that name, if it has it."""
+        """Wrap the function `name` that a module or class (`place`) itself defines, if it defines one."""
         original = vars(place).get(name) if place is not None else None
         if callable(original):
             self._undo.append((place, name, original))
@@ -85,10 +85,10 @@ class Recorder:
             self._reached.append(name)
 
     def _noted(self, function, name):
-        # `wraps` also has AutoGraph take the wrapper for a function of its own library, which it leaves as it is
+        # `wraps` also makes AutoGraph treat the wrapper as a function of TensorFlow, which it doesn't convert
         @functools.wraps(function)
         def noted(*args, **kwargs):
-            self._note(name)  # on entry: the other way round, what is inside would come first
+            self._note(name)  # before the call, so that outer functions come before inner ones
             return function(*args, **kwargs)
 
         return noted
@@ -104,9 +104,9 @@ class Recorder:
 
 
 def engines(model_class):
-    """Return the packages of a model's classes: of several Kerases in a process, the one in use.
+    """Return the packages that define a model's classes, because a process can have several copies of Keras.
 
-    From 2.6 on, for example, `tensorflow.python.keras` is also loaded, and unused.
+    From 2.6 on, for example, `tensorflow.python.keras` is also loaded, but isn't used.
     """
     packages = []
     for base in model_class.__mro__:
@@ -117,13 +117,13 @@ def engines(model_class):
 
 
 def kind(function):
-    """Return the kind of a model's training function: its class; for a plain function the object that it wraps."""
+    """Return the kind of a training function: its class or, for a plain function, the class of the wrapped object."""
     if not hasattr(function, "__code__"):
         return label(type(function))
     for cell in function.__closure__ or ():
         try:
             inner = cell.cell_contents
-        except ValueError:  # it is empty still
+        except ValueError:  # the cell is still empty
             continue
         if hasattr(inner, "get_concrete_function"):
             return "a function around " + label(type(inner))
@@ -131,7 +131,7 @@ def kind(function):
 
 
 def label(place, name=None):
-    """Module and name, without the packages: `training_arrays.fit_loop`, `training_v2.Loop`, `backend.Function`."""
+    """Return module and name without packages: `training_arrays.fit_loop`, `training_v2.Loop`, `backend.Function`."""
     if isinstance(place, type):
         parts = [place.__module__.rpartition(".")[2], place.__name__]
     else:

@@ -1,4 +1,4 @@
-"""IPython's magics `%timeit` and `%time` for plain scripts: they measure and print the same.
+"""Replacements for IPython's magics `%timeit` and `%time` in plain scripts, with the same measurement and output.
 
 harness replaces the magics of a notebook or of a pasted script with calls of these functions.
 """

@@ -45,7 +45,7 @@ def marks(source):
                     text = "line {}: Unknown mark `# harness: {}`: write `# harness: step` or `# harness: end`"
                     raise MarkError(text.format(line, word))
                 entries.append(Mark(line, column, word, not token.line[:column].strip()))
-    except (tokenize.TokenError, SyntaxError):  # compiling it says what is wrong, and where
+    except (tokenize.TokenError, SyntaxError):  # the compiler reports the error, with its line
         return []
     return entries
 
@@ -63,7 +63,7 @@ def instrumented(source, path, functions=()):
     for mark in entries:
         if mark.word == END and id(mark) not in ended:
             raise MarkError("line {}: `# harness: end` doesn't end a step that starts above it".format(mark.line))
-    # looked at before anything is changed, and changed from the end on: places in a list stay what they were
+    # find all nodes before the first change, and change lists from their end, so that positions stay valid
     named = [uses(tree, name) for name in functions]
     for body, (first, last), _ in sorted(targets, key=lambda entry: -entry[1][0]):
         body[first:last] = timed(body[first:last])
@@ -103,9 +103,10 @@ def target(tree, found, at):
 
 
 def timed(statements):
-    """Return statements that time these: together, unless they are one loop or function.
+    """Return statements that time these statements as one step.
 
-    Each iteration of a loop is a step, including the time to get the next item; for a function, each call is a step.
+    If the only statement is a loop, each iteration is a step, including the time to get the next item. If it is a
+    function definition, each call is a step.
     """
     (first, more) = statements[0], statements[1:]
     for statement in statements:
@@ -127,13 +128,13 @@ def timed(statements):
 
 
 def inside(statements):
-    """One statement: `with` the clock of steps, these."""
+    """Return a `with` statement that runs these statements as a step."""
     item = ast.withitem(context_expr=ast.Name(id=CLOCK, ctx=ast.Load()), optional_vars=None)
     return ast.copy_location(ast.With(items=[item], body=statements), statements[0])
 
 
 def decorate(function):
-    """Have each call of a function timed, with all that its other decorators do."""
+    """Decorate a function so that each call is timed, including its other decorators."""
     if isinstance(function, ast.AsyncFunctionDef):
         raise MarkError("line {}: an async function can't be timed: mark the statements in it".format(start(function)))
     name = ast.Attribute(value=ast.Name(id=CLOCK, ctx=ast.Load()), attr="timed", ctx=ast.Load())
@@ -141,7 +142,7 @@ def decorate(function):
 
 
 def clock(method, argument):
-    """A call of the clock of steps."""
+    """Return a call of a method of the step clock."""
     name = ast.Attribute(value=ast.Name(id=CLOCK, ctx=ast.Load()), attr=method, ctx=ast.Load())
     return ast.Call(func=name, args=[argument], keywords=[])
 
@@ -159,7 +160,7 @@ def uses(tree, name):
 
 
 def definitions(body, prefix):
-    """The functions that are defined in a list of statements and below it, with their names: `f`, `Class.f`."""
+    """Yield the functions defined in a list of statements and in nested ones, with their names: `f`, `Class.f`."""
     for statement in body:
         if isinstance(statement, (ast.ClassDef,) + FUNCTIONS):
             if isinstance(statement, FUNCTIONS):
@@ -192,7 +193,7 @@ def called(node):
 
 
 def bodies(node):
-    """The lists of statements in a node and below it, the outer ones first."""
+    """Yield the lists of statements in a node and its children, the outer ones first."""
     return [
         value
         for child in ast.walk(node)
@@ -202,7 +203,7 @@ def bodies(node):
 
 
 def start(statement):
-    """Return the line in which a statement starts, with its decorators. Before Python 3.8, its own line is theirs."""
+    """Return the first line of a statement, including decorators. Before Python 3.8, `lineno` includes them too."""
     return min([statement.lineno] + [decorator.lineno for decorator in getattr(statement, "decorator_list", [])])
 
 

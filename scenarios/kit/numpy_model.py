@@ -1,6 +1,7 @@
-"""The model whose gradients the NumPy API's guide takes: https://www.tensorflow.org/guide/tf_numpy.
+"""The model of the guide to the NumPy API, with its gradients: https://www.tensorflow.org/guide/tf_numpy.
 
-A dense layer of 64 units, rectified, and a linear one: 32 numbers in, 2 out, squared loss. All of it is float32.
+It has a dense layer of 64 units with ReLU, and a linear layer, with 32 inputs, 2 outputs and a squared loss. All values
+are float32.
 """
 
 from .fixed import fixed_batch, fixed_weights
@@ -9,7 +10,7 @@ FEATURES, UNITS, OUTPUTS = 32, 64, 2
 
 
 class NumpyModel:
-    """The guide's model on weights that are always the same; `weights` are arrays, not variables."""
+    """The guide's model with constant weights. `weights` are arrays, not variables."""
 
     def __init__(self, tf):
         self._tf = tf
@@ -18,11 +19,11 @@ class NumpyModel:
         self.weights = [self.array(weight) for weight in fixed_weights(shapes)]
 
     def array(self, values):
-        """An array of the NumPy API with these values."""
+        """Return an array of the NumPy API with these values."""
         return self._tnp.asarray(values, dtype=self._tnp.float32)
 
     def batch(self, size):
-        """Inputs, (size, 32), and labels, (size, 2)."""
+        """Return inputs of shape (size, 32), and labels of shape (size, 2)."""
         values = fixed_batch((size, FEATURES + OUTPUTS), "float32")
         return self.array(values[:, :FEATURES]), self.array(values[:, FEATURES:])
 
@@ -33,8 +34,8 @@ class NumpyModel:
         return self._tnp.matmul(hidden, projection)
 
     def gradients(self, inputs, labels):
-        """The gradients of the squared loss by the three weights."""
+        """Return the gradients of the squared loss with respect to the three weights."""
         with self._tf.GradientTape() as tape:
-            tape.watch(self.weights)  # they are no variables, which a tape would watch by itself
+            tape.watch(self.weights)  # a tape watches only variables by itself
             loss = self._tnp.sum(self._tnp.square(self.predict(inputs) - labels))
         return tape.gradient(loss, self.weights)

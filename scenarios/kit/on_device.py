@@ -1,8 +1,8 @@
 """Time on the device: some calls under TensorFlow's profiler, after everything that is timed.
 
-Only launches on a GPU do this, and only a cell's first one. The same calls run without the profiler right before. The
-profiler changes the speed, so shares apply to profiled calls, and both times show by how much. The first start of the
-profiler has its own session, because it does more.
+Only the first launch of a cell on a GPU does this. The same number of calls runs without the profiler right before,
+because the profiler changes the speed: shares apply to the profiled calls, and both times show the difference. The
+profiler is started once before, in a separate session, because its first start takes longer.
 """
 
 import signal
@@ -13,19 +13,20 @@ from time import perf_counter
 from . import trace
 from .fetching import fetch_one
 
-# Observations of a launch (docs/dev/worker-protocol.md): the result or the reason for none, and meanwhile this.
+# The observation of a launch (docs/dev/worker-protocol.md): this value until the pass ends, and then the result, or the
+# reason why there is none.
 NAME, UNDER_WAY = "time on the device", "under way"
 
-# The calls take about a second; this is the largest number.
+# The target duration of all calls in seconds, and the largest number of calls.
 SECONDS, CALLS = 1.0, 10
-# A call that takes longer is not made once more; and more of a trace is not read. Both would take minutes.
+# A longer call isn't profiled, and a larger trace isn't read, because both would take minutes.
 LONGEST_SECONDS, LARGEST_BYTES = 5.0, 64 * 2**20
-# After this many seconds the pass is stuck: the process ends, and the harness launches the cell without it.
+# After this many seconds, the pass counts as stuck. The process ends, and harness launches the cell without the pass.
 STUCK_SECONDS = 120
 
 PICOSECONDS = 1e12
 
-# The driver's rule on who may profile. Up to CUDA 10.1, that is TensorFlow 2.3, tracing counts as profiling.
+# The file with the driver's rule about who may profile. Up to CUDA 10.1 (TensorFlow 2.3), tracing counts as profiling.
 DRIVER = "/proc/driver/nvidia/params"
 ADMINISTRATORS_ONLY = "RmProfilingAdminOnly: 1"
 PERMIT = (
@@ -34,12 +35,13 @@ PERMIT = (
     "https://developer.nvidia.com/ERR_NVGPUCTRPERM"
 )
 
-# calls: how many; seconds: how long all took; plain: as many without the profiler; seen: of `trace.Seen`.
+# calls: the number of calls; seconds: their total time; plain: the time of as many calls without the profiler; seen: a
+# `trace.Seen`.
 Pass = namedtuple("Pass", "calls seconds plain seen")
 
 
 def look(tf, step, steps, emit):
-    """Profile calls of `step`, report the result, and return how many calls were made in all.
+    """Profile calls of `step`, report the result, and return the total number of calls.
 
     steps: the number of steps per call. Errors are reported as the reason for missing numbers; nothing is raised.
     """
@@ -52,7 +54,7 @@ def look(tf, step, steps, emit):
         text = told_of(numbers) if numbers else nothing()
     except PassTooLarge as reason:
         numbers, text = {}, "not profiled: {}".format(reason)
-    except Exception as error:  # noqa: BLE001, each release has its own, and the launch has its number without
+    except Exception as error:  # noqa: BLE001, each release raises its own, and the launch has its result already
         numbers = {}
         text = "TensorFlow {} can't report it: {}: {}".format(
             tf.__version__, type(error).__name__, " ".join(str(error).split())[:500]
@@ -64,7 +66,7 @@ def look(tf, step, steps, emit):
 
 
 class Counted:
-    """A step that counts its calls, also the one that raises."""
+    """A step that counts its calls, including one that raises."""
 
     def __init__(self, step):
         self._step = step
@@ -88,7 +90,7 @@ def ending_if_stuck():
 
 
 def profiled(tf, step):
-    """Make the pass. Raises PassTooLarge, and whatever the step, the profiler or the reading raises."""
+    """Profile calls, and return a Pass. Raises PassTooLarge, and errors of the step, the profiler and the parser."""
     once = seconds_of(step, 1)
     if once > LONGEST_SECONDS:
         raise PassTooLarge("a call takes {:.1f} s, which exceeds the limit of {:g} s".format(once, LONGEST_SECONDS))
@@ -104,12 +106,12 @@ def profiled(tf, step):
     return Pass(calls, seconds, plain, trace.read(data))
 
 
-class PassTooLarge(Exception):  # noqa: N818, it is no error
-    """The pass would take too long: the message says what."""
+class PassTooLarge(Exception):  # noqa: N818, it isn't an error
+    """The pass would take too long. The message is the reason."""
 
 
 def seconds_of(step, calls):
-    """Return the seconds of calls until the last result has arrived, as for a sample on a GPU."""
+    """Return the seconds of `calls` calls, until the last result has arrived, as in a sample on a GPU."""
     started = perf_counter()
     for _ in range(calls):
         result = step()
@@ -120,16 +122,16 @@ def seconds_of(step, calls):
 def profiler(tf):
     """Return this release's profiler: a function of a step and of the number of calls.
 
-    It returns their seconds, and the bytes of the Trace. TensorFlow's public functions write files for TensorBoard, in
-    a different format in each era; the functions behind them have returned the same since 1.14.
+    The returned function returns the seconds of the calls, and the bytes of the Trace. TensorFlow's public functions
+    write files for TensorBoard, whose format has changed. The internal functions have returned a Trace since 1.14.
     """
     try:
         from tensorflow.python.profiler.internal import _pywrap_profiler
     except ImportError:
-        from tensorflow.python.eager import profiler as eager_profiler  # 1.14 to 2.1, for graphs as well
+        from tensorflow.python.eager import profiler as eager_profiler  # from 1.14 to 2.1, also for graphs
 
         return session_of(lambda: eager_profiler, ())
-    # 2.2 has no options. On the host, only critical events are traced; others would be overhead.
+    # 2.2 has no options. Level 1 traces only critical events on the host, because others would slow down the calls.
     experimental = tf.profiler.experimental
     has_options = hasattr(experimental, "ProfilerOptions")
     options = [dict(experimental.ProfilerOptions(host_tracer_level=1)._asdict())] if has_options else []
@@ -137,7 +139,7 @@ def profiler(tf):
 
 
 def session_of(make, arguments):
-    """Return the function that `profiler` returns, from a function that makes a session, and its arguments."""
+    """Return the function that `profiler` returns. `make` makes a session from the `arguments`."""
 
     def session(step, calls):
         running = make()
@@ -160,7 +162,7 @@ def resources(made, steps):
     either = trace.union(seen.kernels, seen.copies) / PICOSECONDS
     numbers = {
         "profiled_steps": made.calls * steps,
-        "profiled_seconds": max(made.seconds, either),  # of two clocks
+        "profiled_seconds": max(made.seconds, either),  # two clocks can differ a little
         "profiled_plain_seconds": made.plain,
         "profiled_kernel_seconds": kernels,
         "profiled_copy_seconds": either - kernels,
@@ -173,7 +175,7 @@ def resources(made, steps):
 
 
 def told_of(numbers):
-    """Describe the result on one line for a scenario without harness."""
+    """Describe the result on one line, for a scenario that runs without harness."""
     return "kernels ran in {:.3g} % of a step, {:.4g} of them; copies alone in {:.3g} %".format(
         100 * numbers["profiled_kernel_seconds"] / numbers["profiled_seconds"],
         numbers["profiled_kernels"] / numbers["profiled_steps"],
@@ -182,7 +184,7 @@ def told_of(numbers):
 
 
 def nothing(driver=DRIVER):
-    """That the profiler saw no kernel, and what to do where the driver says why. driver: a file of the driver's."""
+    """Return the message for a profile without kernels, with a fix if the driver's file shows the reason."""
     sentence = "TensorFlow's profiler saw no kernel on a GPU"
     try:
         with open(driver, encoding="utf-8", errors="replace") as file:

@@ -15,14 +15,14 @@ CPU_FALLBACK = "cpu fallback"
 REASON_CHARACTERS = 500
 TRACEBACK_CHARACTERS = 8000
 
-# The origin of the failed node: it is above the error, and longer than a reason may be.
+# TensorFlow's text about the origin of a failed node. It comes before the error, and is longer than a reason may be.
 MADE_AT = re.compile(r"Detected at node .*defined at \(most recent call last\):\n(?:(?: +(?![ (]).*)?\n)*")
 
 # status: one of the four above; reason: one line, or None; traceback: its end, or None.
 Outcome = namedtuple("Outcome", "status reason traceback")
 
 
-class NotAvailable(Exception):  # noqa: N818, it is no error
+class NotAvailable(Exception):  # noqa: N818, it isn't an error
     """Raised by a scenario that can't run in this environment: its message is shown, and it isn't a failure."""
 
 
@@ -31,7 +31,7 @@ class CpuFallback(Exception):  # noqa: N818, it is a status
 
 
 class ScriptFailed(Exception):  # noqa: N818, it is a status
-    """A plain script failed: the message is the reason, and `traceback` its own, which is printed already."""
+    """A plain script failed. The message is the reason, and `traceback` the script's, which has been printed."""
 
     def __init__(self, message, traceback=None):
         super().__init__(message)
@@ -71,7 +71,7 @@ class Attempt:
 
 
 def failure(reason):
-    """A failed outcome; while an exception is handled, with its traceback."""
+    """Return a failed outcome with this reason, and with the traceback of the exception that is being handled."""
     text = None
     if sys.exc_info()[0] is not None:
         text = traceback.format_exc()
@@ -81,8 +81,8 @@ def failure(reason):
 
 
 def one_line(error):
-    """Return an exception's message on one line, with its main point, which TensorFlow puts far down."""
+    """Return an exception's message on one line, shortened, and without TensorFlow's text about a node's origin."""
     try:
         return " ".join(MADE_AT.sub("", str(error)).split())[:REASON_CHARACTERS]
-    except Exception:  # noqa: BLE001, a stranger's __str__
+    except Exception:  # noqa: BLE001, the class may come from the scenario, with any __str__
         return "(its message cannot be read)"

@@ -1,6 +1,6 @@
-"""Looks for code of a plain script that runs by itself, and for its benchmarks and tests, which need a runner.
+"""Finds out whether a plain script does something when it runs, or only defines benchmarks, tests and functions.
 
-It reads the script's syntax tree, and imports nothing of the kit, because harness reads scripts with it too.
+It reads the script's syntax tree. It imports no other module of the kit, because harness uses it too.
 """
 
 import ast
@@ -21,7 +21,7 @@ ADVICE = {
 
 
 def kind(source):
-    """Return what runs if a script is run as the main module; CODE also for invalid Python."""
+    """Return the kind of a script, by what happens if it runs as the main module. Invalid Python counts as CODE."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
@@ -36,7 +36,7 @@ def kind(source):
 
 
 def is_passive(body):
-    """Return whether statements only import, define and assign constants, so that nothing of their own runs."""
+    """Return whether statements only import modules, define functions and classes, and assign constants."""
     for statement in body:
         if isinstance(statement, (ast.If, ast.Try)):
             handlers = getattr(statement, "handlers", [])
@@ -76,9 +76,9 @@ def functions(tree):
 
 
 def benchmarks(tree):
-    """Return the names under which TensorFlow reports the benchmarks of `tf.test.Benchmark` classes, of a tree or text.
+    """Return the names under which TensorFlow reports the benchmarks of `tf.test.Benchmark` classes.
 
-    These are `Class.method`, or `Class.name` if a method passes a name.
+    The argument is a syntax tree or a text. A name is `Class.method`, or `Class.name` if the method passes a name.
     """
     names = []
     for statement in (ast.parse(tree) if isinstance(tree, str) else tree).body:

@@ -1,7 +1,7 @@
-"""Device placement by TensorFlow: whether work for a GPU runs on it. Checked outside of everything that is timed.
+"""Checks whether work for a GPU runs on the GPU. No check is part of a timed phase.
 
-Devices are written as kind and number: "GPU:0". Releases up to 2.3 also list "XLA_GPU:0" if a library is missing and no
-work can run on the GPU: that doesn't count as a GPU.
+Devices are written as kind and number: "GPU:0". If a library is missing, no work can run on the GPU, but releases up to
+2.3 still list "XLA_GPU:0". That doesn't count as a GPU.
 """
 
 import os
@@ -12,19 +12,19 @@ import sys
 from . import driver
 from .outcome import CpuFallback
 
-# An operation that was placed has such a name in its device: "/job:localhost/replica:0/task:0/device:GPU:0".
+# The end of a device's full name: "/job:localhost/replica:0/task:0/device:GPU:0".
 DEVICE = re.compile(r"([A-Za-z_]+:\d+)$")
 
-# TensorFlow's messages about why it uses no GPU, in all releases; before them on the line is a time.
+# TensorFlow's messages about why it uses no GPU, in all releases. On its line, a time comes before the message.
 COMPLAINT = re.compile(
     r"(?:Could not (?:dlopen|load dynamic) library '(?!libnvinfer)|Could not find cuda drivers|Cannot dlopen some GPU|"
     r"failed call to cu|kernel driver does not appear|[Ii]gnoring visible gpu device).*"
 )
 
-# Lists the devices and so says why there is none, in every release.
+# Lists the devices, so that TensorFlow logs why it has no GPU. It works in every release.
 ASK = "from tensorflow.python.client import device_lib; device_lib.list_local_devices()"
 ASK_SECONDS = 120
-# Of much that it says then: 2.15 and others say that a library is missing only to who asks for details.
+# Some releases, such as 2.15, report a missing library only in a detailed log.
 ASK_ENVIRON = {"TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_MAX_VLOG_LEVEL": "1"}
 LAST_WORDS = 2000
 
@@ -44,7 +44,7 @@ def require_gpu(tf):
 
 
 def listed(tf):
-    """The devices that TensorFlow has initialised, in the mode that the scenario chose."""
+    """Return the devices that TensorFlow has initialized, in the mode that the scenario chose."""
     if tf.executing_eagerly():
         config = tf.config if hasattr(tf.config, "list_logical_devices") else tf.config.experimental
         return [short(device.name) for device in config.list_logical_devices()]
@@ -55,8 +55,8 @@ def listed(tf):
 def complaint(tf):
     """Return TensorFlow's own message about why it uses no GPU.
 
-    Runs a new process, because this one's stderr is silenced. Messages about GPUs go to standard error; if there are
-    none, the last words are returned.
+    The message comes from a new process, because this process doesn't log it. If the new process logs no message about
+    GPUs, the result is the last line of its standard error.
     """
     if not tf.test.is_built_with_cuda():
         return "it is built without CUDA"
@@ -79,7 +79,7 @@ def complaint(tf):
 
 
 def exercise(tf):
-    """Run one small matrix product, activation and convolution: a driver compiles what a GPU has no code for."""
+    """Run a small matrix product, activation and convolution, so that the driver compiles code for a new GPU."""
 
     def work(matrix, image, kernel):
         return tf.nn.relu(tf.matmul(matrix, matrix)), tf.nn.conv2d(image, kernel, [1, 1, 1, 1], "SAME")
@@ -93,7 +93,7 @@ def exercise(tf):
 
 
 def probe(tf):
-    """The device that TensorFlow takes for a matrix product that nobody has placed."""
+    """Return the device that TensorFlow selects by default for a matrix product."""
 
     def work(matrix):
         return tf.matmul(matrix, matrix, name="probe")
@@ -104,9 +104,9 @@ def probe(tf):
 
 
 def run_alone(tf, shapes, work):
-    """Run `work` on ones of these shapes in its own graph and session; see `placements`.
+    """Run `work` on arrays of ones of these shapes, in a separate graph and session. Return what `placements` returns.
 
-    The ones are fed, because a graph of constants is simplified until nothing is left to run.
+    The ones are fed, because TensorFlow would replace a graph of constants with its result.
     """
     import numpy as np
 
@@ -119,10 +119,10 @@ def run_alone(tf, shapes, work):
 
 
 def placements(tf, graph, fetches, fed=None):
-    """Run `fetches` of a graph in a new session; returns the device of each operation that ran, by its name."""
+    """Run `fetches` of a graph in a new session. Return the device of each operation that ran, by operation name."""
     compat = tf.compat.v1
     metadata = compat.RunMetadata()
-    config = compat.ConfigProto(allow_soft_placement=True)  # as Keras's own session has it
+    config = compat.ConfigProto(allow_soft_placement=True)  # the same as in Keras's session
     with compat.Session(graph=graph, config=config) as session:
         options = compat.RunOptions(output_partition_graphs=True)
         session.run(fetches, fed, options=options, run_metadata=metadata)
@@ -130,16 +130,16 @@ def placements(tf, graph, fetches, fed=None):
 
 
 def devices(tf, values):
-    """Return the devices of the tensors and variables in `values`, however nested, as far as they are known."""
+    """Return the known devices of the tensors and variables in `values` (in any nesting)."""
     names, symbolic = set(), []
     for value in leaves(values):
         tensor = tensor_in(value)
         operation = operation_of(tensor)
         if operation is not None:
             symbolic.append(operation)
-        elif DEVICE.search(device_of(tensor)):  # NumPy's arrays have one too, "cpu"
+        elif DEVICE.search(device_of(tensor)):  # NumPy's arrays have the device "cpu"
             names.add(short(device_of(tensor)))
-    # Only variables: to run another operation of the scenario's graph may be to train once more.
+    # Only variables are run, because another operation of the scenario's graph could be a training step.
     variables = [operation for operation in symbolic if operation.type in VARIABLES]
     for graph in {operation.graph for operation in variables}:
         own = [operation for operation in variables if operation.graph is graph]
@@ -149,7 +149,10 @@ def devices(tf, values):
 
 
 def tensor_in(value):
-    """The tensor or variable of TensorFlow's own: a variable of Keras 3 holds one, and an array of 2.4's NumPy API."""
+    """Return a value if it is a tensor or variable of TensorFlow, otherwise the one that it contains, or None.
+
+    A variable of Keras 3 contains one, and so does an array of the NumPy API in 2.4.
+    """
     if hasattr(value, "device"):
         return value
     held = (getattr(value, name, None) for name in ("value", "data"))
@@ -157,21 +160,21 @@ def tensor_in(value):
 
 
 def device_of(tensor):
-    """Return the full name of the device whose memory has an eager tensor or variable; empty if there is none.
+    """Return the full name of the device whose memory has an eager tensor or variable; empty if it isn't known.
 
-    `.device` is the operation's device: for integers (int32), which TensorFlow keeps and multiplies on the host, a
-    function reports the GPU.
+    `.device` isn't used if possible, because it is the operation's device: for integers (int32), which TensorFlow keeps
+    and multiplies on the host, a function reports the GPU.
     """
     return str(getattr(tensor, "backing_device", None) or getattr(tensor, "device", None) or "")
 
 
 def gpus(tf, used):
-    """What is known of these of TensorFlow's devices ("GPU:0"): name, capability and PCI address of each."""
+    """Return the known facts about these TensorFlow devices ("GPU:0"): name, compute capability and PCI address."""
     own = [device for device in listed(tf) if is_gpu(device)]
     facts = driver.gpus()
     if len(facts) != len(own):
-        # It leaves out GPUs that are much smaller than the largest. Which ones only it can tell, and only by
-        # initialising all of them once more.
+        # TensorFlow leaves out GPUs that are much smaller than the largest one. Only TensorFlow can report which, and
+        # only by initializing all GPUs again.
         facts = described()
     return [facts[number] for number in map(number_of, used) if number < len(facts)]
 
@@ -188,13 +191,13 @@ def operation_of(tensor):
     """Return the operation behind a graph's tensor or variable; None if it isn't part of a graph."""
     try:
         operation = tensor.op
-    except Exception:  # noqa: BLE001, eager tensors raise what their release raises
+    except Exception:  # noqa: BLE001, for eager tensors, each release raises another error
         return None
     return operation if hasattr(operation, "graph") and hasattr(operation, "type") else None
 
 
 def leaves(values):
-    """What is in lists, tuples and dicts, one after another."""
+    """Yield the values in nested lists, tuples and dicts."""
     if isinstance(values, dict):
         values = list(values.values())
     if isinstance(values, (list, tuple)):
@@ -206,16 +209,16 @@ def leaves(values):
 
 
 def is_gpu(device):
-    """Whether a device is a GPU that work runs on."""
+    """Return whether a device is a GPU that can run work."""
     return device.startswith("GPU:")
 
 
 def number_of(device):
-    """The number of a device: 1 of "GPU:1"."""
+    """Return the number of a device: 1 for "GPU:1"."""
     return int(device.rpartition(":")[2])
 
 
 def short(device):
-    """Kind and number of a device by its full name, upper case; the name itself where it has none."""
+    """Return kind and number of a device from its full name, in upper case; otherwise the name unchanged."""
     match = DEVICE.search(device)
     return match.group(1).upper() if match else device

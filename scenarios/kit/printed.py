@@ -1,20 +1,20 @@
-"""The output of a script as a terminal shows it, and the numbers in it with their units."""
+"""Reads the output of a script: the text that a terminal would show, and the numbers in it with their units."""
 
 import re
 
-# Between two of these tokens, text is written as it is. Unknown escape sequences have no effect.
+# Control characters and escape sequences. Text between them is written unchanged; unknown sequences have no effect.
 TOKEN = re.compile(
     "\x1b\\[(?P<parameters>[0-?]*)[ -/]*(?P<command>[@-~])"
     "|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|\x1b[@-_]?"
     "|(?P<control>[\r\n]|\b+)|(?P<text>[^\x1b\r\n\b]+)"
 )
 
-# The longest line in which the cursor moves: a script can ask for any column.
+# The last column to which the cursor can move, because a script can request any column.
 COLUMNS = 4096
 
 NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
-# Seconds per unit. µ exists twice in Unicode.
+# Seconds per unit. Unicode has two characters for µ.
 UNITS = {
     1e-9: ("ns", "nsec", "nsecs", "nanosecond", "nanoseconds"),
     1e-6: ("us", "\u00b5s", "\u03bcs", "usec", "usecs", "microsecond", "microseconds"),
@@ -37,7 +37,7 @@ class NumberError(ValueError):
 class Screen:
     """The lines of a terminal of any width. `row` and `column` are the cursor.
 
-    After a carriage return, the next text replaces the whole line, and not only as many characters as it has.
+    After a carriage return, the next text replaces the whole line, even if the line is longer than the text.
     """
 
     def __init__(self):
@@ -95,9 +95,9 @@ class Screen:
 
 
 def shown(text):
-    """Return what a terminal shows in the end after this output: no control characters but tabs and line ends.
+    """Return the text that a terminal shows after this output, without control characters except tabs and line ends.
 
-    Text that a carriage return, a backspace or an erase sequence replaces isn't shown.
+    Text that a carriage return, a backspace or an erase sequence replaced is missing.
     """
     if not re.search("[\x1b\r\b]", text):
         return text
@@ -143,7 +143,7 @@ def read_number(text, start, end):
 
 
 def decimal(number):
-    """Return a number without the rounding errors of its last digits: 916 µs are 0.000916 s."""
+    """Round a number to remove the floating-point errors of a conversion: 916 µs are 0.000916 s."""
     return float("{:.15g}".format(number))
 
 

@@ -13,9 +13,9 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def die_with_parent():
-    """Have the kernel kill this process when the thread that started it ends, however that happens; Linux only.
+    """Make the kernel kill this process when the thread that started it ends for any reason. Linux only.
 
-    A parent that was gone before is noticed at the first event, which nobody reads.
+    If the parent ended before this call, the worker notices it at its first event, because nobody reads it.
     """
     parent = os.getppid()
     libc = ctypes.CDLL(None, use_errno=True)
@@ -26,10 +26,10 @@ def die_with_parent():
 
 
 def start_time():
-    """Return when this process started, in seconds since the epoch, to a clock tick (10 ms); None without /proc."""
+    """Return the start of this process in seconds since 1970, exact to a clock tick (10 ms); None without /proc."""
     try:
         with open("/proc/self/stat") as file:
-            # The second field is the command's name in brackets, which may hold anything; the 22nd is the start.
+            # The second field is the command's name in parentheses, with any characters. The 22nd is the start time.
             ticks = int(file.read().rpartition(")")[2].split()[19])
         with open("/proc/uptime") as file:
             uptime = float(file.read().split()[0])
@@ -39,12 +39,15 @@ def start_time():
 
 
 def affinity():
-    """The CPUs that this process may run on."""
+    """Return the CPUs on which this process may run."""
     return sorted(os.sched_getaffinity(0))
 
 
 def usage():
-    """CPU seconds of this process and the children it has waited for, and the peak of the largest one's memory."""
+    """Return the CPU seconds of this process and of its finished children, and the largest peak memory of one process.
+
+    The keys are the names of docs/dev/worker-protocol.md.
+    """
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
@@ -63,9 +66,10 @@ def resident_bytes():
 
 
 def installed_packages():
-    """The version of every installed distribution, by its normalised name (PEP 503).
+    """Return the version of every installed distribution, by normalized name (PEP 503).
 
-    Read from the folders themselves: `importlib.metadata` is younger than 3.6, and `pkg_resources` takes a second.
+    This reads the metadata files, because Python 3.6 has no `importlib.metadata`, and importing `pkg_resources` takes a
+    second.
     """
     packages = {}
     for folder in sys.path:
@@ -78,12 +82,12 @@ def installed_packages():
 
 
 def read_metadata(path):
-    """The name and the version in a distribution's metadata, each None where it is not there."""
+    """Return the name and the version in a distribution's metadata, or None for each that is missing."""
     fields = {}
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             for line in file:
-                if not line.strip():  # the headers end here, the description begins
+                if not line.strip():  # the description starts after the headers
                     break
                 key, _, value = line.partition(":")
                 fields.setdefault(key, value.strip())

@@ -1,10 +1,10 @@
-"""cProfile around a launch's first call, and around later calls: in separate launches, whose times don't count.
+"""Profiles the first call of a step, and later calls, with cProfile. The times of such launches aren't results.
 
-Each of the two leaves a file for `python -m pstats`, and the same as JSON, with samples of the stack. The harness reads
-the JSON, because pstats is marshal, which must not be read from an untrusted program.
+Each of the two profiles is written as a file for `python -m pstats`, and as JSON with samples of the stack. harness
+reads the JSON, because pstats files are in the marshal format, which isn't safe to read from an untrusted program.
 
-Some of the later calls are timed without profiling, then as many calls are profiled, and then as many are sampled, so
-that the three don't affect each other. There is only one first call: it is profiled and sampled at once.
+Of the later calls, some are timed, then as many are profiled, and then as many are sampled, so that the methods don't
+affect each other. The only first call is profiled and sampled at the same time.
 """
 
 import json
@@ -19,16 +19,16 @@ SCHEMA = 1
 FIRST_CALL, STEADY = "first call", "steady"
 FILES = {FIRST_CALL: "first-call", STEADY: "steady"}
 
-# Calls before the later ones are looked at: in some releases the second one still builds something.
+# The number of calls before the profiled later calls. In some releases, even the second call still builds something.
 SETTLING = 3
 
 KIT = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class Profiler:
-    """Profiles the phase "first call", or the step's own first call where there is no such phase, and later calls.
+    """Profiles the phase "first call" (or, without this phase, the first call of the step), and later calls.
 
-    calls: how many later calls are timed, profiled and sampled, each.
+    calls: the number of later calls to time, to profile and to sample.
     """
 
     def __init__(self, calls):
@@ -47,9 +47,9 @@ class Profiler:
         self._profiles[FIRST_CALL] = profile
 
     def run(self, step, steps, phase, fetch):
-        """Profile calls of `step`, and return how many calls were made in all.
+        """Profile calls of `step`, and return the total number of calls.
 
-        steps: how many steps one call takes; phase: the context of a phase, `Bench.phase`; fetch: waits for a result.
+        steps: the number of steps per call; phase: `Bench.phase`; fetch: waits for a result.
         """
         calls = SETTLING + 3 * self._calls
         if FIRST_CALL not in self._profiles:
@@ -71,14 +71,14 @@ class Profiler:
         return calls
 
     def once(self, step, phase, fetch):
-        """Profile one call of `step` as the first call, if there was none yet, and return its result."""
+        """Call `step` once and return its result. Profile it as the first call, unless there was one."""
         with phase(FIRST_CALL):
             result = step()
             fetch(result)
         return result
 
     def write(self, folder):
-        """Write the profiles, each as pstats and as JSON, and return the files' paths."""
+        """Write each profile as pstats and as JSON, and return the paths of the files."""
         os.makedirs(folder, exist_ok=True)
         paths = []
         for name, profile in self._profiles.items():
@@ -91,10 +91,10 @@ class Profiler:
 
 
 class Profile:
-    """A profile of its `with` block, and samples of the stack in the block of its `stacks`."""
+    """Profiles its `with` block. `stacks` samples the stack during its own `with` block."""
 
     def __init__(self, part, **facts):
-        import cProfile  # here, because every launch imports this module, and its import is timed
+        import cProfile  # here, because every launch imports this module, and that time is measured
 
         self.stats = cProfile.Profile()
         self.stacks = Stacks()
@@ -121,17 +121,20 @@ class Profile:
 
 
 def call(step, calls, fetch):
-    """Make `calls` calls, and wait for the last result."""
+    """Call `step` `calls` times, and wait for the last result."""
     for _ in repeat(None, calls):
         result = step()
     fetch(result)
 
 
 def functions(stats, places):
-    """One list a function: file, line, name, calls, calls less recursion, own and cumulative seconds, and its callers.
+    """Return one list per function.
 
-    stats: as cProfile keeps them, by file, line and name; places: each kept function's place in the result. A caller is
-    its place, calls, own and cumulative seconds.
+    It has the file, line, name, calls, calls without recursive ones, own seconds, cumulative seconds, and callers. A
+    caller is a list: its position in the result, calls, own seconds and cumulative seconds.
+
+    stats: cProfile's statistics, by file, line and name; places: the position of each function in the result. Functions
+    without a position are left out.
     """
     rows = []
     for key in places:
@@ -144,7 +147,7 @@ def functions(stats, places):
 
 
 def sampled(stacks, places):
-    """One list a stack: its seconds, and the places of the functions on it, the outermost first."""
+    """Return one list per stack: its seconds, and the positions of its functions, the outermost first."""
     seconds = {}
     for stack, duration in stacks.seconds.items():
         codes = (stacks.codes[place] for place in reversed(stack))

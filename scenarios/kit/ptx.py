@@ -1,4 +1,4 @@
-"""The folder in which the GPU's driver stores compiled code, if the harness provides one."""
+"""The folder in which the GPU's driver stores compiled code, if harness provides one."""
 
 import os
 from contextlib import contextmanager, suppress
@@ -11,9 +11,9 @@ DRIVER = "/proc/driver/nvidia/version"
 
 
 class CompiledCode:
-    """The folder's contents at first, and what was added since.
+    """Measures how much compiled code the driver adds to the folder.
 
-    folder: its path, None if there is none; driver: a file that identifies the driver.
+    folder: its path, or None if there is none; driver: a file that identifies the driver.
     """
 
     def __init__(self, folder=None, driver=DRIVER):
@@ -24,16 +24,16 @@ class CompiledCode:
 
     @property
     def is_new(self):
-        """Whether there is a folder, and no launch has filled it for this driver yet."""
+        """Whether there is a folder that no launch has filled for this driver."""
         return self._folder is not None and text(self._marker) != (text(self._driver) or "")
 
     def mark(self):
-        """Say that it is filled for this driver. A folder that cannot be written holds nothing for the next launch."""
+        """Mark the folder as filled for this driver. Without write access, this does nothing."""
         with suppress(OSError), open(self._marker, "w") as file:
             file.write(text(self._driver) or "")
 
     def watching(self, telemetry):
-        """A context around timed steps: `telemetry`, and outside of it a look at what comes in meanwhile."""
+        """Return a context for timed steps: `telemetry`, and around it a check for new files."""
         return telemetry if self._folder is None else self._looking(telemetry)
 
     @contextmanager
@@ -47,7 +47,7 @@ class CompiledCode:
         """Return the resources of docs/dev/worker-protocol.md, in bytes. The dict is empty without a folder."""
         if self._folder is None:
             return {}
-        # code for another driver is removed meanwhile
+        # a driver removes the code of another driver
         filled = max(0, held(self._folder) - self._before)
         steady = {} if self._steady is None else {"steady_ptx_cache_filled_bytes": self._steady}
         return dict(steady, ptx_cache_bytes=self._before, ptx_cache_filled_bytes=filled)
@@ -58,18 +58,18 @@ class CompiledCode:
 
 
 def held(folder):
-    """The bytes of the files in a folder and those below it, the marker's aside."""
+    """Return the total bytes of the files below a folder, without the marker file."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:
             if name != MARKER:
-                with suppress(OSError):  # the driver has thrown it out
+                with suppress(OSError):  # the driver has removed the file
                     total += os.lstat(os.path.join(parent, name)).st_size
     return total
 
 
 def text(path):
-    """A file's text, empty where it cannot be read; None where there is none."""
+    """Return the text of a file: empty if it can't be read, and None if it doesn't exist."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()

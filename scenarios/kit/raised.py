@@ -10,10 +10,10 @@ Raised = namedtuple("Raised", "error says")
 
 
 def raised(call):
-    """Call `call` and return what it raised. Later releases put a headline of their own above the message."""
+    """Call `call`, and return its error as a Raised. Later releases add a line of their own above the message."""
     try:
         call()
-    except Exception as error:  # noqa: BLE001, which one it is, is what is asked
+    except Exception as error:  # noqa: BLE001, the class of the error is the observation
         lines = str(error).strip().splitlines() or [""]
         return Raised(type(error).__name__, lines[0][:MESSAGE_CHARACTERS])
     return Raised(NOTHING, "")

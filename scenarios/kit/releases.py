@@ -13,7 +13,7 @@ def eager_tensorflow():
 
 
 def numpy_tensorflow():
-    """Import TensorFlow and return it with its NumPy API, which is loaded when something of it is first asked for."""
+    """Import TensorFlow and return it with its NumPy API, which TensorFlow loads at its first use."""
     import tensorflow as tf
 
     tf.experimental.numpy  # noqa: B018
@@ -21,12 +21,12 @@ def numpy_tensorflow():
 
 
 def eager_switch(tf):
-    """The function that has every tf.function run as plain Python: called with True or False. 2.3 gave it its name."""
+    """Return the function that makes every tf.function run as plain Python (True) or not (False). 2.3 renamed it."""
     if hasattr(tf.config, "run_functions_eagerly"):
         return tf.config.run_functions_eagerly
     return tf.config.experimental_run_functions_eagerly
 
 
 def version(text):
-    """The first two numbers of a version, to be compared as numbers: "2.15.1" is (2, 15)."""
+    """Return the first two numbers of a version, for comparisons: (2, 15) for "2.15.1"."""
     return tuple(int(number) for number in re.findall(r"\d+", text)[:2])

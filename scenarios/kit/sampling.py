@@ -1,4 +1,4 @@
-"""The timed loops. Times are seconds of a clock that each function is given, so that tests can bring their own."""
+"""The timed loops. Times are in seconds. Each function takes a clock as an argument, so that tests can replace it."""
 
 import gc
 import math
@@ -11,14 +11,16 @@ from .words import END, TURN
 
 # Fewer samples than this don't show variability.
 FEWEST_SAMPLES = 3
-# A slow step takes at most this multiple of the measuring time to get there; likewise the warm-up.
+# If steps are slow, the measurement ends after this multiple of its planned time, even with too few samples. The same
+# holds for the warm-up.
 PATIENCE = 10
 # A call that takes less than this share of the last batch's calls shows that the last batch built something.
 SETTLED = 0.5
-# A sample grows by at most this factor from one warm-up batch to the next, because first calls are too short to divide
-# by.
+# The number of calls in a sample grows by at most this factor from one warm-up batch to the next. The times of the
+# first calls are too short for a larger extrapolation.
 GROWTH = 10
-# A sample is aimed this much above the least length, because steps also get faster after the calibration.
+# The target length of a sample is this multiple of the shortest allowed length, because steps get faster after the
+# calibration.
 HEADROOM = 1.1
 
 # The first calls after a switch from another process may be slow. This is the number of turns to find that out.
@@ -27,8 +29,8 @@ TURNS_LOOKED_AT = 5
 MOST_LEAD = 8
 # Calls after a switch are left out if they use more than this multiple of the CPU time of a call in a sample.
 SLOW = 1.03
-# A call that takes so many seconds has no untimed one before it, which would take half of the turns. A switch was seen
-# to cost the first call 4 % of 5 to 10 ms; to fill a cache of 32 MiB anew takes some 3 ms.
+# A turn has no untimed call first if a call takes at least this many seconds, because it would take half of the turn.
+# After a switch, the first call of 5 to 10 ms took 4 % longer; filling a cache of 32 MiB takes about 3 ms.
 LONG = 0.2
 
 # The number of stretches of calls between readings of memory; the warm-up has one in this many calls.
@@ -37,17 +39,17 @@ STRETCHES, WARM_ONE_IN = 20, 10
 # seconds: its length; cpu_seconds: the CPU time of the process in it, without its children.
 Sample = namedtuple("Sample", "seconds cpu_seconds")
 
-# samples: what is still to be told; calls: how many calls of the step each sample holds; made: how many calls were made
-# in all; warm: of these, in the warm-up; untimed: of these, before the samples of turns; result: what the last call
-# returned.
+# samples: samples that weren't reported yet; calls: the calls per sample; made: the total number of calls; warm: the
+# number of calls in the warm-up; untimed: the number of calls before the samples of turns; result: the result of the
+# last call.
 Measurement = namedtuple("Measurement", "samples calls made warm untimed result")
 
 
 class TimeBounded:
-    """Warm up for `warmup_seconds`, then take samples of at least `sample_seconds` for `measure_seconds`.
+    """Sampling by time: warm up for `warmup_seconds`, then take samples for `measure_seconds`.
 
-    `calls_per_sample` is the number of calls in a sample; None finds it during the warm-up. With `turns`, a number,
-    each sample is taken on command, and `measure_seconds` isn't used.
+    A sample takes at least `sample_seconds`. `calls_per_sample` is its number of calls; None: the warm-up determines
+    it. If `turns` is a number, each sample is taken on command, and `measure_seconds` isn't used.
     """
 
     mode = "time"
@@ -60,20 +62,20 @@ class TimeBounded:
         self.turns = turns
 
     def run(self, step, count, phase, watching, wait, *, fetch=fetch, clock=perf_counter):
-        """Measure `step`. `count`, the document's number of calls, isn't used; `phase` times the parts.
+        """Measure `step`, and return a Measurement. `count`, the document's number of calls, isn't used.
 
-        `fetch(result)` waits until the step's result has arrived. `watching()` is a context around what is timed.
-        Neither adds a frame under the step. With turns, `wait(samples, calls)` reports the last samples, each of
-        `calls` calls, and returns the next command when it has come: TURN, END, or a number of samples to take alone.
-        The measurement then has no samples.
+        `phase(name)` is a context that times a part. `fetch(result)` waits until the step's result has arrived.
+        `watching()` is a context around the timed calls. None of them adds a stack frame to the step. With turns,
+        `wait(samples, calls)` reports the last samples, each of `calls` calls, waits for the next command and returns
+        it: TURN, END, or a number of samples to take alone. Then the measurement has no samples.
         """
-        # What imports have left would else be collected at some step, and by chance within a short measurement: that
-        # takes 0.04 s in TensorFlow 1.14 and 0.1 s in 2.21.
+        # The garbage of imports would otherwise be collected during some step, and perhaps within a short measurement.
+        # That takes 0.04 s in TensorFlow 1.14 and 0.1 s in 2.21.
         gc.collect()
         with phase("warm up"):
             calls, warm, per_call = self._warm_up(step, fetch, clock)
         if self.turns is not None:
-            gc.collect()  # what the warm-up left would else be collected in some turn
+            gc.collect()  # the garbage of the warm-up would otherwise be collected during some turn
             taken, untimed, result = self._take_turns(
                 step, calls, per_call, phase=phase, watching=watching, wait=wait, fetch=fetch, clock=clock
             )
@@ -83,9 +85,9 @@ class TimeBounded:
         return Measurement(samples, calls, warm + calls * len(samples), warm, 0, result)
 
     def _warm_up(self, step, fetch, clock):
-        """The calls that make a sample, the calls made, and the seconds of one in the last batch.
+        """Warm up. Return the calls per sample, the number of calls made, and the seconds per call in the last batch.
 
-        There are at least two batches, unless an earlier launch has found that the step is slow.
+        There are at least two batches, unless an earlier launch has shown that the step is slow.
         """
         calls = self.calls_per_sample or 1
         total = 0
@@ -99,7 +101,7 @@ class TimeBounded:
             if self.calls_per_sample is None and taken.seconds < self.sample_seconds:
                 calls = grown(calls, taken.seconds, self.sample_seconds)
             else:
-                # an earlier launch has found that a call is a sample: there is nothing to find out
+                # a slow step, with one call per sample in an earlier launch, needs no second batch
                 settled = per_call >= SETTLED * before or (self.calls_per_sample == 1 and per_call >= LONG)
                 if elapsed >= self.warmup_seconds * (1 if settled else PATIENCE):
                     return calls, total, per_call
@@ -117,10 +119,10 @@ class TimeBounded:
         return samples, result
 
     def _take_turns(self, step, calls, per_call, *, phase, watching, wait, fetch, clock):
-        """Take one sample per turn, and samples alone on command, until the command to end.
+        """Take a sample for each command TURN, and several without a break for a number, until the command END.
 
-        Return the number of calls, how many of them were before the turns' samples, and the last result. It is at the
-        same depth as `_measure`, so that the step has as many frames above it. each: the seconds of a call.
+        Return the number of calls, the number of untimed calls among them, and the last result. per_call: the expected
+        seconds of a call. `run` calls this directly, as it calls `_measure`, so that the stack has the same depth.
         """
         lead = 0 if per_call >= LONG else min(calls, MOST_LEAD)
         leads, usual = [], []
@@ -158,28 +160,28 @@ class TimeBounded:
 
 
 class Document:
-    """The source's own protocol: exactly its number of iterations, no warm-up, every call a sample."""
+    """Sampling as in the source document: its number of iterations, no warm-up, and one sample per call."""
 
     mode = "document"
     turns = None
 
     def run(self, step, count, phase, watching, wait, *, fetch=fetch, clock=perf_counter):
-        """Time `count` calls of `step`, one by one; there is nothing to `wait` for."""
+        """Time `count` calls of `step`, one by one, and return a Measurement. `wait` isn't used."""
         samples = []
         result = None
         with phase("steady state"), watching():
-            for _ in range(count):  # no comprehension: before Python 3.12 it is one frame more under every step
+            for _ in range(count):  # before Python 3.12, a comprehension would add a stack frame to every step
                 taken, result = time_calls(step, 1, fetch, clock)
                 samples.append(taken)
         return Measurement(samples, 1, count, 0, 0, result)
 
 
 def time_calls(step, calls, fetch, clock):
-    """A Sample of `calls` calls of `step`, until the last one's result has arrived by `fetch`, and that result.
+    """Time `calls` calls of `step` until `fetch` has the last result. Return the Sample and this result.
 
-    A device works its queue off in order, so the last result's arrival ends the earlier calls too.
+    A device processes its queue in order. So when the last result has arrived, the earlier calls are complete too.
     """
-    used = process_time()  # this takes a microsecond: it stands outside of what is timed
+    used = process_time()  # reading this clock takes a microsecond, so it is read outside of the timed part
     started = clock()
     for _ in repeat(None, calls):
         result = step()
@@ -189,10 +191,11 @@ def time_calls(step, calls, fetch, clock):
 
 
 def sample_memory(step, calls, phase, watching, resident, *, fetch=fetch, clock=perf_counter):
-    """Call `step` at least twice after a warm-up of a tenth as many calls: return a Measurement, and the points.
+    """Warm up with 10 % of `calls`, then call `step` `calls` times. Return a Measurement and memory points.
 
-    A point is the number of calls since the warm-up and `resident()`, in bytes; the first is before any of them. The
-    calls between two points are one sample. The points are read after a garbage collection, outside of the timed calls.
+    A point is the number of calls since the warm-up, and the memory `resident()` in bytes; the first point is before
+    the first of these calls. The calls between two points are one sample. Points are read after a garbage collection,
+    outside of the timed calls. `calls` is at least 2.
     """
     gc.collect()
     warm = -(-calls // WARM_ONE_IN)
@@ -219,11 +222,11 @@ def grown(calls, taken, wanted):
 
 
 def slow_calls(leads, usual):
-    """Return how many calls after a switch are left out: consecutive slow ones, at least one.
+    """Return the number of calls to leave out after a switch: the consecutive slow ones, but at least one.
 
-    leads: for some turns, the CPU seconds of each call before the sample; usual: for as many turns, the CPU seconds of
-    a call in the sample. The n-th call is slow if its median over the turns is more than SLOW times the samples'. It is
-    CPU time, because on a busy machine single calls take any time.
+    leads: per turn, the CPU seconds of each call before the sample; usual: per turn, the CPU seconds of a call in the
+    sample. The n-th call is slow if its median over the turns is more than SLOW times the median of the samples. CPU
+    time is used, because on a busy machine the wall-clock time of single calls varies too much.
     """
     slow = 0
     for n in range(len(leads[0])):
@@ -234,5 +237,5 @@ def slow_calls(leads, usual):
 
 
 def median(values):
-    """The middle one of an odd number of values: `statistics` takes 10 ms to import."""
+    """Return the median of an odd number of values. Importing `statistics` would take 10 ms."""
     return sorted(values)[len(values) // 2]

@@ -1,7 +1,7 @@
-"""Runs a plain script, which doesn't know the harness, as the one step of a launch, or times steps within it.
+"""Runs a plain script, which doesn't know harness, as the only step of a launch, or times steps within it.
 
-Its output is captured; the time for importing TensorFlow and Keras is separate; it ends as Python would end it, threads
-and child processes included, except for functions registered with atexit.
+The output of the script is captured, and the time for importing TensorFlow and Keras is separate. The script ends as
+in Python: after its threads and child processes. Only functions registered with atexit don't run.
 """
 
 import ctypes
@@ -30,26 +30,30 @@ PACKAGES = ("tensorflow", "keras", "tf_keras")
 
 IMPORT, OWN = "import", "own work"
 
-# The saved lines of a script's output, the characters of each, and the bytes of a failed script's output.
+# The largest number of saved lines of a script's output, of characters per line, and of bytes of a failed script's
+# output.
 LINES, CHARACTERS, TAIL = 100, 200, 4000
 
 # The largest number of bytes to read, and of numbers per --grep that are saved individually.
 READ, NUMBERS = 64 << 20, 1000
 
-# A script's code did nothing if it took less than this share of the time, and fewer seconds. The second limit in
-# seconds is for scripts whose text shows the same.
+# A script did nothing if its code took less than this share of the time, and less than this many seconds. The second
+# limit in seconds is for scripts whose text has only definitions and imports.
 NOTHING, NOTHING_SECONDS, PASSIVE_SECONDS = 0.01, 0.01, 0.05
 
 CELL = re.compile(r"# cell (\d+)$")
 
 
 def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functions=(), stdin=None):
-    """Run the text `source` as the script `name`, with its files beside it, and report its results.
+    """Run the text `source` as the script `name` in the current folder, and report its results.
 
-    arguments: its own; grep: for each regular expression the pattern, and the names of its groups' numbers; compare:
-    the names of ratios of two such numbers, and of both numbers; functions: those whose calls are steps; stdin: the
-    name of the file for its standard input. Without any step, the whole script is one. Raises ScriptFailed for a script
-    that fails, or doesn't do what is requested, and NotAvailable if nothing of its own code ran.
+    - arguments: the arguments of the script; stdin: the name of the file for its standard input
+    - grep: per regular expression, the pattern and the names of the numbers that its groups find
+    - compare: per ratio, its name and the names of two such numbers
+    - functions: the functions whose calls are steps. Without steps, the whole script is one step
+
+    Raises ScriptFailed if the script fails or doesn't do what is requested, and NotAvailable if none of its own code
+    ran.
     """
     path = placed(name, source)
     steps = Steps(bench.fetch)
@@ -93,7 +97,7 @@ def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functi
 
 
 def observe_numbers(bench, text, grep, compare):
-    """Observe the numbers that a script printed, with their units, and the ratios of two. Raises ScriptFailed."""
+    """Record the numbers that a script printed, with their units, and ratios of two of them. Raises ScriptFailed."""
     by_label, units = {}, {}
     for pattern, names in grep:
         try:
@@ -106,7 +110,8 @@ def observe_numbers(bench, text, grep, compare):
             raise ScriptFailed("--grep {!r} finds nothing in what the script printed. {}".format(pattern, first))
         for label, (values, unit) in numbers.items():
             by_label[label], units[label] = values, unit
-    medians = {label: statistics.median(values) for label, values in by_label.items()}  # the first is often slow
+    # medians, because the first number is often slow
+    medians = {label: statistics.median(values) for label, values in by_label.items()}
     for label, value in medians.items():
         bench.observe(label, value)
     for label, one, other in compare:
@@ -121,7 +126,7 @@ def observe_numbers(bench, text, grep, compare):
 
 
 def placed(name, source):
-    """Return the path of the script as a file: in this folder, or in its own if another file has its name."""
+    """Return the path of the script's file: in this folder, or in a new folder if another file has the same name."""
     data = source.encode("utf-8", "surrogateescape")
     path = os.path.abspath(name)
     if os.path.exists(path):
@@ -136,7 +141,7 @@ def placed(name, source):
 
 
 def compiled(name, source, path, functions):
-    """The script's code, and whether it has steps. Raises ScriptFailed."""
+    """Return the script's code object, and whether it has steps. Raises ScriptFailed."""
     try:
         tree, has_steps = marks.instrumented(source, path, functions)
         return compile(tree, path, "exec", dont_inherit=True), has_steps
@@ -151,7 +156,7 @@ def execute(code, module, source, arguments, stdin):
     """Execute the script as the main module, until its threads and child processes have ended. Raises ScriptFailed."""
     name = os.path.basename(module.__file__)
     sys.argv = [name, *map(translated, arguments)]
-    if os.path.isdir(".keras"):  # what Keras would have downloaded before
+    if os.path.isdir(".keras"):  # data files that harness copied, so that Keras doesn't download them
         os.environ["HOME"] = os.getcwd()
     if stdin is not None:
         with open(stdin, "rb") as file:
@@ -166,7 +171,7 @@ def execute(code, module, source, arguments, stdin):
         status = error.code
     except (KeyboardInterrupt, ReaderGone):
         raise
-    except BaseException as error:  # noqa: BLE001, whatever ends it is its own
+    except BaseException as error:  # noqa: BLE001, any error of the script is reported
         raise failed(error, module.__file__, name, source) from None
     finally:
         sys.stderr = errors.stream
@@ -180,9 +185,9 @@ def execute(code, module, source, arguments, stdin):
 
 
 def translated(argument):
-    """Return an argument that selects TensorFlow's benchmarks as the installed TensorFlow calls it.
+    """Translate an argument that selects TensorFlow's benchmarks for the installed TensorFlow.
 
-    `--benchmarks` is `--benchmark_filter` in newer releases.
+    `--benchmarks` has the name `--benchmark_filter` in newer releases.
     """
     flag, _, value = argument.partition("=")
     spec = importlib.util.find_spec("tensorflow") if flag == "--benchmarks" else None
@@ -196,7 +201,7 @@ def translated(argument):
 
 
 class LastLines:
-    """Standard error, of which the end is also kept as `text`. `stream` is standard error itself."""
+    """Wraps standard error (`stream`), and keeps the end of the written text in `text`."""
 
     def __init__(self, stream):
         self.stream = stream
@@ -212,7 +217,7 @@ class LastLines:
 
 
 def exit_reason(status, errors, source):
-    """Return the reason of an exit status other than 0: the last line on standard error, and what to pass."""
+    """Return the reason for an exit status other than 0: the last line on standard error, and missing arguments."""
     reason = "it ended with exit status {}".format(status)
     lines = [line.strip() for line in shown(errors).split("\n") if line.strip() and "--helpshort" not in line]
     if not lines:
@@ -222,7 +227,7 @@ def exit_reason(status, errors, source):
 
 
 def argument_hint(line, source):
-    """Return how to pass the arguments that a script requires, or an empty text."""
+    """Return a hint to pass the arguments that the script requires, or an empty text."""
     required = re.search(r"the following arguments are required: (.+)", line)
     names = required.group(1).split(", ") if required else []
     if not required:
@@ -237,7 +242,7 @@ def argument_hint(line, source):
 
 
 def idle_reason(seconds, frame, path, name, source):
-    """Return the reason for ending a script that doesn't continue, with the place where it waits."""
+    """Return the reason for ending a script that waits forever, with the line where it waits."""
     waits_in, place = "", ""
     while frame is not None:
         waits_in = waits_in or frame.f_code.co_name
@@ -260,7 +265,7 @@ def wait_for_others():
 
 
 def failed(error, path, name, source):
-    """What to raise for an error of the script's, of which the traceback is printed as Python would print it."""
+    """Print the traceback of a script's error as Python would, and return the exception for it."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename != path:
         trace = trace.tb_next
@@ -279,7 +284,7 @@ def failed(error, path, name, source):
 
 
 def hint(error):
-    """What to do about an error that has to do with where the script runs; empty for others."""
+    """Return advice for an error that comes from the environment of the script; empty for other errors."""
     missing = getattr(error, "filename", None)
     text = str(error)
     if isinstance(error, FileNotFoundError):
@@ -304,7 +309,7 @@ def hint(error):
 
 
 def where(name, source, line):
-    """A place in the script, in words: of a notebook the cell, and the line in it."""
+    """Describe a line of the script; in a notebook, with its cell and the line in the cell."""
     if name.endswith(".py"):
         above = source.split("\n")[: line - 1]
         for back, text in enumerate(reversed(above)):
@@ -315,7 +320,7 @@ def where(name, source, line):
 
 
 class Printed:
-    """Captures in a file what its block prints on standard output, directly or by child processes; and times it."""
+    """Captures the standard output of its `with` block and of child processes in a file, and times the block."""
 
     def __init__(self):
         self.seconds = self.cpu_seconds = 0.0
@@ -331,10 +336,10 @@ class Printed:
     def __exit__(self, kind, error, trace):
         ended = perf_counter(), process_time()
         self.seconds, self.cpu_seconds = ended[0] - self._begun[0], ended[1] - self._begun[1]
-        with suppress(Exception):  # the script may have closed or replaced it
+        with suppress(Exception):  # the script may have closed or replaced standard output
             sys.stdout.flush()
         with suppress(Exception):
-            ctypes.CDLL(None).fflush(None)  # what C libraries have printed
+            ctypes.CDLL(None).fflush(None)  # write the output of C libraries
         os.dup2(self._before, 1)
         os.close(self._before)
 

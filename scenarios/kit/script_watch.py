@@ -1,7 +1,7 @@
-"""Watches a plain script while it runs: one that waits forever, and one that is still running near its time limit.
+"""Watches a plain script while it runs: does it wait forever, and is it still running near its time limit?
 
-The thread wakes once per second and takes some 50 µs of CPU time. It isn't one of the script's threads: `threading`
-doesn't know it.
+A thread checks this once per second, which takes about 50 µs of CPU time. The script doesn't see the thread, because
+the module `threading` doesn't list it.
 """
 
 import _thread
@@ -14,8 +14,8 @@ from time import monotonic, process_time, time
 
 from .process import resident_bytes, start_time
 
-# Seconds between looks, and seconds without CPU use after which a script is ended. In all of these seconds together,
-# idle threads may use less than BUSY seconds of CPU time.
+# Seconds between checks, and seconds without CPU use after which a script is ended. A script uses no CPU if its threads
+# use less than BUSY seconds of CPU time in all of these seconds.
 LOOK, IDLE, BUSY = 1.0, 15.0, 0.075
 
 # Seconds before the time limit at which the memory use is reported: at least, and as a share of the limit.
@@ -75,15 +75,15 @@ class ScriptWatch:
 
 
 def age():
-    """Return for how many seconds this process has run; 0 if that isn't known."""
+    """Return the age of this process in seconds; 0 if it isn't known."""
     started = start_time()
     return 0.0 if started is None else max(0.0, time() - started)
 
 
 def is_waiting(tasks=TASKS):
-    """Return whether no thread can run or sleeps for a limited time, nor any process of this session can run.
+    """Return whether all threads wait without a time limit, and no other process of this session is active.
 
-    A system that doesn't report that counts as not waiting.
+    If the system doesn't report it, the result is False.
     """
     try:
         main = str(os.getpid())
@@ -98,11 +98,11 @@ def is_waiting(tasks=TASKS):
 
 
 def is_active(process):
-    """Return whether another process belongs to this session and can run, or used CPU time in the last second."""
+    """Return whether another process of this session can run, or used CPU time in the last second."""
     try:
         with open("/proc/{}/stat".format(process)) as file:
             fields = file.read().rpartition(")")[2].split()
-    except OSError:  # it has ended
+    except OSError:  # the process has ended
         return False
     return int(fields[3]) == os.getsid(0) and fields[0] in "RD"
 

@@ -1,12 +1,12 @@
-"""Settings: options that any scenario can run with, without special code. Applied, and looked at afterwards.
+"""Settings: options that any scenario can run with, without special code.
 
-In this order, which tests/scenarios/test_settings.py holds:
+The methods are called in this order, which tests/scenarios/test_settings.py checks:
 
-- `prepare`, before TensorFlow is imported, sets process variables and options of the C library.
-- `apply`, before the first device is used, calls functions of TensorFlow and Keras. Some of it they refuse later, such
-  as the number of threads.
-- `observe`, after the build and the work in every launch, reads the active settings from TensorFlow and Keras. If an
-  active setting differs from the requested one, the cell isn't available.
+- `prepare`, before TensorFlow is imported, sets environment variables and options of the C library.
+- `apply`, before the first device is used, calls functions of TensorFlow and Keras. They refuse some settings later,
+  such as the number of threads.
+- `observe`, after the work of every launch, reads the active settings from TensorFlow and Keras. If an active setting
+  differs from the requested one, the cell isn't available.
 """
 
 import os
@@ -28,29 +28,30 @@ VALUES = {
     "malloc": ("keep", AS_IT_COMES),
 }
 
-# XLA compiles parts of each graph; on a CPU two settings are needed. -1: it doesn't, whatever a session requests.
+# Makes XLA compile parts of each graph; on a CPU, this needs two flags. -1: never, even if a session requests it.
 XLA_ON = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"
 XLA_OFF = "--tf_xla_auto_jit=-1"
-# Has TensorFlow write each graph that it looks for work for XLA in, here.
+# Makes TensorFlow write each graph that XLA may compile to the folder in this variable.
 XLA_SHOWN, XLA_FOLDER = "--tf_xla_clustering_debug", "TF_DUMP_GRAPH_PREFIX"
 # The attribute of a graph's node that XLA compiles.
 CLUSTER = b"_XlaCluster"
 AUTO_JIT = re.compile(r"--tf_xla_auto_jit=(\S+)")
-# What is observed where XLA compiles what it can, beside the names of functions.
+# The observed value if XLA compiles everything that it can. Otherwise the names of functions are observed.
 CLUSTERS = "what it can"
 
 TF32_OVERRIDE = "NVIDIA_TF32_OVERRIDE"
 DETERMINISTIC, CUDNN_DETERMINISTIC = "TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC"
-# Deterministic operations refuse to draw numbers without one.
+# Deterministic operations refuse to generate random numbers without a seed.
 SEED = 1
 
-# glibc's malloc hands nothing back to the kernel: M_TRIM_THRESHOLD, the most memory that may be free at the heap's end,
-# and M_MMAP_THRESHOLD, the size from which a block has its own pages; both at their maximum (malloc.h, mallopt(3)).
+# Options that make glibc's malloc keep freed memory (malloc.h, mallopt(3)). M_TRIM_THRESHOLD is the free memory at the
+# end of the heap that it keeps; M_MMAP_THRESHOLD is the size from which a block gets separate pages. Both are at their
+# maximum.
 KEEPING = ((-1, 2**31 - 1), (-3, 32 * 1024**2))
 
 # GPUs from this compute capability on have TF32.
 AMPERE = (8, 0)
-# A traced function's name, in front of the Python function's name and behind it.
+# The parts of a traced function's name that TensorFlow adds before and after the name of the Python function.
 TRACED = re.compile(r"^__(?:inference|forward|backward)_|(?:_\d+)+$")
 
 # The module of the optimizers in Keras 2.9 to 2.15, which compile their step with XLA on a GPU.
@@ -73,10 +74,10 @@ class Settings:
         self._keeps = False
 
     def prepare(self, thorough):
-        """Set the process variables, before TensorFlow is imported. thorough: look at whether XLA finds anything."""
+        """Set environment variables, before TensorFlow is imported. thorough: record whether XLA compiles anything."""
         xla = self._asked.get("xla")
         if xla == "on" and thorough:
-            import tempfile  # here, because the import of what every launch needs is timed
+            import tempfile  # here, because the imports that every launch needs are timed
 
             self._folder = os.environ[XLA_FOLDER] = tempfile.mkdtemp()
         flags = {"on": XLA_ON, "off": XLA_OFF}.get(xla)
@@ -142,16 +143,16 @@ class Settings:
 def keep_freed_memory():
     """Make malloc keep freed memory, to avoid page faults on reuse. Return True if the setting took effect.
 
-    It applies to blocks below 32 MiB, because this is the maximum of glibc. Other C libraries have no such setting.
+    It applies to blocks below 32 MiB, which is glibc's maximum. Other C libraries have no such setting.
     """
-    import ctypes  # here, because the import of what every launch needs is timed
+    import ctypes  # here, because the imports that every launch needs are timed
 
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     return mallopt is not None and all(mallopt(option, value) == 1 for option, value in KEEPING)
 
 
 def told(read, tf):
-    """Return what `read` returns of TensorFlow, None if it fails: no launch fails because of it."""
+    """Return `read(tf)`, or None if it raises an error, so that no launch fails because of it."""
     try:
         return read(tf)
     except Exception:  # noqa: BLE001, each release has its own
@@ -159,9 +160,9 @@ def told(read, tf):
 
 
 def compiled(tf):
-    """What XLA compiles: CLUSTERS, and the functions that ask for it (jit_compile), by their names in Python.
+    """Return what XLA compiles: CLUSTERS, and the Python names of functions that request it (jit_compile).
 
-    Functions are known from 2.5 on; before that, nothing asks by itself.
+    The functions are known from 2.5 on. In earlier releases, TensorFlow and Keras never request it themselves.
     """
     return ([CLUSTERS] if auto_jit(tf) else []) + sorted(
         {TRACED.sub("", function.signature.name) for function in functions(tf) if function.attr["_XlaMustCompile"].b}
@@ -189,7 +190,7 @@ def functions(tf):
 
 
 def has_clusters(folder):
-    """Whether XLA compiles something of the graphs that TensorFlow wrote to a folder."""
+    """Return whether XLA compiles a part of one of the graphs that TensorFlow wrote to a folder."""
     for name in os.listdir(folder):
         with open(os.path.join(folder, name), "rb") as file:
             if CLUSTER in file.read():
@@ -198,7 +199,7 @@ def has_clusters(folder):
 
 
 def have_keras_compile_nothing():
-    """Have the Keras that was imported ask for XLA nowhere by itself; who asks for it by name still gets it."""
+    """Make the imported Keras use XLA only if it is requested explicitly."""
     never = property(lambda _: False, lambda _, value: None)
     for name in OPTIMIZERS:
         for member in list(vars(sys.modules.get(name)).values()) if name in sys.modules else ():
@@ -209,12 +210,12 @@ def have_keras_compile_nothing():
 
 
 def set_policy(tf, name):
-    """Have Keras compute with a policy of that name, also after it has forgotten its state. Raises NotAvailable."""
+    """Set Keras's dtype policy to the one of this name, also after `clear_session`. Raises NotAvailable."""
     package = sys.modules.get("keras")
     if package is not None and version(getattr(package, "__version__", "3.0")) < (2, 4):
         raise NotAvailable("the package keras {} doesn't support precision policies".format(package.__version__))
     if version(tf.__version__) < (2, 1):
-        return  # the harness asks for none but float32
+        return  # harness requests only float32 here
     mixed = tf.keras.mixed_precision
     setter = mixed.set_global_policy if hasattr(mixed, "set_global_policy") else mixed.experimental.set_policy
     setter(name)
@@ -222,7 +223,7 @@ def set_policy(tf, name):
     if forget is None:
         return
 
-    # Keras 3 keeps the policy among what it forgets.
+    # In Keras 3, `clear_session` also resets the policy.
     def clear_session(*arguments, **named):
         forget(*arguments, **named)
         setter(name)
@@ -233,10 +234,10 @@ def set_policy(tf, name):
 
 
 def policy(tf):
-    """The name of Keras's policy, None where no Keras was imported."""
+    """Return the name of Keras's dtype policy, or None if no Keras was imported."""
     if version(tf.__version__) < (2, 1):
         return "float32"
-    # up to 2.5 TensorFlow's own Keras comes with it
+    # up to 2.5, TensorFlow contains its own Keras
     if version(tf.__version__) >= (2, 6) and "keras" not in sys.modules:
         return None
     mixed = tf.keras.mixed_precision
@@ -245,7 +246,7 @@ def policy(tf):
 
 
 def deterministic(tf):
-    """Whether operations are deterministic: on, off, or "of cuDNN" where only its algorithms are."""
+    """Return whether operations are deterministic: on, off, or "of cuDNN" if only cuDNN's algorithms are."""
     from tensorflow.python.framework import config
 
     if hasattr(config, "is_op_determinism_enabled"):
@@ -253,19 +254,19 @@ def deterministic(tf):
     variables = {
         name for name in (DETERMINISTIC, CUDNN_DETERMINISTIC) if os.environ.get(name, "").lower() in ("1", "true")
     }
-    # 1.15 is of NVIDIA where it knows the first
+    # of the releases before 2.1, only NVIDIA's builds of 1.15 follow the first variable
     if DETERMINISTIC in variables and (version(tf.__version__) >= (2, 1) or "nv" in tf.__version__):
         return "on"
     return "of cuDNN" if variables else "off"
 
 
 def tf32(tf):
-    """Whether the first GPU multiplies float32 in TF32."""
+    """Return whether the first GPU multiplies float32 numbers in TF32."""
     if os.environ.get(TF32_OVERRIDE) == "0":
         return "off"
     config = tf.config.experimental
     if not hasattr(config, "tensor_float_32_execution_enabled"):
-        # before 2.4 only NVIDIA's own builds have it, where it is on
+        # before 2.4, only NVIDIA's builds use TF32, and they always do
         return "on" if "nv" in tf.__version__ else "off"
     gpus = tf.config.list_physical_devices("GPU")
     capability = config.get_device_details(gpus[0]).get("compute_capability", AMPERE) if gpus else AMPERE

@@ -1,4 +1,4 @@
-"""Samples of the main thread's stack, for a flame graph: a profile has callers, and no stacks."""
+"""Samples the main thread's stack for a flame graph, because cProfile records callers and not stacks."""
 
 import signal
 from time import perf_counter
@@ -8,11 +8,11 @@ INTERVAL = 0.001
 
 
 class Stacks:
-    """Samples the stack while its `with` block runs; `seconds` are by stack, which is a tuple of code objects' ids.
+    """Samples the stack while its `with` block runs.
 
-    A timer's signal is seen when the C function that runs then returns, so each sample stands for the time since the
-    one before, and what a C function takes is its caller's. `codes` are the code objects by their ids, the innermost
-    comes first.
+    `seconds` has the time per stack. A stack is a tuple of ids of code objects, the innermost first; `codes` has the
+    code objects by id. Python handles a timer's signal only when a running C function has returned. So each sample
+    counts for the time since the previous one, and the time in a C function counts for its caller.
     """
 
     def __init__(self):
@@ -38,7 +38,7 @@ class Stacks:
             code = frame.f_code
             place = id(code)
             if place not in codes:
-                codes[place] = code  # it is kept, so that no other one gets its id
+                codes[place] = code  # this reference keeps the id unique
             stack.append(place)
             frame = frame.f_back
         key = tuple(stack)

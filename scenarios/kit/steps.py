@@ -1,4 +1,4 @@
-"""The clock of a plain script's steps, and the clock of its imports, in seconds, while the script runs on its own."""
+"""Times the steps and the imports of a plain script, in seconds, while the script runs."""
 
 import functools
 import sys
@@ -9,10 +9,10 @@ from .sampling import Sample
 
 
 class Steps:
-    """Times steps one by one: its `with` block, calls of `timed` functions, `passes` of a loop.
+    """Times steps one by one: its `with` block, calls of `timed` functions, and iterations of a loop (`passes`).
 
-    A step within a step of the same thread is part of that step. `fetch` waits until the result of a function has
-    arrived. `samples` has a Sample of each step, in the order in which they ended.
+    A step within a step of the same thread is part of the outer one. `fetch` waits until the result of a function has
+    arrived. `samples` has a Sample per step, in the order in which the steps ended.
     """
 
     def __init__(self, fetch):
@@ -30,11 +30,11 @@ class Steps:
         stack = self._stack()
         before, begun = stack.pop()
         if not stack and kind is None:
-            # a clock's tick at least: a step that took no time has no logarithm
+            # at least one tick of the clock, because 0 has no logarithm
             self.samples.append(Sample(max(ended - begun, 1e-9), max(used - before, 0.0)))
 
     def timed(self, function):
-        """The function, with each of its calls a step."""
+        """Return a function whose calls are timed as steps."""
         return Timed(self, function)
 
     def call(self, function, arguments, named):
@@ -46,7 +46,7 @@ class Steps:
         return result
 
     def passes(self, items):
-        """The items of a loop, each pass of which is a step: from asking for the item to asking for the next one."""
+        """Yield the items of a loop. Each iteration is a step, from the request for its item to the next request."""
         iterator = iter(items)
         stack = self._stack()
         while True:
@@ -60,18 +60,18 @@ class Steps:
                 raise
             try:
                 yield item
-            finally:  # also where the loop was left by `break`
+            finally:  # also after `break`
                 self.__exit__(None, None, None)
 
     def _stack(self):
-        """When the steps of this thread that have not ended began: CPU time and time."""
+        """Return the starts of this thread's unfinished steps: CPU time and time."""
         if not hasattr(self._begun, "stack"):
             self._begun.stack = []
         return self._begun.stack
 
 
 class Timed:
-    """A function whose calls are steps; everything else of it, such as a tf.function's methods, is its own."""
+    """A function whose calls are steps. It has all attributes of the function, such as a tf.function's methods."""
 
     def __init__(self, steps, function):
         functools.update_wrapper(self, function, updated=())
@@ -92,8 +92,8 @@ class Timed:
 class ImportClock:
     """Times imports of some packages, also later and lazy ones: only their outermost modules.
 
-    It is a finder of sys.meta_path, which Python calls for modules that aren't loaded yet: imported code isn't slower.
-    `seconds` and `cpu_seconds` are sums.
+    It is a finder in sys.meta_path, which Python calls only for modules that aren't loaded yet. So code that is already
+    imported doesn't become slower. `seconds` and `cpu_seconds` are the totals.
     """
 
     def __init__(self, packages):
@@ -109,7 +109,7 @@ class ImportClock:
         sys.meta_path.remove(self)
 
     def find_spec(self, name, path=None, target=None):
-        """The spec that the other finders have for a module, which is timed when it is executed."""
+        """Return the other finders' spec for a module, with a loader that times the module's execution."""
         if name.partition(".")[0] not in self._packages:
             return None
         for finder in list(sys.meta_path):
@@ -122,7 +122,7 @@ class ImportClock:
         return None
 
     def run(self, work):
-        """Do a module's work, timed where it is the outermost."""
+        """Call `work`, which executes a module. Only the outermost module of an import is timed."""
         outermost = not self._depth
         self._depth += 1
         used, begun = process_time(), perf_counter()
@@ -136,19 +136,19 @@ class ImportClock:
 
 
 class TimedLoader:
-    """A module's loader until the module is executed, when its own takes its place again."""
+    """Replaces a module's loader until the module is executed. Then the module gets its own loader back."""
 
     def __init__(self, clock, loader):
         self._clock = clock
         self._loader = loader
 
     def create_module(self, spec):
-        """The module, by its own loader."""
+        """Create the module with its own loader."""
         create = getattr(self._loader, "create_module", None)
         return create(spec) if create else None
 
     def exec_module(self, module):
-        """Execute the module."""
+        """Execute the module with its own loader, and time it."""
         module.__spec__.loader = module.__loader__ = self._loader
         self._clock.run(lambda: self._loader.exec_module(module))
 

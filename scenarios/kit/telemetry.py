@@ -1,4 +1,4 @@
-"""The activity of this machine's CPUs while steps were timed, from Linux's counters; empty without these."""
+"""Monitors this machine's CPUs while steps are timed, with Linux's counters. Without them, the results are empty."""
 
 import os
 from collections import namedtuple
@@ -11,20 +11,20 @@ THREADS = "/proc/self/task"
 
 NANOSECOND = 1e-9
 
-# Values of a piece that aren't amounts: they are equal in every piece, and aren't summed.
+# Values that are the same in every piece, so they aren't summed.
 COUNTS = {"steady_own_cpus", "steady_all_cpus"}
 
-# stat: the bytes of /proc/stat, None where it cannot be read; waited: of `waiting`; faults: of `minor_faults`; now:
-# seconds since 1970; wall, cpu: of the two clocks.
+# stat: the bytes of /proc/stat, or None if it can't be read; waited: the result of `waiting`; faults: the result of
+# `minor_faults`; now: seconds since 1970; wall, cpu: seconds of the two clocks.
 Reading = namedtuple("Reading", "stat waited faults now wall cpu")
 
 
 class Telemetry:
-    """Monitors its `with` blocks, one after the other: the timed steps, whole or in pieces.
+    """Monitors its `with` blocks, which run one after the other. Each block is a piece of the timed steps.
 
-    It isn't a function that calls them, because frames cost time (see `outcome.py`). Readings at a piece's ends are
-    parsed after it, so that a piece is stored as a few numbers. Beside TensorFlow on one CPU, which has 5 to 8 threads,
-    both ends together take 0.4 ms; with 50 threads it is 2 ms.
+    It isn't a function that calls the steps, because stack frames take time (see `outcome.py`). The readings at both
+    ends of a piece are parsed after the piece, and stored as a few numbers. With TensorFlow on one CPU, which has 5 to
+    8 threads, both readings together take 0.4 ms; with 50 threads, they take 2 ms.
     """
 
     def __init__(self, stat=STAT, threads=THREADS):
@@ -37,7 +37,7 @@ class Telemetry:
         self._between = []
 
     def __enter__(self):
-        if hasattr(os, "sched_getaffinity"):  # by hand a scenario runs on other systems too
+        if hasattr(os, "sched_getaffinity"):  # without harness, a scenario can run on other systems
             self._cpus = os.sched_getaffinity(0)
         # The clocks are read next to the steps, here and at the end.
         self._before = Reading(read(self._stat), waiting(self._threads), minor_faults(), time(), perf_counter(), cpu())
@@ -46,7 +46,7 @@ class Telemetry:
     def __exit__(self, kind, error, trace):
         wall, used, now = perf_counter(), cpu(), time()
         if kind is None:
-            faults = minor_faults()  # what is read next may have some of its own
+            faults = minor_faults()  # first, because the next readings can cause page faults
             after = Reading(read(self._stat), waiting(self._threads), faults, now, wall, used)
             if not self._pieces:
                 self._started = self._before.now
@@ -55,7 +55,7 @@ class Telemetry:
 
     @contextmanager
     def between(self):
-        """Called around a wait between two pieces of work."""
+        """Return a context for a wait between two pieces."""
         wall, used = perf_counter(), cpu()
         yield
         self._between.append((perf_counter() - wall, cpu() - used))
@@ -68,31 +68,32 @@ class Telemetry:
             numbers["between_cpu_seconds"] = sum(used for _, used in self._between)
         if not self._pieces:
             return numbers
-        # who watches from outside has the same clock: when the steps began and ended, to some microseconds
+        # the GPU monitor, outside of this process, uses the same clock
         numbers["steady_started"], numbers["steady_ended"] = self._started, self._ended
         numbers["steady_pieces"] = len(self._pieces)
         for name, first in self._pieces[0].items():
-            if all(name in part for part in self._pieces):  # what is not known of one piece is not known of the sum
+            if all(name in part for part in self._pieces):  # if one piece is unknown, the sum is unknown
                 numbers[name] = first if name in COUNTS else sum(part[name] for part in self._pieces)
         return numbers
 
 
 def cpu():
-    """CPU seconds of this process, and of the children that it waited for: both are its own work."""
+    """Return the CPU seconds of this process and of its finished children."""
     children = getrusage(RUSAGE_CHILDREN)
     return process_time() + children.ru_utime + children.ru_stime
 
 
 def minor_faults():
-    """How often the kernel gave this process, or a child that it waited for, a page of memory when it was touched.
+    """Return the number of minor page faults of this process and of its finished children.
 
-    Allocators that hand freed memory back meet them again and again, how often depends on what lies where in a process.
+    An allocator that returns freed memory to the kernel causes them repeatedly. Their number depends on the memory
+    layout of the process.
     """
     return getrusage(RUSAGE_SELF).ru_minflt + getrusage(RUSAGE_CHILDREN).ru_minflt
 
 
 def load():
-    """The load average of the last minute, None where the system has none."""
+    """Return the load average of the last minute, or None if the system doesn't report it."""
     try:
         return os.getloadavg()[0]
     except OSError:
@@ -100,28 +101,27 @@ def load():
 
 
 def read(path):
-    """The bytes of a file, None where it cannot be read."""
+    """Return the bytes of a file, or None if it can't be read."""
     try:
-        with open(path, "rb", buffering=0) as file:  # half of the time that a buffer takes
+        with open(path, "rb", buffering=0) as file:  # a buffer would double the time
             return file.read()
     except OSError:
         return None
 
 
 def waiting(threads):
-    """Return the seconds for which each thread of this process was ready and didn't run, by thread id.
+    """Return the seconds for which each thread of this process waited for a CPU, by thread id; None if unknown.
 
-    threads: the folder of its threads in /proc. None if the kernel doesn't report it
-    (Documentation/scheduler/sched-stats.rst).
+    threads: the folder of its threads in /proc. Source: Documentation/scheduler/sched-stats.rst in the Linux kernel.
     """
     seconds = {}
     kept = False
     try:
         for number in os.listdir(threads):
             books = read(os.path.join(threads, number, "schedstat"))
-            if books:  # else the thread is gone
+            if books:  # an empty file: the thread has ended
                 ran, waited, _ = map(int, books.split())
-                kept = kept or ran > 0  # a kernel that keeps no books writes zeros
+                kept = kept or ran > 0  # a kernel without these statistics writes zeros
                 seconds[number] = waited * NANOSECOND
     except (OSError, ValueError):
         return None
@@ -137,7 +137,7 @@ def piece(before, after, own):
         "steady_minor_faults": after.faults - before.faults,
     }
     if before.waited is not None and after.waited is not None:
-        # a thread that began meanwhile waited meanwhile; of one that ended nothing is known
+        # a new thread started with 0; threads that ended in between aren't known
         waited = sum(max(0.0, seconds - before.waited.get(number, 0.0)) for number, seconds in after.waited.items())
         numbers["steady_waited_seconds"] = max(0.0, min(wall - used, waited))
     numbers.update(between(cpu_ticks(before.stat), cpu_ticks(after.stat), own))
@@ -145,21 +145,21 @@ def piece(before, after, own):
 
 
 def cpu_ticks(stat):
-    """Clock ticks for which each online CPU was busy, and was stolen, since the machine started, by its number.
+    """Return the clock ticks since the machine started that each online CPU was busy, and was stolen, by CPU number.
 
-    stat: the bytes of /proc/stat. Empty where that is None or no such text, or its books are not kept.
+    stat: the bytes of /proc/stat. The result is empty if they are None or invalid, or if all counters are 0.
     """
     ticks = {}
     for line in (stat or b"").split(b"\n"):
         name, *fields = line.split() or [b""]
         if not name.startswith(b"cpu"):
-            break  # they come first, and what follows is long
-        if name == b"cpu":  # all together
+            break  # the CPUs come first, and the rest is long
+        if name == b"cpu":  # the line with the totals
             continue
         try:
-            # Guest time, which follows these, is contained in user time.
+            # The next fields are guest times, which user time contains already.
             user, nice, system, idle, _, irq, softirq, steal = map(int, fields[:8])
-            if user or nice or system or idle:  # a sandbox that keeps no books writes zeros
+            if user or nice or system or idle:  # a sandbox without these counters writes zeros
                 ticks[int(name[3:])] = user + nice + system + irq + softirq, steal
         except ValueError:
             return {}

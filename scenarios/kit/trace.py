@@ -1,32 +1,36 @@
-"""The activity of a GPU, from the Trace of TensorFlow's profiler, in any release.
+"""Reads the activity of a GPU from the Trace of TensorFlow's profiler, in any release.
 
-It is a protocol buffer. Its few required fields have had the same numbers since 1.14 (trace_events.proto), while the
-module that reads it has moved: so it is parsed by the wire format (protobuf.dev/programming-guides/encoding). The
-meaning of events follows from device_tracer.cc and profiler_session.cc up to 2.1, and from cupti_collector.cc and
-xplane_to_trace_events.cc later. Times are picoseconds of the profiler's clock.
+The Trace is a protocol buffer. TensorFlow's module for it has moved between releases, but the few required fields have
+had the same numbers since 1.14 (trace_events.proto). So the wire format is parsed here
+(protobuf.dev/programming-guides/encoding). The sources for the meaning of events are device_tracer.cc and
+profiler_session.cc up to 2.1, and later cupti_collector.cc and xplane_to_trace_events.cc. Times are picoseconds of the
+profiler's clock.
 """
 
 import re
 from collections import namedtuple
 
-# kernels, copies: from when to when each ran on a GPU, filling memory being a copy too; launching: from when to when a
-# thread of the CPU was handing one over, None where that is not told.
+# kernels, copies: start and end of each on a GPU (a memset counts as a copy); launching: start and end of each call
+# with which a CPU thread launched one, or None if the trace doesn't contain these calls.
 Seen = namedtuple("Seen", "kernels copies launching")
 
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 
-# Up to 2.0, then in 2.1, a device of the trace is a stream, with the kind of its copies where it has such alone.
+# Up to 2.1, a device in the trace is a stream of a GPU. The first form is of releases up to 2.0, and the second of 2.1.
+# A stream that only copies has the kind of its copies in its name.
 STREAM = re.compile(
     r"/gpu:\d+ \(.*\)/context#\d+/(?:stream#|null stream)|/device:GPU:\d+/stream:\d+(?:<(?P<copies>\w+)>)?$"
 )
-# From 2.2 on it is a GPU; and what threads of the CPU asked of the driver is one too, or with all else that they did.
+# From 2.2 on, a device in the trace is a GPU. The driver calls of CPU threads are another device, in some releases
+# together with all other work of these threads.
 GPU = re.compile(r"/device:GPU:\d+$")
 THREADS = re.compile(r"/host:(?:CUPTI|CPU)$")
-# CUPTI's events of a GPU and of the driver have this argument; its own work and TensorFlow's functions don't.
+# CUPTI's events for GPU work and driver calls have this argument. Events for its overhead and for TensorFlow's
+# functions don't.
 OF_CUPTI = b"correlation_id"
 
 COPY = re.compile(r"Memcpy|Memset")
-# Calls of the driver that hand over nothing. The launch of a kernel has the kernel's name.
+# Driver calls that launch nothing. The event for the launch of a kernel has the kernel's name.
 NO_LAUNCH = re.compile(r"cu(?!Launch|GraphLaunch|Memcpy|Memset)[A-Z]")
 
 
@@ -50,7 +54,7 @@ def read(data):
 
 
 def device_names(entries):
-    """The names of a trace's devices by their numbers."""
+    """Return the names of a trace's devices, by device number."""
     names = {}
     for entry in entries:
         pair = parse(entry, {1: 0, 2: b""})
@@ -59,15 +63,15 @@ def device_names(entries):
 
 
 def is_of_cupti(arguments):
-    """Whether an event with these arguments is of a GPU's work or of a call of the driver."""
+    """Return whether an event with these arguments is GPU work or a driver call."""
     return any(parse(entry, {1: b""})[1] == OF_CUPTI for entry in arguments)
 
 
 def parse(message, wanted):
     """Return the wanted fields of a message, by number: the last value of each, or a list of all. Raises ValueError.
 
-    wanted: the default of each: 0, b"" for a string or a message, () for several. A field of another type is ignored,
-    as every reader of protocol buffers does.
+    wanted: default values by field number: 0 for an integer, b"" for a string or a message, and () for a repeated
+    field. A field of another type is ignored, as protocol buffers require.
     """
     values = {number: [] if absent == () else absent for number, absent in wanted.items()}
     for number, value in fields(message):
@@ -80,7 +84,7 @@ def parse(message, wanted):
 
 
 def fields(message):
-    """The fields of a message, each as number and value: an int, or a memoryview. Raises ValueError."""
+    """Yield the number and the value (an int or a memoryview) of each field of a message. Raises ValueError."""
     message = memoryview(message)
     at, end = 0, len(message)
     while at < end:
@@ -113,12 +117,12 @@ def varint(message, at):
 
 
 def text(value):
-    """A string of a message."""
+    """Decode a string field."""
     return bytes(value).decode("utf-8", "replace")
 
 
 def union(*intervals):
-    """How long at least one of some intervals lasts, in their unit: of lists of (start, end)."""
+    """Return the length of the union of intervals, in their unit. The arguments are lists of (start, end)."""
     total = 0
     reached = None
     for start, end in sorted(interval for some in intervals for interval in some):

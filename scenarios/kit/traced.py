@@ -1,10 +1,11 @@
-"""A step whose tracing is timed with its calls, for a sweep over their number: from how many on is it paid for?"""
+"""A step that includes the tracing of a tf.function, for a sweep over the number of calls to find the break-even."""
 
 
 def traced_calls(tf, function, mode, calls, *arguments):
-    """Return `step(calls=calls)`, which makes a new tf.function of `function` and calls it so often with the arguments.
+    """Return `step(calls=calls)`, which makes a new tf.function of `function` and calls it `calls` times.
 
-    Its first call traces it. In mode "eager" the calls are of `function` itself.
+    The first call traces the function. In mode "eager", `function` itself is called. `arguments` are passed to each
+    call.
     """
 
     def step(calls=int(calls)):

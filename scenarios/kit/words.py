@@ -1,27 +1,27 @@
-"""Commands to the worker while it runs: one word per line, on what was the process's standard input."""
+"""Commands to the worker while it runs: one per line, on the descriptor that was the process's standard input."""
 
 import os
 
 MEASURE, TURN, ALONE, END = "measure", "turn", "alone", "end"
 
-# Longer lines aren't commands; a number of samples has at most as many digits as a wait of years needs.
+# The most characters of a line with a command. It is enough for any number of samples.
 LONGEST = 64
 DIGITS = 9
 
 
 class WordError(Exception):
-    """The worker got an unknown command; the message is a sentence."""
+    """The worker got an unknown command. The message is a sentence."""
 
 
 class Words:
-    """Reads words from a file descriptor that nothing else in the process knows."""
+    """Reads commands from a file descriptor that nothing else in the process uses."""
 
     def __init__(self, descriptor):
         self._descriptor = descriptor
         self._read = b""
 
     def expect(self, word):
-        """Wait for this word. Raises as `next` does."""
+        """Wait for this command. Raises the errors of `next`, and WordError for another command."""
         line = self._line()
         if line != word.encode("ascii"):
             raise WordError("the word {!r} came, and not '{}'".format(line[:LONGEST], word))
@@ -29,7 +29,7 @@ class Words:
     def next(self):
         """Wait for the next command: TURN, END, and for ALONE the number of samples.
 
-        Raises WordError for an unknown command, and KeyboardInterrupt if none can come because the sender is gone.
+        Raises WordError for an unknown command, and KeyboardInterrupt if the sender has ended.
         """
         line = self._line()
         word, _, count = line.decode("ascii", "backslashreplace").partition(" ")
@@ -51,11 +51,11 @@ class Words:
 
 
 def take_standard_input():
-    """Keep standard input for the words, and return the descriptor that now leads there.
+    """Reserve standard input for commands, and return the new descriptor for it.
 
-    From then on whatever reads standard input, in this process or in a child, finds it empty.
+    From then on, standard input is empty for all other readers in this process and its children.
     """
-    nothing = os.open(os.devnull, os.O_RDONLY)  # descriptor 0 itself, where the process was started without one
+    nothing = os.open(os.devnull, os.O_RDONLY)  # it gets number 0 if the process was started without standard input
     descriptor = os.dup(0)  # not inheritable (PEP 446)
     os.set_blocking(descriptor, True)
     os.dup2(nothing, 0)

@@ -1,4 +1,7 @@
-"""The worker: one job in, events out (DESIGN 4.3). It runs the scenario in the main thread, as Keras needs."""
+"""The worker: it reads a job, runs the scenario and writes events (docs/dev/worker-protocol.md).
+
+The scenario runs in the main thread, because Keras needs that.
+"""
 
 import importlib.machinery
 import importlib.util
@@ -18,16 +21,17 @@ from .settings import Settings
 from .telemetry import Telemetry
 from .words import Words, take_standard_input
 
-INTERRUPTED = 130  # what a shell reports for Ctrl-C
+INTERRUPTED = 130  # a shell's exit status for Ctrl-C
 
 
 def work(path):
-    """Do the job in the file `path` and return the process's exit status.
+    """Run the job in the file `path`, and return the exit status of the process.
 
-    0: the scenario ran, or isn't available; 1: it failed, or ran on the CPU instead of a GPU; 130: interrupted, or the
-    sender of its turns is gone, and then no event ends it.
+    - 0: the scenario ran, or isn't available
+    - 1: the scenario failed, or ran on the CPU instead of a GPU
+    - 130: it was interrupted, or the sender of its commands has ended. Then the last event is missing
     """
-    words = Words(take_standard_input())  # first: where there is no standard input, the next descriptor would be 0
+    words = Words(take_standard_input())  # first: without standard input, the next descriptor would get number 0
     emit = EventWriter(take_standard_output()).emit
     try:
         return report(path, emit, words, Telemetry())
@@ -38,7 +42,7 @@ def work(path):
 
 
 def report(path, emit, words, telemetry):
-    """Write every event of a job, "hello" before anything of the scenario's is touched."""
+    """Write every event of a job. "hello" is written before the scenario is read."""
     try:
         job, problem = read_job(path), None
     except JobError as error:
@@ -62,9 +66,9 @@ def report(path, emit, words, telemetry):
     build = git_version()
     if build:
         emit("observation", name="git version", value=build)
-    # Last, so that looking through the packages costs no phase anything.
+    # Last, so that reading the packages isn't part of any phase.
     emit("pins", packages=process.installed_packages())
-    # A clock that was set back meanwhile gives no negative time.
+    # The clock may have been set back in between. Don't report a negative time.
     wall = max(0.0, time.time() - (started or now))
     emit("resources", wall_seconds=wall, **process.usage(), **telemetry.resources(), **compiled.resources())
     emit("end", **outcome._asdict())
@@ -72,7 +76,7 @@ def report(path, emit, words, telemetry):
 
 
 def perform(job, emit, words, telemetry, compiled):
-    """Run the job's scenario and say how it ended."""
+    """Run the job's scenario, and return its outcome."""
     settings = Settings(job.settings)
     settings.prepare(job.thorough)
     bench = Bench(
@@ -104,7 +108,7 @@ def perform(job, emit, words, telemetry, compiled):
     if attempt.outcome.status == OK and not (bench.measured or bench.observed):
         return Outcome(FAILED, "the scenario measured nothing", None)
     if attempt.outcome.status == OK:
-        # after everything that is timed
+        # after all timed phases
         with Attempt() as attempt:
             bench.tell_settings()
             bench.prove_gpu()
@@ -118,9 +122,9 @@ def git_version():
 
 
 def load(script):
-    """The function `scenario` of the file `script`.
+    """Return the function `scenario` of the file `script`.
 
-    It is loaded from its file, because AutoGraph reads the source again, and under a name that hides no other module.
+    The module is loaded from the file, because AutoGraph reads its source again. Its name hides no other module.
     """
     name = "scenario_" + os.path.splitext(os.path.basename(script))[0]
     loader = FromSource(name, os.path.abspath(script))
@@ -132,11 +136,12 @@ def load(script):
 
 
 class FromSource(importlib.machinery.SourceFileLoader):
-    """Compiles its file each time.
+    """Compiles its file at each import.
 
-    Kept bytecode is known by the source's size and second: of two versions within one, the first would run twice.
+    Python finds cached bytecode by the source's size and modification time in seconds. If a file changes within a
+    second, the old bytecode could run.
     """
 
     def path_stats(self, path):
-        """Raises OSError, at which importlib neither reads nor writes bytecode."""
+        """Raise OSError, so that importlib neither reads nor writes bytecode."""
         raise OSError("no bytecode is kept of {}".format(path))
