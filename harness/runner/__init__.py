@@ -1,1 +1,1 @@
-"""Walks a plan through a backend: rounds, progress, interruption."""
+"""Executes a plan with a backend: rounds, budget, progress, interruption."""

@@ -1,9 +1,9 @@
-"""The budget of a run of claims. It is spent group by group, so that finished claims have enough rounds.
+"""The budget of a run with claims. It is spent group by group, so that the first claims get enough rounds.
 
-Claims of different groups are compared with nothing of each other, so drift matters within a group alone. First each
-group gets as many rounds as a verdict needs at least, the one first that has them soonest. Then those that are still
-wider than their claims need continue, the one first that has the least left to launch. A group that could not have that
-many rounds before the budget ends is not started.
+Cells of different groups aren't compared, so drift only matters within a group. First, each group gets the rounds that
+a verdict needs. The group that needs the shortest time for them comes first. Groups for which the remaining budget is
+too small aren't started. Then the groups whose intervals are still too wide for their claims continue, again starting
+with the group that needs the shortest time.
 """
 
 import math
@@ -20,13 +20,13 @@ from harness.runner.stop_rules import Widths, is_known, narrow
 #: Assumed seconds of a launch, if few launches have ended.
 USUAL_SECONDS = 4.0
 
-#: A group may spend this multiple of the usual cost of this many launches, if that is more than its share.
+#: If its share of the budget is small, a group may still use this multiple of the usual time of its launches.
 PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class RoundRequest:
-    """The next part of a group: rounds up to `rounds`, as long as all its launches need at most `seconds`."""
+    """The next part of a group: continue to round `rounds`, as long as all its launches take at most `seconds`."""
 
     group: Group
     rounds: int
@@ -34,7 +34,7 @@ class RoundRequest:
 
 
 class Spending:
-    """The budget of a run with claims: the spent seconds, and the group that continues.
+    """Decides which group continues, from the launches so far and the budget of a run with claims.
 
     `widths` and `looks` are by group, as in analysis/sizing.py.
     """
@@ -50,18 +50,17 @@ class Spending:
             self.ledgers[launch.group].add(launch)
 
     def next(self) -> RoundRequest | None:
-        """Return what to do next; None if nothing else can be started."""
+        """Return the next rounds to measure; None if nothing more fits into the budget."""
         free = [group for group in self._groups.values() if self._is_open(group)]
         short = [group for group in free if self._rounds(group) < self._fewest(group)]
-        # first groups that were started and stay within their share, then those that settle a claim soonest, in plan
-        # order
+        # first started groups that stay within their share, then the groups that settle a claim soonest
         for group in sorted(short, key=lambda candidate: (not self._is_fair(candidate, short), self._price(candidate))):
             if errand := self._first(group, short):
                 return errand
         begun = [group for group in free if group not in short and self._last(group) <= self._left]
         if not begun:
             return None
-        nearest = min(begun, key=self._seconds_to_go)  # of several the first, in the plan's order
+        nearest = min(begun, key=self._seconds_to_go)  # if several are equal, the first one in the plan
         rounds = self._rounds(nearest) + self._rounds_to_go(nearest)
         return RoundRequest(nearest, rounds, self._spent(nearest) + self._left)
 
@@ -82,20 +81,20 @@ class Spending:
         )
 
     def _widths(self, launches: Sequence[Launch]) -> Mapping[str, float]:
-        """As `widths` gives them, which takes some time."""
+        """Return the result of `widths`, from a cache if possible, because computing it takes some time."""
         key = launches[0].group, len(launches)
         if key not in self._known_widths:
             self._known_widths[key] = self._measured(launches)
         return self._known_widths[key]
 
     def _first(self, group: Group, short: Collection[Group]) -> RoundRequest | None:
-        """Return the rounds that a group needs at least, if they will probably end before the budget does.
+        """Return the rounds that a verdict of the group needs, if they probably fit into the budget; otherwise None.
 
-        A group that wasn't started returns after its share of the budget, if it turns out to be more expensive than
-        that: other groups may then be finished sooner.
+        A new group stops after its share of the budget, if it is more expensive than expected. Then other groups may
+        finish sooner.
         """
         spent, left = self._spent(group), self._left
-        # a run without a result is worth nothing
+        # the first group is always started, because a run without a result is useless
         if self._price(group) > left and any(ledger.launches for ledger in self.ledgers.values()):
             return None
         allowed = spent + left
@@ -105,7 +104,7 @@ class Spending:
         return RoundRequest(group, self._target(group), allowed)
 
     def _is_fair(self, group: Group, short: Collection[Group]) -> bool:
-        """Return whether a group was started, and needs at most its share: its results aren't abandoned for a guess."""
+        """Return whether a group was started and needs at most its share, so that it continues before new groups."""
         return self._rounds(group) > 0 and self._price(group) <= self._share(group, short)
 
     def _share(self, group: Group, short: Collection[Group]) -> float:
@@ -137,7 +136,7 @@ class Spending:
         """Return the expected number of rounds until the group's claims are settled; at least one."""
         rounds, ledger = self._rounds(group), self.ledgers[group.name]
         width = self._widths(ledger.launches).get(group.name, math.inf) / narrow(self._plan)
-        # an interval's width goes with the root of the number of rounds
+        # the width of an interval falls with the square root of the number of rounds
         needed = math.ceil(rounds * width**2 - 1e-9) if math.isfinite(width) else self._fewest(group)
         return min(max(1, needed - rounds), self._plan.rounds - rounds)
 
@@ -165,5 +164,5 @@ class Spending:
 
     @property
     def _left(self) -> float:
-        """For how many seconds more it may launch."""
+        """The remaining seconds of the budget."""
         return self._budget - sum(ledger.seconds() for ledger in self.ledgers.values())

@@ -1,4 +1,4 @@
-"""Walks a plan through a backend, round by round, and stores each launch as it ends."""
+"""Executes a plan with a backend, round by round, and stores each launch when it ends."""
 
 import math
 import time
@@ -22,13 +22,13 @@ from harness.runner.rounds import RoundLog
 from harness.runner.schedule import Pairs, RunEstimate, Schedule, affordable, needed_budget
 from harness.runner.stop_rules import Widths
 
-#: Turns end early where the slowest launch's have taken so many seconds, or so many times as long as it was to measure,
-#: Turns end early, after three at least, if the slowest launch's have taken so many times as long as its samples were
-#: to take: launches of slow calls make three turns.
+#: Turns end early if the turns of the slowest launch have taken this multiple of the planned measurement time. But
+#: there are at least three turns.
 TURNS_PATIENCE = 2.0
 
-#: Alone, after its turns, a launch takes this share of as many samples: in so many stretches, so that what the machine
-#: does meanwhile meets all cells; in one where the turns were few, as those of slow steps are.
+#: After its turns, a launch takes some samples alone, without interleaving. ALONE_SHARE is their number relative to the
+#: number of turns. STRETCHES is the number of parts in which they are taken, so that interference affects all cells. If
+#: there were at most FEW_TURNS turns, as with slow steps, it is one part.
 ALONE_SHARE, STRETCHES, FEW_TURNS = 0.3, 3, 9
 
 #: Assumed memory of a launch, in bytes, if no pilot has measured it.
@@ -48,7 +48,7 @@ class WalkListener(Protocol):
         """Launches won't run: they are stored already, aren't needed, or their cells failed for good."""
 
     def turn(self, number: int, turns: int) -> None:
-        """The waiting launches take turn `number` of `of`."""
+        """The waiting launches take turn `number` of `turns`."""
 
     def again(self, number: int, launches: int) -> None:
         """Round `number` of a group had interference from other processes and is repeated, with more launches."""
@@ -83,10 +83,11 @@ class RunExecutor:
     clock: Callable[[], float] = time.monotonic
 
     def run(self, finished: list[Launch]) -> list[Launch]:
-        """Launch what `finished` doesn't have yet, and return all launches, old and new.
+        """Make the launches that `finished` doesn't contain, and return all launches, old and new.
 
-        runner/schedule.py decides what comes next. The budget of claims is spent on one group after the other. A round
-        that was interrupted is repeated as a whole, because its cells are compared with each other.
+        runner/schedule.py decides which launches come next. With claims, the budget is spent on one group after the
+        other (runner/budget.py). An interrupted round is repeated completely, because its cells are compared with each
+        other.
         """
         if self.plan.is_spent_by_group:
             return self._by_group(finished)
@@ -110,7 +111,7 @@ class RunExecutor:
         walk = replace(self, plan=plan)
         while step := schedule.next():
             samplings = walk._samplings(step.number, ledger)
-            # in an order drawn from the seed: an effect across groups would otherwise meet what drifts within a round
+            # a random order, because drift within a round would otherwise look like a difference between groups
             for group in order(plan.seed, "", step.number, plan.groups):
                 if group in step.groups:
                     walk._measure(group, step.number, ledger, samplings[group.name], spent)
@@ -119,7 +120,7 @@ class RunExecutor:
         return ledger.launches
 
     def _skip(self, plan: Plan, is_skipped: Callable[[Group, int], bool]) -> None:
-        """Notify the listener of launches whose rounds are complete, or won't be made."""
+        """Notify the listener of the number of launches in rounds that are skipped."""
         numbers = range(1, self.plan.rounds + 1)
         self.listener.skip(
             sum(
@@ -151,7 +152,7 @@ class RunExecutor:
             self._round(group, number, ledger, sampling)
 
     def _by_group(self, finished: list[Launch]) -> list[Launch]:
-        """Use the budget as runner/budget.py decides, and notify the listener of the launches that weren't needed."""
+        """Spend the budget group by group (runner/budget.py), and notify the listener of skipped launches."""
         launches = list(finished)
         spending = Spending(self.plan, self.widths, self.looks, finished)
         self.listener.skip(spending.rounds_done())
@@ -164,7 +165,7 @@ class RunExecutor:
         return launches
 
     def _run_errand(self, errand: RoundRequest, ledger: RoundLog) -> None:
-        """Take a group to a round, as far as its seconds go; its first round is always launched."""
+        """Continue a group to the requested round, within the requested seconds. The first round is always measured."""
         group = errand.group
         plan = replace(self.plan, groups=[group], rounds=errand.rounds, budget_seconds=errand.seconds)
         walk = replace(self, plan=plan)
@@ -177,7 +178,7 @@ class RunExecutor:
             walk._measure(group, number, ledger, sampling, ledger.seconds)
 
     def _can_repeat(self, group: Group, number: int, ledger: RoundLog, spent: float) -> bool:
-        """Return whether the budget allows to repeat the round without losing a later round of all groups."""
+        """Return whether the budget is large enough to repeat this round and still measure all later rounds."""
         if self.plan.budget_seconds is None:
             return True
         whole = max(ledger.seconds(round_number, self.plan.groups) for round_number in (number - 1, number))
@@ -185,10 +186,10 @@ class RunExecutor:
         return spent + ledger.seconds(number, [group]) + later <= self.plan.budget_seconds
 
     def profile(self) -> list[Launch]:
-        """Launch every cell once under the profiler, in launches that enter no statistic; returns these.
+        """Launch every cell once under the profiler, and return these launches. They are part of no statistic.
 
-        Cells are launched in an order drawn from the seed, as in a round: a machine that gets slower meanwhile changes
-        seconds, and hardly shares.
+        The order of the cells is random, as in a round. If the machine becomes slower in between, the profiled seconds
+        change, but their shares hardly do.
         """
         return [
             launch
@@ -205,14 +206,14 @@ class RunExecutor:
         attempt = ledger.attempts(group, number)
         place = 0
         for at, block in enumerate(self._blocks(group, number, ledger, slots)):
-            # whether a pilot is needed may depend on those before it
+            # earlier pilots can make a pilot unnecessary
             needed = [(cell, role) for cell, role in block if number or ledger.is_to_pilot(group, cell)]
             self.listener.skip(len(block) - len(needed))
             begun: list[Launching] = []
             starts = self._starts(group, len(needed))
             for cell, role in needed:
                 sized = _sized(sampling, number, ledger, cell, alone=len(block) == 1)
-                # launches that run one after the other form one block each; the control is next to its twin
+                # launches that aren't interleaved have one block each; the control comes next to its twin
                 slot = LaunchSlot(group.name, number, attempt, place, role, at if number and len(block) > 1 else 0)
                 first = ledger.is_first(cell)
                 begun.append(self._launching(slot, cell, sized, thorough=first, starts=starts, place=len(begun)))
@@ -223,7 +224,7 @@ class RunExecutor:
             for launch in launches:
                 ledger.add(launch)
             for launch in [candidate for candidate in launches if candidate.ended_under_profiler]:
-                # no longer the cell's first: so this one goes without the profiler
+                # this one isn't the cell's first launch any more, so it runs without the profiler
                 slot = LaunchSlot(group.name, number, attempt, place, launch.role, at)
                 sized = _sized(sampling, number, ledger, launch.cell, alone=True)
                 ledger.add(*self._together([self._launching(slot, launch.cell, sized)]))
@@ -256,10 +257,10 @@ class RunExecutor:
     def _pilots(
         self, group: Group, ordered: Sequence[tuple[Cell, Role]], ledger: RoundLog
     ) -> list[list[tuple[Cell, Role]]]:
-        """Return the pilots in this order; pilots that start together are in one list, one of each environment.
+        """Return the pilots in this order. Pilots that start at the same time are in one list, one per environment.
 
-        These are needed in any case. How much memory they use isn't known yet, so as many start as there are CPUs for,
-        and as there is memory for if they use the usual amount.
+        Only pilots that are certainly needed start together. Their memory use isn't known yet, so USUAL_MEMORY and the
+        number of CPUs limit their number.
         """
         first: dict[str, tuple[Cell, Role]] = {}
         later: list[list[tuple[Cell, Role]]] = []
@@ -273,9 +274,9 @@ class RunExecutor:
         return [*(beside[at : at + most] for at in range(0, len(beside), most)), *later]
 
     def _starts(self, group: Group, launches: int) -> Sequence[int]:
-        """Return the CPUs on which launches of the group start at the same time; none if they start one by one.
+        """Return the CPUs on which launches of the group start at the same time; empty if they start one by one.
 
-        A launch whose phases or peak memory are compared starts alone.
+        If phases or the peak memory of launches are compared, each of them starts alone.
         """
         starts = () if group.of else self.starts[:launches]
         return starts if len(starts) > 1 else ()
@@ -290,16 +291,15 @@ class RunExecutor:
         starts: Sequence[int] = (),
         place: int = 0,
     ) -> Launching:
-        """Return a launch to start; `thorough` adds checks that are needed once per cell.
+        """Return a launch that can be started. `thorough` adds checks that are needed once per cell.
 
-        It is the one at this `place` of those that start on the CPUs `starts`; without any, it starts where it is
-        measured.
+        `starts` are the CPUs of launches that start at the same time, and `place` is the position of this launch among
+        them. Without `starts`, the launch starts on the CPUs on which it is measured.
         """
         job = replace(self.job(cell, sampling), thorough=thorough, profile_calls=self.plan.profile_calls)
         measured = job.limits.cpus or ()
         if starts:
-            # as in `_start`: the first starts on the measured CPU, and each other one on the CPU that it is moved away
-            # from
+            # as in `_start`: the first launch starts on the measured CPU, and each other one on another CPU
             own = starts[1 + (place - 1) % (len(starts) - 1)] if place else starts[0]
             job = replace(job, limits=replace(job.limits, cpus=(own,)), waits=True)
         hold = partial(self.backend.hold, self.requirements[cell.environment], job)
@@ -313,11 +313,11 @@ class RunExecutor:
         longest: float = 0.0,
         at_once: int = 1,
     ) -> list[Launch]:
-        """Start launches, interleave them, and end them; each is stored when it ends.
+        """Start launches, interleave them, and end them. Each is stored when it ends. Return the stored launches.
 
-        `at_once` launches start at the same time, and then warm up one after the other. A turn has the indexes of
-        launches in order. Turns end when the slowest launch has taken `longest` seconds. If a launch fails, the others
-        continue.
+        `at_once` launches start at the same time, and then warm up one after the other. A turn is a list of indexes of
+        `launchings`, in the order in which they measure. Turns end when those of the slowest launch have taken
+        `longest` seconds. If a launch fails, the others continue.
         """
         with ExitStack() as stack:
             left: list[Launching] = []
@@ -389,14 +389,15 @@ def _start(
 ) -> None:
     """Start launches, up to `at_once` at the same time, until each has warmed up and waits, or has ended.
 
-    The backend starts them, and this thread follows one after the other, so that interruptions stay in one thread. The
-    launch that is followed is on the measured CPU, wherever it started: so the other CPUs can only help, however busy
-    they are. Warm-ups follow after all have started, one at a time, because they affect what is measured.
+    The backend starts the launches. This thread follows them one after the other, so that interruptions arrive in one
+    thread. The followed launch is first moved to the measured CPU. So busy other CPUs can't make a start slower than on
+    the measured CPU alone. When all have started, they warm up one at a time on the measured CPU, because the warm-up
+    affects the results.
     """
     for place, launching in enumerate(launchings):
         if place and at_once > 1:
             launching.move()
-        # the launches before this one have started, and so have those that start together with it
+        # start the next launches, so that `at_once` launches start at the same time
         for later in launchings[place + at_once - 1 if place else 0 : place + at_once]:
             begin(later)
             if at_once > 1:
@@ -414,6 +415,6 @@ def _start(
 
 
 def _sized(sampling: Sampling, number: int, ledger: RoundLog, cell: Cell, *, alone: bool) -> Sampling:
-    """Return how a launch of the cell samples in round `number`; alone, it takes all samples without a break."""
+    """Return the sampling of a launch in round `number`. `alone`: it takes all samples without interleaving."""
     sized = replace(sampling, calls_per_sample=ledger.calls_per_sample(cell)) if number else sampling
     return replace(sized, turns=None) if alone else sized

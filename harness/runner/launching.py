@@ -1,4 +1,4 @@
-"""One launch, from its start to its line in the run's folder.
+"""One launch, from its start until it is stored in the run's folder.
 
 Several launches may start at the same time. After that, only one runs at a time.
 """
@@ -28,23 +28,23 @@ ADVICE = {
     "machine, run: harness doctor --gpu",
     Status.OTHER_GPU: "Pass the GPU that it ran on with --gpus. To list the GPUs, run `harness doctor --gpu`. If the "
     "engine gives all GPUs to each launch, as on WSL2, TensorFlow uses the first one.",
-    # what to type names the run's folder, which whoever shows it knows
+    # the command to resume needs the run's folder, so the code that prints the advice adds it
     Status.INTERRUPTED: "",
 }
 
-#: ... and about one during which the driver lost its GPU, which is why, whatever it says itself.
+#: The advice if the driver lost the GPU during the launch. It replaces the advice for the launch's status.
 GPU_LOST = (
     "The driver lost its GPU during the launch: `sudo dmesg | grep -i xid` shows the reason. The GPU comes back with "
     "`sudo nvidia-smi --gpu-reset`, or with the machine's next start."
 )
 
 
-#: ... and about one that could not import a module.
+#: The error of a launch that couldn't import a module.
 _NO_MODULE = re.compile(r"No module named '([\w.]{1,80})'")
 
 
 class Watched(Protocol):
-    """Has watched one launch from outside."""
+    """The record of a launch that was monitored from outside."""
 
     def resources(self, seen: Mapping[str, float]) -> Mapping[str, float]:
         """Return the resources of docs/dev/worker-protocol.md. `seen` has the ones that the worker sent."""
@@ -58,11 +58,11 @@ class LaunchStore(Protocol):
     """Stores launches as they end, such as in a run's folder."""
 
     def write_artifacts(self, launch: str, artifacts: Mapping[str, bytes]) -> list[str]:
-        """Keep a launch's artifacts; returns their paths, relative to the run's folder."""
+        """Store the artifacts of a launch. Return their paths, relative to the run's folder."""
         ...
 
     def append(self, launch: Launch) -> None:
-        """Keep a finished launch. Its artifacts were written before."""
+        """Store a finished launch. Its artifacts must be stored before."""
         ...
 
 
@@ -86,7 +86,7 @@ class LaunchMonitor(ExitStack):
 
 @dataclass(frozen=True, slots=True)
 class LaunchSlot:
-    """A launch's place in a run, in the words of `Launch`."""
+    """The place of a launch in a run. The fields are the same as in `Launch`."""
 
     group: str
     round: int
@@ -97,17 +97,17 @@ class LaunchSlot:
 
     @property
     def folder(self) -> str:
-        """A name for the launch's artifacts; a hash stands for the group, whose name holds untrusted strings."""
+        """The folder name for artifacts. It contains a hash of the group's name, which may have any characters."""
         group = hashlib.sha256(self.group.encode()).hexdigest()[:8]
         return f"{group}-round{self.round}-attempt{self.attempt}-{self.order}"
 
 
 class Launching:
-    """A launch that has started, as a context manager: leaving the block ends what still runs.
+    """A launch in progress, as a context manager. At the end of the block, a launch that still runs is ended.
 
-    `hold` returns the backend's handle, and `clock` seconds. `turn_seconds` is the total duration of its turns, and
-    `seconds` its total duration so far, as `Launch.seconds`. A launch that starts beside `others` is measured on
-    `cpus`.
+    `hold` returns the backend's handle, and `clock` returns seconds. `turn_seconds` is the total duration of the turns
+    so far, and `seconds` the total duration so far, as in `Launch.seconds`. `waits` is true while the launch waits for
+    a command. If it starts at the same time as `others` (their number), it is measured on `cpus`.
     """
 
     def __init__(
@@ -142,13 +142,13 @@ class Launching:
         self._outer.close()
 
     def start(self) -> None:
-        """Start it, and wait for nothing."""
+        """Start the launch, and return immediately."""
         with self._timed():
             self._open().start()
             self._is_started = True
 
     def follow(self) -> None:
-        """Follow it, from its start on, until it waits or has ended; start it where it was not."""
+        """Start the launch if necessary, and follow it until it waits for a command or has ended."""
         with self._timed():
             self.waits = (self._held if self._is_started else self._open()).go_on()
 
@@ -159,17 +159,17 @@ class Launching:
         return self._held
 
     def move(self) -> None:
-        """Have one that started beside others run where it is measured, from now on."""
+        """Move a launch that started at the same time as others to the CPUs on which it is measured."""
         with self._timed():
             self._held.move(self._cpus)
 
     def warm_up(self) -> None:
-        """Have one that started beside others warm up where it is measured, until it waits for its turns."""
-        self.move()  # again: a library may have put its threads back to where they began
+        """Let a launch that started at the same time as others warm up, until it waits for its turns."""
+        self.move()  # again, because a library may have moved its threads back
         self._tell("measure")
 
     def turn(self, place: int) -> None:
-        """Let it take its turn, as the one at this place in it."""
+        """Let the launch take one turn. `place` is its position in the turn, from 0."""
         self.turn_seconds += self._tell("turn")
         if self.waits:
             self._places.append(place)
@@ -183,7 +183,7 @@ class Launching:
         self._tell("end")
 
     def _tell(self, word: str) -> float:
-        """Send a command to the worker, and return for how many seconds the worker then ran."""
+        """Send a command to the worker, and return the seconds until it waits again or has ended."""
         before = self.seconds
         with self._timed():
             self.waits = self._held.go_on(word)
@@ -196,7 +196,7 @@ class Launching:
         self.seconds += self._clock() - begun
 
     def stored(self, folder: LaunchStore) -> Launch:
-        """Return the ended launch. It is stored before its leftovers are removed, which may take long."""
+        """Store the finished launch, then remove its leftovers, which may take long. Return the launch."""
         begun = self._clock()
         outcome = self._held.outcome()
         self._watching.close()
@@ -215,20 +215,20 @@ class Launching:
         return launch
 
     def interrupted(self, folder: LaunchStore) -> None:
-        """Say in the run's folder that it was interrupted."""
+        """Store the launch as interrupted."""
         folder.append(self._record(Outcome(status=Status.INTERRUPTED)))
 
     def _record(self, outcome: Outcome) -> Launch:
         seen = {field.name: getattr(outcome, field.name) for field in fields(Seen)}
         advice = GPU_LOST if outcome.resources.get("gpu_lost") else _advice(outcome, self.cell.environment)
         if outcome.status is Status.OK:
-            # TensorFlow's warnings of a launch that went well would be most of the file
+            # TensorFlow's warnings in successful launches would be most of the file
             seen["stderr"] = ""
         return Launch(**seen, **asdict(self.slot), cell=self.cell, started=self._started, advice=advice)
 
 
 def share_seconds(launchings: Sequence[Launching]) -> None:
-    """Divide the seconds of launches that started together among them; their sum stays the same."""
+    """Divide the total seconds of launches that started together equally among them."""
     whole = sum(member.seconds for member in launchings)
     for launching in launchings:
         launching.seconds = whole / len(launchings)

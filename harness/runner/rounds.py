@@ -1,4 +1,4 @@
-"""The progress of a run, derived only from its launches, so that a resumed run continues without a difference."""
+"""The progress of a run. It follows only from the launches, so a resumed run continues as if it wasn't interrupted."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -9,10 +9,10 @@ from harness.model.launch import BESIDE_BUILDS, Launch, Role, Status
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
 
-#: A cell whose last launches in a row ended so, in measured rounds, is not launched again.
+#: If this many measured launches of a cell fail in a row, it isn't launched again.
 GIVE_UP_AFTER = 2
 
-#: One in this many rounds may be repeated because it was noisy.
+#: At most one in this many rounds is repeated because it was noisy.
 REPEAT_ONE_IN = 5
 
 
@@ -22,7 +22,7 @@ class RoundLog:
     def __init__(self, plan: Plan, launches: Iterable[Launch] = ()) -> None:
         self._plan = plan
         self.launches: list[Launch] = []
-        #: By group and number of rounds, how wide its widest interval was then (runner/stop_rules.py).
+        #: The width of the widest interval, by group and number of rounds (runner/stop_rules.py).
         self.widths: dict[tuple[str, int], float] = {}
         self._rounds: dict[tuple[str, int], list[Launch]] = defaultdict(list)
         self._cells: dict[Cell, list[Launch]] = defaultdict(list)
@@ -31,7 +31,7 @@ class RoundLog:
             self.add(launch)
 
     def add(self, launch: Launch) -> None:
-        """Count a finished launch in."""
+        """Add a finished launch."""
         self.launches.append(launch)
         self._rounds[launch.group, launch.round].append(launch)
         self._cells[launch.cell].append(launch)
@@ -52,7 +52,7 @@ class RoundLog:
         return [(cell, role) for cell, role in self._plan.slots(group, number) if cell in alive]
 
     def is_complete(self, group: Group, number: int) -> bool:
-        """Return whether the newest attempt at this round made all of its launches."""
+        """Return whether the newest attempt of this round has all its launches."""
         return self._made(group, number, self.attempts(group, number) - 1)
 
     def attempts(self, group: Group, number: int) -> int:
@@ -67,10 +67,11 @@ class RoundLog:
         return number - 1
 
     def is_to_repeat(self, group: Group, number: int) -> bool:
-        """Return whether the round is complete, noisy, and may be repeated: one in five may, and the first.
+        """Return whether the round is complete and noisy, and may be repeated (see REPEAT_ONE_IN).
 
-        A round isn't repeated if most of the group's rounds were noisy, because a repetition would probably be noisy
-        too, and a new round is worth more. Interleaved rounds aren't repeated either: interference affects all cells.
+        A round isn't repeated if most rounds of the group were noisy. The repetition would probably be noisy too, and a
+        new round gives more information. Interleaved rounds aren't repeated either, because interference affects all
+        their cells.
         """
         if number == 0 or self.in_turns(group) or not self.is_complete(group, number):
             return False
@@ -81,16 +82,17 @@ class RoundLog:
         return repeated * REPEAT_ONE_IN < number and not is_usual and self._is_disturbed(group, number)
 
     def in_turns(self, group: Group) -> bool:
-        """Return whether launches of the group are interleaved: as planned, unless their scenario fixes calls."""
+        """Return whether launches of the group are interleaved: as planned, unless the scenario fixes its calls."""
         pilots = [pilot for cell in group.cells if (pilot := self.pilot(cell))]
         return self._plan.in_turns(group) and not (pilots and all(pilot.fixes_calls for pilot in pilots))
 
     def is_to_pilot(self, group: Group, cell: Cell) -> bool:
-        """Return whether a pilot of the cell is useful; not for a cell that only observes and has been launched.
+        """Return whether a pilot of the cell is useful.
 
-        If all lengths are given, pilots only read each environment from disk and find out whether a scenario times
-        anything. One launch per environment and scenario is then enough. For a budget that must be kept, each group
-        needs a pilot, because the cost of its launches must be known.
+        If all lengths are given, pilots have only two purposes: they read each environment from disk once, and show
+        whether a scenario times anything. Then one pilot per environment and scenario is enough. If a budget must be
+        kept, each group needs a pilot, because the time of its launches must be known. A cell that only records
+        observations needs no second pilot.
         """
         pilot = self.pilot(cell)
         if pilot and pilot.only_observed:
@@ -111,15 +113,15 @@ class RoundLog:
         return all(launch.status is Status.INTERRUPTED for launch in self._cells[cell])
 
     def calls_per_sample(self, cell: Cell) -> int | None:
-        """Return the calls per sample of the cell, from its first launch with samples.
+        """Return the calls per sample of the cell, from its first launch with samples; None if there is none.
 
-        Beside builds a step is slower, so that too few calls would make a sample.
+        Launches during builds don't count. Their steps are slower, so a sample would have too few calls.
         """
         counts = (launch.calls_per_sample for launch in self._cells[cell] if not launch.resources.get(BESIDE_BUILDS))
         return next((calls for calls in counts if calls), None)
 
     def peak(self, cell: Cell) -> float:
-        """Return the largest memory that a launch of the cell used, in bytes; 0 if unknown."""
+        """Return the largest memory use of the cell's launches in bytes; 0 if it isn't known."""
         return max((launch.resources.get("max_rss_bytes", 0.0) for launch in self._cells[cell]), default=0.0)
 
     def pilot(self, cell: Cell) -> Launch | None:
@@ -128,18 +130,18 @@ class RoundLog:
         return pilots[-1] if pilots else None
 
     def seconds(self, number: int | None = None, groups: Iterable[Group] = ()) -> float:
-        """Return the total seconds of all launches, or of one round of some groups."""
+        """Return the total seconds of all launches, or of round `number` of some groups."""
         if number is None:
             return sum(launch.seconds for launch in self.launches)
         return sum(launch.seconds for group in groups for launch in self._rounds[group.name, number])
 
     def _is_disturbed(self, group: Group, number: int) -> bool:
-        """Return whether the newest attempt at this round has a launch with interference."""
+        """Return whether the newest attempt of this round has a launch with interference."""
         newest = self.attempts(group, number) - 1
         return any(disturbed(launch) for launch in self._rounds[group.name, number] if launch.attempt == newest)
 
     def _repeats(self, group: Group, number: int) -> int:
-        """Return how often this round was repeated although it was complete."""
+        """Return how often this round was repeated after it was complete."""
         return sum(self._made(group, number, attempt) for attempt in range(self.attempts(group, number) - 1))
 
     def _made(self, group: Group, number: int, attempt: int) -> bool:
@@ -157,7 +159,7 @@ class RoundLog:
             for launch in self._cells[cell]
             if launch.round < before and launch.status is not Status.INTERRUPTED and not launch.ended_under_profiler
         ]
-        # for a cell without a pilot, the first launch takes its place
+        # without a pilot, the first launch counts as the pilot
         pilots = [launch for launch in earlier if launch.role is Role.PILOT] or earlier[:1]
         if pilots and not is_to_measure(pilots[-1], group.of):
             return True

@@ -1,11 +1,13 @@
 """Schedule of a run: the next rounds, and the end by rounds, precision or budget.
 
-A verdict needs `FEWEST_ROUNDS` rounds, so a run never ends with fewer of everything. If the budget holds these rounds
-of all groups, every group has round r before any has round r + 1. Otherwise groups are finished one at a time, the
-cheapest first. The budget of a suite is a wish, which a slow machine exceeds until every group has these rounds. A
-budget that was passed on the command line is kept: only what it holds is measured.
+A verdict needs `FEWEST_ROUNDS` rounds. If the budget is large enough for these rounds of all groups, every group gets
+round r before any group gets round r + 1. Otherwise groups are finished one at a time, the cheapest first. So a run
+never ends without a group that has enough rounds.
 
-Everything here follows from the launches and from what they took, so a resumed run decides as an uninterrupted one.
+The budget of a suite is a wish: a slow machine exceeds it until every group has these rounds. A budget that was passed
+on the command line is kept, so groups may be left out.
+
+All decisions follow from the launches and their durations. So a resumed run decides as an uninterrupted run would.
 """
 
 import math
@@ -25,14 +27,14 @@ from harness.runner.stop_rules import Widths, open_groups, rounds_needed
 #: A budget may be exceeded by this share if that completes what a verdict needs.
 TOLERANCE = 0.1
 
-#: Between two samples of turns a launch makes untimed calls, and in the end it takes some samples alone: it takes about
-#: Duration of a launch's turns as a multiple of the measured time.
+#: The duration of an interleaved launch as a multiple of its measurement time. It also makes untimed calls between its
+#: samples, and takes some samples alone at the end.
 UNMEASURED = 2.0
 
-#: The smallest number of samples in a launch, however long they take: three turns, and one alone.
+#: The smallest number of samples in a launch, even if they are long: three in turns, and one alone.
 FEWEST_CALLS = 4
 
-#: By group, the pairs of cells that are compared, in the order of the tables.
+#: The compared pairs of cells, by group, in the order of the tables.
 Pairs = Mapping[str, Sequence[tuple[Cell, Cell]]]
 
 
@@ -46,12 +48,14 @@ class ScheduleStep:
 
 @dataclass(frozen=True, slots=True)
 class RunEstimate:
-    """The estimated duration of a run on this machine, from its launches so far; lengths are in seconds.
+    """The estimated duration of a run on this machine, from its launches so far.
 
-    One round of all groups takes `round_seconds`, and the run `seconds` from its first launch to its last. Every
-    measured group then has at least `rounds` rounds. If the budget is too small for a verdict on every comparison,
-    `needed` is a sufficient budget, and `left_out` are the cells that aren't measured. `launches` more are expected;
-    with a precision, this depends on the widths of the intervals so far.
+    - `round_seconds`: the seconds of one round of all groups
+    - `rounds`: the number of rounds that every measured group will have at least
+    - `seconds`: the seconds from the first launch to the end
+    - `needed`: if the budget is too small for a verdict on every comparison, a sufficient budget in seconds
+    - `left_out`: the cells that this budget doesn't allow
+    - `launches`: the number of further launches. With a precision, it follows from the widths of the intervals so far
     """
 
     round_seconds: float
@@ -63,26 +67,26 @@ class RunEstimate:
 
 
 class Schedule:
-    """Decides what to launch next, unless the budget is spent on claims; `spent` returns the seconds spent so far."""
+    """Decides which launches come next, if the budget isn't spent on claims. `spent` returns the seconds so far."""
 
     def __init__(self, plan: Plan, ledger: RoundLog, widths: Widths, spent: Callable[[], float]) -> None:
         self._plan, self._ledger, self._widths, self._spent = plan, ledger, widths, spent
         self._fewest = min(plan.rounds, FEWEST_ROUNDS)
 
     def next(self) -> ScheduleStep | None:
-        """Return what to launch next; None if the run has ended."""
+        """Return the next launches; None if the run has ended."""
         able = [group for group in self._plan.groups if self._can_go_on(group)]
         short = [group for group in able if self._rounds(group) < self._fewest]
         if not short:
             return self._together(able)
-        # after the first round of all groups it is known what a round of each costs
+        # only after its first round is the cost of a group's rounds known
         is_unknown = self._plan.budget_is_wish and not all(map(self._rounds, short))
         if is_unknown or sum(map(self._rest, short)) <= self._left:
             return self._lowest(short)
         return self._one(short)
 
     def estimate(self) -> RunEstimate:
-        """Return how long the run takes and what it reaches, from what its launches have taken so far."""
+        """Return the estimated duration and number of rounds, from the durations of the launches so far."""
         plan, budget = self._plan, self._plan.budget_seconds
         able = [group for group in plan.groups if self._can_go_on(group)]
         if plan.ends_early:
@@ -131,9 +135,9 @@ class Schedule:
     def _one(self, short: Sequence[Group]) -> ScheduleStep | None:
         """Return the next round of the group that finishes soonest, within the budget."""
         limit = math.inf if self._plan.budget_is_wish else self._left + TOLERANCE * (self._plan.budget_seconds or 0.0)
-        cheapest = min(short, key=self._rest)  # of several the first, in the plan's order
+        cheapest = min(short, key=self._rest)  # if several are equal, the first one in the plan
         has_numbers = any(map(self._rounds, self._plan.groups))
-        if self._rest(cheapest) > limit and has_numbers:  # a run without a result is worth nothing
+        if self._rest(cheapest) > limit and has_numbers:  # the first group is always measured
             return None
         return ScheduleStep(self._rounds(cheapest) + 1, [cheapest])
 
@@ -147,7 +151,7 @@ class Schedule:
         if not rounds:
             return round_seconds(self._plan, ledger, group)
         launched = ledger.seconds()
-        # time between launches isn't part of the seconds of any launch
+        # the time between launches isn't part of any launch, so scale with it
         between = max(1.0, self._spent() / launched) if launched > 0.0 else 1.0
         return ledger.seconds(rounds, [group]) * between
 
@@ -161,12 +165,13 @@ class Schedule:
 
 
 def affordable(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Plan:
-    """Return the plan with the groups and cells for which the budget holds the rounds that a verdict needs.
+    """Return the plan with the groups and cells for which the budget allows the rounds that a verdict needs.
 
-    The budget of a suite, or one that is spent on claims, removes nothing; a suite's budget is longer under a CPU
-    quota. Groups are taken by the cost of a round, cheapest first. From the first group that is too expensive, it takes
-    as many cells as the budget holds, in the order of its `pairs`. Costs are estimated from the pilots alone, so that
-    the result stays the same for the whole run. At least one pair is kept.
+    The budget of a suite, or one that is spent on claims, removes nothing; a suite's budget only becomes longer if a
+    CPU quota slows down the launches. Groups are taken by the cost of a round, the
+    cheapest first. Of the first group that is too expensive, as many cells are taken as the budget allows, in the order
+    of its `pairs`. At least one pair is kept. Costs are estimated only from the pilots, so that the result stays the
+    same during the whole run.
     """
     pilots = [launch for launch in launches if launch.round == 0]
     if plan.budget_is_wish:
@@ -188,7 +193,7 @@ def affordable(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Plan:
 
 
 def _part(group: Group, pairs: Sequence[tuple[Cell, Cell]], launches: int, *, is_first: bool) -> Group | None:
-    """Return the group with the cells of its first pairs, in at most `launches` per round; None if none fits."""
+    """Return the group with the cells of its first pairs, with at most `launches` per round; None if no pair fits."""
     cells: set[Cell] = set()
     control = 1 if group.control and group.controlled else 0
     for pair in pairs or [(group.cells[0], group.cells[-1])]:
@@ -203,7 +208,7 @@ def _part(group: Group, pairs: Sequence[tuple[Cell, Cell]], launches: int, *, is
 
 
 def needed_budget(plan: Plan, ledger: RoundLog) -> float:
-    """Return how many seconds the launches so far and the rounds that a verdict of every comparison needs take."""
+    """Return the total seconds of the launches so far, plus the rounds that verdicts on all comparisons need."""
     fewest = min(plan.rounds, FEWEST_ROUNDS)
     pilots = ledger.seconds(0, plan.groups)
     return pilots + sum(fewest * round_seconds(plan, ledger, group) for group in plan.groups)
@@ -212,8 +217,8 @@ def needed_budget(plan: Plan, ledger: RoundLog) -> float:
 def round_seconds(plan: Plan, ledger: RoundLog, group: Group) -> float:
     """Return the estimated seconds of a round of a group that wasn't measured yet, from the pilots.
 
-    A launch takes as long to start as a pilot of its environment, preferably in its own group. It then warms up and
-    measures for as long as the plan says, or for the smallest number of calls if that takes longer.
+    The estimate assumes that a launch starts as fast as a pilot of its environment, preferably of its own group. Then
+    it warms up and measures for the planned times, or for the smallest number of calls if that takes longer.
     """
     pilots = [launch for launch in ledger.launches if launch.round == 0 and launch.samples]
     if not pilots:
@@ -233,6 +238,6 @@ def round_seconds(plan: Plan, ledger: RoundLog, group: Group) -> float:
 
 
 def _started(pilot: Launch) -> float:
-    """Return the seconds of a pilot outside of warm-up and measurement."""
+    """Return the seconds of a pilot without its warm-up and measurement."""
     own = pilot.phases.get("warm up", 0.0) + sum(sample.seconds for sample in pilot.samples)
     return max(0.0, pilot.seconds - own)

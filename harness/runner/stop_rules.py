@@ -9,20 +9,21 @@ from harness.model.launch import Launch
 from harness.model.run import Group, Plan, Stop, StopReason
 from harness.runner.rounds import RoundLog
 
-#: By group, half the width of its widest interval on the log scale, 0 where every verdict is settled; in a run of
-#: relative to what the claims need, for claims without a precision; infinite before the first look.
+#: Returns the width of each group's widest interval: half its length on the log scale. It is 0 if every verdict is
+#: settled, and infinite before the first look. In a run with claims and without a precision, it is relative to the
+#: width that the claims need.
 Widths = Callable[[Sequence[Launch]], Mapping[str, float]]
 
 
 def open_groups(plan: Plan, ledger: RoundLog, number: int, widths: Widths) -> frozenset[str]:
-    """Return the names of the groups in round `number`: those with launches that aren't finished."""
+    """Return the names of the groups that take part in round `number`."""
     precise = _precise(plan, ledger, widths) if number > 1 else frozenset()
     groups = [group for group in plan.groups if ledger.slots(group, number) and group.name not in precise]
     return frozenset(group.name for group in groups)
 
 
 def stops(plan: Plan, ledger: RoundLog, widths: Widths, *, interrupted: bool) -> dict[str, Stop]:
-    """Return how each group ended."""
+    """Return how each group ended, by name."""
     precise = _precise(plan, ledger, widths)
     return {group.name: _stop(plan, group, ledger, precise, interrupted=interrupted) for group in plan.groups}
 
@@ -44,10 +45,11 @@ def _observes(group: Group, ledger: RoundLog) -> bool:
 
 
 def _precise(plan: Plan, ledger: RoundLog, widths: Widths) -> frozenset[str]:
-    """Return the groups whose intervals are narrow enough, by the launches up to their own last round.
+    """Return the names of the groups whose intervals were narrow enough after their own last round.
 
-    So a group never restarts: later rounds of other groups change its intervals too. Continuing where intervals have
-    become wider and stopping where they have become narrower would reduce their coverage.
+    Later rounds of other groups also change the intervals of a finished group. They aren't considered, so a finished
+    group never continues. Otherwise groups would continue if their intervals became wider and stop if they became
+    narrower, which would reduce the coverage of the intervals.
     """
     if not plan.ends_early:
         return frozenset()
@@ -64,9 +66,8 @@ def _precise(plan: Plan, ledger: RoundLog, widths: Widths) -> frozenset[str]:
 def rounds_needed(plan: Plan, group: Group, ledger: RoundLog) -> int:
     """Return the expected number of rounds after which a group ends.
 
-    The width falls with the square root of the number of rounds.
-
-    That is never before the first look at verdicts, and after it never before the first look at widths.
+    It assumes that the width falls with the square root of the number of rounds. A group never ends before the first
+    look at verdicts, and after that never before the first look at widths.
     """
     rounds = ledger.rounds(group)
     width = ledger.widths.get((group.name, rounds), math.inf)
@@ -79,7 +80,7 @@ def rounds_needed(plan: Plan, group: Group, ledger: RoundLog) -> int:
 
 
 def is_known(plan: Plan, group: Group, ledger: RoundLog, widths: Widths) -> bool:
-    """Return whether the complete rounds of a group reach the plan's precision. This never changes later."""
+    """Return whether the complete rounds of a group reach the precision of the plan. Other groups don't affect this."""
     rounds = ledger.rounds(group)
     if not plan.ends_early or not rounds:
         return False
@@ -88,5 +89,5 @@ def is_known(plan: Plan, group: Group, ledger: RoundLog, widths: Widths) -> bool
 
 
 def narrow(plan: Plan) -> float:
-    """Return the width of a group's widest interval at which the group ends, as in `Widths`."""
+    """Return the largest width, as in `Widths`, at which a group ends."""
     return math.log1p(plan.precision) if plan.precision is not None else 1.0

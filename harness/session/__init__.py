@@ -9,7 +9,7 @@
 No function here prints, reads the command line or ends the process. A listener receives the progress, functions return
 their results, and errors are `HarnessError`s.
 """
-# what is imported here is for type checkers, and for those who import this
+# these names are imported for type checkers, and for users of this package
 # mypy: implicit-reexport
 # ruff: noqa: F401
 
@@ -52,9 +52,9 @@ __all__ = [name for names in _NAMES.values() for name in names]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name, or a module for the command line, at first use.
+    """Import a name, or a module for the command line, at its first use.
 
-    Planning doesn't need the modules that measure, so commands that import this start at once.
+    A command that only plans then starts faster, because it doesn't import the modules that measure.
     """
     if name in ("doctor", "images", "names", "scenarios", "scripts", "sources", "versions"):
         return import_module(f"{__name__}.{name}")

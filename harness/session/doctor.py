@@ -28,7 +28,10 @@ from harness.session.request import names, read_seconds
 
 
 def listened(cpus: str, seconds: str, say: Callable[[str], None]) -> dict[str, Any]:
-    """Measure the noise of the CPUs, and return it in words and in numbers. Nothing else may measure meanwhile."""
+    """Measure the noise of the CPUs for `seconds`, and return the score and the checks as JSON values.
+
+    It holds the machine's lock, so that no run measures at the same time.
+    """
     require_linux()
     long, allowed, shape = read_seconds(seconds, "--seconds"), os.sched_getaffinity(0), topology.read()
     pinned = choose(cpus, allowed, shape)
@@ -46,10 +49,10 @@ def listened(cpus: str, seconds: str, say: Callable[[str], None]) -> dict[str, A
 
 
 def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any]:
-    """Return checks for containers and, if requested, for GPUs: checks, GPUs and environments.
+    """Check containers and, if requested, GPUs. Return the checks, the GPUs and the environments as JSON values.
 
-    `typed` are names or globs of environments, by default the whole catalogue. With a GPU, each environment has a row
-    that says how it runs on the GPUs.
+    `typed` are names or globs of environments, by default the whole catalogue. With a GPU, a row per environment
+    describes how it runs on the GPUs.
     """
     gpu_names = selection.wish(gpu, gpus)
     project = Project.find()
@@ -57,7 +60,7 @@ def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any
     catalog, selected = with_asked(load_environments(project), names(typed, "-e"))
     environments = [catalog[name] for name in resolve(selected or ["*"], list(catalog), "environment")]
     device = Device.GPU if gpu_names else Device.CPU
-    # the others get no image
+    # other environments have no image for the device
     locked = [
         load_lock(project, environment, device)
         for environment in environments
@@ -68,12 +71,12 @@ def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any
         if gpu_names:
             gpu_names = selection.meant(gpu_names, host, typed=bool(gpus))
             cards = selection.cards(gpu_names, host)
-    except CannotRunHereError as error:  # one finding among the others
+    except CannotRunHereError as error:  # the result of this check
         cards, refused = [], [around.gpus_asked(error.message, error.advice)]
     checks = [check for backend in registry.opened(project.root) for check in backend.findings(locked, gpu_names)]
-    # only a launch can find out what a remote engine has
+    # the driver of a remote engine can only be checked by a launch
     checks += [around.gpu_driver(host, wanted=bool(gpu_names) and host.is_here), *map(around.gpu, host.cards)]
-    # how they are set matters to those who measure on them
+    # settings are only checked on the GPUs of the launches
     checks += [check for card in host.chosen(gpu_names) for check in around.gpu_settings(card)]
     document: dict[str, Any] = {"checks": [*map(_described, [*checks, *refused])]}
     if cards:
@@ -83,5 +86,5 @@ def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any
 
 
 def _described(check: CheckResult) -> dict[str, Any]:
-    """Return a check as JSON values. Process names and engine messages are untrusted."""
+    """Return a check as JSON values, with escaped texts, because process names and engine messages are untrusted."""
     return {**asdict(check), "value": plain(check.value)}

@@ -1,4 +1,4 @@
-"""Early pilots: they run in available environments while the images of others are being built."""
+"""Early pilots, which run in available environments while the images of other environments are being built."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -21,10 +21,11 @@ from harness.store.folder import RunFolder
 
 
 class Pilots:
-    """Launches the pilots of each environment that it is called with, and keeps them until the run has started.
+    """Launches the pilots of each environment that it is called with, and stores them when the run has started.
 
-    Builds interfere with launches beside them. So only pilots run early, whose times are in no statistic, and only if
-    they set no lengths. Pilots don't run early on GPUs, because a cell's first launch is profiled there.
+    Builds interfere with launches at the same time. So only pilots run early, because their times are in no statistic,
+    and only if they don't determine the lengths of launches. On GPUs, pilots don't run early, because a cell's first
+    launch is profiled.
     """
 
     def __init__(self, planned: Planned, run: str, backend: Backend, jobs: JobMaker) -> None:
@@ -33,15 +34,12 @@ class Pilots:
 
     @staticmethod
     def may_begin(plan: Plan) -> bool:
-        """Return whether pilots may run during builds.
-
-        Pilots of substitutes may not, because a substitute can still be replaced.
-        """
+        """Return whether pilots may run during builds. They may not if a substitute could still be replaced."""
         is_measured = plan.profile_calls is None and not plan.sampling.is_open
         return is_measured and not plan.limits.gpus and not plan.stand_ins
 
     def __call__(self, environment: str, progress: Progress, is_making: Callable[[], bool]) -> None:
-        """Launch the pilots of an environment while others are being built, and report the steps.
+        """Launch the pilots of an environment as long as `is_making` returns True, and report the steps.
 
         Raises the errors of launching.
         """
@@ -58,7 +56,7 @@ class Pilots:
         )
         with run_to_itself(self._run), cpus.keeping_off(plan.limits.cpus):
             for part in _pilots(plan, environment):
-                if is_making():  # each by itself: one pilot of every group costs nothing beside builds
+                if is_making():  # during builds, a pilot takes no additional time
                     replace(walk, plan=part).run([])
         count = len(self._kept.launches) - before
         if count:
@@ -71,7 +69,7 @@ class Pilots:
 
 
 def _pilots(plan: Plan, environment: str) -> Iterator[Plan]:
-    """Yield the pilot of each group's cells in one environment."""
+    """Yield a plan for each pilot of the cells in one environment."""
     for group in plan.groups:
         cells = [cell for cell in group.cells if cell.environment == environment]
         if cells:
@@ -90,16 +88,16 @@ class _Told(WalkListener):
         self._progress(PreparationStep(cell.environment, f"pilot: {cell}"))
 
     def skip(self, launches: int) -> None:
-        """Do nothing: launches that are skipped have no pilot."""
+        """Ignore skipped launches."""
 
     def turn(self, number: int, turns: int) -> None:
-        """Pilots take no turns."""
+        """Ignore turns. Pilots have none."""
 
     def again(self, number: int, launches: int) -> None:
-        """Nor are they repeated."""
+        """Ignore repetitions. Pilots have none."""
 
     def estimate(self, estimate: RunEstimate) -> None:
-        """Ignore the estimate, which isn't known yet."""
+        """Ignore estimates. They aren't known yet."""
 
     def end(self, launch: Launch) -> None:
         """Report a failed pilot. Success isn't reported."""
@@ -111,14 +109,14 @@ class _Told(WalkListener):
 
 
 class _Kept:
-    """Keeps launches in memory: a run that is interrupted before its start leaves nothing."""
+    """Keeps launches in memory, so that a run leaves no files if it is interrupted before its start."""
 
     def __init__(self) -> None:
         self.launches: list[Launch] = []
         self._artifacts: list[tuple[str, Mapping[str, bytes]]] = []
 
     def write_artifacts(self, launch: str, artifacts: Mapping[str, bytes]) -> list[str]:
-        """Keep the artifacts of the launch that comes next."""
+        """Keep the artifacts of the next launch."""
         self._artifacts.append((launch, artifacts))
         return []
 
@@ -127,7 +125,7 @@ class _Kept:
         self.launches.append(launch)
 
     def store(self, folder: RunFolder) -> list[Launch]:
-        """Store everything in a run's folder, and return the launches as they are stored."""
+        """Store all launches in a run's folder, and return them with the paths of their artifacts."""
         stored = []
         for launch, (name, artifacts) in zip(self.launches, self._artifacts, strict=True):
             stored.append(replace(launch, artifacts=folder.write_artifacts(name, artifacts)))

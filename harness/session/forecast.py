@@ -1,4 +1,4 @@
-"""The estimated duration of a plan, and the images to build first."""
+"""Estimates the duration of a plan, and finds the images that must be built first."""
 
 import statistics
 from collections import defaultdict
@@ -16,10 +16,11 @@ from harness.session.planning import Planned
 from harness.session.request import Request
 from harness.store.folder import RunFolder, uncollected
 
-#: Assumed seconds of an unknown launch: until it warms up (a container or a process, the import of
+#: Assumed seconds of a launch that no earlier run has: until the warm-up (it starts a container or a process, and
+#: imports TensorFlow), in the warm-up, and in the measurement.
 START, WARMUP, MEASURE = 3.0, 0.5, 1.0
 
-#: The number of newest runs that are searched for launches.
+#: The number of newest runs in which launches of the same cells are searched.
 RUNS = 10
 
 
@@ -34,7 +35,7 @@ class DurationEstimate:
     - `unknown`: the number of cells without a known duration; `start`: the assumed seconds until their warm-up
     - `unprepared`: environments that must be prepared first. None if this machine can't run the plan
     - `makes`: the thing that the backend prepares, such as an image
-    - `unasked`: why this machine can't run the plan, and what to do
+    - `unasked`: the reason why this machine can't run the plan, with advice
     """
 
     seconds: float
@@ -49,9 +50,9 @@ class DurationEstimate:
 
 @dataclass(frozen=True, slots=True)
 class _Times:
-    """The seconds of a cell's launches: outside of the warm-up and the measurement, and inside.
+    """The seconds of a cell's launches: before the warm-up, in the warm-up, and in the measurement.
 
-    A cell that only `observes` is launched once and in no round.
+    If a cell only records observations (`observes`), its pilot is its only launch.
     """
 
     start: float = START
@@ -61,7 +62,7 @@ class _Times:
 
     @classmethod
     def median(cls, launches: Sequence[Launch]) -> Self:
-        """Return the median of the durations."""
+        """Return the medians of the launches' durations."""
         whole = statistics.median(launch.seconds for launch in launches)
         warmup = statistics.median(launch.phases.get("warm up", 0.0) for launch in launches)
         measure = statistics.median(sum(sample.seconds for sample in launch.samples) for launch in launches)
@@ -78,7 +79,7 @@ class _Times:
 
 
 def outlook(planned: Planned) -> DurationEstimate:
-    """Return the estimate for a plan. It asks the backend what is available, if the run would use it."""
+    """Estimate the duration of a plan. The run's backend is asked which environments are available."""
     unasked, missing, name, makes = "", None, planned.request.backend, ""
     try:
         root, gpus = planned.project.root, planned.plan.limits.gpus
@@ -98,7 +99,7 @@ def outlook(planned: Planned) -> DurationEstimate:
 
 
 def _slots(planned: Planned) -> int:
-    """Return in how many slots the plan is measured, as far as the request says; a shard is measured in one."""
+    """Return the number of slots in which the plan is measured, if the request has a number; otherwise 1."""
     slots = planned.request.slots if isinstance(planned.request, Request) and not planned.plan.shard else ""
     return min(int(slots), max(1, len(planned.plan.groups))) if slots.isdecimal() else 1
 
@@ -114,7 +115,7 @@ def _seconds(plan: Plan, times: Mapping[Cell, _Times], slots: int) -> float:
     whole = (pilots + plan.rounds * per_round) / slots
     if plan.budget_seconds is None:
         return whole
-    # a suite's budget does not end a run before every comparison can have a verdict
+    # a suite's budget never ends a run before every comparison can have a verdict
     least = (pilots + min(plan.rounds, FEWEST_ROUNDS) * per_round) / slots if plan.budget_is_wish else 0.0
     return min(whole, max(plan.budget_seconds, least))
 
@@ -123,7 +124,7 @@ def _earlier(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Times]]:
     """Return the times of the plan's cells in the newest run that has most of them, and that run's id."""
     best: tuple[str, dict[Cell, _Times]] = "", {}
     cells = set(planned.cells)
-    # runs are named by when they began
+    # the names of runs start with the time of their start
     paths = sorted(planned.request.results.glob("*/run.json"), key=lambda path: path.parent.name, reverse=True)
     for path in paths[:RUNS]:
         folder = RunFolder(path.parent)
@@ -133,7 +134,7 @@ def _earlier(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Times]]:
                 continue
             with uncollected():
                 times = _times(folder.read_launches(run), cells)
-        except UsageError:  # a damaged one is no reason not to plan another
+        except UsageError:  # ignore corrupt runs
             continue
         if len(times) > len(best[1]):
             best = run.id, times
@@ -143,7 +144,7 @@ def _earlier(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Times]]:
 
 
 def _times(launches: Sequence[Launch], cells: set[Cell]) -> dict[Cell, _Times]:
-    """Return the times of the wanted cells. Pilots count only for cells without other launches."""
+    """Return the median times of these cells. A pilot counts only if it is the only kind of launch of its cell."""
     by_cell: dict[Cell, list[Launch]] = defaultdict(list)
     for launch in launches:
         counts = launch.role is not Role.PILOT or launch.only_observed

@@ -1,4 +1,4 @@
-"""The environments' locks and images: listed, locked, and packed for a machine without a network."""
+"""Lists, locks and packs environments: their lock files, their images, and packs for offline machines."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,21 +18,21 @@ from harness.plan.gpus import describe
 from harness.plan.selection import resolve
 from harness.session.sources import with_asked
 
-#: Resolving waits for the network as long as it computes.
+#: The number of locks to resolve at the same time. About half of the time, resolving waits for the network.
 _LOCKS_AT_A_TIME = 2
 
 
 def chosen(names: Sequence[str] | None) -> tuple[Project, list[Environment]]:
-    """Return the project, and the environments of these names, globs or requirements; by default all."""
+    """Return the project, and the environments that match names, globs or requirements; by default all."""
     project = Project.find()
     environments, typed = with_asked(project, load_environments(project), names or ["*"])
     return project, [environments[name] for name in resolve(typed, list(environments), "environment")]
 
 
 def locked(names: Sequence[str] | None, device: Device) -> tuple[Project, list[Requirement]]:
-    """Return the project, and the chosen environments with an image for the device.
+    """Return the project, and the selected environments that have an image for the device.
 
-    Raises NothingSelectedError for none.
+    Raises NothingSelectedError if there are none.
     """
     project, environments = chosen(names)
     requirements = [
@@ -51,10 +51,10 @@ def rows(
     ask: Callable[[Sequence[Requirement]], Sequence[KeptImage]],
     say: Callable[[str], object],
 ) -> list[dict[str, Any]]:
-    """Return a row of JSON values per environment. `ask` returns the state of each image, as a backend's `states`.
+    """Return a row of JSON values per environment. `ask` returns the state of each image, like a backend's `states`.
 
-    `cpu` and `gpu` have an image's `state`, and its `size_bytes` and `id` if the engine has it; None if there is no
-    such image. If no engine is running, `say` is called with the reason.
+    `cpu` and `gpu` contain the `state` of an image and, if the engine has the image, its `size_bytes` and `id`. They
+    are None if the environment has no image for the device. If no engine is running, `say` gets the reason.
     """
     locks: dict[tuple[str, Device], Requirement] = {}
     for environment in environments:
@@ -97,9 +97,9 @@ def _state(image: KeptImage) -> dict[str, Any]:
 
 
 def lock(names: Sequence[str] | None, device: Device | None) -> Iterator[tuple[Requirement, bool, str]]:
-    """Resolve the locks of these environments for a device (None: both), and write them; return which changed.
+    """Resolve and write the locks of these environments for a device (None: both).
 
-    For an environment with package overrides, also return what it is.
+    Yield each environment, whether its lock changed, and for package overrides a description of the environment.
     """
     project, environments = chosen(names)
     targets = [(one, kind) for one in environments for kind in one.devices if device in (None, kind)]
@@ -116,12 +116,12 @@ def lock(names: Sequence[str] | None, device: Device | None) -> Iterator[tuple[R
 def fill_pack(
     folder: Path, names: Sequence[str] | None, device: Device, say: Callable[[str], object], *, with_images: bool
 ) -> tuple[list[Requirement], list[Path]]:
-    """Fetch all that builds of these environments need into a folder; returns them and its files."""
+    """Download everything that builds of these environments need to a folder. Return the environments and the files."""
     project, requirements = locked(names, device)
     images = registry.image_backend(project.root).images if with_images else None
     return requirements, pack.fill(folder, project, requirements, images, say)
 
 
 def use_pack(folder: Path, say: Callable[[str], object]) -> Path:
-    """Check a pack, and give its base images to the engine; returns the folder of its packages."""
+    """Check a pack, and load its base images into the engine. Return the folder of its packages."""
     return pack.use(folder, lambda: registry.image_backend(Project.find().root).images, say)

@@ -1,4 +1,4 @@
-"""The job of a launch: the files of its scenario, read once per run, and the settings of the request."""
+"""Makes the jobs of launches. A job has the files of the scenario, which are read once per run, and the settings."""
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ from harness.model.scenario import Cell, Scenario
 
 
 class JobMaker:
-    """Factory of the jobs of one run. It reads files once, so that edits during the run have no effect.
+    """Makes the jobs of one run. It reads files once, so that edits during the run have no effect.
 
     Raises UsageError if the file of a scenario is missing.
     """
@@ -22,20 +22,20 @@ class JobMaker:
         self._files = {name: files_of(scenario, self.kit) for name, scenario in scenarios.items()}
 
     def sources(self) -> dict[str, str]:
-        """Return a hash by scenario of its files and the kit's: it must stay the same when a run is resumed."""
+        """Return a hash of each scenario's files and the kit. To resume a run, the hashes must be the same."""
         return {name: fingerprint(files) for name, files in self._files.items()}
 
     def own(self) -> dict[str, str]:
-        """Scenario to a hash of its own files, without the kit's."""
+        """Return a hash of each scenario's own files, without the kit."""
         return {
             name: fingerprint({file: data for file, data in files.items() if file not in self.kit})
             for name, files in self._files.items()
         }
 
     def scripts(self, own: Collection[Path]) -> dict[str, str]:
-        """Return the source text of each scenario outside the project's folders `own`, by scenario name.
+        """Return the source text of each scenario outside of the project's folders `own`, by scenario name.
 
-        With this text, a reader of the report can run the scenario without the project.
+        A reader of the report can then run the scenario without having its file.
         """
         return {
             name: self._files[name][scenario.path.name].decode(errors="replace")

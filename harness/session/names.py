@@ -1,6 +1,7 @@
-"""The names that can be selected. They load quickly, for shell completion and for advice.
+"""The names that a user can select, for shell completion and advice. The functions are fast.
 
-Headers are read for axes alone, and environments come from their cache. All raise UsageError where files are wrong.
+Only `axes` and the claims read headers, and environments come from a cache. All functions raise UsageError for invalid
+files.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,24 +22,24 @@ from harness.plan.claims import UPSTREAM
 
 
 def environments() -> dict[str, str]:
-    """Return the environments' titles, by name."""
+    """Return the titles of environments, by name."""
     return {name: environment.title for name, environment in load_environments(Project.find()).items()}
 
 
 def packages(environment: str) -> dict[str, str]:
-    """Return the packages and versions of the catalogue's environment; empty without a lock file."""
+    """Return the versions of an environment's packages, by package; empty if it has no lock file."""
     project = Project.find()
     locks = sorted(project.locks.glob(f"{environment}-[cg]pu.txt"))
     return pins(locks[0].read_text(encoding="utf-8")) if environment in load_environments(project) and locks else {}
 
 
 def scenarios() -> list[str]:
-    """Return the scenarios."""
+    """Return the names of the scenarios."""
     return [path.stem for path in scenario_files(Project.find())]
 
 
 def issues() -> dict[str, str]:
-    """Return the claims of upstream issues by the issues' short names."""
+    """Return the claims about upstream issues, by the short names of the issues."""
     claims: dict[str, str] = {}
     for table in _headers():
         for claim in _tables(table.get("claim")):
@@ -55,7 +56,7 @@ def families() -> list[str]:
 
 
 def _headers() -> Iterator[dict[str, Any]]:
-    """Yield the table [tool.harness] of each scenario, as it is written."""
+    """Yield the table [tool.harness] of each scenario, without checking it."""
     for path in scenario_files(Project.find()):
         with suppress(FileError):
             tool = toml.read_header(toml.read_file(path), path, ("tool", "harness")).values.get("tool")
@@ -68,15 +69,16 @@ def _tables(entries: Any) -> list[dict[str, Any]]:
 
 
 def suites() -> dict[str, str]:
-    """Return the suites' titles, by name."""
+    """Return the titles of suites, by name."""
     tables = suite_tables(Project.find()).values
     return {name: str(table.get("title", name)) for name, table in tables.items() if isinstance(table, dict)}
 
 
 def axes(selected: Sequence[str], suite: str) -> dict[str, list[str]]:
-    """Return the values of each setting and axis: of the selected scenarios, otherwise of the suite, otherwise of all.
+    """Return the values of each setting and each axis, by name.
 
-    Scenarios are selected by names, globs and files. An invalid scenario has none.
+    The axes are those of the scenarios that names, globs or files select; without these, of the scenarios in the suite;
+    otherwise of all scenarios. Invalid scenarios are ignored.
     """
     project = Project.find()
     if not selected and suite:

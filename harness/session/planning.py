@@ -1,4 +1,4 @@
-"""From a request to a plan: which cells run, and why others don't. This module doesn't launch or write anything."""
+"""Makes a plan from a request: the cells to run, and the reasons why others can't run. It launches nothing."""
 
 import math
 import os
@@ -47,20 +47,20 @@ from harness.session import sources
 from harness.session.request import EVENLY, LaunchRequest, ProfileRequest, Request, SuiteLength, suite_seconds
 from harness.store.folder import RunFolder, uncollected
 
-#: Quantities that need no pilot if lengths are given: it would be half of a small run's launches. Others, such as the
-#: import, would be those of a cold disk.
+#: Quantities that need no pilot if lengths are given, because pilots would be half of the launches of a small run.
+#: Other quantities, such as the import time, would depend on files that aren't in memory yet.
 UNPILOTED = (STEP, PEAK, GROWTH, TRACES)
 
-#: Groups of claims that need to be known no better than this, on the log scale, have no control.
+#: If the claims of a group need no narrower interval than this, on the log scale, the group has no A/A control.
 CONTROL_BELOW = math.log1p(0.10)
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, with the inputs that it was made from.
+    """A plan, and the inputs from which it was made.
 
     - `request`: the request; `suite`: the name of the suite, or an empty text if the request names scenarios or issues
-    - `plan`: groups of cells, rounds and limits. `plan.unavailable` lists cells that can't be measured here, and why
+    - `plan`: groups of cells, rounds and limits. `plan.unavailable` has the cells that can't be measured, with reasons
     - `environments`: the selected environments; `requirements`: for each name, the packages for the run's device
     - `scenarios`: the selected scenarios by name; `refused`: scenarios with invalid files, which aren't measured
     - `reference`: the name of the baseline environment
@@ -140,7 +140,7 @@ class Planned:
 
     @property
     def aspects(self) -> dict[str, Any]:
-        """Return what shards of the plan must have in common, by its name in a sentence."""
+        """Return the facts that all shards of the plan must have in common, by their names in messages."""
         kit = kit_files(self.project)
         return shards.aspects(
             self.plan,
@@ -151,14 +151,14 @@ class Planned:
         )
 
     def only(self, groups: Collection[str]) -> "Planned":
-        """Return the plan with only the named groups, and with their unavailable cells."""
+        """Return the plan with only these groups and their unavailable cells."""
         plan = self.plan
         left = [planned_group for planned_group in plan.groups if planned_group.name in groups]
         unavailable = [entry for entry in plan.unavailable if self.group_of(entry.cell) in groups]
         return replace(self, plan=replace(plan, groups=left, unavailable=unavailable))
 
     def with_one_control(self) -> "Planned":
-        """Return the plan with an A/A control in one of its groups."""
+        """Return the plan with an A/A control in only one of its groups."""
         groups = with_one_control(self.plan.groups, self.scenarios)
         return replace(self, plan=replace(self.plan, groups=groups))
 
@@ -168,10 +168,10 @@ class Planned:
 
     @property
     def untrusted(self) -> list[str]:
-        """The names of other people's code, as far as it can be known; none with --trust.
+        """The names of scenarios and environments with other people's code. Empty with --trust.
 
-        These are scenarios from outside the project's folders and, without a named backend, environments whose wheel
-        comes from a source.
+        These are scenarios from outside of the project's folders and, unless a backend was requested, environments with
+        a wheel from a source.
         """
         if self.request.trust:
             return []
@@ -188,10 +188,10 @@ def plan(
     say: Callable[[str], object] | None = None,
     wait: bool = False,
 ) -> Planned:
-    """Plan a run for this machine, without launching or writing anything but locks and wheels in the user's cache.
+    """Plan a run for this machine. This launches nothing, and only writes locks and wheels to the user's cache.
 
     Wheels of sources are built, with a message to `say`. With `wait`, a build waits for the end of another run.
-    `lacking` names environments that turned out to be unavailable, with the reason. They aren't replaced by others.
+    `lacking` are environments that turned out to be unavailable, with the reasons. They aren't used as substitutes.
 
     Raises UsageError if the request is invalid, NothingSelectedError if it selects no cell, FileError if all selected
     scenarios have invalid files, and CannotRunHereError if this machine doesn't have a requested GPU.
@@ -224,7 +224,7 @@ def plan(
         scenarios = {scenario.name: scenario for scenario, _ in claimed}
         catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites={whole.name: whole})
     cells, environments = select(selection, catalog, device) if not claimed or whole.parts else ([], others)
-    # a requested environment is measured or reported as missing; a suite measures the environments that can run
+    # a requested environment is measured or reported as unavailable; a suite replaces environments that can't run
     chosen_suite = None if typed else suites.get(suite or DEFAULT_SUITE)
     taken: list[StandIn] = []
     if chosen_suite and chosen_suite.instead and (cards or not claimed):
@@ -275,7 +275,7 @@ def plan(
                 _piloted(_of_claims(planned_group, claimed, new_plan), new_plan) for planned_group in new_plan.groups
             ],
         )
-    else:  # every cell once, and nothing to compare times by
+    else:  # a profile: every cell once, without rounds
         groups = [replace(planned_group, control=None) for planned_group in new_plan.groups]
         new_plan = replace(new_plan, groups=groups, profile_calls=request.calls)
     planned = Planned(
@@ -297,9 +297,9 @@ def plan(
 def _supply(
     request: LaunchRequest, project: Project, claimed: Sequence[claims.Asked]
 ) -> Callable[[Requirement], Supply]:
-    """Return a function that checks whether an environment's interpreter is on this machine.
+    """Return a function that checks whether this machine has the interpreter of an environment.
 
-    A claim names its environments, and all shards of a run have the same ones: there, nothing is checked.
+    With claims or shards, it doesn't check: claims name their environments, and all shards need the same ones.
     """
     if claimed or (isinstance(request, Request) and (request.on or request.spread or request.shard)):
         return lambda requirement: Supply.HERE
@@ -309,9 +309,9 @@ def _supply(
 def _requested(
     project: Project, request: LaunchRequest, say: Callable[[str], object] | None, *, wait: bool
 ) -> tuple[dict[str, Environment], list[str], dict[str, HarnessError]]:
-    """Return the catalogue with the requested environments, their names, and the reasons of lines without a wheel.
+    """Return the catalogue with the requested environments, their names, and the errors of lines without a wheel.
 
-    The last name is the reference's, or empty.
+    The last name is the baseline's, or empty.
     """
     impossible: dict[str, HarnessError] = {}
     selection = sources.with_asked(
@@ -340,9 +340,9 @@ def _locked(
     impossible: dict[str, HarnessError],
     reference: str,
 ) -> dict[str, Requirement]:
-    """Return the environments with their locks, by name. If a release line has none, the reason is in `impossible`.
+    """Return the environments with their locks, by name. If a release line has no lock, add its error to `impossible`.
 
-    Raises the reason if the line is the reference (by default the first environment), or if all are such lines.
+    Raises this error if the line is the baseline (by default the first environment), or if no line has a lock.
     """
     requirements = {}
     for environment in environments:
@@ -363,10 +363,10 @@ def _locked(
 
 
 def _part(planned: Planned, request: Request) -> Planned:
-    """Return the part of a plan that is measured here, with one A/A control.
+    """Return the part of a plan that this machine measures, with one A/A control.
 
-    If shards run in slots of one machine, only one of them has the control. Each machine of a cluster gets `--slots
-    auto` (fleet/ray.py), so that each of their shards has one. In a plan for other machines, each group has one.
+    If shards run in slots of one machine, only one shard has the control. The machines of a cluster get `--slots auto`
+    (fleet/ray.py), so each of their shards has one. In a plan for other machines, each group has one.
     """
     if request.slots.isdecimal():
         planned = planned.with_one_control()
@@ -375,7 +375,7 @@ def _part(planned: Planned, request: Request) -> Planned:
 
 
 def next_in_place(planned: Planned, lacking: Mapping[str, UnavailableError]) -> Planned | None:
-    """Return the plan with the next substitutes for those that this machine can't have; None if none is left."""
+    """Return the plan with the next substitutes instead of unavailable ones; None if there are no more substitutes."""
     lost = {fallback.role for fallback in planned.plan.stand_ins if fallback.environment in lacking}
     if not lost:
         return None
@@ -385,9 +385,9 @@ def next_in_place(planned: Planned, lacking: Mapping[str, UnavailableError]) -> 
 
 
 def _sharded(planned: Planned, request: Request, shard: Shard) -> Planned:
-    """Return the requested shard of a plan. Every shard reports groups of which this machine can run nothing.
+    """Return the requested shard of a plan. If this machine can run nothing of a group, every shard reports the group.
 
-    Without --seed, all shards have the same seed, which is derived from what is measured.
+    Without --seed, all shards have the same seed, which is a hash of the plan.
     """
     if request.on or request.spread:
         raise UsageError("--on and --spread divide a run into shards themselves.", "Omit --shard.")
@@ -399,7 +399,7 @@ def _sharded(planned: Planned, request: Request, shard: Shard) -> Planned:
         planned = replace(planned, plan=plan)
         aspects = planned.aspects
     names = [planned_group.name for planned_group in plan.groups]
-    if request.balance == EVENLY:  # by all groups, of which another machine may lack others
+    if request.balance == EVENLY:  # all groups count, because other machines may be able to run other groups
         places = shards.balanced({name: len(members) for name, members in whole.items()}, shard.of)
         places = {name: places[name] for name in names}
     elif request.balance:
@@ -412,9 +412,9 @@ def _sharded(planned: Planned, request: Request, shard: Shard) -> Planned:
 
 
 def _took(path: Path, groups: Sequence[Group]) -> dict[str, float | None]:
-    """Return the seconds of a round of each group in the run in a folder; None for groups that it doesn't have.
+    """Return the seconds of a round of each group, from the run in a folder; None for groups that aren't in the run.
 
-    Raises UsageError if it has none of them.
+    Raises UsageError if none of the groups is in the run.
     """
     with uncollected():
         folder = RunFolder.open(path)
@@ -427,7 +427,7 @@ def _took(path: Path, groups: Sequence[Group]) -> dict[str, float | None]:
 
     def of_round(planned_group: Group) -> float | None:
         times = [usual[cell] for cell, _ in planned_group.slots if cell in usual]
-        # a cell that has no result there takes as long as the others of its group
+        # assume that a cell without a result takes as long as the other cells of its group
         return statistics.fmean(times) * len(planned_group.slots) if times else None
 
     by_name = {planned_group.name: of_round(planned_group) for planned_group in groups}
@@ -439,9 +439,10 @@ def _took(path: Path, groups: Sequence[Group]) -> dict[str, float | None]:
 
 
 def _measured(plan: Plan, request: Request, suite: Suite | None, claimed: Sequence[claims.Asked]) -> Plan:
-    """Return the plan with its rounds, lengths and precision: as requested, then as the suite says, then by pilots.
+    """Return the plan with its rounds, lengths and precision, from the request, or otherwise from the suite.
 
-    If the request limits rounds, precision or budget, the limits of the suite don't apply.
+    Pilots determine lengths that are still open. If the request limits rounds, precision or budget, the limits of the
+    suite don't apply.
     """
     ends = suite if not (request.rounds or request.precision or request.budget) else None
 
@@ -477,19 +478,20 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, claimed: Sequen
 
 
 def _piloted(planned_group: Group, plan: Plan) -> Group:
-    """Return the group, without a pilot if its pilot would add nothing to the round.
+    """Return the group, without a pilot if the pilot would be useless.
 
-    So it is before one round of lengths that are given, unless a phase is compared: a pilot has its files read before.
+    It is useless before a single round with given lengths. But if a phase is compared, the pilot is useful, because it
+    reads the files from disk first.
     """
     is_brief = plan.rounds == 1 and not plan.sampling.is_open and set(planned_group.of) <= set(UNPILOTED)
     return replace(planned_group, piloted=planned_group.piloted and not is_brief)
 
 
 def _of_claims(planned_group: Group, claimed: Sequence[claims.Asked], plan: Plan) -> Group:
-    """Return the group as its claims need it, if it has claims.
+    """Return the group without a control and a pilot if its claims don't need them.
 
-    It has no control if no claim needs precision and none is about memory growth, because nothing depends on it then.
-    It has no pilot if lengths are given and no claim is about a phase.
+    The control isn't needed if no claim needs a narrow interval and no claim is about memory growth. The pilot isn't
+    needed if lengths are given and no claim is about a phase. A group without claims stays the same.
     """
     environments = {cell.environment for cell in planned_group.cells}
     own = [
@@ -510,7 +512,7 @@ def _of_claims(planned_group: Group, claimed: Sequence[claims.Asked], plan: Plan
 
 
 def _interleave(request: Request, limits: Limits) -> Interleave:
-    """Return how a round's cells are measured: as requested, or interleaved if possible. Raises UsageError."""
+    """Return whether the cells of a round are interleaved: as requested, or if it is possible. Raises UsageError."""
     count = len(limits.cpus) if limits.cpus is not None else len(os.sched_getaffinity(0))
     if limits.gpus:
         why, leave = "this run is on a GPU", "--gpu"
@@ -539,9 +541,9 @@ def _find_claims(request: LaunchRequest, selection: Selection, catalog: Catalog)
 def _with_claimed(
     catalog: Mapping[str, Environment], claimed: Sequence[claims.Asked]
 ) -> tuple[dict[str, Environment], list[claims.Asked], dict[str, HarnessError]]:
-    """Return the catalogue with the environments of claims' requirements, and the claims with these names.
+    """Return the catalogue with the environments of claims' requirements, and the claims with the names of these.
 
-    Last, those that could not be made: the others are measured all the same.
+    The last value has the errors of environments that couldn't be made. The other claims are still measured.
     """
     environments, missing = dict(catalog), dict[str, HarnessError]()
     names: dict[str, str] = {}
@@ -569,7 +571,7 @@ def _reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]
 def _limits(request: LaunchRequest) -> Limits:
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     gpu_names = gpus.wish(request.gpu or request.gpu_via is not None, request.gpus)
-    # a GPU waits for whatever core prepares its next step, so that one core would be what is measured
+    # with one core, a GPU could wait for the CPU work of each step, so use all cores by default
     cores = request.cpus or ("all" if gpu_names or not cpus.can_pin() else "1")
     return Limits(
         cpus=cpus.choose(cores, os.sched_getaffinity(0)),
@@ -581,9 +583,9 @@ def _limits(request: LaunchRequest) -> Limits:
 
 
 def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenario], dict[str, FileError], list[str]]:
-    """Return the project's scenarios and the scenarios in the given files, and the invalid ones, by name.
+    """Return the scenarios of the project and of the given files, and the errors of invalid ones, by name.
 
-    The last value has the given names and globs, with files replaced by their scenario's name.
+    The last value has the given names and globs, in which files are replaced by the names of their scenarios.
     """
     listing = find_scenarios(project, typed)
     scenarios, broken, chosen = dict(listing.scenarios), dict(listing.broken), []
@@ -608,7 +610,7 @@ def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenar
 def _spared(
     selection: Selection, catalog: Catalog, broken: Mapping[str, FileError]
 ) -> tuple[Selection, Catalog, dict[str, FileError]]:
-    """Return the selection without invalid scenarios, and these scenarios."""
+    """Return the selection and the catalogue without invalid scenarios, and the errors of these scenarios."""
     selection, catalog, chosen = without_broken(selection, catalog, broken)
     refused = {name: broken[name] for name in chosen if name in broken}
     if refused and len(refused) == len(chosen):

@@ -1,4 +1,4 @@
-"""Stored runs: their results, their reports, the comparison of two of them, and gates."""
+"""Reads stored runs: their results, their reports, comparisons of two runs, and gates."""
 
 import re
 import shlex
@@ -29,12 +29,12 @@ from harness.store.folder import RunFolder, uncollected
 if TYPE_CHECKING:
     from harness.analysis.runs import Pair
 
-#: A line of a traceback that says where a frame is.
+#: A line of a traceback with the file, line and function of a frame.
 _FRAME = re.compile(r'^ *File "([^"\n]+)", line (\d+), in (.+)$', re.MULTILINE)
 
 
 class Gate(Enum):
-    """The result of a gate: did anything become slower? NOTHING_JUDGED means that no comparison has a verdict."""
+    """The result of a gate, which checks that nothing is slower. NOTHING_JUDGED: no comparison has a verdict."""
 
     PASSED = "passed"
     SLOWER = "slower"
@@ -43,19 +43,19 @@ class Gate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The reports of a run: the written `files`, and their `sections` for another display."""
+    """The written reports of a run: the `files`, and their `sections`, for example to print them."""
 
     files: Sequence[Path]
     sections: Sequence[Section]
 
 
 def read(folder: Path | str) -> Results:
-    """Read a stored run. Raises UsageError if the folder has no run, or if the run is damaged."""
+    """Read a stored run. Raises UsageError if the folder has no run, or if the run is corrupt."""
     stored = RunFolder.open(folder)
     with uncollected():
         run = stored.read_run()
         launches = stored.read_launches(run)
-        if stored.is_torn:  # what is missing may be missing because of that
+        if stored.is_torn:  # a missing result may be in the incomplete line
             run = replace(run, stops={name: _unless_budget(stop) for name, stop in run.stops.items()})
         return results_of(run, launches)
 
@@ -84,7 +84,7 @@ class Raised:
 
 
 def raised(results: Results) -> list[Raised]:
-    """Return the errors that scenarios of a local run raised, each once, if their traceback was saved."""
+    """Return the distinct errors that scenarios of a local run raised, if their tracebacks were saved."""
     errors = []
     paths = {scenario.name: scenario.path for scenario in results.run.scenarios}
     for missing in results.missing:
@@ -93,7 +93,7 @@ def raised(results: Results) -> list[Raised]:
             continue
         trace = launch.stderr.rpartition("Traceback (most recent call last):")[2]
         path = paths[cell.scenario]
-        # a launch has its files in another folder
+        # in the traceback, the scenario's file is in the folder of the launch
         frames = [(Path(source), int(line), function) for source, line, function in _FRAME.findall(trace)]
         own = [(path, line, function) for source, line, function in frames if source.name == path.name]
         for file, line, function in (own or frames)[-1:]:
@@ -108,7 +108,7 @@ def _bundle_command(results: Results, cell: Cell) -> str:
 
 
 def newest(count: int = 1, results: Path | str = "results") -> list[Path]:
-    """Return the folders of the runs that were measured last, oldest first.
+    """Return the folders of the newest runs, oldest first.
 
     Raises UsageError if `results` has fewer than `count` runs.
     """
@@ -123,12 +123,12 @@ def newest(count: int = 1, results: Path | str = "results") -> list[Path]:
 
 
 def results_of(run: Run, launches: Sequence[Launch]) -> Results:
-    """Return what follows from a run's launches, with the table for notebooks."""
+    """Return the results of a run's launches, which notebooks show as a table."""
     return Results(run, launches, _to_html)
 
 
 def _to_html(results: Results) -> str:
-    """Return the table of the report's first screen as HTML, in its words."""
+    """Return the main table of the report as HTML."""
     blocks = [block for block in summary.first_screen(results) if isinstance(block, Table)]
     return "".join(map(_table_html, blocks)) or f"<p>{escape.html(summary.no_answer(results))}</p>"
 
@@ -144,19 +144,19 @@ def _table_html(table: Table) -> str:
 def report(folder: RunFolder | Path | str, results: Results | None = None, *, full: bool = False) -> Written:
     """Write the reports of a run again: report.md, details.md, report.html and charts/.
 
-    For a run of `harness profile`, the files are profile.md and profile.html. With `full`, report.md has everything,
-    without a limit of its size.
+    For a run of `harness profile`, the files are profile.md and profile.html. With `full`, report.md has all details,
+    without a size limit.
     """
-    # of a run that was just made, more than the report may be missing
+    # if this is called at the end of a run, resuming the run also writes the report
     again = "harness matrix --resume" if isinstance(folder, RunFolder) else "harness report"
     stored = folder if isinstance(folder, RunFolder) else RunFolder.open(folder)
-    # the chart renderer takes as long to start as launches take to be read
+    # start the chart renderer now: it starts while the launches are read
     with suppress(DrawingError):
         drawer()
     results = results or read(stored.path)
     if results.run.plan.profile_calls:
         profiled = [(launch, stored.read_profiles(launch)) for launch in results.launches]
-        from harness.report import profiles  # noqa: PLC0415 - a report of times needs none of it
+        from harness.report import profiles  # noqa: PLC0415 - only reports of profiles need it
 
         profile_report = profiles.ProfileReport(results.run, profiled)
         return Written(stored.write_reports(files.of_profiles(profile_report), again), profile_report.sections())
@@ -192,13 +192,13 @@ def export(folder: Path | str, format: str) -> bytes:
 
 
 def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, any_host: bool = False) -> "Pair":
-    """Compare two stored runs. Smaller differences than `margin`, a share, count as none.
+    """Compare two stored runs. Differences below `margin`, a share such as 0.03, count as none.
 
     Raises NothingSelectedError if no cell has a result in both runs. Raises UsageError if a folder has no run, if both
     are the same run, if one run measured wall-clock time and the other CPU time, or if the machines differ. To allow
     different machines, pass `any_host`.
     """
-    from harness.analysis.run_differences import Aspect  # noqa: PLC0415 - the report of one run needs none of it
+    from harness.analysis.run_differences import Aspect  # noqa: PLC0415 - only comparisons need it
     from harness.analysis.runs import Pair  # noqa: PLC0415
     from harness.report.changes import fact  # noqa: PLC0415
 

@@ -1,9 +1,8 @@
-"""Requests of runs. Each field defines its option's name, help text and parser.
+"""Requests for runs. Each field defines the name, the help text and the parser of its option.
 
-`read_*` make values of the quantities that options and suites give as text (`10m`, `3%`, `8g`); an error names the
-option.
+The functions `read_*` parse values of options and suites, such as `10m`, `3%` and `8g`. Their errors name the option.
 
-Light to import: the command line makes its options of these fields, and `harness --help` is to be there at once.
+This module must be fast to import, because the command line makes its options from these fields, also for `--help`.
 """
 
 import math
@@ -35,7 +34,7 @@ from harness.plan.selection import parse_axes
 #: The value of --balance if no run knows the costs of groups: groups are placed by their number of cells.
 EVENLY = Path("even")
 
-#: What --warmup and --measure are where the pilot sets them.
+#: The value of --warmup and --measure if the pilot determines the length.
 AUTO = "auto"
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -47,13 +46,13 @@ SUITE_LENGTHS: tuple[SuiteLength, ...] = get_args(SuiteLength)
 
 _NUMBER = r"(\d+(?:\.\d+)?)"
 
-#: A comma that is not between extras, and what is in requirements and in no name.
+#: A comma outside of brackets, which contain the extras of a requirement.
 _COMMA = re.compile(r",(?![^\[\]]*\])")
 _OPERATOR = re.compile(r"[<>=~!]")
 
 
 class OptionPanel(StrEnum):
-    """The headings under which help lists options, in order."""
+    """The headings for options in help, in order."""
 
     WHAT = "What to measure"
     PRECISION = "How much to measure"
@@ -65,12 +64,14 @@ class OptionPanel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """The option of a field on the command line.
+    """The command-line option of a field.
 
-    `flags` are `--NAME` by default. `metavar` is an example of a value or its kind (`10m`, `NAME`), for help, which
-    lists the option in `panel`. `read` converts the text (for a list or mapping, all texts) and the option's name to
-    the value, and raises UsageError; `text` converts a value back. `least` is the smallest number, and `shown` the
-    default in help, if that isn't the default's text.
+    - `flags`: by default `--NAME`; `panel`: the heading in help
+    - `metavar`: for help, an example of a value or its kind, such as `10m` or `NAME`
+    - `read`: converts the text (for a list or mapping, all texts) to the value. It also gets the option's name, and
+      raises UsageError; `text`: converts a value back
+    - `least`: the smallest allowed number
+    - `shown`: the default in help, if it isn't the text of the default value
     """
 
     help: str
@@ -107,7 +108,7 @@ def names(typed: Sequence[str], option: str) -> list[str]:
 
 
 def _takes_more(before: str, text: str) -> bool:
-    """Return whether a text before a comma has requirements that continue after it; not with overrides."""
+    """Return whether the requirements in the text `before` a comma continue after the comma."""
     is_requirements = _OPERATOR.search(before) or (before.startswith("tf-nightly") and _OPERATOR.search(text))
     return bool(is_requirements) and "+" not in before
 
@@ -204,7 +205,7 @@ def read_slots(text: str, option: str) -> str:
 
 
 def suite_seconds(suite: Suite, key: SuiteLength) -> float | None:
-    """Return the seconds that a suite gives as a length of time; None if it gives none. Raises UsageError."""
+    """Return a length of a suite in seconds, or None if the suite doesn't have it. Raises UsageError."""
     typed = getattr(suite, key)
     return read_seconds(typed, f"The {key} of the suite {suite.name},", or_none=key == "warmup") if typed else None
 
@@ -220,11 +221,11 @@ def length_text(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchRequest:
-    """The fields that all requests have: the cells, the machine and the GPUs.
+    """The common fields of all requests: the cells, the machine and the GPUs.
 
-    Without a suite and without scenarios it is the suite `headline`, whose environments also stand for those that are
-    left out. `cpus` is a number of cores, `all` or a list such as `0,2-3`. `timeout` is in seconds and `memory` in
-    bytes; None: TIMEOUT, and 80 % of the machine's memory.
+    Without a suite and scenarios, the suite is `headline`. Without environments, they are those of the suite. `cpus` is
+    a number of cores, `all`, or a list such as `0,2-3`. `timeout` is in seconds (default: TIMEOUT), and `memory` is in
+    bytes (default: 80 % of the machine's memory).
     """
 
     suite: Annotated[
@@ -373,10 +374,9 @@ class FieldOption:
 
 
 def options(kind: Any) -> dict[str, FieldOption]:
-    """Return the options of a kind of request, by field.
+    """Return the options of a request's class, by field.
 
-    A field without an option has the option of the field of the same name in `Request`; if that has none, it isn't an
-    option.
+    A field without an `Option` has the option of the field with the same name in `Request`, if there is one.
     """
     hints, shared = (get_type_hints(owner, include_extras=True) for owner in (kind, Request))
     by_name = {}
@@ -394,8 +394,8 @@ class Request(LaunchRequest):
     """A request for a run of `harness matrix`.
 
     `precision` and `margin` are shares: 0.03 is 3 %. `budget`, `warmup` and `measure` are in seconds. If `warmup` or
-    `measure` is None, the suite sets the length, or else the pilot of each group. If `budget_is_wish`, each group gets
-    the rounds that a verdict needs, even if that takes longer than the budget.
+    `measure` is None, the suite determines the length, or otherwise the pilot of each group. If `budget_is_wish` is
+    true, each group gets the rounds that a verdict needs, even if they take longer than the budget.
     """
 
     budget_is_wish: ClassVar[bool] = False

@@ -1,4 +1,4 @@
-"""Resuming a stored run: checks whether it can be continued here, and for how long."""
+"""Checks whether a stored run can be resumed on this machine, and for how long."""
 
 import os
 import shlex
@@ -31,10 +31,10 @@ from harness.store.folder import RunFolder
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A stored run that can be resumed: its `folder`, the `run`, and the plan on this machine (`planned`).
+    """A stored run that can be resumed: its `folder`, the `run`, and its plan on this machine (`planned`).
 
-    `is_longer` is true if the plan is longer than the stored one. If nothing is left to measure, `over` is a sentence
-    that explains why.
+    `is_longer` is true if the plan was extended. `over` is the reason if nothing is left to measure, as a sentence;
+    otherwise it is empty.
     """
 
     folder: RunFolder
@@ -44,7 +44,7 @@ class Earlier:
     over: str = ""
 
 
-#: The reason why a group without further rounds ended.
+#: Reasons for the end of a group after which it gets no more rounds.
 _FINAL = (StopReason.PRECISION, StopReason.OBSERVED, StopReason.NO_NUMBERS)
 
 
@@ -62,10 +62,10 @@ def slot_of(path: Path) -> Slot | None:
 
 
 def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget: float | None = None) -> Earlier:
-    """Return the run in a folder to continue, with the backend that is `wished`.
+    """Return the stored run in a folder, with a plan to resume it here. `wished` is the requested backend.
 
-    It continues as planned, or until it has `rounds` in all, or for `budget` more seconds. Raises UsageError or
-    CannotRunHereError if it wouldn't be the same run, and UsageError for fewer rounds than it has.
+    The run continues as planned, up to `rounds` in total, or for `budget` more seconds. Raises UsageError if something
+    of the run has changed, or if it has more than `rounds` rounds already, and CannotRunHereError on another machine.
     """
     folder = RunFolder.open(path)
     begun = folder.read_run()
@@ -132,10 +132,10 @@ def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget
 
 
 def _longer(run: Run, ledger: RoundLog, path: Path, rounds: int | None, budget: float | None) -> Run:
-    """Return the run with the requested longer plan, with the launches that it had when it was requested.
+    """Return the run with the requested longer plan, and with one more look at its results.
 
-    The results so far were seen. So they are recorded as a look, and from then on analysis/looks.py judges the
-    verdicts.
+    The user has seen the results so far before requesting more rounds. So the current numbers of rounds are recorded as
+    a look, and analysis/looks.py allows for it in the verdicts.
     """
     counts = {group.name: ledger.rounds(group) for group in run.plan.groups}
     most = max(counts.values(), default=0)
@@ -173,19 +173,19 @@ def _over(run: Run, ledger: RoundLog, path: Path) -> str:
 
 
 def _has_ended(run: Run) -> bool:
-    """Return whether all of its groups have ended, and none because the run was interrupted."""
+    """Return whether all groups of a run have ended without an interruption."""
     stops = [run.stops.get(group.name) for group in run.plan.groups]
     return all(stop and stop.reason is not StopReason.INTERRUPTED for stop in stops)
 
 
 def changed(path: Path, what: str) -> UsageError:
-    """Return the error that refuses to continue a run."""
+    """Return the error for a run that can't be resumed, because `what` has changed."""
     return UsageError(f"{what} has changed since {path} was started.", "Start a new run.")
 
 
 def machine_facts(limits: Limits, cards: Sequence[Gpu], gpu_host: GpuHost, clock: str = "") -> dict[str, Any]:
     """Return the facts of this machine in run.json, with its GPUs and locked clocks if launches use GPUs."""
     of_gpus = gpus.facts(cards, gpu_host, clock) if limits.gpus else {}
-    # resources that the launches' CPUs share with other CPUs; empty if launches aren't pinned
+    # describes the pinned CPUs and what they share with other CPUs; empty if launches aren't pinned
     pinned = cpus.describe(limits.cpus, topology.read(), os.sched_getaffinity(0))
     return {**host.facts(), "pinned_to": pinned, **of_gpus}

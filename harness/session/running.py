@@ -1,4 +1,4 @@
-"""Runs from preparation to report: measuring, continuing and profiling."""
+"""Executes runs, from the preparation of environments to the report: measuring, resuming and profiling."""
 
 import os
 import secrets
@@ -60,7 +60,7 @@ from harness.session.resuming import Earlier, changed, earlier, machine_facts, s
 from harness.session.slot_plans import in_slot
 from harness.store.folder import RunFolder
 
-#: The share of the free memory that interleaved launches may use.
+#: The share of the free memory that interleaved launches may use together.
 HELD_SHARE = 0.5
 
 
@@ -84,7 +84,7 @@ class Listener:
         """Receive a finished launch, after it was stored."""
 
     def skip(self, launches: int) -> None:
-        """Receive the number of launches that are skipped: already stored, not needed, or hopeless."""
+        """Receive the number of skipped launches: they are stored already, unnecessary, or would fail again."""
 
     def turn(self, number: int, turns: int) -> None:
         """Receive the start of turn `number` of `turns`, in which the running launches measure one after another."""
@@ -134,9 +134,9 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A run that is ready to launch; `finished` are its earlier launches (None: the stored ones).
+    """A run that is ready to launch. `finished` are its earlier launches; None: the launches in its folder.
 
-    `is_longer`: its plan is a longer one than its folder has.
+    `is_longer` is true if its plan is longer than the plan in its folder.
     """
 
     folder: RunFolder
@@ -174,7 +174,7 @@ def run(
     waiting = observer.say if wait else None
     with ExitStack() as held:
         if slots:
-            prepare(planned, observer, wait=wait)  # what is built beside a run in another slot would be measured
+            prepare(planned, observer, wait=wait)  # before taking a slot, because builds would disturb other slots
             taken = _take_slot(held, slots if at is None else slots[at : at + 1], waiting)
             planned = in_slot(planned, taken, len(slots))
         else:
@@ -183,16 +183,16 @@ def run(
 
 
 def _take_slot(held: ExitStack, slots: Sequence[Slot], waiting: Callable[[str], object] | None) -> Slot:
-    """Hold a free slot until `held` ends, and keep this process to its CPUs: others' are what they measure on."""
+    """Hold a free slot until `held` ends, and keep this process on its CPUs, so that it doesn't disturb other slots."""
     slot = slots[held.enter_context(slot_to_itself([candidate.names for candidate in slots], waiting))]
     held.enter_context(cpus.running_on(slot.cpus))
     return slot
 
 
 def prepare(planned: Planned, listener: Listener, *, wait: bool = False) -> dict[str, UnavailableError]:
-    """Make the environments of a plan on this machine, which nothing else then uses; returns those it cannot have.
+    """Prepare the environments of a plan while holding the machine's lock. Return the unavailable ones, with errors.
 
-    Raises as `run` does.
+    Raises the errors of `run`.
     """
     untrusted, via = planned.untrusted, planned.request.gpu_via
     name, gpus_ = planned.request.backend, planned.plan.limits.gpus
@@ -236,10 +236,10 @@ def resume(
 
 
 def _report_again(earlier_run: Earlier, listener: Listener) -> Ended:
-    """Report a run that has nothing left to measure, and say so."""
+    """Write the reports of a run that has nothing left to measure, and notify the listener."""
     listener.say(earlier_run.over)
     with to_itself(earlier_run.folder):
-        earlier_run.folder.repair()  # it may have been killed while it reported
+        earlier_run.folder.repair()  # the process may have been killed while it wrote the reports
         results = results_of(earlier_run.run, earlier_run.folder.read_launches(earlier_run.run))
         written = report(earlier_run.folder, results)
     return Ended(earlier_run.folder.path, results, written, interrupted=False, refused={})
@@ -251,9 +251,9 @@ def new_id(now: datetime) -> str:
 
 
 def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: ExitStack, slots: int) -> _Ready:
-    """Start a new run in its own folder, with its environments prepared; nothing is launched yet.
+    """Create the folder of a new run, and prepare its environments. This launches no cell, except early pilots.
 
-    `held` keeps resources until the run has ended. `slots` are the slots of the machine that the run shares.
+    `held` keeps resources until the run has ended. `slots` is the number of the machine's slots.
     """
     root, limits, clock = planned.project.root, planned.plan.limits, planned.plan.lock_clocks
     _hold_gpus(held, limits, planned.cards, clock, listener)
@@ -271,7 +271,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
     if lacks_python and (sentence := _others(planned, backend)):
         listener.say(sentence)
     if limits.gpus:
-        _try_gpus(backend, planned.needed, listener)  # with an image of an earlier run, before any is built
+        _try_gpus(backend, planned.needed, listener)  # before building images, with an existing image
         backend.check_room(planned.needed)
         for sentence in [*planned.first_starts, *gpus.shared(planned.cards)]:
             listener.say(sentence)
@@ -282,7 +282,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
         early = pilots if slots == 1 and pilots.may_begin(planned.plan) else None
         planned, preparation = _with_what_is_there(planned, backend, listener, early, replan=slots == 1)
         planned.refuse_nothing()
-        if planned.plan.stand_ins:  # what comes next in the list may have been taken
+        if planned.plan.stand_ins:  # preparation may have changed the plan to the next substitute
             jobs = JobMaker(planned.project, planned.scenarios, limits)
         if limits.gpus:
             _try_gpus(backend, planned.needed, listener)
@@ -329,10 +329,10 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
 def _with_what_is_there(
     planned: Planned, backend: RegisteredBackend, listener: Listener, early: Meanwhile | None, *, replan: bool
 ) -> tuple[Planned, Preparation]:
-    """Prepare the environments that this machine can have, and return the plan with them.
+    """Prepare the environments that are available here. Return the plan with these, and the preparation.
 
-    `early` runs in available environments while others are being prepared. `replan` returns the plan with the next
-    environment of the suite's list for a substitute that isn't available.
+    `early` is called with each available environment while others are being prepared. If `replan` is true, the next
+    environment in the suite's list replaces an unavailable substitute.
     """
     absent: dict[str, UnavailableError] = {}
     while True:
@@ -361,9 +361,9 @@ def _unavailable(preparation: Preparation) -> Iterator[str]:
 
 
 def _others(planned: Planned, backend: RegisteredBackend) -> str:
-    """Return a sentence about the environments that this machine can make, with a command; empty without any.
+    """Return a sentence about environments that this machine can make, with a command; empty if there are none.
 
-    In a container that can make none, the sentence names an image that can.
+    In a container that can't make any environment, the sentence recommends another container image.
     """
     device = Device.GPU if planned.plan.limits.gpus else Device.CPU
     fitting = [
@@ -387,15 +387,15 @@ def _others(planned: Planned, backend: RegisteredBackend) -> str:
 
 
 def _reopened(earlier_run: Earlier, listener: Listener, held: ExitStack) -> _Ready:
-    """Reopen a run that was started before; `held` as in `_begun`.
+    """Prepare to resume a run. `held` keeps resources until the run has ended.
 
-    Raises UsageError if it wouldn't be the same run.
+    Raises UsageError if something of the run has changed.
     """
     begun, planned, path = earlier_run.run, earlier_run.planned, earlier_run.folder.path
     limits, cards, root = begun.plan.limits, planned.cards, planned.project.root
     jobs = JobMaker(planned.project, planned.scenarios, limits)
     _hold_gpus(held, limits, cards, begun.plan.lock_clocks, listener)
-    # the backend of the first start is used: it decided whether an untrusted script may run
+    # use the backend of the first start, because at that time it was decided whether an untrusted script may run
     via = next((way for way in GpuWay if way.words == begun.backend.gpus_by), None)
     backend, why = registry.choose(begun.backend.name, root, begun.id, gpus=limits.gpus, via=via)
     listener.say(f"Backend: {why}.")
@@ -404,7 +404,7 @@ def _reopened(earlier_run: Earlier, listener: Listener, held: ExitStack) -> _Rea
     preparation = _prepared(backend, needed, listener)
     if limits.gpus:
         _try_gpus(backend, needed, listener)
-    if begun.backend.priority:  # launches go on as they began
+    if begun.backend.priority:  # new launches get the same priority as earlier ones
         _give_priority(backend, limits, listener)
     moved = [environment for environment, image in begun.images.items() if preparation.images.get(environment) != image]
     if moved:
@@ -422,7 +422,7 @@ def _say_stand_ins(plan: Plan, listener: Listener) -> None:
 
 
 def _walk(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -> Ended:
-    """Launch what is not finished, write how it ended, and report."""
+    """Make the missing launches of a run, and write the reports."""
     folder = ready.folder
     with to_itself(folder):
         ended, launches, end = _launched(ready, listener)
@@ -435,7 +435,7 @@ def _walk(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -
 
 @contextmanager
 def to_itself(folder: RunFolder) -> Iterator[None]:
-    """Hold the folder against whoever reads it too, and the run against who cleans up."""
+    """Hold the locks of the folder and the run, so that no other process measures or cleans up this run."""
     with exclusive(folder.path / ".lock", f"{folder.path} is being measured."), run_to_itself(folder.path.name):
         yield
 
@@ -443,7 +443,10 @@ def to_itself(folder: RunFolder) -> Iterator[None]:
 def _launched(
     ready: _Ready, listener: Listener
 ) -> tuple[Run, list[Launch], KeyboardInterrupt | CannotRunHereError | None]:
-    """Launch what isn't finished, record how the run ended, and return what ended it early."""
+    """Make the missing launches, and record how the groups ended.
+
+    Return the run, its launches, and the error that ended the run early, or None.
+    """
     folder, plan, backend, finished = ready.folder, ready.run.plan, ready.backend, ready.finished
     widths, pairs = partial(sizing.widths, ready.run), sizing.pairs(ready.run)
     ended = ready.run
@@ -493,14 +496,14 @@ def _launched(
 
 
 def _stop(stop: Stop | None, *, is_whole: bool) -> Stop:
-    """Return how a group ended; the reason is the budget if it left cells out."""
+    """Return how a group ended. If the budget left cells of the group out, the reason is the budget."""
     if stop is None:
         return Stop(StopReason.BUDGET, 0)
     return stop if is_whole or stop.reason is not StopReason.ROUNDS else replace(stop, reason=StopReason.BUDGET)
 
 
 def _clean(backend: Backend, run: str, listener: Listener) -> None:
-    """Remove what launches left. Slowness or a silent engine is only reported, because the record matters more."""
+    """Remove the leftovers of launches. Errors are only reported, so that the results are still stored."""
     try:
         backend.clean(run)
     except CannotRunHereError as error:
@@ -508,7 +511,7 @@ def _clean(backend: Backend, run: str, listener: Listener) -> None:
 
 
 def _is_second(interruption: BaseException) -> bool:
-    """Return whether the interruption came during the handling of another one."""
+    """Return whether the interruption came while another one was being handled."""
     earlier = interruption.__context__
     return earlier is not None and (isinstance(earlier, KeyboardInterrupt) or _is_second(earlier))
 
@@ -519,7 +522,7 @@ def _try_gpus(backend: RegisteredBackend, needed: Sequence[Requirement], listene
 
 
 def _give_priority(backend: RegisteredBackend, limits: Limits, listener: Listener) -> None:
-    """Have pinned launches go before other work on their CPUs; on all CPUs, nothing would be left to other work."""
+    """Give pinned launches priority on their CPUs. Launches on all CPUs get none, so that other work can run."""
     if limits.cpus:
         for sentence in backend.give_priority(limits.cpus):
             listener.say(sentence)
@@ -533,7 +536,7 @@ def _prepared(
 
 
 def _without(planned: Planned, missing: Mapping[str, UnavailableError]) -> Planned:
-    """Return the plan without environments that failed to prepare; their cells are not available, with the reason."""
+    """Return the plan without environments that couldn't be prepared. Their cells are unavailable, with the reasons."""
     if not missing:
         return planned
     plan = planned.plan
@@ -559,7 +562,7 @@ def _hold_gpus(held: ExitStack, limits: Limits, cards: Sequence[Gpu], clock: str
 
 
 def _machine(facts: BackendFacts, listener: Listener) -> Machine | None:
-    """Return the id of the measuring machine; None for a remote engine, or, with a sentence, if no id can be stored."""
+    """Return the id of this machine. It is None for a remote engine, or, with a message, if no id can be stored."""
     if facts.is_remote and "HARNESS_MACHINE_ID" not in os.environ:
         return None
     try:

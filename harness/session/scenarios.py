@@ -29,7 +29,7 @@ from harness.plan.selection import Catalog, check_suites, resolve, unknown
 from harness.report.templates import environment
 from harness.session.request import SUITE_LENGTHS, suite_seconds
 
-#: Compiles files in memory and prints, of each that does not, its number, the line and the message. For any Python.
+#: A program for any Python version. It compiles files in memory, and prints the index, line and message of each error.
 _COMPILE = """
 import json, sys, warnings
 warnings.simplefilter("ignore")
@@ -48,7 +48,11 @@ _TAKEN = {"kit", "numpy", "tensorflow", "keras", "tf_keras", *sys.stdlib_module_
 
 @dataclass(frozen=True, slots=True)
 class NewScenario:
-    """A new scenario. `is_found`: its name can be selected; without harness, it needs `kit` on Python's path."""
+    """A new scenario at `path`.
+
+    `is_found` is true if harness finds it by name. To run it without harness, the folder of `kit` must be on Python's
+    path.
+    """
 
     path: Path
     is_found: bool
@@ -62,7 +66,7 @@ def listed() -> tuple[Found, dict[str, Suite]]:
 
 
 def named(pattern: str) -> Found:
-    """Return the project's scenarios of a name or a glob. Raises UsageError if there is none."""
+    """Return the project's scenarios that match a name or a glob. Raises UsageError if there are none."""
     listing = find_scenarios(Project.find(), [pattern])
     names = resolve([pattern], [*listing.scenarios, *listing.broken], "scenario")
     return Found(
@@ -72,10 +76,10 @@ def named(pattern: str) -> Found:
 
 
 def check(typed: Sequence[str]) -> int:
-    """Check scenarios by names, globs and files (default: all of the project), and return how many were given.
+    """Check scenarios by names, globs and files (default: all of the project). Return the number of scenarios.
 
-    Raises FileError with the errors in them and in the suites that name them, and UsageError for a name that doesn't
-    exist.
+    Raises FileError with the errors in the scenarios and in the suites that contain them, and UsageError for an unknown
+    name.
     """
     project = Project.find()
     listing = find_scenarios(project, typed)
@@ -106,7 +110,7 @@ def check(typed: Sequence[str]) -> int:
 
 
 def _not_compiled(scenarios: Iterable[Scenario]) -> list[Problem]:
-    """Return syntax errors for the oldest Python that each file claims, or for this Python if that is missing."""
+    """Return syntax errors for the oldest Python in each file's header, or for this Python if that is missing."""
     by_version: dict[tuple[int, int], list[Path]] = {}
     for scenario in scenarios:
         by_version.setdefault(oldest_python(scenario.requires_python), []).append(scenario.path)
@@ -138,18 +142,18 @@ def _of_claims(project: Project, scenarios: Iterable[Scenario]) -> list[Problem]
 
 
 def _no_environment(text: str, names: Sequence[str]) -> UsageError | None:
-    """Return the error in the name of an environment, or of the one whose packages are overridden."""
+    """Return the error for an unknown environment, also if the text adds package overrides to it; otherwise None."""
     base = parse_move(text).base if is_move(text) else text
     return None if is_asked(base) or base in names else unknown(base, names, ENVIRONMENT)
 
 
 def _of_suites(project: Project, listing: Found, only: Sequence[str] | None) -> list[Problem]:
-    """Return the errors in suites.toml; with `only`, those about these scenarios."""
+    """Return the errors in suites.toml; with `only`, the errors about these scenarios."""
     try:
         suites, findings = read_suites(project)
     except FileError as error:
         return error.problems
-    with suppress(FileError):  # there are so many that no more is read
+    with suppress(FileError):  # too many errors: the file isn't read further
         check_suites(
             Catalog(list(load_environments(project)), listing.scenarios, suites), listing.broken, findings, only
         )
@@ -163,7 +167,7 @@ def _of_suites(project: Project, listing: Found, only: Sequence[str] | None) -> 
 
 
 def describe(scenario: Scenario) -> dict[str, Any]:
-    """Return a scenario as JSON values: its header, and its number of cells in each environment of the catalogue."""
+    """Return a scenario as JSON values: its header, and the number of its cells in each environment."""
     project, header = Project.find(), asdict(scenario)
     described = {**header, "path": str(scenario.path), "cells": len(scenario.combinations(scenario.axes))}
     described["environments"] = [
@@ -173,7 +177,7 @@ def describe(scenario: Scenario) -> dict[str, Any]:
 
 
 def _availability(project: Project, scenario: Scenario, environment: Environment) -> dict[str, Any]:
-    """Return the number of cells in an environment, and why others are missing; for the CPU, if it has a CPU image."""
+    """Return the number of cells in an environment, and the reasons why others are missing, on the CPU if possible."""
     device = environment.devices[0]
     row = {"name": environment.name, "device": device.value}
     try:
@@ -195,9 +199,9 @@ def _availability(project: Project, scenario: Scenario, environment: Environment
 def new(name: str, title: str = "", folder: Path | None = None, script: Path | None = None) -> NewScenario:
     """Write the skeleton of the scenario `name` into the project's scenarios/ or another folder.
 
-    With a plain script or notebook, the skeleton runs it, and its name is the default of `name`. Raises UsageError for
-    an invalid name or one that exists already, FileError for a script that isn't valid Python, and CannotRunHereError
-    if the file can't be written.
+    With a plain script or notebook, the new scenario runs it, and has its name by default. Raises UsageError for an
+    invalid or existing name, FileError for a script that isn't valid Python, and CannotRunHereError if the file can't
+    be written.
     """
     if script is not None and not name:
         name = re.sub(r"\W+", "_", script.stem, flags=re.ASCII).strip("_").lower()
@@ -246,6 +250,6 @@ def _from_script(name: str, title: str, path: Path, project: Project) -> str:
 
 
 def _skeleton(name: str, title: str) -> str:
-    # a text of JSON is one of TOML
+    # a JSON string is also a valid TOML string
     template = environment(str).get_template("scenario.py.j2")
     return template.render(name=name, title=json.dumps(title, ensure_ascii=False))

@@ -15,7 +15,7 @@ from harness.model.launch import Interleave
 from harness.model.scenario import OWN, STEP, WHOLE
 from harness.session.request import Request, ScriptRequest
 
-#: The most files of a script's folder that a sentence lists.
+#: The largest number of files of a script's folder that a sentence lists.
 SHOWN_FILES = 10
 
 
@@ -32,11 +32,14 @@ def request(
 ) -> tuple[Request, Sequence[str]]:
     """Return the request that runs a script, and the parts of a notebook that are left out.
 
-    A file that is a scenario already runs as one. `arguments` are the script's own, `grep` regular expressions of
-    numbers that it prints, `compare` pairs of these, and `functions` those whose calls are steps. `files` are copied
-    next to it, and `stdin` is its standard input.
+    If the file is a scenario, it runs as a scenario.
 
-    Raises UsageError if no environments are named or a file can't be read, and FileError for errors in a file.
+    - `arguments`: the arguments of the script; `stdin`: the file for its standard input
+    - `files`: files and folders that are copied next to the script
+    - `grep`: regular expressions for printed numbers; `compare`: pairs of these numbers
+    - `functions`: the functions whose calls are steps
+
+    Raises UsageError without environments or if a file can't be read, and FileError for errors in a file.
     """
     if not asked.environments:
         raise UsageError(
@@ -88,7 +91,7 @@ def request(
     script_request = replace(
         kind(**{field.name: getattr(asked, field.name) for field in fields(Request)}),
         scenarios=[str(written)],
-        # the script decides its own duration, and each launch runs it once: no pilots, no interleaving
+        # each launch runs the script once, so there are no pilots and no interleaving
         warmup=0.0,
         measure=1.0,
         interleave=Interleave.LAUNCHES,
@@ -99,9 +102,9 @@ def request(
 
 
 def _expanded(environments: Sequence[str]) -> list[str]:
-    """Return the environments, with the packages of requirements files instead of their paths. Raises UsageError.
+    """Replace requirements files among the environments with their packages. Raises UsageError.
 
-    The packages of a file without TensorFlow are added to the other environments.
+    If a file has no TensorFlow, its packages are added to the other environments.
     """
     expanded, more = [], list[str]()
     for environment in environments:
@@ -132,9 +135,10 @@ def _expanded(environments: Sequence[str]) -> list[str]:
 def measured(
     path: Path, *, arguments: Sequence[str] = (), files: Sequence[Path] = ()
 ) -> tuple[Path, str, Sequence[str]]:
-    """Return the scenario of a plain script, the quantity that a search compares, and sentences about the script.
+    """Return the scenario for a plain script, the quantity that a search compares, and sentences about the script.
 
-    The quantity is the time of marked steps, or of the script without imports. Raises UsageError and FileError.
+    The quantity is the time of marked steps or, without marks, of the script without imports. Raises UsageError and
+    FileError.
     """
     if scripts.has_header(path):
         return path, STEP, ()
@@ -146,7 +150,7 @@ def measured(
 
 
 def _check_pytest(path: Path, environments: Sequence[str]) -> None:
-    """Raise UsageError if an environment is requested without pytest-benchmark."""
+    """Raise UsageError if a script needs pytest-benchmark and a requested environment doesn't have it."""
     if any("pytest-benchmark" not in text for text in environments):
         texts = [text if "pytest-benchmark" in text else f"{text}+pytest-benchmark==4.0.0" for text in environments]
         command = shlex.join(["harness", "run", str(path), *(part for text in texts for part in ("-e", text))])

@@ -1,4 +1,4 @@
-"""A plan in worker slots of this machine: the available slots, and the plan for one slot."""
+"""Divides this machine into worker slots for a plan, and makes the plan for one slot."""
 
 import os
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def slots_of(planned: Planned, count: int | None) -> list[Slot]:
 
 
 def slot_cards(planned: Planned) -> Sequence[Gpu]:
-    """Return the GPUs that slots have, one each. Raises UsageError if they are of several models."""
+    """Return the GPUs for slots, one GPU per slot. Raises UsageError if the GPUs are different models."""
     cards = planned.cards if planned.request.gpus else planned.gpu_host.cards
     models = {card.name: card for card in cards}
     if len(models) > 1:

@@ -1,4 +1,4 @@
-"""The environments of a request. Wheels of packages that come from a source are built first."""
+"""Makes the requested environments. If a package comes from a source, its wheel is built first."""
 
 import hashlib
 import json
@@ -27,10 +27,10 @@ from harness.model.errors import CannotRunHereError, HarnessError, NothingSelect
 from harness.plan.selection import unknown
 from harness.session.request import Request
 
-#: The files in images/ that decide how a wheel is built.
+#: The files in images/ that affect how a wheel is built.
 _RECIPE = ("wheel.Dockerfile", "install.sh", "build.sh", "uv.txt")
 
-#: The id of a source in an environment that was made before.
+#: The id of a source in the name of an environment that was made before.
 _KEPT = re.compile(r"(?P<commit>[0-9a-f]{12})(?P<dirty>-dirty-[0-9a-f]{8})?|whl-[0-9a-f]{12}")
 
 
@@ -45,11 +45,11 @@ def with_asked(
     say: Callable[[str], object] | None = None,
     lock: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> tuple[dict[str, Environment], list[str]]:
-    """Return the catalog with the requested environments, and the request as names and globs, as `adhoc.with_asked`.
+    """Return the catalogue with the requested environments, and the request as names and globs (`adhoc.with_asked`).
 
-    A wheel of a source is built by the `backend`, unless it is in the user's cache. `lock` is held meanwhile.
-    `repository` is a folder or an address, for sources that are revisions. Raises UsageError for a source that doesn't
-    exist or isn't the package's, and CannotRunHereError if a build fails.
+    The `backend` builds missing wheels of sources while `lock` is held. Finished wheels are in the user's cache.
+    `repository` is a folder or an address, for sources that are revisions. Raises UsageError for an unknown source, or
+    one that isn't of the package, and CannotRunHereError if a build fails.
     """
     environments, texts = dict(known), []
     for text in typed:
@@ -129,7 +129,7 @@ class _Maker:
         return wheel
 
     def _builder(self, spec: SourceSpec) -> RegisteredBackend:
-        """Return the backend that builds: one with containers, unless the user named another."""
+        """Return the backend for builds: one with containers, unless the user requested another one."""
         untrusted = [spec.package] if self.backend == registry.AUTO else []
         try:
             return registry.choose(self.backend, self.project.root, "wheel", untrusted=untrusted)[0]
@@ -143,7 +143,7 @@ class _Maker:
             ) from None
 
     def _version(self, spec: SourceSpec, base: Environment, source: Source) -> str:
-        """Return the version of a wheel whose package takes it from git: that in the base's lock, and the commit."""
+        """Return the version for a package that takes it from git: the version in the base's lock, plus the commit."""
         pinned = load_lock(self.project, base, base.devices[0]).lock.pins.get(spec.package, "0")
         return f"{pinned.partition('+')[0]}+g{source.snapshot.commit[:7]}"
 
@@ -175,7 +175,7 @@ class _Maker:
 
 
 def _saved(spec: SourceSpec, base: Environment) -> Environment | None:
-    """Return the environment that was made of this source before, if the place is the id of one."""
+    """Return the environment that was made from this source before, if the spec has the id of one; otherwise None."""
     match = _KEPT.fullmatch(spec.place)
     if match is None:
         return None
@@ -190,12 +190,12 @@ def _saved(spec: SourceSpec, base: Environment) -> Environment | None:
 def sides(asked: Request, package: str, base: str, head: str = "") -> Request:
     """Return the request that measures a package at the revision `base` against `head`, in one environment.
 
-    `head` is a revision, a folder or a pull request; by default, the repository as it lies here. Raises UsageError if
-    there is no such revision, and NothingSelectedError if both are the same.
+    `head` is a revision, a folder or a pull request. By default, it is the working copy. Raises UsageError for an
+    unknown revision, and NothingSelectedError if both sides are equal.
     """
     environment = _one(asked.environments)
     repository = asked.repository or _here(package)
-    # a relative folder could be a revision too
+    # absolute, because a relative path could also be a revision
     working_copy = repository if "://" in repository else str(Path(repository).expanduser().absolute())
     specs = [SourceSpec(environment, package, place) for place in (base, head or working_copy)]
     with opened(specs[0], repository) as before, opened(specs[1], repository) as after:
@@ -209,7 +209,7 @@ def sides(asked: Request, package: str, base: str, head: str = "") -> Request:
 
 
 def _one(environments: Sequence[str]) -> str:
-    """Return the one environment in which a package is replaced: by default, the newest of the catalog."""
+    """Return the environment in which a package is replaced. By default, it is the newest one in the catalogue."""
     if len(environments) > 1:
         raise UsageError(
             f"--package replaces a package in one environment, but -e selects {len(environments)}.",

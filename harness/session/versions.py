@@ -18,9 +18,9 @@ from harness.session.request import Request
 def request(asked: Request, base: str, head: str = "") -> tuple[Request, Sequence[str]]:
     """Return the request that measures the scenarios at the git commit `base` against `head`, or the working tree.
 
-    Scenarios that are unchanged, or that exist on one side only, are left out; the sentences name them. Raises
-    UsageError for no scenario, no repository or an unknown commit, FileError for an invalid version, CannotRunHereError
-    without git, and NothingSelectedError if nothing is left.
+    Scenarios that are unchanged, or that exist on only one side, are left out. The second value are sentences about
+    them. Raises UsageError without a scenario, without a repository or for an unknown commit, FileError for an invalid
+    version of a file, CannotRunHereError without git, and NothingSelectedError if nothing is left.
     """
     if not asked.scenarios:
         raise UsageError(
@@ -60,9 +60,9 @@ def files_at(path: Path, ref: str = "") -> Mapping[str, bytes]:
 
 
 def _files(typed: Sequence[str]) -> list[Path]:
-    """Return the files of names, globs and files. Raises UsageError for a name that is none."""
+    """Return the scenario files for names, globs and files. Raises UsageError for an unknown name."""
     project = Project.find()
-    # the files of an installed harness have no versions in git
+    # leave out the files of an installed harness, which have no versions in git
     files = (path for path in scenario_files(project) if not project.own or path.parent == project.own)
     by_name = {path.stem: path for path in files}
     paths: list[Path] = []
@@ -76,7 +76,7 @@ def _files(typed: Sequence[str]) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class _Repository:
-    """A git repository, by the top of its work tree."""
+    """A git repository. `root` is the top folder of its working tree."""
 
     root: Path
 
