@@ -1,6 +1,6 @@
-"""The command line: a module a command, which parses, calls `harness.session`, and prints.
+"""The command line. It has one module per command, which parses options, calls `harness.session`, and prints.
 
-Start-up is part of the design: a module of `session` is imported when it is first used, not for `--help`.
+Commands must start fast. So the modules of `session` are imported at their first use, and not for `--help`.
 """
 
 import errno
@@ -19,7 +19,7 @@ from harness.cli import advice, completion
 from harness.cli.messages import NO_WRITE, interruptible, say, say_defect, say_not_written, say_problems
 from harness.model.errors import Exit, FileError, HarnessError
 
-#: The commands in the order of help. Each is a module here that has a function of its name, or `app`, a group of them.
+#: The commands in the order of help. Each is a module here, with a function of the same name, or with a group `app`.
 COMMANDS = (
     "matrix",
     "run",
@@ -41,14 +41,14 @@ COMMANDS = (
 
 
 class _Commands(advice.CommandGroup):
-    """The commands, each imported at first use: a run doesn't need the modules of other commands."""
+    """The commands. Each is imported at its first use, because it doesn't need the modules of the others."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names, in the order of help."""
+        """Return the names of the commands, in the order of help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command of a name; None if there is none."""
+        """Return the command with this name, or None."""
         return _command(cmd_name) if cmd_name in COMMANDS else None
 
 
@@ -77,10 +77,10 @@ app = typer.Typer(
 
 
 def _show_version(requested: bool) -> None:
-    """Print the versions and the machine facts with which an issue starts. It connects to nothing."""
+    """Print the versions and facts about this machine for a bug report. This opens no network connection."""
     if not requested:
         return
-    from harness.machine import host  # noqa: PLC0415 - no command needs it
+    from harness.machine import host  # noqa: PLC0415 - only --version needs it here
 
     here = host.facts()
     where = "installed" if package_data.IS_INSTALLED else "a checkout"
@@ -100,25 +100,25 @@ def harness(
 
 
 def main() -> None:
-    """Run the command of `arguments`. Errors are sentences on stderr, with the exit code of their class."""
-    # bytes of a name that isn't valid UTF-8 are escaped
+    """Run the command line. Print errors as sentences on stderr, and exit with the code of the error's class."""
+    # escape bytes of file names that aren't valid UTF-8
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     line = os.environ.get(completion.VARIABLE)
     if line is not None:
         from harness.cli.completion_server import answer  # noqa: PLC0415 - see there
 
-        # written at once, so that nothing is left to write where the reader has gone
+        # without a buffer, so that nothing is left to write at exit if the reader has ended
         with suppress(BrokenPipeError):
             os.write(sys.stdout.fileno(), f"{answer(app, line)}\n".encode())
         return
     try:
-        # after the start, typer ends an interrupted command with 130 and without a message
+        # typer itself would end an interrupted command without a message
         with interruptible(lambda count: "harness: interrupted." if count == 1 else ""):
             try:
                 app()
             finally:
-                with suppress(BrokenPipeError):  # the reader has gone
+                with suppress(BrokenPipeError):  # the reader has ended
                     sys.stdout.flush()
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)
@@ -128,7 +128,7 @@ def main() -> None:
     except HarnessError as error:
         say(f"harness: {error}")
         sys.exit(error.exit)
-    except Exception as error:  # noqa: BLE001 - a defect of ours, whatever it is, is told in a sentence
+    except Exception as error:  # noqa: BLE001 - any other error is a bug, which is reported in a sentence
         if isinstance(error, OSError) and error.errno in NO_WRITE:
             say_not_written(error)
             sys.exit(Exit.CANNOT_RUN_HERE)

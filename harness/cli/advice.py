@@ -1,4 +1,4 @@
-"""Help and errors that say what to type: options under headings, examples, and what is meant by a wrong name."""
+"""Help with headings and examples, and errors that suggest the right command or option."""
 
 import re
 from contextlib import suppress
@@ -11,7 +11,7 @@ from harness.cli.examples import EXAMPLES
 from harness.model.errors import HarnessError, UsageError
 from harness.model.texts import nearest
 
-#: Words that other tools use for the commands here.
+#: Names that users of other tools expect, and the command for each.
 _WORDS = {
     "measure": "matrix",
     "bench": "matrix",
@@ -33,7 +33,7 @@ _WORDS = {
 }
 
 
-#: Help lists more options than these under headings.
+#: If a command has more options than this, help lists them under headings.
 _MANY = 10
 
 #: The metavar that typer shows for an option without one.
@@ -41,7 +41,7 @@ _TYPE = re.compile(r" <(?:str|int|path|file|directory|list\[\w+\])>$")
 
 
 class _Explained:
-    """Leaves values as they are for shell completion; its help ends with examples."""
+    """A command or group whose help ends with examples. For shell completion, it doesn't convert values."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples."""
@@ -61,12 +61,12 @@ class _Explained:
 
 
 class CommandGroup(_Explained, TyperGroup):
-    """Commands; for one that is not there, the one that is meant."""
+    """A group of commands. Its error for an unknown command suggests the right one."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command of the first argument. Raises UsageError.
+        """Return the command that the first argument names. Raises UsageError for an unknown command.
 
-        `help COMMAND` is `COMMAND --help`. A script is reproduced by running it: `repro script.py` is `run script.py`.
+        `help COMMAND` means `COMMAND --help`, and `repro script.py` means `run script.py`.
         """
         typed = args[0]
         if typed == "help":
@@ -92,7 +92,7 @@ class CommandGroup(_Explained, TyperGroup):
 
 
 class Command(_Explained, TyperCommand):
-    """A command; for a name that it does not take by itself, the option that does."""
+    """A command. Its error for an unexpected argument suggests the option for it."""
 
     allow_extra_args = True
 

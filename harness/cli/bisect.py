@@ -50,7 +50,7 @@ def bisect(
     wait: options.Wait = False,
 ) -> None:
     """Find the release or the wheel in which something became slower."""
-    from harness.bisect import run  # noqa: PLC0415 - `harness bisect --help` needs none of it
+    from harness.bisect import run  # noqa: PLC0415 - not needed for --help
     from harness.bisect.claims import complete, with_exact_ends  # noqa: PLC0415
     from harness.bisect.folder import create_folder, read_request  # noqa: PLC0415
     from harness.cli.running import ProgressPrinter  # noqa: PLC0415

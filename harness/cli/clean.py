@@ -29,7 +29,7 @@ def clean(
     """
     removed, kept = [], []
     identity = Path(run).resolve().name if run else ""
-    # a run that is going on owns what would be removed: it, or the machine, is held
+    # a run in progress holds its lock or the machine's lock, so its files aren't removed
     with run_to_itself(identity) if identity else machine_to_itself():
         for backend in registry.opened(Project.find().root):
             try:

@@ -1,6 +1,6 @@
 """Shell completion of commands, options, names of the catalogue, axes and their values, and folders of runs.
 
-A shell asks at every TAB, so everything here must be fast.
+A shell calls it for every TAB, so everything here must be fast.
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ import typer
 
 from harness import session
 
-#: Set by a shell that asks, to the command line up to the cursor.
+#: The variable in which a shell passes the command line up to the cursor.
 VARIABLE = "_HARNESS_COMPLETE"
 
-# bash splits words at `=` and `:` too, and replaces what follows the last of these
+# bash also splits words at `=` and `:`, and replaces only the part after the last of these
 _BASH = f"""\
 _harness_completion() {{
     local IFS=$'\\n' line=${{COMP_LINE:0:COMP_POINT}} current=${{COMP_WORDS[COMP_CWORD]}}
@@ -44,7 +44,7 @@ _FISH = f"complete --command harness --no-files --arguments '(env {VARIABLE}=(co
 
 
 class Shell(StrEnum):
-    """The shells that there is a script for."""
+    """The shells for which a completion script exists."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -63,7 +63,7 @@ def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> No
 
 
 def environments(incomplete: str) -> list[tuple[str, str]]:
-    """Return the names of the catalogue's environments; after a plus, the packages of one."""
+    """Return the names of environments; after a plus, the packages of the environment."""
     before, plus, _ = incomplete.rpartition("+")
     if plus:
         base = before.rpartition(",")[2].partition("+")[0]
@@ -90,13 +90,13 @@ def issues(incomplete: str) -> list[tuple[str, str]]:
 
 
 def families() -> list[str]:
-    """Return the families of these issues."""
+    """Return the families of issues."""
     return session.names.families()
 
 
 def axes(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """Return `AXIS=` of the scenarios on the command line, or of all; after it, the axis's values one by one."""
-    from harness.session.request import names  # noqa: PLC0415 - a report needs none of it
+    """Return `AXIS=` for each axis of the scenarios on the command line, or of all; after `=`, the axis's values."""
+    from harness.session.request import names  # noqa: PLC0415 - only this completion needs it
 
     typed = names(context.params.get("scenarios") or (), "-s")
     values = session.names.axes(typed, context.params.get("suite") or "")
@@ -108,19 +108,19 @@ def axes(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
 
 def history_formats() -> list[str]:
     """Return the formats of `history export`."""
-    from harness.history.export import FORMATS  # noqa: PLC0415 - nothing but this needs it
+    from harness.history.export import FORMATS  # noqa: PLC0415 - only this completion needs it
 
     return list(FORMATS)
 
 
 def _further(incomplete: str, help_texts: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return completions of the last name in `one,other` with their help, without names that the word has already."""
+    """Return completions with help for the last name in `one,other`, without the names that are in it already."""
     before, comma, _ = incomplete.rpartition(",")
     return [(before + comma + name, about) for name, about in help_texts.items() if name not in before.split(",")]
 
 
 def runs(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the folders of runs in `--results`, newest first; if the word is another path, those below it."""
+    """Return the folders of runs in `--results`, newest first. If the word is another path, return entries below it."""
     below = _below(incomplete if "/" in incomplete else f"{context.params.get('results') or 'results'}/")
     folders = [path.rstrip("/") for path in below if Path(path, "run.json").is_file()]
     return [
@@ -130,7 +130,7 @@ def runs(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def _below(begun: str) -> list[str]:
-    """Return the entries in the folder of a partial path; folders end with a slash."""
+    """Return the paths that start with a partial path. Folders end with a slash."""
     folder, _, name = begun.rpartition("/")
     try:
         entries = [entry for entry in Path(folder or "/").iterdir() if name or not entry.name.startswith(".")]

@@ -1,6 +1,6 @@
-"""Answers a shell that completes. Imported for that alone: a shell asks at every TAB.
+"""Returns completions to a shell. It is only imported for that, because a shell calls it for every TAB.
 
-The last word of a command line is completed as a whole, for every shell alike: a line a word, with a tab and its help.
+The output is the same for every shell: one line per completion of the last word, with a tab and a help text.
 """
 
 import shlex
@@ -24,7 +24,10 @@ def answer(app: typer.Typer, line: str) -> str:
 
 
 def read_as_typed(command: Any, context: Any, words: list[str]) -> list[str]:
-    """As a command's `parse_args`, but values stay texts: typer imports pydantic to look at them, which takes long."""
+    """Parse arguments as a command's `parse_args` does, but leave values as texts.
+
+    To convert values, typer imports pydantic, which takes long.
+    """
     context.params, context.args, _ = command.make_parser(context).parse_args(words)
     return list(context.args)
 
@@ -47,7 +50,7 @@ def _completed(app: typer.Typer, words: Sequence[str], begun: str) -> Iterator[t
     context, left = command.make_context("harness", [], resilient_parsing=True), list(words)
     while left and isinstance(command, TyperGroup):
         name, command, left = command.resolve_command(context, left)
-        # a group's own words are the next round's
+        # for a group, the next iteration parses the remaining words
         own = [] if isinstance(command, TyperGroup) else [*left]
         context = command.make_context(name, own, parent=context, resilient_parsing=True)
     option, equals, value = begun.partition("=")
@@ -60,7 +63,7 @@ def _completed(app: typer.Typer, words: Sequence[str], begun: str) -> Iterator[t
 
 
 def _find_completed(command: Any, context: Any, words: Sequence[str], begun: str) -> Any:
-    """Return what completes the word: the option before it, the argument that it is, or the command."""
+    """Return the parameter or command that completes a partial word: the option before it, an argument, a command."""
     if begun.startswith("-") and "--" not in words:
         return command
     for param in command.params:

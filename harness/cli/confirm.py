@@ -1,4 +1,4 @@
-"""The measurements, output and records of `harness history confirm`."""
+"""`harness history confirm`: measures suspected changes, prints the decisions and stores them."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -27,10 +27,10 @@ from harness.session.request import ProfileRequest
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """What is suspected, and the runs on either side of each: the last with a result before it, and the first after.
+    """The suspected changes, and the runs on both sides of each: the last result before it, and the first after it.
 
-    If the environment is a release line, the runs are two points further away: the place of a change is only known to
-    within two points, and a search narrows the versions between.
+    If the environment is a release line, the runs are two points further away. The place of a change is only known to
+    within two points, and a search between these runs finds the version.
     """
 
     suspected: Sequence[SeriesFinding]
@@ -38,14 +38,14 @@ class Suspicion:
 
     @classmethod
     def of(cls, history: History, found: Sequence[Series]) -> "Suspicion":
-        """Of these series."""
+        """Return the suspected changes in some series of a history."""
         suspected = [entry for entry in findings(found, history.decisions()) if entry.state is State.SUSPECTED]
         series = {time_series.key: time_series for time_series in found}
         sides = {}
         for finding in suspected:
             points = series[finding.key].points
             at = next(place for place, point in enumerate(points) if point.run == finding.since)
-            # if a nightly run gave no number, changes in it count
+            # skip runs without a result, so that changes of software in them count too
             earlier = [point for point in points[:at] if point.log_ratio is not None]
             later = [point for point in points[at:] if point.log_ratio is not None]
             far = NEAR if parse_line(finding.key.environment) else 0
@@ -56,7 +56,7 @@ class Suspicion:
         return cls(suspected, sides)
 
     def refuse(self) -> None:
-        """Raise UsageError that lists what can be confirmed, if anything can."""
+        """Raise UsageError with a list of the suspected changes, if there are any."""
         if self.suspected:
             each_told = (
                 f"{escaped(finding.key.cell)} since {finding.since}: {finding.ratio:.3f}×" for finding in self.suspected
@@ -69,7 +69,10 @@ class Suspicion:
 
 
 def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *, wait: bool) -> Exit:
-    """Measure, print and remember. Returns 5 where something is confirmed to take longer, 1 where something is open."""
+    """Measure suspected changes, print the decisions, and add them to the history.
+
+    Return exit code 5 if a slowdown is confirmed, otherwise 1 if a change couldn't be decided.
+    """
     if not asked.suspected:
         say("No change is suspected.")
         return Exit.OK
@@ -106,7 +109,7 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
             try:
                 located |= _located(worst, question, usual, heard, wait=wait)
                 located |= _profiled(replace(worst, **located), question, usual, heard, wait=wait)
-            except KeyboardInterrupt:  # the decision is kept
+            except KeyboardInterrupt:  # the decision itself is still stored
                 is_stopped = True
             decided = [
                 (finding, replace(entry, **located) if entry and entry.confirmed and entry.ratio > 1.0 else entry)
@@ -139,7 +142,7 @@ def _located(
     *,
     wait: bool,
 ) -> dict[str, Any]:
-    """Search the wheels between the versions of a decision. Returns the fields of the decision that a search finds."""
+    """Search the wheels between the versions of a decision. Return the fields of the decision that it finds."""
     if question.request.gpu:
         say("The wheels between both sides are not searched, because a search runs only on the CPU.")
         return {}
@@ -182,7 +185,7 @@ def _profiled(
     *,
     wait: bool,
 ) -> dict[str, Any]:
-    """Profile the versions around the change. Returns the fields of the decision that the profiles give."""
+    """Profile the versions before and after the change. Return the fields for the decision that the profiles give."""
     request = ProfileRequest(
         scenarios=question.request.scenarios,
         axes={axis: [value] for axis, value in decision.key.axes},

@@ -45,7 +45,7 @@ def preparing() -> Iterator[backend.Progress]:
 
 @contextmanager
 def launching(run: Run) -> Iterator[WalkListener]:
-    """Gives what hears of the launches."""
+    """Yield a listener that shows the progress of launches on stderr."""
     if sys.stderr.isatty():
         shown = LiveLaunches(run)
         with shown.live:
@@ -55,9 +55,9 @@ def launching(run: Run) -> Iterator[WalkListener]:
 
 
 class LivePreparation:
-    """A live line for each environment that waits or is being prepared; finished ones leave a line above.
+    """Shows a live line for each environment that waits or is being prepared, and a permanent line for a finished one.
 
-    It is shown while `live` is open. `clock` returns seconds.
+    The lines are shown while `live` is open. `clock` returns seconds.
     """
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
@@ -65,11 +65,11 @@ class LivePreparation:
         self._steps: dict[str, PreparationStep] = {}
         self._begun: dict[str, float] = {}
         self._console = console
-        # the display has a clock, so it is redrawn also if nothing happens
+        # the display shows the elapsed time, so it is redrawn regularly
         self.live = Live(console=console, get_renderable=self._table, refresh_per_second=4, transient=True)
 
     def __call__(self, step: PreparationStep) -> None:
-        """A step was taken."""
+        """Show a step."""
         if step.stage is Stage.WORKING:
             self._begun.setdefault(step.environment, self._clock())
         if step.stage not in (Stage.READY, Stage.FAILED):
@@ -81,12 +81,12 @@ class LivePreparation:
         self._console.print(Text(escaped(str(step))))
 
     def _table(self) -> Table:
-        """Return the active steps, then the waiting ones, as far as the terminal has lines."""
+        """Return the active steps, then as many waiting ones as the terminal has lines for."""
         table = Table.grid(padding=(0, 2))
         table.add_column(no_wrap=True)
         table.add_column(no_wrap=True, justify="right")
-        table.add_column()  # the one that gives way on a narrow terminal
-        # work in other threads continues during drawing
+        table.add_column()  # this column is shortened on a narrow terminal
+        # a copy, because other threads change the steps during drawing
         steps = list(self._steps.values())
         working = [step for step in steps if step.stage is Stage.WORKING]
         waiting = [step for step in steps if step.stage is Stage.WAITING]
@@ -103,7 +103,7 @@ class LivePreparation:
 
 
 def describe(launch: Launch, clock: Clock = Clock.WALL) -> str:
-    """Return what came of a launch, in a few words."""
+    """Describe the result of a launch in a few words."""
     (launch,) = by_clock(clock, [launch])
     if launch.status is not Status.OK:
         words = f"{launch.status.value}: {launch.error}" if launch.error else launch.status.value
@@ -118,13 +118,13 @@ def describe(launch: Launch, clock: Clock = Clock.WALL) -> str:
 
 
 def format_step(seconds: float, clock: Clock) -> str:
-    """Return a time per step in the unit that suits it: `0.375 µs`, `12.3 CPU ms`, `72.3 s`."""
+    """Format a time per step with a suitable unit: `0.375 µs`, `12.3 CPU ms`, `72.3 s`."""
     unit = format.unit([seconds], clock)
     return f"{format.number(seconds * unit.factor)} {unit.symbol}"
 
 
 def describe_estimate(estimate: RunEstimate, plan: Plan) -> str:
-    """Return what a run says of how long it takes, in one or two sentences."""
+    """Describe the estimated duration of a run in one to three sentences."""
     sentence = f"A round takes about {format.duration(estimate.round_seconds)} on this machine"
     rounds, seconds = counted(estimate.rounds, "round"), format.duration(estimate.seconds)
     if estimate.needed is None or plan.budget_seconds is None:
@@ -143,7 +143,7 @@ def describe_estimate(estimate: RunEstimate, plan: Plan) -> str:
 
 
 class Count(WalkListener):
-    """How many launches have ended, how many are expected, and how long these will take. `clock` gives seconds."""
+    """Counts finished and expected launches, and estimates the time left. `clock` returns seconds."""
 
     def __init__(self, run: Run, clock: Callable[[], float] = time.monotonic) -> None:
         self._plan = plan = run.plan
@@ -151,12 +151,12 @@ class Count(WalkListener):
         by_cell = names.apart(plan.cells, run.scenarios)
         self._names = {cell: " ".join(words) for cell, words in by_cell.items()}
         self.done = 0
-        self._most = plan.all_launches  # with those that have ended
+        self._most = plan.all_launches  # including finished ones
         self._skipped = 0
-        self._expected: int | None = None  # with those that have ended, as the last estimate tells
+        self._expected: int | None = None  # from the last estimate, including finished ones
         self._pilots = plan.launches(0)
         sure = min(plan.rounds, FEWEST_ROUNDS) if plan.budget_is_wish else int(plan.is_spent_by_group)
-        self._least = self._pilots + sure * plan.launches(1)  # whatever the budget is
+        self._least = self._pilots + sure * plan.launches(1)  # with any budget
         self._longer = _longer(plan.sampling, plan.sampling.of_pilots)
         self._spent = 0.0
         self._round = 0
@@ -166,12 +166,12 @@ class Count(WalkListener):
         self._errors: dict[str, str] = {}
 
     def begin(self, cell: Cell, number: int) -> None:
-        """A launch starts. Others may be interleaved with it."""
+        """Count a launch that starts. Others may be interleaved with it."""
         self._begun = self._begun if self._open else self._clock()
         self._open += 1
 
     def end(self, launch: Launch) -> None:
-        """It has ended."""
+        """Count a finished launch."""
         self.done += not launch.ended_under_profiler
         self._open -= 1
         self._begun = self._clock()
@@ -191,15 +191,15 @@ class Count(WalkListener):
         return f"{launch.status.value} as {first} did" if again else describe(launch, self._measured)
 
     def skip(self, launches: int) -> None:
-        """Some will not be done."""
+        """Count skipped launches."""
         self._most -= launches
         self._skipped += launches
 
     def turn(self, number: int, turns: int) -> None:
-        """Launches take a turn."""
+        """Ignore turns."""
 
     def again(self, number: int, launches: int) -> None:
-        """Some more will be done."""
+        """Count the additional launches of a repeated round, and print a line."""
         self._most += launches
         if self._expected is not None:
             self._expected += launches
@@ -209,7 +209,7 @@ class Count(WalkListener):
         )
 
     def estimate(self, estimate: RunEstimate) -> None:
-        """Expect what the estimate says; print how long the run takes, after the pilots and after the first round."""
+        """Store the expected number of launches. After the pilots and the first round, print the estimated duration."""
         if self._expected is None or self._round == 1:
             self.tell(describe_estimate(estimate, self._plan))
         self._expected = self.done + estimate.launches
@@ -224,9 +224,9 @@ class Count(WalkListener):
         return self.done + self._ahead()
 
     def _ahead(self) -> int:
-        """Return how many launches are still expected, from the estimate, and before that from the budget.
+        """Return the number of further launches, from the last estimate, or before the first one from the budget.
 
-        Pilots, and the rounds that a suite always makes, are launched with any budget.
+        Any budget includes the pilots, and the rounds that a suite always makes.
         """
         ahead = self._most - self.done
         if self._expected is not None:
@@ -246,7 +246,7 @@ class Count(WalkListener):
         return pilot, statistics.fmean(others) if others else pilot + self._longer
 
     def left(self) -> str:
-        """Return the time left by now, from the launches so far; empty before the first has ended."""
+        """Format the time left, as estimated from the launches so far; empty before the first one has ended."""
         pilot, mean = self._means()
         if not mean:
             return ""
@@ -254,7 +254,7 @@ class Count(WalkListener):
         to_pilot = min(ahead, max(0, self._pilots - self.done - self._skipped))
         rest = (ahead - to_pilot) * mean + to_pilot * pilot
         running = self._clock() - self._begun if self._open else 0.0
-        # an overdue launch has no time left, and takes none from later ones
+        # an overdue launch has no time left, but doesn't reduce the time of later ones
         rest -= min(running, self._open * (pilot if to_pilot else mean))
         at_most = self._expected is None and (self._plan.ends_early or self._plan.budget_seconds)
         minutes, seconds = divmod(round(max(0.0, rest)), 60)
@@ -262,7 +262,7 @@ class Count(WalkListener):
 
 
 def _longer(planned: Sampling, pilot: Sampling) -> float:
-    """Return by how many seconds a launch is longer than a pilot, as far as the plan determines it."""
+    """Return by how many seconds a launch is longer than a pilot, if the plan has these lengths; otherwise 0."""
     pairs = [(planned.warmup_seconds, pilot.warmup_seconds), (planned.measure_seconds, pilot.measure_seconds)]
     if planned.protocol is Protocol.DOCUMENT:
         return 0.0
@@ -273,7 +273,7 @@ class PlainLaunches(Count):
     """Shows one line per launch."""
 
     def end(self, launch: Launch) -> None:
-        """A launch was stored."""
+        """Count a finished launch, and print a line."""
         super().end(launch)
         stage = f"round {launch.round}" if launch.round else launch.role.value
         words = f"{stage}: {self.name(launch.cell)}: {self.described(launch)}"
@@ -289,11 +289,11 @@ class _Cell:
 
     @property
     def mean(self) -> float:
-        """The geometric mean over its rounds, as a report has it."""
+        """The geometric mean over the cell's rounds, as in the report."""
         return statistics.geometric_mean(self.seconds.values())
 
     def ratio(self, base: "_Cell") -> str:
-        """Return the ratio to another cell in the rounds that both have; empty without common rounds."""
+        """Format the ratio to another cell over common rounds; empty without common rounds."""
         both = [
             self.seconds[round_number] / base.seconds[round_number]
             for round_number in self.seconds
@@ -303,9 +303,9 @@ class _Cell:
 
 
 class LiveLaunches(Count):
-    """The cells that have ended a launch, with their times so far; below them how far the run is, and what runs now.
+    """Shows a live table of the cells with their times so far, and below it the progress and the current launch.
 
-    A launch without a result leaves a line above. It is shown as long as `live` is open.
+    For a launch without a result, it prints a permanent line. The table is shown while `live` is open.
     """
 
     def __init__(self, run: Run, clock: Callable[[], float] = time.monotonic, console: Console | None = None) -> None:
@@ -314,27 +314,27 @@ class LiveLaunches(Count):
         self._rounds = 0 if self._plan.ends_early or self._plan.budget_seconds else self._plan.rounds
         self._stage = self._now = ""
         self._first = Role.PROFILE if self._plan.profile_calls else Role.PILOT
-        self._cells: dict[Cell, _Cell] = {}  # the last that ended a launch is last
+        self._cells: dict[Cell, _Cell] = {}  # in the order of their last finished launches
         self._bases = {cell: group.control or group.cells[0] for group in self._plan.groups for cell in group.cells}
         self._places = {cell: place for place, cell in enumerate(self._plan.cells)}
-        #: How wide the lines are that are on the screen.
+        #: The widths of the lines on the screen.
         self.widths: list[int] = []
-        # drawing uses CPU time of the measurement, so it is done as rarely as a reader accepts
+        # drawing uses CPU time during the measurement, so it is done only twice per second
         self.live = _Live(self, console or Console(stderr=True))
 
     def begin(self, cell: Cell, number: int) -> None:
-        """A launch begins."""
+        """Show a launch that starts."""
         super().begin(cell, number)
         total = f" of {self._rounds}" if self._rounds >= number else ""
         self._stage = f"round {number}{total}" if number else self._first.value
         self._now = self.name(cell)
 
     def turn(self, number: int, turns: int) -> None:
-        """Launches take a turn."""
+        """Show the number of the turn."""
         self._now = f"turn {number} of {turns}"
 
     def end(self, launch: Launch) -> None:
-        """A launch was stored."""
+        """Add a finished launch to the table, and print a line if it has no result."""
         super().end(launch)
         if launch.role in (Role.PILOT, Role.MEASURE):
             self._add(launch)
@@ -342,27 +342,27 @@ class LiveLaunches(Count):
             self.tell(f"{self.name(launch.cell)}: {self.described(launch)}")
 
     def _add(self, launch: Launch) -> None:
-        """Count a launch in its line of the table."""
+        """Add a launch to the row of its cell."""
         cell = self._cells[launch.cell] = self._cells.pop(launch.cell, _Cell())
         (judged,) = by_clock(self._measured, [launch])
         cell.last = "" if judged.status is Status.OK else judged.status.value
         if judged.samples:
             cell.last = cell.last or format_step(judged.centre, self._measured)
             if launch.round:
-                # replaced, as another thread draws
+                # a new dict, because another thread may be drawing the old one
                 cell.seconds = {**cell.seconds, launch.round: judged.centre}
 
     def estimate(self, estimate: RunEstimate) -> None:
-        """Expect what the estimate says."""
+        """Store the expected numbers of launches and rounds."""
         super().estimate(estimate)
         self._rounds = estimate.rounds
 
     def tell(self, line: str) -> None:
-        """Print a line above."""
+        """Print a permanent line above the table."""
         self.live.console.print(Text(escaped(line)))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        # the last column stays empty: a line that fills it is wrapped by some terminals
+        # leave the last column empty, because some terminals wrap a line that fills it
         width = max(1, options.max_width - 1)
         lines = [*self._table(width, options.size.height - 4), self._progress(width), self._running(width)]
         for line in lines:
@@ -375,7 +375,7 @@ class LiveLaunches(Count):
 
         The ratio of the baseline, or of a group's first cell, is 1.
         """
-        # another thread draws while launches end
+        # a copy, because launches end in another thread while this one draws
         latest = list(self._cells.items())
         shown = sorted(latest[-room:] if room > 0 else (), key=lambda entry: self._places.get(entry[0], 0))
         if not shown:
@@ -409,15 +409,15 @@ class LiveLaunches(Count):
         return Text.assemble(("━" * filled, "green"), ("─" * (bar - filled), "dim"), words, no_wrap=True)
 
     def _running(self, width: int) -> Text:
-        """Return what runs now: the round, and the cell or the turn."""
+        """Return the line about the current launches: the round, and the cell or the turn."""
         stage = f"{self._stage}: " if self._stage else ""
         return Text(stage + shorten(self._now, width - len(stage)), no_wrap=True)
 
 
 class _Live(Live):
-    """What is drawn on a terminal: also after the terminal was made narrower, it is drawn in its old place.
+    """A live display that stays in its place if the terminal becomes narrower.
 
-    A terminal that is made narrower wraps the lines that it shows, so the old ones take more lines than were drawn.
+    A narrower terminal wraps the lines on the screen, so they take more lines than were drawn.
     """
 
     def __init__(self, drawn: LiveLaunches, console: Console) -> None:
@@ -425,7 +425,7 @@ class _Live(Live):
         super().__init__(drawn, console=console, refresh_per_second=2, transient=True)
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        """Clear the further lines first."""
+        """Clear the additional lines first."""
         width = max(1, self.console.width)
         more = sum(max(0, math.ceil(line_width / width) - 1) for line_width in self._drawn.widths)
         up = [Control((ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1))] * more
@@ -433,7 +433,7 @@ class _Live(Live):
 
 
 def shorten(text: str, width: int) -> str:
-    """Return a text that fits into `columns`: the middle of a longer text is left out."""
+    """Shorten a text to `width` columns by leaving out its middle."""
     text = escaped(text)
     if cell_len(text) <= width:
         return text

@@ -41,7 +41,7 @@ def doctor(  # noqa: PLR0917 - the command's options
 
     For each problem, it shows what to change.
     """
-    # first, to report an unknown name at once
+    # first, so that an unknown name is reported at once
     around = session.doctor.surroundings(environments or [], gpu=gpu, gpus=gpus)
     heard = session.doctor.listened(cpus, seconds, say) if listen else {"checks": []}
     document = {**heard, **around, "checks": [*heard["checks"], *around["checks"]]}
@@ -63,7 +63,7 @@ def _text(document: dict[str, Any]) -> str:
             cards = " and ".join(f"GPU {card['index']} ({card['name']})" for card in document["gpus"])
             console.print("\n", Text(plain(f"Environments on {cards}:")), sep="")
             _print_environments(document["environments"], console)
-    # rich fills every line with spaces up to the terminal's width
+    # remove the spaces with which rich fills every line
     return "\n".join(line.rstrip() for line in printed.get().splitlines())
 
 
@@ -73,19 +73,19 @@ def _print_checks(checks: Sequence[dict[str, Any]], console: "Console") -> None:
 
     widths = [max(len(check[key]) for check in checks) for key in ("name", "level")]
     for check in checks:
-        # a table for each, so that advice may be as wide as the terminal
+        # one table per check, so that advice can be as wide as the terminal
         row = _row(*widths)
         row.add_row(*(Text(check[key]) for key in ("name", "level", "value")))
         console.print(row)
         if check["advice"]:
             console.print(Padding(Text(check["advice"]), (0, 0, 0, 4)))
-        # never broken over lines, so that it can be copied
+        # never wrapped, so that the user can copy it
         for line in check["command"].splitlines():
             console.print(Text("    " + line), soft_wrap=True)
 
 
 def _print_environments(rows: Sequence[dict[str, str]], console: "Console") -> None:
-    """Print a line for each kind of support and reason, with its environments."""
+    """Print a line per kind of support and reason, with the environments."""
     from rich.text import Text
 
     alike: dict[tuple[str, str], list[str]] = {}
@@ -99,7 +99,7 @@ def _print_environments(rows: Sequence[dict[str, str]], console: "Console") -> N
 
 
 def _row(*widths: int) -> "Table":
-    """Return a table with columns of these widths, and one more column for the rest."""
+    """Return a table with columns of these widths, and a last column for the rest of the line."""
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2, 0, 0))

@@ -15,7 +15,7 @@ from harness.model.texts import counted, escaped
 
 
 def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool = False) -> Exit:
-    """Print what would be done. Returns the exit code; raises CannotRunHereError where no cell can be launched."""
+    """Print the plan, and return the exit code. Raises CannotRunHereError if no cell can be launched."""
     planned = session.plan(request, say=say)
     say_refused(planned.refused)
     outlook = session.outlook(planned)
@@ -55,7 +55,7 @@ def _document(planned: "session.Planned", outlook: "session.DurationEstimate") -
 
 
 def shard_told(shard: Shard, groups: int) -> str:
-    """Describe in a sentence which part of the plan a shard has."""
+    """Describe the part of the plan that a shard has, in a sentence."""
     sentence = (
         f"Shard {shard} of the plan {shard.plan}: {groups or 'none'} of its {groups + len(shard.elsewhere)} groups."
     )
@@ -93,7 +93,7 @@ def _counts(planned: "session.Planned") -> str:
         return f"{counted(len(plan.cells), 'launch')}; {missing}"
     at_most = "at most " if plan.ends_early or plan.budget_seconds else ""
     is_piloted = plan.piloted and any(group.piloted for group in plan.groups)
-    # a pilot that sets no length makes only the launches that it must
+    # if pilots don't determine lengths, some may be unnecessary
     fewer = "at most " if is_piloted and not plan.sampling.is_open else ""
     controls = sum(group.control is not None and group.controlled for group in plan.groups)
     return (
@@ -105,7 +105,7 @@ def _counts(planned: "session.Planned") -> str:
 
 
 def _time(planned: "session.Planned", outlook: "session.DurationEstimate") -> str:
-    """Return the estimated duration, and its source."""
+    """Describe the estimated duration and its source."""
     plan = planned.plan
     at_most = "at most " if plan.ends_early or plan.budget_seconds else ""
     took = f"estimated from {outlook.basis}" if outlook.basis else ""
@@ -125,7 +125,7 @@ def _time(planned: "session.Planned", outlook: "session.DurationEstimate") -> st
 
 
 def _about(seconds: float) -> str:
-    """Return a rounded duration: `40 s`, `12 min`, `3 h 20 min`."""
+    """Format a rounded duration: `40 s`, `12 min`, `3 h 20 min`."""
     if seconds < 90:
         return f"{max(5, round(seconds / 5) * 5)} s"
     hours, minutes = divmod(round(seconds / 60), 60)
@@ -133,7 +133,7 @@ def _about(seconds: float) -> str:
 
 
 def _first(outlook: "session.DurationEstimate") -> str:
-    """Return the images or environments that are built before the first launch."""
+    """Describe the images or environments that are built before the first launch."""
     if outlook.unprepared is None:
         return f"This machine cannot run this plan: {outlook.unasked.replace(chr(10), ' ')}"
     count = len(outlook.unprepared)

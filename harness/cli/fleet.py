@@ -1,4 +1,4 @@
-"""`harness fleet`: this machine among others, and its slots."""
+"""`harness fleet`: the name of this machine, and its worker slots."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from harness.session.request import AUTO, Request
 
 app = typer.Typer(no_args_is_help=True, help="Give this machine a name, and check its slots.", cls=advice.CommandGroup)
 
-#: The options of a request that a check sets itself, and those that only apply to a whole run.
+#: Options of a request that the check sets itself, or that only apply to a whole run.
 _SETTLED = (
     "claims",
     "rounds",
@@ -41,7 +41,7 @@ def check(request: Request) -> None:
     result.
     """
     from harness.cli.running import ProgressPrinter  # noqa: PLC0415
-    from harness.fleet import check as checking  # noqa: PLC0415 - what measures; help needs none of it
+    from harness.fleet import check as checking  # noqa: PLC0415 - not needed for --help
     from harness.session import slot_plans  # noqa: PLC0415
 
     planned = session.plan(request)

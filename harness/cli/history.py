@@ -31,13 +31,13 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-#: The number of runs that are read before they are added, so that other users of the history can work meanwhile.
+#: The number of runs that are read and then added together. Between them, other processes can use the history.
 _BATCH = 200
 
-#: The largest number of scenarios and environments in an error that found none.
+#: The largest number of scenarios and environments that an error lists.
 _NAMED = 8
 
-#: The number of runs with one name and different ids that isn't a coincidence.
+#: If this many newest runs of one machine name have different ids, the machine probably loses its id.
 _RENEWALS = 3
 
 _ANOTHER = "Choose another folder with --results."
@@ -338,7 +338,7 @@ def confirm(
 
     It measures both sides in one run, and adds the verdict to the history.
     """
-    from harness.cli import confirm  # noqa: PLC0415 - what measures; help does not need it
+    from harness.cli import confirm  # noqa: PLC0415 - not needed for --help
     from harness.history.index import History  # noqa: PLC0415
 
     files = [Path(scenario) for scenario in request.scenarios if scenario.endswith(".py")]
@@ -363,7 +363,7 @@ def rebuild(
     from harness.history import export as exported  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.index import History  # noqa: PLC0415
 
-    # a run's folder says more than its summary
+    # the folder of a run has more information than its summary, so folders come first
     paths = _folders(results) if results.is_dir() or not source else []
     paths += exported.summaries(source) if source else []
     left_out: list[Path] = []
@@ -431,7 +431,7 @@ def export(
 
 
 def _find_series(history: "History", request: SeriesRequest) -> list["Series"]:
-    """Return the chosen series. Raises NothingSelectedError for none."""
+    """Return the selected series. Raises NothingSelectedError if there are none."""
     selection = history.series(request.scenarios, request.environments, request.axes)
     if selection:
         return selection
@@ -448,7 +448,7 @@ def _find_series(history: "History", request: SeriesRequest) -> list["Series"]:
 
 
 def _folders(results: Path) -> list[Path]:
-    """Return the runs' folders below one. Raises UsageError if there is no such folder."""
+    """Return the folders of runs in `results`. Raises UsageError if `results` doesn't exist."""
     try:
         folders = sorted(path for path in results.iterdir() if (path / "run.json").exists())
     except OSError as error:
@@ -459,7 +459,7 @@ def _folders(results: Path) -> list[Path]:
 
 
 def _read(paths: Iterable[Path], left_out: list[Path]) -> Iterator["Summary"]:
-    """Return the summaries of the runs. Errors of the others are printed, and their folders appended to `left_out`."""
+    """Yield the summaries of runs. For an invalid run, print the error and append its folder to `left_out`."""
     from harness.history import summary  # noqa: PLC0415 - `harness --help` needs none of it
 
     for path in paths:
@@ -471,7 +471,7 @@ def _read(paths: Iterable[Path], left_out: list[Path]) -> Iterator["Summary"]:
 
 
 def _added(paths: Sequence[Path]) -> list[Path]:
-    """Add runs, and say how many. Returns those that were left out."""
+    """Add runs, and print their number. Return the runs that were left out."""
     from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
 
     left_out: list[Path] = []
@@ -493,7 +493,7 @@ def _added(paths: Sequence[Path]) -> list[Path]:
 
 
 def _renewed(runs: Sequence["HistoryEntry"]) -> list[str]:
-    """Return the names of machines whose newest runs all have different ids."""
+    """Return the names of machines whose newest runs all have different machine ids."""
     ids: dict[str, list[str]] = {}
     for each in runs:
         for machine in each.machines:
@@ -515,14 +515,14 @@ def _head(series: "Series") -> str:
 
 
 def _earlier(output: Path | None) -> str:
-    """Return the current content of a report's file; empty if there is none."""
+    """Return the current text of a report's file; empty if it doesn't exist."""
     with suppress(OSError, UnicodeDecodeError):
         return output.read_text(encoding="utf-8") if output else ""
     return ""
 
 
 def _rows(series: "Series") -> list[tuple[str, ...]]:
-    """Return a row per point: date, ratio with its interval, time, and the version of a release line."""
+    """Return a row per point: date, ratio with interval, time, and for a release line the version."""
     from harness.catalog.lines import parse_line  # noqa: PLC0415 - `harness --help` needs none of it
 
     is_line = parse_line(series.key.environment) is not None
@@ -560,6 +560,6 @@ def _minute(started: str) -> str:
 
 
 def _document(series: "Series") -> dict[str, Any]:
-    """Return a time series for another program: its key, and each point with its circumstances."""
+    """Return a time series as JSON values: its key, and each point with the facts about its run."""
     key = {**asdict(series.key), "axes": dict(series.key.axes), "against": dict(series.key.against)}
     return {**key, "points": [{**point._asdict(), "origin": point.origin._asdict()} for point in series.points]}

@@ -80,7 +80,7 @@ def build(
     ] = None,
 ) -> None:
     """Pull or build missing and outdated images."""
-    from harness.cli import display  # noqa: PLC0415 - nothing but this needs it
+    from harness.cli import display  # noqa: PLC0415 - only this command needs it
 
     count = read_whole(jobs, "--jobs", least=1) if jobs else None
     project, requirements = session.images.locked(names, device)
@@ -132,7 +132,7 @@ def verify(
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file, and the folder that it is in. Raises CannotRunHereError."""
+    """Write a file, and create its folder if necessary. Raises CannotRunHereError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text)

@@ -90,7 +90,7 @@ def matrix(
             say(sentence)
     if dry_run and not resume:
         raise typer.Exit(show_plan(request, json=json))
-    from harness.cli import running  # noqa: PLC0415 - what measures and reports; neither help nor a plan needs it
+    from harness.cli import running  # noqa: PLC0415 - not needed for --help and --dry-run
 
     if resume:
         _refuse_beside_resume(context)
@@ -99,7 +99,7 @@ def matrix(
 
 
 def _refuse_beside_resume(context: typer.Context) -> None:
-    """Raises UsageError for options that would change what the run measures."""
+    """Raise UsageError if an option besides --resume would change the measurements of the run."""
     allowed = ("resume", "rounds", "budget", "backend", "slots", "wait", "json", "fail_on")
     refused = [f"--{name.replace('_', '-')}" for name in options.typed(context) if name not in allowed]
     if refused:

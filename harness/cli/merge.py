@@ -32,7 +32,7 @@ def merge(
 
     The merged run keeps the numbers of each machine separate.
     """
-    from harness.cli import running  # noqa: PLC0415 - help needs none of what reports
+    from harness.cli import running  # noqa: PLC0415 - not needed for --help
     from harness.fleet import merge as fleet  # noqa: PLC0415
 
     merged = fleet.merge(folders, results)

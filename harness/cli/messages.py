@@ -22,7 +22,7 @@ from harness.model.texts import escaped
 if TYPE_CHECKING:
     from harness.session import Gate
 
-#: A signal that is heard so soon after another one is the same one; while a disk is written to, none is heard.
+#: Seconds after an interruption in which further signals count as the same interruption.
 ECHO_SECONDS = 2.0
 
 #: Signals that end a command: Ctrl-C, `kill`, and a closed terminal.
@@ -39,8 +39,8 @@ def say(line: object) -> None:
 
 
 def say_not_written(error: OSError) -> None:
-    """Print a sentence about a write that failed, unless the place of the write has printed one already."""
-    if error.filename is None:  # what waits to be printed would be tried, and fail, again
+    """Print an error about a file or an output that can't be written, with advice."""
+    if error.filename is None:  # drop the buffered output, which couldn't be written at exit either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     say(
         f"harness: {error.filename or 'The output'} cannot be written: {error.strerror}. Finished launches are saved."
@@ -49,14 +49,14 @@ def say_not_written(error: OSError) -> None:
 
 
 def tell(text: object) -> None:
-    """Print a result, in one line or several, on stdout; escaped as `say` does."""
+    """Print a result of one or several lines on stdout. Characters are escaped as in `say`."""
     print(escaped(str(text), keep="\n\t"), flush=True)
 
 
 def fitted(text: str, stream: TextIO) -> str:
-    """Return the text with its lines wrapped to the width of `stream`, if it is a terminal.
+    """Wrap the lines of a text to the width of `stream`, if it is a terminal.
 
-    A path, a command that ends a line, and a line that four spaces begin are never broken: they are copied.
+    To be easy to copy, paths, commands at the end of a line, and lines that start with four spaces are never wrapped.
     """
     try:
         width = os.get_terminal_size(stream.fileno()).columns
@@ -81,7 +81,7 @@ def _broken(line: str, width: int) -> Iterator[str]:
 
 
 def say_defect(error: Exception) -> None:
-    """Print a sentence about an internal error, and say what to attach to the bug report.
+    """Print a sentence about an internal error, with instructions for a bug report.
 
     `HARNESS_DEBUG=1` shows the traceback.
     """
@@ -98,13 +98,13 @@ def say_defect(error: Exception) -> None:
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a table's rows as lines."""
+    """Format the rows of a table as lines."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def say_torn(folder: Path) -> None:
-    """Report a file of launches that ends in the middle of a line, and how what is missing is measured."""
+    """Print a message and a command to continue if the file of launches ends in an incomplete line."""
     if session.is_torn(folder):
         say(
             f"{folder / 'launches.jsonl'} ends in the middle of a line: its run was killed, or the file was "
@@ -114,9 +114,9 @@ def say_torn(folder: Path) -> None:
 
 
 def say_problems(problems: Iterable[Problem]) -> None:
-    """Print problems as `FILE:LINE: problem. Fix.`, which editors can follow.
+    """Print problems as `FILE:LINE: problem. Fix.`, so that editors can open the line.
 
-    A path is shown from here where it is below.
+    Paths below the current folder are relative to it.
     """
     here = Path.cwd()
     for problem in problems:
@@ -131,7 +131,7 @@ def say_broken(broken: Mapping[str, FileError]) -> None:
 
 
 def say_refused(refused: Mapping[str, FileError]) -> None:
-    """Print which scenarios don't run, and why."""
+    """Print the scenarios that don't run, with the reasons."""
     say_broken(refused)
     if refused:
         say(
@@ -142,7 +142,7 @@ def say_refused(refused: Mapping[str, FileError]) -> None:
 
 
 def gate_exit(found: "Gate", nothing: str) -> Exit:
-    """Return the exit code of a gate. A gate that judged nothing fails; `nothing` is the reason."""
+    """Return the exit code of a gate. If the gate judged nothing, print the reason (`nothing`) and fail."""
     if found is session.Gate.NOTHING_JUDGED:
         say(f"harness: {nothing}, so --fail-on had nothing to check.")
         return Exit.NOTHING_SELECTED
@@ -151,24 +151,24 @@ def gate_exit(found: "Gate", nothing: str) -> Exit:
 
 @contextmanager
 def interruptible(words: Callable[[int], str] = lambda count: "Stopping…" if count == 1 else "") -> Iterator[None]:
-    """Handle SIGTERM and SIGHUP like Ctrl-C within the block: they end everything that was started.
+    """Handle SIGTERM and SIGHUP like Ctrl-C within the block, so that they end all started processes.
 
-    `words` returns the sentence for the first signal, the second and so on. Ignored signals (nohup, a shell's
-    background job) stay ignored.
+    `words` returns the message for the signal with this number (1 for the first one). Signals that were ignored before
+    (by nohup, or in a shell's background job) stay ignored.
     """
     count, last = 0, -math.inf
 
     def interrupt(*_: object) -> None:
         nonlocal count, last
         now = time.monotonic()
-        # a terminal sends Ctrl-C to all, and what started this one may send it on: the same one, told twice. One that
-        # was heard has echoes, an echo has none: who presses it again and again is heard.
+        # a terminal sends Ctrl-C to all processes, and the parent may forward it, so one key press can arrive twice.
+        # `last` is the time of the last counted signal, so that a user who presses Ctrl-C repeatedly isn't ignored
         if now - last < ECHO_SECONDS:
             return
         count, last = count + 1, now
         message = words(count)
         if message:
-            # print may be what is interrupted, and cannot be begun a second time
+            # `print` isn't reentrant, and the signal may have interrupted one
             os.write(2, f"\n{fitted(message, sys.stderr)}\n".encode())
         raise KeyboardInterrupt
 

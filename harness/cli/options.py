@@ -1,4 +1,4 @@
-"""Makes a command's options of a request's fields, which say once how each is called, explained and read."""
+"""Makes the options of a command from the fields of a request, which define names, help texts and parsers."""
 
 import functools
 import inspect
@@ -15,7 +15,7 @@ from harness.session.request import FieldOption, OptionPanel, Request, options, 
 
 Asked = TypeVar("Asked")
 
-#: Choices that the command line knows and a request doesn't: the valid names of a value.
+#: Types with the valid names of a field's value, for fields that are plain texts in a request.
 _TYPES: Mapping[str, Any] = {"backend": StrEnum("Backend", {name.upper(): name for name in CHOICES})}
 
 #: Completion functions by field.
@@ -33,13 +33,13 @@ _COMPLETED: Mapping[str, Callable[..., Any]] = {
 
 
 class FailOn(StrEnum):
-    """What --fail-on takes."""
+    """The values of --fail-on."""
 
     SLOWER = "slower"
 
 
 class FailOnClaim(StrEnum):
-    """What --fail-on of claims takes."""
+    """The values of --fail-on for claims."""
 
     CONFIRMED = "confirmed"
     FIXED = "fixed"
@@ -65,10 +65,10 @@ Wait = Annotated[
 
 
 def of(kind: type[Asked], *, without: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command whose first parameter is a request of this `kind` an option for each of the request's fields.
+    """Decorate a command whose first parameter is a request: it gets an option for each field of the class `kind`.
 
-    Fields `without` an option, and options that aren't passed, have the field's default. The command's own options come
-    after these; its docstring is its help.
+    Fields in `without` get no option. They have their default value, and so do options that the user doesn't pass. The
+    command's own options come after these. Its docstring is its help.
     """
     fields = [field for field in options(kind).values() if field.name not in without]
 
@@ -81,7 +81,7 @@ def of(kind: type[Asked], *, without: Collection[str] = ()) -> Callable[[Callabl
                 if _is_whole(field) and not read:
                     read = functools.partial(read_whole, least=field.option.least or 0)
                 if field.name in _TYPES and value is not None:
-                    value = str(value)  # the type is the command line's alone
+                    value = str(value)  # a request has a plain text
                 if value not in (None, False):
                     values[field.name] = read(value, field.flags[-1]) if read else value
             command(kind(**values), **typed)
@@ -96,7 +96,7 @@ def of(kind: type[Asked], *, without: Collection[str] = ()) -> Callable[[Callabl
 
 
 def option(name: str, **changes: Any) -> Any:
-    """Return the option of `Request`'s field of this name, with `changes`, for a command that takes few of them.
+    """Return the option of a field of `Request`, with `changes`, for a command that needs only a few of its options.
 
     The value is the text from the command line, or typer's value.
     """
@@ -104,13 +104,13 @@ def option(name: str, **changes: Any) -> Any:
 
 
 def typed(context: typer.Context) -> list[str]:
-    """Return the names of the parameters on the command line."""
+    """Return the names of the parameters that the user passed on the command line."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
 
 
 def _parameter(field: FieldOption) -> inspect.Parameter:
-    """Return the command's parameter: None if the option is left out, False of a switch."""
+    """Return the parameter of a command for a field. Without the option, the value is None, or False for a switch."""
     is_switch = field.type is bool
     return inspect.Parameter(
         field.name,
@@ -138,11 +138,11 @@ def _is_whole(field: FieldOption) -> bool:
 
 
 def _text(field: FieldOption) -> Any:
-    """Return the value that typer makes of the text, before it is read."""
+    """Return the type to which typer converts the text, before the request's parser reads it."""
     if get_origin(field.type) in (Sequence, Mapping):
         return list[str]
     if field.option.read or _is_whole(field):
         return str
-    # of a value or None, the value
+    # without the None of an optional type
     kinds = [kind for kind in get_args(field.type) if kind is not type(None)] or [field.type]
     return _TYPES.get(field.name, kinds[0])

@@ -79,26 +79,25 @@ def report(
 def show(
     written: "Written", results: "Results", *, tables: bool = True, only: Collection[str] = (), end: bool = True
 ) -> None:
-    """Print a report's tables, or the sections of `only` these anchors, on stdout.
+    """Print the tables of a report on stdout; with `only`, the sections with these anchors.
 
-    On stderr it prints the paths of the reports and, before that with `end`, why the run ended early and how to
-    continue.
+    Print the paths of the reports on stderr. With `end`, first print why the run ended early and how to continue it.
     """
-    # nothing but this needs them
+    # only this function needs them
     from harness.report import terminal  # noqa: PLC0415
     from harness.report.sections import run_info, summary  # noqa: PLC0415
 
     if tables:
         shown = [section for section in written.sections if not only or section.anchor in only]
-        # the last output stays on the screen
+        # the answer comes last, because the end of the output stays on the screen
         terminal.show(sorted(shown, key=lambda section: section.anchor == "answer"))
         sys.stdout.flush()
     early = run_info.describe_early_end(results.run, results.launches)
     if early and end:
-        # the command that settles unclear comparisons is just above
+        # the table above ends with a command to continue
         is_above = tables and summary.rounds_to_settle(results) is not None
         command = "" if is_above else summary.command_to_continue(results)
-        # on its own line, to be copied
+        # on a separate line, so that the user can copy it
         say(f"{early} To continue the run:\n    {command}" if command else early)
     first, *others = [path for path in written.files if path.parent.name != "charts"]
     beside = f" (and {', '.join(path.name for path in others)})" if others else ""
@@ -107,7 +106,7 @@ def show(
 
 def save(path: Path, data: bytes) -> None:
     """Write a file whole or not at all. Raises CannotRunHereError."""
-    if not path.parent.is_dir():  # it is rather mistyped than wanted
+    if not path.parent.is_dir():  # probably a typing error
         raise CannotRunHereError(
             f"{path} cannot be written: the folder {path.parent} doesn't exist.", "Create it first."
         )

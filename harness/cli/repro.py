@@ -81,7 +81,7 @@ def repro(
 
     It measures in the releases of the claim, in the newest release and in the newest nightly wheel.
     """
-    from harness.upstream import issue_index  # noqa: PLC0415 - help needs none of it
+    from harness.upstream import issue_index  # noqa: PLC0415 - not needed for --help
     from harness.upstream import repro as upstream  # noqa: PLC0415
 
     library = issue_index.library()

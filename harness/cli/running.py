@@ -48,7 +48,7 @@ def run(
 
 
 def _trusted(planned: session.Planned) -> session.Planned:
-    """Return the plan with --trust if the user says so on a terminal: somebody else's script would run uncontained."""
+    """Return the plan with --trust if the user agrees on a terminal to run an untrusted script without a container."""
     name, scripts = planned.request.backend, planned.untrusted
     if not scripts or registry.is_contained(name) or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return planned
@@ -65,11 +65,11 @@ def _lacking(lacks: Sequence[str], code: Exit) -> Exit:
 
 
 def _measured(planned: session.Planned, heard: "ProgressPrinter", *, wait: bool) -> tuple[session.Ended, Sequence[str]]:
-    """Measure on the whole machine, in a slot or in shards; return the run and sentences about missing parts."""
+    """Measure on the whole machine, in a slot or in shards. Return the run, and sentences about missing shards."""
     command, request = ["harness", *sys.argv[1:]], planned.request
     if not (isinstance(request, session.Request) and (request.slots or request.spread or request.on)):
         return session.run(planned, heard, command=command, wait=wait), ()
-    from harness.fleet import dispatch  # noqa: PLC0415 - what is measured on one machine needs none of it
+    from harness.fleet import dispatch  # noqa: PLC0415 - only shards need it
 
     if dispatch.is_asked(request):
         heard.in_shards = True
@@ -80,8 +80,8 @@ def _measured(planned: session.Planned, heard: "ProgressPrinter", *, wait: bool)
 
 
 def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnClaim | None) -> Exit:
-    """Measure what issues claim, in a new run's folder. Returns the exit code."""
-    from harness.upstream import repro as upstream  # noqa: PLC0415 - the other commands need none of it
+    """Measure the claims of issues in a new run, and return the exit code."""
+    from harness.upstream import repro as upstream  # noqa: PLC0415 - only this command needs it
 
     planned = _trusted(session.plan(request))
     say_refused(planned.refused)
@@ -100,7 +100,7 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
 
 
 def resume(folder: Path, request: session.Request, *, wait: bool, json: bool, fail_on: FailOn | None) -> Exit:
-    """Continue the run in a folder with a request's slots, rounds and budget, or its own; return the exit code."""
+    """Resume the run in a folder, with the slots, rounds and budget of a request if given. Return the exit code."""
     heard, lacks = ProgressPrinter(), list[str]()
     with interruptible(heard.interrupted):
         rounds, budget = request.rounds, request.budget
@@ -117,7 +117,7 @@ def resume(folder: Path, request: session.Request, *, wait: bool, json: bool, fa
 
 
 def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Collection[str] = ()) -> Exit:
-    """Print what a run found. Returns the exit code."""
+    """Print the results of a run, and return the exit code."""
     if json:
         sys.stdout.write(json_escaped((ended.folder / "launches.jsonl").read_text(encoding="utf-8")))
     is_whole = not (ended.interrupted or ended.broken_off)
@@ -136,11 +136,11 @@ def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Coll
 
 
 def _say_raised(ended: session.Ended) -> None:
-    """Print where scenarios raised errors, and the commands that show all of each."""
+    """Print the errors of scenarios with their lines, and commands that show the complete errors."""
     raised = session.raised(ended.results)
     for failure in raised[:RAISED]:
         say_problems([Problem(failure.path, failure.line, f"in {failure.function}: {failure.error}")])
-        # a line break in a value would start another line
+        # skip a command with a line break in a value
         if failure.command.isprintable():
             say(f"To write a script that runs the cell without harness:\n    {failure.command}")
     if raised[RAISED:]:
@@ -148,7 +148,7 @@ def _say_raised(ended: session.Ended) -> None:
 
 
 def exit_code(ended: session.Ended, fail_on: FailOn | None) -> Exit:
-    """Return the exit code of a run. Failures take precedence over a gate, and a run without a result has failed."""
+    """Return the exit code of a run. Failed cells take precedence over a gate. A run without a result has failed."""
     if ended.broken or not session.has_numbers(ended.results):
         return Exit.CELLS_FAILED
     gate = gate_exit(session.gate(ended.results), "No environment has a verdict") if fail_on else Exit.OK
@@ -156,7 +156,7 @@ def exit_code(ended: session.Ended, fail_on: FailOn | None) -> Exit:
 
 
 class ProgressPrinter(session.Listener):
-    """Prints on stderr what a run does, and how it reacts to signals."""
+    """Prints the progress of a run, and messages about signals, on stderr."""
 
     def __init__(self) -> None:
         self.in_shards = False
@@ -170,13 +170,13 @@ class ProgressPrinter(session.Listener):
 
     @contextmanager
     def preparing(self) -> Iterator[Progress]:
-        """Shows how environments are made."""
+        """Show the preparation of environments."""
         with display.preparing() as shown:
             yield shown
 
     @contextmanager
     def launching(self, run: Run) -> Iterator[WalkListener]:
-        """Shows the launches."""
+        """Show the launches."""
         self._run, self._is_launching = run, True
         try:
             with display.launching(run) as shown:
@@ -185,7 +185,7 @@ class ProgressPrinter(session.Listener):
             self._is_launching = False
 
     def interrupted(self, count: int) -> str:
-        """Return the sentence for the first signal, the second and so on."""
+        """Return the message for the signal with this number (1 for the first one)."""
         if self.in_shards:
             return "Stopping: ending the running launches, then merging and reporting the finished ones." * (count == 1)
         if self._run is None:

@@ -118,7 +118,7 @@ def new(
 
 
 def _lines(scenario: "Scenario", described: Mapping[str, Any]) -> Iterator[str]:
-    """Return the facts of `describe` as lines of text."""
+    """Yield the facts of `describe` as lines of text."""
     yield f"{scenario.name}: {scenario.title}"
     facts = [
         ("file", str(scenario.path)),
@@ -160,7 +160,7 @@ def _values(scenario: "Scenario", axis: str) -> str:
 
 
 def _settings(scenario: "Scenario") -> list[tuple[str, str]]:
-    """Those that the header does not use, with their values and what they are."""
+    """Return the settings that the header doesn't use, each with a text of its values and its meaning."""
     free = [name for name in settings.open_to(scenario) if name not in scenario.axes]
     return [(name, f"{', '.join(settings.values(name))} ({settings.SETTINGS[name].about})") for name in free]
 
@@ -192,7 +192,7 @@ def _claim(claim: "Claim") -> Iterator[str]:
 
 
 def _table(environments: Sequence[Mapping[str, Any]], whole: int) -> Iterator[str]:
-    """Return one row per environment. Each reason is printed once, below the table, by its number."""
+    """Yield a row per environment. Reasons are numbered, and come once below the table."""
     numbers: dict[tuple[str, str], int] = {}
     rows = []
     for environment in environments:

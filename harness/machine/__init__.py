@@ -1,1 +1,1 @@
-"""Folders, interpreters, properties, CPUs and locks of this machine."""
+"""Facts about and control of this machine: CPUs, GPUs, interpreters, folders, locks and identity."""

@@ -1,7 +1,7 @@
-"""A child process that ends when harness ends, even after `kill -9`. Otherwise a build could continue for long.
+"""Runs a child process that ends when harness ends, even after `kill -9`. Otherwise a build could continue for long.
 
-This file is also the guard program between the two. It waits for the command, and for the end of its own standard
-input, whose other end harness holds.
+This file is also the guard program, which harness starts, and which starts the command. It waits for the end of the
+command, and for the end of its own standard input. harness holds the other end of that pipe.
 """
 
 import os
@@ -17,18 +17,18 @@ PATIENCE = 10.0
 
 
 def guarded(command: Sequence[str]) -> list[str]:
-    """Return the guarded form of a command. Start it with `stdin=subprocess.PIPE`, and keep the pipe open.
+    """Return a command that runs `command` under the guard. Start it with `stdin=subprocess.PIPE`.
 
-    If the pipe closes, or if the guard gets INT, TERM or HUP, it terminates the command and its children, which have
-    their own session, and kills them if they don't end. The guard's exit code is the command's.
+    Keep the pipe open. If it closes, or if the guard gets INT, TERM or HUP, the guard terminates the command and its
+    children, which are in a separate session, and kills them if they don't end. The exit code is the command's.
     """
     return [sys.executable, "-I", __file__, *command]
 
 
 def run(command: Sequence[str], environ: Mapping[str, str], seconds: float | None = None) -> tuple[int, str]:
-    """Run a guarded command, and return its exit code, and its output with its errors.
+    """Run a command under the guard. Return its exit code, and its output together with its error output.
 
-    After `seconds`, if given, the command is terminated, and the last line of the output reports it.
+    After `seconds`, if given, the command is terminated, and a last line in the output reports this.
     """
     process = subprocess.Popen(
         guarded(command),

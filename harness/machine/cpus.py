@@ -1,4 +1,4 @@
-"""Choice of the CPUs to which a launch is pinned."""
+"""Chooses the CPUs to which a launch is pinned."""
 
 import contextlib
 import os
@@ -13,9 +13,9 @@ from harness.model.texts import counted, cpu_list, parse_cpus
 def choose(wish: str, allowed: set[int], topology: Topology | None = None) -> tuple[int, ...] | None:
     """Return the CPUs for `--cpus`: a count, `all` (None: no pinning), or a list such as `0,2-3`.
 
-    For a count, the CPUs share no physical core with each other or with other CPUs, as far as `topology` (default: this
-    machine) allows. `allowed` are the CPUs that this process may use. Raises UsageError if it has too few CPUs, or not
-    the given ones.
+    For a count, the CPUs share no physical core with each other or with other CPUs, if `topology` (default: this
+    machine) allows it. `allowed` are the CPUs that this process may use. Raises UsageError if there are too few of
+    them, or if a CPU in the list isn't one of them.
     """
     if wish == "all":
         return None
@@ -39,9 +39,10 @@ def _count(count: int, allowed: set[int], topology: Topology | None) -> tuple[in
 
 
 def _alike(count: int, allowed: Collection[int], topology: Topology) -> set[int]:
-    """Return the candidates: the fastest kind with enough CPUs, isolated for one CPU, not isolated for several.
+    """Return the candidates: CPUs of the fastest kind that has enough. One CPU is isolated if possible, several aren't.
 
-    The scheduler doesn't move threads between isolated CPUs. With several, all threads of a launch would stay on one.
+    The scheduler doesn't move threads between isolated CPUs. If a launch had several of them, all its threads would
+    stay on one.
     """
     isolated = {cpu for cpu in allowed if topology.cpu(cpu).isolated}
     preferred = isolated if count == 1 and isolated else set(allowed) - isolated
@@ -114,11 +115,11 @@ def starting(
     kind = next(kind for kind in topology.kinds({*allowed, *cpus}) if measured.number in kind)
     places = [topology.cpu(number) for number in sorted(kind & set(allowed) - measured.siblings)]
     cores = {
-        place.siblings: place.number  # of a core its last CPU
+        place.siblings: place.number  # the last CPU of each core
         for place in places
         if _place(place.number, topology) == _place(measured.number, topology) and place.cache == measured.cache
     }
-    # interrupts tend to the lowest numbers
+    # the highest numbers first, because interrupts prefer the lowest ones
     return (measured.number, *sorted(cores.values(), reverse=True))
 
 
@@ -155,7 +156,7 @@ def shared_with(cpus: Collection[int], topology: Topology, allowed: Collection[i
 
 
 def _numbers(cpus: Collection[int]) -> str:
-    """`CPU 7`, or `CPUs 0, 2-3`."""
+    """Format CPU numbers: `CPU 7`, or `CPUs 0, 2-3`."""
     return f"CPU{'' if len(cpus) == 1 else 's'} {cpu_list(cpus)}"
 
 

@@ -1,7 +1,7 @@
-"""Runs git: commits, working copies and remote repositories as trees, and their files.
+"""Runs git, to get the files of commits, working copies and remote repositories.
 
-A working copy is a tree too, with its uncommitted changes. Its objects are written to a temporary folder, so that the
-repository stays as it is.
+A working copy also becomes a git tree, with its uncommitted changes. Its objects are written to a temporary folder, so
+that the repository doesn't change.
 """
 
 import hashlib
@@ -23,13 +23,14 @@ from harness.machine.lock import exclusive
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.texts import nearest, without_password
 
-#: Seconds for a command on this machine, and for one that asks another.
+#: Time limits in seconds for a local git command, and for one that connects to a server.
 LOCAL, REMOTE = 120, 600
 
-#: For remote repositories: only these protocols, and no question for a password.
+#: Variables for remote repositories: git may only use these protocols, and may not ask for a password.
 _REMOTE_ENVIRON = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "file:https:http:ssh"}
 
-#: Variables that git sets for its hooks. git uses them instead of the folder's own repository.
+#: Variables that git sets for its hooks. They are removed, because git would use them instead of the folder's
+#: repository.
 _HOOK_VARIABLES = (
     "GIT_DIR",
     "GIT_COMMON_DIR",
@@ -45,8 +46,8 @@ _HOOK_VARIABLES = (
 #: The user and the password in an address.
 _CREDENTIALS = re.compile(r"(?P<scheme>https?://)(?P<user>[^/\s:@]*)(:(?P<password>[^/\s]*))?@(?P<rest>.*)", re.DOTALL)
 
-#: The variables with the user and the password, and git's helper that prints them. All users of the machine can read
-#: the command lines of git and its children, and only this user their variables.
+#: Variables with the user and the password for git, and the credential helper that prints them. They aren't passed as
+#: arguments, because all users of the machine can read command lines, but only this user can read the variables.
 _USER, _PASSWORD = "HARNESS_GIT_USER", "HARNESS_GIT_PASSWORD"
 _HELPER = f'!printf "username=%s\\npassword=%s\\n" "${_USER}" "${_PASSWORD}" #'
 
@@ -61,7 +62,7 @@ class Snapshot:
     """The files of a commit, or of a working copy.
 
     - `repository`: the folder of the repository; `tree`: the id of the tree, with the package's folder after a colon
-    - `commit`: the commit, of a working copy the one that it is based on; `instant`: its time, in seconds since 1970
+    - `commit`: the commit, or the commit on which a working copy is based; `instant`: its time in seconds since 1970
     - `address`: the address of the repository without a password; empty if it has none
     - `changed`: the number of files that differ from the commit; `difference`: the hash of these differences, or empty
     """
@@ -77,7 +78,7 @@ class Snapshot:
 
     def export(self, folder: Path) -> None:
         """Write the files into an empty folder. Raises UsageError if a link leaves it, and CannotRunHereError."""
-        # `git archive` would leave out files that .gitattributes marks, and a build of the checkout has them
+        # no `git archive`, because it leaves out files that .gitattributes marks, which a build may need
         with tempfile.TemporaryDirectory() as place:
             own = {**self.environ, "GIT_INDEX_FILE": f"{place}/index", "GIT_WORK_TREE": str(folder.absolute())}
             for arguments in (["read-tree", self.tree], ["checkout-index", "--all"]):
@@ -87,7 +88,7 @@ class Snapshot:
         root = os.path.realpath(folder)
         for path in folder.rglob("*"):
             if not path.is_symlink():
-                # the wheel's files have these modes, whatever this user's umask is
+                # the modes of files in the wheel must not depend on this user's umask
                 path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
             elif path.readlink().is_absolute() or not Path(os.path.realpath(path)).is_relative_to(root):
                 link = path.relative_to(folder)
@@ -120,7 +121,7 @@ def run_git(folder: Path, *arguments: str, environ: Mapping[str, str] | None = N
 
 
 def _run_remotely(folder: Path, command: Sequence[str], address: str, *refs: str) -> tuple[int, str]:
-    """Run git in a folder with a remote repository, which asks nothing. Return its exit code and its output."""
+    """Run git in a folder with a remote repository, without prompts. Return its exit code and its output."""
     ssh = os.environ.get("GIT_SSH_COMMAND") or output(run_git(folder, "config", "--get", "core.sshCommand"))
     ssh = ssh or shlex.quote(os.environ.get("GIT_SSH") or "ssh")
     plain, credentials = _with_credentials(address)
@@ -129,14 +130,14 @@ def _run_remotely(folder: Path, command: Sequence[str], address: str, *refs: str
 
 
 def _with_credentials(address: str) -> tuple[str, dict[str, str]]:
-    """Return an address without its user and its password, and the variables by which git gets them."""
+    """Return an address without user and password, and the variables that pass them to git."""
     match = _CREDENTIALS.fullmatch(address)
     if match is None:
         return address, {}
     user, password = (urllib.parse.unquote(match[name] or "") for name in ("user", "password"))
-    # for this server only, and not for one that it redirects to
+    # only for this server, and not for another one to which it redirects
     server = f"credential.{match['scheme']}{match['rest'].partition('/')[0]}"
-    # with a user only, git's own helpers have the password
+    # with a user but no password, git's own helpers provide the password
     settings = [("credential.helper", ""), (f"{server}.helper", _HELPER)] if match["password"] else []
     settings = settings or [(f"{server}.username", user)]
     count = os.environ.get("GIT_CONFIG_COUNT", "")
@@ -148,7 +149,7 @@ def _with_credentials(address: str) -> tuple[str, dict[str, str]]:
 
 
 def _environ(own: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables for git, whose messages are in English."""
+    """Return the environment variables for git, with messages in English."""
     inherited = {name: value for name, value in os.environ.items() if name not in _HOOK_VARIABLES}
     return {**inherited, "LC_ALL": "C", **own}
 
@@ -186,7 +187,7 @@ def top(folder: Path) -> Path:
 
 
 def commit_of(folder: Path, revision: str) -> str:
-    """Return the id of a revision's commit. Raises UsageError, with the nearest branch or tag."""
+    """Return the id of a revision's commit. Raises UsageError, with the most similar branch or tag."""
     process = run_git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if process.returncode:
         listed = output(run_git(folder, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags"))
@@ -235,7 +236,7 @@ def working_copy(folder: Path) -> Iterator[Snapshot]:
         }
         Path(place, "objects").mkdir()
         if index.is_file():
-            # with its time: by it, git knows which files may have changed in the same second
+            # keep the file's time, because git uses it to find files that changed in the same second
             shutil.copy2(index, own["GIT_INDEX_FILE"])
         added = run_git(root, "add", "--all", environ=own)
         written = run_git(root, "write-tree", environ=own)
@@ -271,7 +272,7 @@ def fetched(address: str, revision: str, advice: str = "Check the network.") -> 
     except OSError as error:
         raise CannotRunHereError(f"The folder {folder} cannot be written: {error.strerror}.") from None
     with exclusive(folder.with_suffix(".lock"), f"Another process fetches from {shown}.", waiting=lambda _: None):
-        for left in [*folder.glob("*.lock"), *folder.glob("refs/harness/*.lock")]:  # by a git that was killed
+        for left in [*folder.glob("*.lock"), *folder.glob("refs/harness/*.lock")]:  # a killed git left these
             left.unlink()
         if not (folder / "HEAD").is_file():
             creation = run_git(folder, "init", "--bare", "--quiet")
@@ -285,7 +286,7 @@ def fetched(address: str, revision: str, advice: str = "Check the network.") -> 
 
 
 def _fetch(folder: Path, address: str, revision: str, advice: str) -> str:
-    """Fetch a revision into a repository, and return the name that it has there. Raises the errors of `fetched`."""
+    """Fetch a revision into a local repository, and return its name there. Raises the errors of `fetched`."""
     shown = without_password(address)
     name = f"refs/harness/{hashlib.sha256(revision.encode()).hexdigest()[:16]}"
     fetch = ["fetch", "--depth=1", "--no-tags", "--force", "--quiet"]

@@ -1,4 +1,4 @@
-"""Facts about this machine for the reader of a report. They don't identify its owner."""
+"""Facts about this machine for reports. They don't identify the machine or its owner."""
 
 import os
 import platform
@@ -32,7 +32,7 @@ def facts() -> dict[str, Any]:
 
 
 def require_linux() -> None:
-    """Raise CannotRunHereError on a system that can't keep a process on some CPUs, such as macOS."""
+    """Raise CannotRunHereError on a system that can't pin processes to CPUs, such as macOS."""
     if not hasattr(os, "sched_getaffinity"):
         name = {"Darwin": "macOS"}.get(platform.system(), platform.system())
         raise CannotRunHereError(
@@ -43,14 +43,14 @@ def require_linux() -> None:
 
 
 def container() -> str:
-    """Return what runs the container that this process is in, or an empty text outside of containers."""
+    """Return the name of the engine of this process's container, or an empty text outside of containers."""
     marks = {"Docker": Path("/.dockerenv"), "Podman": Path("/run/.containerenv")}
     kind = next((name for name, mark in marks.items() if mark.exists()), "")
     return kind or ("Kubernetes" if "KUBERNETES_SERVICE_HOST" in os.environ else "")
 
 
 def c_library() -> str:
-    """Return the C library, such as `glibc 2.36`, with the system that it is from."""
+    """Return the C library and the system, such as `glibc 2.36` and the name of the distribution."""
     try:
         name = os.confstr("CS_GNU_LIBC_VERSION")
     except (ValueError, OSError):
@@ -59,9 +59,10 @@ def c_library() -> str:
 
 
 def free_memory(root: Path = Path("/")) -> int:
-    """Return the bytes that processes can get now, without swapping: of the machine, and of their control groups.
+    """Return the bytes of memory that processes can allocate without swapping.
 
-    A group's unused files count as free.
+    It is the smallest value of the machine and of this process's control groups. Cached files of a group that aren't in
+    use count as free.
     """
     free = [int(psutil.virtual_memory().available)]
     for folder in sysfs.control_groups(root, "memory"):
@@ -87,7 +88,7 @@ def _cpu_model() -> str:
     fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
     name = fields.get("model name", platform.machine())
     numbers = ", ".join(f"{key} {fields[key]}" for key in ("cpu family", "model") if key in fields)
-    # cloud machines hide the product's number, so the family and model say which CPU it is
+    # cloud machines hide the product name, so family and model identify the CPU
     return f"{name} ({numbers})" if numbers else name
 
 

@@ -1,4 +1,4 @@
-"""Identity of this machine: a random id stored on it. Neither the CPU model nor the host name identifies it."""
+"""Identity of this machine: a random id that is stored on it. CPU model and host name can't identify a machine."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 """Python interpreters on this machine, by version.
 
-The result depends only on the process's environment variables (PATH, HOME, PYENV_ROOT, …).
+The search depends only on the environment variables of this process (PATH, HOME, PYENV_ROOT, …).
 """
 
 import re
@@ -45,7 +45,7 @@ def find_supply(version: str) -> Supply:
     try:
         find_python(version, [installed])
     except UnavailableError:
-        # uv has the list of its downloads in itself
+        # uv contains the list of its downloads, so this works offline
         listed = run_uv(["python", "list", "--only-downloads", "--offline", f"cpython-{version}"])
         return Supply.POSSIBLE if listed.stdout.strip() else Supply.NONE
     return Supply.HERE
@@ -72,7 +72,7 @@ def installed(version: str) -> Iterator[Path]:
     """Yield interpreters whose names allow the version, from pyenv, asdf, uv, the PATH and conda's environments."""
     from findpython.providers import ALL_PROVIDERS
 
-    # `python` and `python3` may be any version, and there are many: those that name the version come first
+    # try names with the version first, because `python` and `python3` can be any version
     unsure = []
     for kind in ALL_PROVIDERS.values():
         provider = kind.create()
@@ -108,7 +108,7 @@ def from_uv(version: str) -> Iterator[Path]:
 
 
 def _why(printed: str) -> str:
-    """Return the address of a failed download, and the last cause that uv prints."""
+    """Return the address of a failed download, and the last cause in uv's output."""
     last = last_words(printed, 1).strip().removeprefix("cause: ").removeprefix("error: ")
     address = re.search(r"Failed to download `(\S+)`", printed)
     if address is None:

@@ -16,7 +16,7 @@ from harness.files import data_dir, make_folder, mode_of, opened, remedy
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import escaped, without_password
 
-#: The most characters of the holder's command in a lock file, and the most bytes that are read from it.
+#: The largest number of characters of the holder's command in a lock file, and of bytes that are read from the file.
 _COMMAND, _NOTE = 120, 600
 
 
@@ -34,7 +34,7 @@ def exclusive(
 def _locked(
     path: Path, how: int, busy: str, advice: str = "", waiting: Callable[[str], object] | None = None
 ) -> Iterator[None]:
-    """Hold the lock file `path`, alone (LOCK_EX) or with others who share it (LOCK_SH)."""
+    """Hold the lock file `path`, exclusively (LOCK_EX) or shared with other processes (LOCK_SH)."""
     try:
         handle = _opened(path)
     except OSError as error:
@@ -52,7 +52,7 @@ def _locked(
                 raise CannotRunHereError(text, advice) from None
             waiting(f"{text} Waiting for it.")
             fcntl.flock(handle, how)
-        # on a full disk the holder isn't recorded, but the lock is held
+        # on a full disk, the holder can't be recorded, but the lock is still held
         with contextlib.suppress(OSError):
             os.ftruncate(handle, 0)
             command = shlex.join([Path(sys.argv[0]).name, *map(without_password, sys.argv[1:])])
@@ -151,7 +151,7 @@ _AGAIN = 0.5
 
 
 def machine_to_itself(waiting: Callable[[str], object] | None = None) -> contextlib.AbstractContextManager[None]:
-    """Hold the machine's lock. Two runs at the same time, or a run and a build, would affect each other."""
+    """Hold the machine's lock, because two runs, or a run and a build, would affect each other's times."""
     return exclusive(lock_file(), _BUSY, _WAIT, waiting)
 
 

@@ -1,4 +1,4 @@
-"""The nice value by which processes get the CPUs that they are measured on before other work."""
+"""Gives launches priority on their CPUs, with a low nice value."""
 
 import contextlib
 import os
@@ -14,10 +14,11 @@ _AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
 
 
 def can_lower() -> bool:
-    """Return whether this process may start others at the lowest nice value, and whether they gain by it.
+    """Return whether this process may start others at the lowest nice value, and whether that has an effect.
 
-    If the harness has a nice value already, the user chose that, for its launches too. If the kernel groups processes
-    by session (autogroup), nice values count within a session only, and each launch is a session.
+    If harness itself has a nice value, the user has chosen it, also for launches. If the kernel groups processes by
+    session (autogroup), nice values only count within a session. They would have no effect, because each launch is a
+    session.
     """
     if os.getpriority(os.PRIO_PROCESS, 0) or sysfs.text(_AUTOGROUP) == "1":
         return False
@@ -30,7 +31,7 @@ def can_lower() -> bool:
 
 @contextlib.contextmanager
 def running_at(value: int) -> Iterator[None]:
-    """Keep this thread, and what it starts, at this nice value. Raises PermissionError if it may not."""
+    """Run the block, and the processes that it starts, at this nice value. Raises PermissionError if not allowed."""
     before = os.getpriority(os.PRIO_PROCESS, 0)
     os.setpriority(os.PRIO_PROCESS, 0, value)
     try:

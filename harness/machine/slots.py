@@ -31,11 +31,11 @@ class Slot:
 def divided(
     count: int | None, allowed: Iterable[int], cards: Sequence[Gpu] = (), *, known: Topology | None = None
 ) -> list[Slot]:
-    """Divide the machine into `count` slots. None: one per last-level cache or NUMA node, or one per GPU of `cards`.
+    """Divide the machine into `count` slots. None: one per GPU in `cards`, or per last-level cache or NUMA node.
 
-    The threads of one core are never in two slots. `allowed` are the CPUs that this process may use, and `known` is the
-    topology (default: this machine's). GPUs near the same cores share these cores evenly. Raises UsageError if there
-    are fewer cores or GPUs than slots.
+    The CPUs of one core are never in two slots. `allowed` are the CPUs that this process may use, and `known` is the
+    topology (default: this machine's). If several GPUs are near the same cores, these cores are divided evenly among
+    them. Raises UsageError if there are fewer cores or GPUs than slots.
     """
     shape = known or topology.read()
     cores = _cores(allowed, shape)

@@ -1,4 +1,4 @@
-"""Reads the kernel's small files, which contain a line or a number. Unreadable values are None."""
+"""Reads small files of the kernel, which contain a line or a number. If a file can't be read, the value is None."""
 
 import contextlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Topology of the CPUs: shared physical cores, caches and nodes, and kinds of the same speed."""
+"""The topology of the CPUs: which of them share physical cores, caches and NUMA nodes, and their kinds by speed."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -102,7 +102,7 @@ def _online(folder: Path) -> list[int]:
 
 
 def _siblings(folder: Path) -> frozenset[int] | None:
-    for name in ("core_cpus_list", "thread_siblings_list"):  # the second is the older kernels' name
+    for name in ("core_cpus_list", "thread_siblings_list"):  # the second is the name in older kernels
         if (cpus := sysfs.cpu_list(folder / name)) is not None:
             return cpus
     return None

@@ -40,7 +40,7 @@ COLOURS = {"slower": "red", "faster": "green", "more": "red", "less": "green", "
 #: A path that is not wider than this, such as a run's folder, is not torn: it is copied.
 PATH = 40
 
-#: The space beside a column: the gap to the next column, half of which belongs to rich's box; after the last column,
+#: The width of the gap after a column. Half of it belongs to the edge of rich's box.
 GAP = 2
 
 

@@ -1,1 +1,1 @@
-"""What `harness doctor` checks. A check is one function. It returns a value, its level, and advice."""
+"""The checks of `harness doctor`. Each check is a function that returns a value, its level, and advice."""

@@ -37,7 +37,10 @@ class CheckResult:
 def checked(
     name: str, level: Level, value: str | None, facts: Mapping[str, Any], *, advice: str = "", command: str = ""
 ) -> CheckResult:
-    """Return a check's result. If the value is None, this system doesn't show it. Advice is removed if all is good."""
+    """Return the result of a check. A value of None means that the system doesn't report it.
+
+    If the level is good or unknown, the advice is left out.
+    """
     if value is None:
         level, value = Level.UNKNOWN, NOT_SHOWN
     if level not in (Level.WARN, Level.BAD):

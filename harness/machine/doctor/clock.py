@@ -15,9 +15,9 @@ Work = Callable[[int], object]
 
 #: A block of work is as long as the shortest sample of a launch.
 BLOCK_SECONDS = 0.05
-#: The fewest blocks that can deviate from a line.
+#: The smallest number of blocks. A line goes through two points exactly, so a deviation needs three.
 FEWEST_BLOCKS = 3
-# with its numbers, about as large as a core's own cache
+# The size of the table in a block of work. With its numbers, the table is about as large as the cache of a core.
 _TABLE = 2**15
 
 #: Below this, the system is stable: launches of one cell on one core differ by 1 to 2 % anyway.
@@ -42,7 +42,7 @@ LOST_WARN, LOST_BAD = 0.1, NOISY_PERCENT / 3.0
 SLOW_CLOCKS = {"acpi_pm", "hpet", "jiffies", "pit", "refined-jiffies", "xen"}
 #: A reading that takes longer goes through the kernel. It doesn't affect samples of 50 ms, but it affects profiles.
 COST_SECONDS = 1e-6
-#: 0.1 % of the shortest sample. A coarser timer affects the results.
+#: 0.1 % of the shortest sample, in seconds. A timer with a coarser resolution affects the results.
 COARSE_SECONDS = 50e-6
 #: Number of timed batches of clock readings.
 BATCHES = 10
@@ -92,7 +92,7 @@ def calibrate(clock: Clock, work: Work = work) -> int:
     size = 1024
     while (taken := _time(work, size, clock)) < BLOCK_SECONDS / 2:
         size *= 2
-    # the shortest of several, so that interference here doesn't make every block too short
+    # the shortest of several times: if interference made it longer, every block would be too short
     taken = min([taken, *(_time(work, size, clock) for _ in range(8))])
     return max(1, round(size * BLOCK_SECONDS / taken))
 
@@ -133,7 +133,7 @@ def _drift(logs: Sequence[float]) -> tuple[float, float]:
     """Return the rise of a line through the logarithms, and the slope in standard errors."""
     slope, start = statistics.linear_regression(range(len(logs)), logs)
     squares = math.fsum((log - start - slope * place) ** 2 for place, log in enumerate(logs))
-    # the variance of 0 … n-1 times n
+    # n times the variance of 0 … n-1
     spread = (len(logs) ** 3 - len(logs)) / 12.0
     error = math.sqrt(squares / (len(logs) - 2) / spread)
     return slope * (len(logs) - 1), slope / error if error else math.copysign(math.inf, slope) if slope else 0.0
@@ -160,7 +160,7 @@ def noise(found: Noise) -> CheckResult:
 
 
 def drift(found: Noise) -> CheckResult:
-    """Check whether the CPU became slower or faster meanwhile."""
+    """Check whether the CPU became slower or faster during the check."""
     shown = abs(found.drift_errors) >= DRIFT_ERRORS and found.blocks >= DRIFT_BLOCKS
     value = f"none beyond the noise ({found.drift_percent:+.2g} %)"
     if shown:

@@ -1,7 +1,7 @@
 """Counters of the kernel, and the period between two readings.
 
 psutil reads processes and memory. CPU times are read here, because psutil numbers CPUs by their position in a list.
-These numbers are wrong if a CPU is offline.
+If a CPU is offline, these positions differ from the CPU numbers.
 """
 
 import os

@@ -52,7 +52,7 @@ class Diagnosis:
         return _GRADES[self.noise.level][0]
 
     def headline(self, *, pinned: bool) -> str:
-        """Return the score in words. `pinned`: a launch runs on these CPUs only."""
+        """Describe the score in a sentence. `pinned`: a launch runs only on these CPUs."""
         place = self.period.place
         where = describe(place.cpus, place.topology, place.allowed)
         if not pinned:
@@ -76,7 +76,7 @@ def listen(
 
     `now` returns seconds and is monotonic. `own` returns the CPU seconds of this process.
     """
-    # before our own work, because it covers the last minute
+    # read it before our own work, because it is an average of the last minute
     load = counters.load_average()
     working = seconds * WORK_SHARE
     with running_on(place.cpus):

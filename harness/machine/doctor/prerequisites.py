@@ -17,8 +17,8 @@ OLDEST_BUILDX = (0, 11)
 #: The oldest compute capability whose clocks can be locked.
 VOLTA = (7, 0)
 
-#: Disk space of one more image or local environment: itself (for the CPU 1.9 GB with tf2.21, for the GPU 5.0 GB with
-#: tf2.15), and the copies that its builder or installer saves, rounded up.
+#: The disk space for one more image or local environment, by device. It includes the copies that a builder or installer
+#: saves, and is rounded up. An image for the CPU has 1.9 GB (tf2.21), and an image for the GPU 5.0 GB (tf2.15).
 ENVIRONMENT_BYTES = {Device.CPU: 2 * 10**9, Device.GPU: 8 * 10**9}
 
 #: Disk space for logs, results and the builder, in addition to the images.

@@ -27,7 +27,7 @@ HERE_WARN, HERE_BAD = 0.02, 0.05
 MACHINE_WARN = 0.1
 #: Their share of the whole machine from which no measurement is reliable.
 MACHINE_BAD = 0.5
-#: The most processes that are named, and the lowest use of a named process in percent of one CPU.
+#: The largest number of listed processes, and the lowest CPU use of a listed process in percent of one CPU.
 NAMED, FEWEST_PERCENT = 3, 1.0
 
 #: With less than this share of the memory available, the next launch may make the machine swap.
@@ -60,7 +60,7 @@ def steal(period: Period) -> CheckResult:
 
 
 def shares(period: Period) -> dict["psutil.Process", float]:
-    """Return the CPU use of other processes, in percent of one CPU. Processes that ended meanwhile are missing."""
+    """Return the CPU use of other processes, in percent of one CPU. Processes that have ended are missing."""
     before, after = period.before.processes, period.after.processes
     return {
         process: 100 * (use.seconds - (before[process].seconds if process in before else 0.0)) / period.seconds
@@ -101,7 +101,7 @@ def other_load(period: Period) -> CheckResult:
         level = Level.BAD
     elif here >= HERE_WARN or others >= MACHINE_WARN:
         level = Level.WARN
-    # a process that ended meanwhile, or that another container hides
+    # the sum misses processes that have ended, and processes in other containers
     seen = sum(shares(period).values()) / 100
     unseen = others is not None and others >= MACHINE_WARN and seen < others / 2
     used = NOT_SHOWN if others is None else f"other processes use {others:.2f} of {count} CPUs"
@@ -164,7 +164,7 @@ def smt(period: Period) -> CheckResult:
             "cpus": len(chosen),
         },
         advice=advice,
-        # a virtual machine's cores are the host's to change
+        # in a virtual machine, only the host can change this
         command="" if topology.virtual else "echo off | sudo tee /sys/devices/system/cpu/smt/control",
     )
 
@@ -191,7 +191,7 @@ def _listed(names: Iterable[str | None]) -> str | None:
 
 def turbo(period: Period) -> CheckResult:
     """Check whether the CPU may exceed its rated frequency while it is cool."""
-    # Intel's own driver says whether it is off, the others whether it is on
+    # Intel's driver has a file that is 1 if turbo is off; other drivers have one that is 1 if it is on
     for switch, value_on in (("intel_pstate/no_turbo", 0), ("cpufreq/boost", 1)):
         value = sysfs.integer(period.place.root / CPUS / switch)
         if value is not None:
@@ -209,7 +209,7 @@ def turbo(period: Period) -> CheckResult:
 
 
 def throttling(period: Period) -> CheckResult:
-    """Check whether heat slowed down one of the CPUs meanwhile."""
+    """Check whether heat slowed down one of the CPUs during the check."""
     cpus, before, after = period.place.cpus, period.before.throttles, period.after.throttles
     if not cpus or not set(cpus) <= before.keys() & after.keys():
         return checked("throttling", Level.UNKNOWN, None, {"times": None, "since_start": None})
@@ -240,7 +240,7 @@ def _power_source(folder: Path) -> Literal["mains", "battery"] | None:
     """Return the power source, or None if the kernel doesn't report it."""
     if not folder.is_dir():
         return None
-    # a mouse's battery is a supply too, and has this scope
+    # leave out batteries of devices such as a mouse, which have this scope
     supplies = [path for path in folder.iterdir() if sysfs.text(path / "scope") != "Device"]
     batteries = [path for path in supplies if sysfs.text(path / "type") == "Battery"]
     states = {sysfs.text(path / "status") for path in batteries}
@@ -251,9 +251,10 @@ def _power_source(folder: Path) -> Literal["mains", "battery"] | None:
 
 
 def cpu_quota(period: Period) -> CheckResult:
-    """Check whether the CPU quota of this process's control group, which local launches share, would stop launches.
+    """Check whether the CPU quota of this process's control group would stop launches. Local launches share the group.
 
-    The work of harness itself counts too. So a quota equal to the number of measured CPUs stops launches at times.
+    The work of harness itself counts too. So if the quota is equal to the number of measured CPUs, it sometimes stops
+    launches.
     """
     is_found, quota = read_quota(period.place.root)
     cpus = len(period.place.cpus)
@@ -272,7 +273,7 @@ def cpu_quota(period: Period) -> CheckResult:
 
 
 def memory(period: Period) -> CheckResult:
-    """Check whether the machine swapped meanwhile, or is about to."""
+    """Check whether the machine swapped during the check, or is likely to swap soon."""
     before, after = period.before.memory, period.after.memory
     if before is None or after is None:
         return checked("memory", Level.UNKNOWN, None, {"total": None})

@@ -47,7 +47,7 @@ def locked(cards: Sequence[Gpu], clock: str, library: Any = None) -> Iterator[No
             "Lock the clocks on the machine with the GPUs, and omit --lock-clocks: "
             "sudo nvidia-smi --lock-gpu-clocks=tdp,tdp",
         )
-    # a second Ctrl-C may end the process before `finally` is done
+    # also unlock at exit, because a second Ctrl-C may interrupt `finally`
     again = atexit.register(unlock, library)
     try:
         _lock(cards, clock, library)
@@ -75,7 +75,7 @@ def unlock(library: Any = None) -> int:
                         "A run that was killed left the clocks of a GPU locked, and this user may not unlock them.",
                         f"sudo nvidia-smi -i {uuid} --reset-gpu-clocks && sudo rm {mark()}",
                     ) from None
-                # a GPU that is lost or gone comes back with its own clocks
+                # ignore a lost or removed GPU, because it has its default clocks when it comes back
     mark().unlink(missing_ok=True)
     return len(uuids)
 
@@ -97,7 +97,7 @@ def _write(uuids: Sequence[str]) -> None:
     try:
         path.unlink(missing_ok=True)
         if uuids:
-            # never through a link that another user made
+            # a new file (O_EXCL), so that it doesn't follow a link of another user
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 json.dump({"boot": sysfs.text(_BOOT), "uuids": list(uuids)}, file)
@@ -113,7 +113,7 @@ def _lock(cards: Sequence[Gpu], clock: str, library: Any) -> None:
         handles = [(card, _handle(nvml, card)) for card in cards]
         for card, handle in handles:
             _check(nvml, card, handle, clock)
-        # the driver's name for the clock that a GPU can hold within its power limit (nvmlClockLimitId_t)
+        # with this value, the driver uses the clock that a GPU can hold within its power limit (nvmlClockLimitId_t)
         megahertz = nvml.NVML_CLOCK_LIMIT_ID_TDP if clock == BASE_CLOCK else int(clock)
         uuids: list[str] = []
         for card, handle in handles:
@@ -161,7 +161,7 @@ def _check(nvml: Any, card: Gpu, handle: Any, clock: str) -> None:
 
 def _range(nvml: Any, card: Gpu, handle: Any) -> tuple[int, int]:
     """Return the lowest and the highest processor clock in MHz, or 0 if it isn't known."""
-    # at the fastest memory clock, which is the first
+    # the processor clocks at the fastest memory clock, which is the first one
     memory = call_library(nvml, nvml.nvmlDeviceGetSupportedMemoryClocks, handle) or []
     clocks = (memory and call_library(nvml, nvml.nvmlDeviceGetSupportedGraphicsClocks, handle, memory[0])) or []
     return min(clocks, default=0), max(clocks, default=card.settings.sm_clock_most_mhz or 0)

@@ -24,7 +24,7 @@ class LibraryUnavailableError(Exception):
 
 @contextlib.contextmanager
 def opened(library: Any = None) -> Iterator[Any]:
-    """Open the library during the block. Raises AbsentError if it can't be used."""
+    """Open the library during the block. Raises LibraryUnavailableError if it can't be used."""
     if library is None:
         import pynvml
 
@@ -36,7 +36,7 @@ def opened(library: Any = None) -> Iterator[Any]:
     try:
         yield library
     finally:
-        # an error at the end doesn't affect the values that were read
+        # an error here doesn't affect values that were read before
         call_library(library, library.nvmlShutdown)
 
 
@@ -51,7 +51,7 @@ def kept_open(cards: Sequence[Gpu], library: Any = None) -> Iterator[None]:
         if cards:
             with contextlib.suppress(LibraryUnavailableError):
                 nvml = stack.enter_context(opened(library))
-                for card in cards:  # the driver attaches a GPU when it is first asked for
+                for card in cards:  # requesting a handle makes the driver attach the GPU
                     call_library(nvml, nvml.nvmlDeviceGetHandleByIndex, card.index)
         yield
 

@@ -211,7 +211,7 @@ def container_of(pid: int, root: Path = Path("/")) -> str | None:
         if match:
             return match[0]
         status = (root / f"proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
-        # its number in each of its namespaces, the outermost first
+        # the process's number in each of its namespaces, the outermost first
         numbers = re.search(r"^NSpid:\t(.+)$", status, re.MULTILINE)
         nested = numbers is not None and len(numbers[1].split()) > 1
         return str((root / f"proc/{pid}/ns/pid").readlink()) if nested else ""
@@ -222,7 +222,7 @@ def container_of(pid: int, root: Path = Path("/")) -> str | None:
 def _is_own(pid: int, root: Path) -> bool:
     """Return whether a process was started by this one, directly or not."""
     while pid > 1 and pid != os.getpid():
-        # the name of its program, in brackets, may hold anything
+        # the name of the program, in parentheses, can contain any characters
         parent = (sysfs.text(root / f"proc/{pid}/stat") or "").rpartition(")")[2].split()[1:2]
         pid = int(parent[0]) if parent else 0
     return pid > 1
@@ -275,7 +275,7 @@ class Watch:
         self._done.set()
         if self._thread is not None:
             self._thread.join(PATIENCE)
-            if self._thread.is_alive():  # closed under its hands, the library would crash
+            if self._thread.is_alive():  # the thread still uses the library, which would crash if it was closed now
                 return
         self._stack.close()
 
@@ -297,7 +297,7 @@ class Watch:
         for taken in itertools.count():
             self._instants.append(Instant(self.clock(), [read(nvml, handle) for handle in self._handles]))
             if any(card.is_lost for card in self._instants[-1].cards):
-                self._is_lost = True  # it does not come back, and each further question may take the driver long
+                self._is_lost = True  # stop reading: the GPU doesn't come back, and each reading could take long
                 return
             if taken % PROCESSES_EVERY == 0 and (now := self._processes(nvml)) is not None:
                 others = count_foreign(self._before, now, self.container_of)

@@ -14,7 +14,7 @@ _INSTANCE = re.compile(r"\d+:\d+|MIG-.*")
 
 
 def wish(gpu: bool, gpus: str) -> tuple[str, ...]:
-    """Return the requested GPUs as indices, UUIDs or `all`. Without either option, there are none.
+    """Return the requested GPUs as indices, UUIDs or `all`. Without both options, the result is empty.
 
     A MIG instance has its name in CDI, `0:1`, or its UUID. Raises UsageError for an invalid name.
     """
@@ -41,10 +41,10 @@ def wish(gpu: bool, gpus: str) -> tuple[str, ...]:
 
 
 def meant(names: Sequence[str], host: GpuHost, *, typed: bool) -> tuple[str, ...]:
-    """Return the GPUs that launches get for these names: the same, or `all` if containers get all GPUs or none.
+    """Return the GPUs that launches get for these names.
 
-    On such a machine, `--gpu` and the only GPU mean `all`. Raises CannotRunHereError for other names that the user
-    passed (`typed`), as `cards` does.
+    On some machines, containers get all GPUs or none. There, the result is `all` for `--gpu`, and for the name of the
+    only GPU. For other names that the user passed (`typed`), this raises CannotRunHereError, as `cards` does.
     """
     if not names or ALL in names or not host.all_or_none:
         return tuple(names)
@@ -141,7 +141,7 @@ def _facts(card: Gpu, driver: str, clock: str) -> dict[str, Any]:
         **({"pci": card.pci} if card.pci else {}),
         **({"mig": [instance.profile for instance in card.instances]} if card.is_partitioned else {}),
         **card.settings.told(),
-        # also without locked clocks, so that a difference to another run is visible
+        # None without locked clocks, so that a difference to another run is visible
         "locked_sm_clock_mhz": int(clock) if clock.isdecimal() else clock or None,
     }
 
