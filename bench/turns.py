@@ -1,7 +1,7 @@
-"""Do turns change ratios? `python -m bench.turns`: pairs of cells in turns and launch after launch, in alternation.
+"""Does interleaving change ratios? `python -m bench.turns` measures pairs of cells with and without interleaving.
 
-One round of each way, then of the other, over and over. For each pair of cells: the log ratio in turns less that of
-launches one after the other in the same repetition, its mean with a 95 % interval; and what each way scatters by.
+It alternates a round with interleaved launches and a round without interleaving. For each pair of cells, it prints the
+mean difference of the log ratios of both, with a 95 % interval, and the standard deviation of each.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--work", nargs="*", choices=list(WORK), default=list(WORK))
     arguments = parser.parse_args()
-    print("| work | in turns / one after the other | spread in turns | spread one after the other |")
+    print("| work | ratio interleaved / not interleaved | sd, interleaved | sd, not interleaved |")
     print("| --- | ---: | ---: | ---: |", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         for name in arguments.work:
