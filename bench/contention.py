@@ -1,10 +1,11 @@
 """Is CPU contention subtracted correctly? `python -m bench.contention` checks the stored runs of docs/examples.
 
-The model is: log time = cell effect + round effect + (slope + deviation of the cell) · loss + noise. The loss of a launch
-is log 1/(1 - taken). The slope is 0 if the subtraction is correct, and positive if too little is subtracted. The
+The model is: log time = cell effect + round effect + (slope + deviation of the cell) · loss + noise. The loss of a
+launch is log 1/(1 - taken). The slope is 0 if the subtraction is correct, and positive if too little is subtracted. The
 standard deviation of the cells' slopes is estimated by restricted maximum likelihood. Its upper limit is where the
-profile likelihood is lower by 1.92, half of a chi-squared quantile (95 %, one degree of freedom). In the model with cell
-effects only, changes that affect a whole round count too. Source: H. D. Patterson and R. Thompson, Biometrika 58, 1971.
+profile likelihood is lower by 1.92, half of a chi-squared quantile (95 %, one degree of freedom). In the model with
+cell effects only, changes that affect a whole round count too. Source: H. D. Patterson and R. Thompson, Biometrika 58,
+1971.
 """
 
 import argparse
@@ -55,7 +56,8 @@ def main() -> None:
     parser.add_argument("runs", nargs="*", type=Path, help="folders of runs, in place of docs/examples")
     runs = parser.parse_args().runs
     by_run = {path.name: launches(path) for path in runs} if runs else dict(map(_example, stored()))
-    print("| run | launches | with something subtracted | taken | slope, cell effects only | slope | slopes of cells | noise |")
+    names = "slope, cell effects only | slope | slopes of cells | noise"
+    print(f"| run | launches | with something subtracted | taken | {names} |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, timed in by_run.items():
         if sum(entry.lost > 0.0 for entry in timed) > len({entry.cell for entry in timed}):
