@@ -14,15 +14,14 @@ from typing import IO, cast
 
 from harness.backends.untrusted_text import one_line
 
-#: What is kept of a launch: bytes in all, files, how many entries are looked at, how deep their folders are, and for
-#: how long they are read, in seconds.
+#: Limits for the artifacts of a launch: total bytes, files, checked entries, depth of folders, and seconds for reading.
 BYTES_LIMIT = 64 * 1024**2
 FILES_LIMIT = 1_000
 ENTRIES_LIMIT = 10_000
 DEPTH_LIMIT = 8
 SECONDS_LIMIT = 30.0
 
-#: The number of refusals that have a line.
+#: The largest number of refusals that are listed.
 _TOLD = 20
 
 _CHUNK = 1024**2
@@ -96,7 +95,7 @@ def from_folder(folder: int) -> Artifacts:
 
 
 def _walk(artifacts: Artifacts, folder: int, path: str, device: int) -> bool:
-    """Add the files below an open folder. Returns False if a limit was reached."""
+    """Add the files below an open folder. Return False if a limit was reached."""
     with os.scandir(folder) as entries:
         names = sorted(entry.name for entry in islice(entries, ENTRIES_LIMIT + 1))
     for entry_name in names:
@@ -126,7 +125,7 @@ def _walk(artifacts: Artifacts, folder: int, path: str, device: int) -> bool:
 
 @contextmanager
 def _opened(name: str, folder: int, flags: int = 0) -> Iterator[int]:
-    """Return a descriptor of an entry of an open folder that isn't a link; never blocks on a pipe that replaced it."""
+    """Open an entry of an open folder during the block, but no link. It never blocks, even if the entry is a pipe."""
     handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | flags, dir_fd=folder)
     try:
         yield handle
@@ -156,7 +155,7 @@ def from_archive(chunks: Iterable[bytes]) -> Artifacts:
     try:
         with tarfile.open(fileobj=cast("IO[bytes]", _Chunks(chunks)), mode="r|") as tar:
             for member in tar:
-                name = member.name.partition("/")[2]  # without the folder's own name
+                name = member.name.partition("/")[2]  # without the name of the folder
                 if member.isdir() and not name:
                     continue
                 name = name or member.name

@@ -1,8 +1,8 @@
-"""Saved GPU code that the driver compiled.
+"""Caches of GPU code that the driver compiled.
 
-A release without machine code for a GPU has PTX, which the driver compiles at the first start, for half an hour and
-longer. The result is stored in places that outlive launches: one per environment, scenario and GPU model. Launches of
-one environment could share it, but a scenario could change code there that other scenarios would run.
+If a release has only PTX for a GPU, the driver compiles it at the first start, which can take more than half an hour.
+The result is stored in caches that outlive launches: one per environment, scenario and GPU model. Scenarios don't share
+a cache, because a scenario could change code that another scenario would run.
 """
 
 import hashlib
@@ -14,8 +14,8 @@ from harness.model.environment import Requirement
 from harness.model.gpu import Gpu, GpuCode
 from harness.model.launch import Limits
 
-#: The size in bytes, which TensorFlow's own warning asks for. The older drivers' default is an eighth of it, and code
-#: that doesn't fit is compiled again at each start.
+#: The size of a cache in bytes, as a warning of TensorFlow recommends. The default of older drivers is 12.5 % of it.
+#: Code that doesn't fit into the cache is compiled again at each start.
 _MOST_BYTES = 2**31
 
 

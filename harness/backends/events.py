@@ -17,29 +17,28 @@ from harness.model.launch import Sample, Status
 from harness.model.numbers import AMOUNT, BYTES, COUNT, DEPTH, LENGTH, SAMPLE, Within, is_amount, wrong
 from harness.model.texts import counted
 
-#: The longest line that is read, and the most that a launch may send, in bytes.
+#: The largest number of bytes in a line, and in the whole output of a launch.
 LINE_LIMIT = 1024**2
 TOTAL_LIMIT = 16 * 1024**2
 
 #: The number of bytes of an invalid line that an error shows.
 LINE_SHOWN = 200
 
-#: How long the name of a GPU is at most, in characters.
+#: The largest number of characters in the name of a GPU.
 GPU_NAME = 100
 
-#: How long a name is at most, in characters, and how many things of a kind a launch may name: each is a line of
-#: some table, so that thousands are more than anybody reads.
+#: The largest number of characters in a name, and of names of each kind in a launch. Each name is a line in a table,
+#: and nobody reads thousands of lines.
 NAME_LIMIT = 200
 NAMED_LIMITS = {"phases": 1_000, "observations": 10_000, "artifacts": 1_000, "packages": 10_000}
 
-#: What is wrong with whatever a worker says while it waits.
+#: The error for a line that a worker writes while it waits.
 UNASKED = "it wrote a line while it waited for an answer"
 
-#: How a worker may say that it ended.
+#: The valid statuses at the end of a worker.
 STATUSES = (Status.OK, Status.FAILED, Status.NOT_AVAILABLE, Status.CPU_FALLBACK)
 
-#: What is known of the CPUs, the memory and compiled GPU code, each left out where the worker could not know it
-#: (docs/dev/worker-protocol.md).
+#: The names of resources that a worker may report, each only if it is known (docs/dev/worker-protocol.md).
 RESOURCES = (
     "cpu_seconds",
     "wall_seconds",
@@ -109,8 +108,8 @@ class Events:
         self.traceback = ""
         self._takes_turns = takes_turns
         self._may_wait = takes_turns or waits
-        self._word: str | None = None  # the one that it was told last; none before the first
-        self._asked = 0  # how many samples that asks for
+        self._word: str | None = None  # the last command that it got
+        self._asked = 0  # the number of samples that this command requests
         self._partial = bytearray()
         self._total = 0
 
@@ -204,7 +203,7 @@ class Events:
         name, seconds = _name(event, "phases", self.phases), _amount(event, "seconds")
         cpu_seconds = _if_there(_amount, event, "cpu_seconds")
         self.phases[name] = _within(self.phases.get(name, 0.0) + seconds, LENGTH, "seconds")
-        if cpu_seconds is not None:  # a worker that cannot know it leaves it out
+        if cpu_seconds is not None:  # a worker leaves it out if it isn't known
             self.phases_cpu[name] = self.phases_cpu.get(name, 0.0) + cpu_seconds
 
     def _take_end(self, event: Event) -> None:
@@ -216,7 +215,7 @@ class Events:
             self.status, self.reason, self.traceback = Status(status), reason, traceback
 
     def _take_samples(self, event: Event) -> None:
-        # a worker that requests no turns takes none, whatever the other launches of its round do
+        # if a worker announces no turns, it isn't interleaved, even if the other launches of its round are
         if self._takes_turns and not self._is_before_turns:
             raise ValueError("a line has samples that aren't from a turn")
         self._keep(event, self.samples)
@@ -228,7 +227,7 @@ class Events:
 
     @property
     def _is_before_turns(self) -> bool:
-        """Return whether it has had no turn yet."""
+        """Return whether it hasn't had a turn yet."""
         return self._word in (None, "measure")
 
     def _take_turn(self, event: Event) -> None:
@@ -250,7 +249,7 @@ class Events:
 def _parse(line: bytes) -> Event:
     try:
         text = json.dumps(parse_json(line.decode("utf-8")), ensure_ascii=False, allow_nan=False)
-        event = parse_json(text.encode("utf-8", "replace"))  # half a surrogate pair cannot be written to any file
+        event = parse_json(text.encode("utf-8", "replace"))  # half of a surrogate pair couldn't be stored
     except ValueError:
         raise ValueError("a line is not JSON") from None
     if not isinstance(event, dict) or not isinstance(event.get("event"), str):
@@ -370,7 +369,7 @@ def _points(event: Event) -> list[tuple[int, int]]:
 
 
 def _is_point(value: object) -> bool:
-    """Return whether it is a pair of whole numbers that aren't negative."""
+    """Return whether a value is a pair of whole numbers that aren't negative."""
     return (
         isinstance(value, list)
         and len(value) == 2

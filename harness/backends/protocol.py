@@ -1,4 +1,4 @@
-"""The tasks of a backend beside launches: check this machine, verify, clean, and so on."""
+"""The protocol for all tasks of a backend except launches: checking this machine, verifying, cleaning, and so on."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -40,25 +40,25 @@ class RegisteredBackend(Backend, Protocol):
         ...
 
     def check_tools(self) -> None:
-        """Raise CannotRunHereError if it works, but can't make environments here. Then `auto` tries the next one."""
+        """Raise CannotRunHereError if the backend can't make environments. `auto` then tries the next backend."""
 
     @property
     def gpu_host(self) -> GpuHost:
-        """The GPUs of the machine that runs the launches, as far as they are known without asking an engine."""
+        """The GPUs of the machine that runs the launches, if they are known without a request to an engine."""
         ...
 
     def check_gpus(self, wanted: Sequence[str], via: GpuWay | None = None) -> None:
-        """Check whether launches can get these GPUs, with one method only if it was requested.
+        """Check whether launches can get these GPUs. With `via`, only this method counts.
 
-        Raises UsageError for a method that isn't one of this backend, and CannotRunHereError if they are known not to
-        be able to here.
+        Raises UsageError for a method that this backend doesn't have, and CannotRunHereError if it is known that
+        launches can't get them.
         """
         ...
 
     def try_gpus(self, requirements: Sequence[Requirement]) -> list[str]:
         """Find the method that gives containers the checked GPUs, and return sentences for the user.
 
-        It may need a prepared environment. Nothing is done without one, or if it was done before. Raises
+        The search may need a prepared environment. Without one, or after an earlier search, this does nothing. Raises
         CannotRunHereError if no method works.
         """
         return []
@@ -73,20 +73,20 @@ class RegisteredBackend(Backend, Protocol):
     def give_priority(self, cpus: Collection[int]) -> list[str]:
         """Give later launches on these CPUs priority over all other work there, if this machine allows it.
 
-        Called after the environments are prepared. Returns sentences for the user.
+        It is called after the environments are prepared, and returns sentences for the user.
         """
         return []
 
     def verify(self, requirement: Requirement) -> Verification:
-        """Compare what an environment has with its lock. Raises CannotRunHereError if it does not start."""
+        """Compare the packages of an environment with its lock. Raises CannotRunHereError if it doesn't start."""
         ...
 
     def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:
-        """Those that `prepare` would first make something for. Raises CannotRunHereError."""
+        """Return the environments that `prepare` would have to make. Raises CannotRunHereError."""
         ...
 
     def supply(self, requirement: Requirement) -> Supply:
-        """Return whether this machine has what an environment needs beside packages. Downloads nothing."""
+        """Return whether this machine has what an environment needs beside packages. This downloads nothing."""
         return Supply.POSSIBLE
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:
@@ -101,7 +101,7 @@ class RegisteredBackend(Backend, Protocol):
         return []
 
     def clean_caches(self) -> int:
-        """Remove the caches; returns how many there were."""
+        """Remove the caches, and return their number."""
         return 0
 
 
@@ -110,7 +110,7 @@ class ImageBackend(RegisteredBackend, Protocol):
 
     @property
     def images(self) -> ImageStore:
-        """Its engine's images. Raises CannotRunHereError if none answers."""
+        """The images in its engine. Raises CannotRunHereError if no engine answers."""
         ...
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
@@ -124,7 +124,7 @@ class ImageBackend(RegisteredBackend, Protocol):
         meanwhile: Meanwhile | None = None,
         jobs: int | None = None,
     ) -> Preparation:
-        """As every backend's; `jobs` images are made at a time."""
+        """Prepare environments as every backend does. Up to `jobs` images are made at a time."""
         ...
 
     def bill(self, requirement: Requirement, found: Verification) -> str:

@@ -12,11 +12,11 @@ from harness.model.gpu import GpuHost
 from harness.model.run import Run
 from harness.model.texts import joined
 
-# the command line asks for the names alone, and is to start fast
+# imported only for type checks, because the command line needs only the names, and must start fast
 if TYPE_CHECKING:
     from harness.backends.protocol import ImageBackend, RegisteredBackend
 
-#: The value of `--backend` beside names: the first backend that works here.
+#: The value of `--backend` that selects the first backend that works here.
 AUTO = "auto"
 
 
@@ -38,11 +38,11 @@ class BackendEntry:
         return self.load()(root, run)
 
     def load(self) -> "type[RegisteredBackend]":
-        """Its class."""
+        """Import and return the class of the backend."""
         return cast("type[RegisteredBackend]", resolve_name(self.kind))
 
 
-#: All of them, in the order in which `auto` prefers them.
+#: All backends, in the order in which `auto` prefers them.
 ENTRIES = (
     BackendEntry(
         "docker",
@@ -53,7 +53,7 @@ ENTRIES = (
     BackendEntry("local", "local environments", "harness.backends.local.backend:LocalBackend"),
 )
 
-#: What `--backend` takes.
+#: The valid values of `--backend`.
 CHOICES = (AUTO, *(entry.name for entry in ENTRIES))
 
 
@@ -156,7 +156,7 @@ def image_backend(root: Path) -> "ImageBackend":
 
 
 def registered(run: Run) -> BackendEntry | None:
-    """Return the backend of a stored run; None if it is not registered any more."""
+    """Return the backend of a stored run; None if it isn't registered any more."""
     return next((entry for entry in ENTRIES if entry.name == run.backend.name), None)
 
 
@@ -164,7 +164,7 @@ def _usable(backend: "RegisteredBackend", gpus: Sequence[str], via: GpuWay | Non
     """Describe where launches run, and with which GPUs."""
     if not gpus:
         return backend.check()
-    # "it never has GPUs" is more use than "it is not running"
+    # check GPUs first, because "it never has GPUs" is a more useful error than "it isn't running"
     backend.check_gpus(gpus, via)
     return f"{backend.check()} with GPU {', '.join(gpus)}"
 

@@ -1,4 +1,4 @@
-"""Untrusted bytes as text that is safe to store and show."""
+"""Converts untrusted bytes to text that is safe to store and show."""
 
 from harness.model.texts import escaped
 
@@ -10,7 +10,7 @@ def one_line(text: str, limit: int = 500) -> str:
 
 
 class Tail:
-    """The end of a stream of bytes, in bounded memory, and how much came before it."""
+    """Keeps the end of a stream of bytes, in bounded memory, and counts the bytes before it."""
 
     def __init__(self, limit: int = 64 * 1024) -> None:
         self._limit = limit
@@ -18,9 +18,9 @@ class Tail:
         self._dropped = 0
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes."""
+        """Add the next bytes."""
         self._kept += chunk
-        # trimmed at twice the limit, so that a byte is moved about once, however small the chunks
+        # trim only at twice the limit, so that each byte is copied about once, even with small chunks
         if len(self._kept) > 2 * self._limit:
             self._trim()
 

@@ -1,4 +1,4 @@
-"""The installed packages of an environment compared with its lock, and other checks."""
+"""Compares the installed packages of an environment with its lock, and collects other checks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,8 +7,8 @@ from harness.files import parse_json
 from harness.model.environment import normalise
 from harness.model.errors import CannotRunHereError
 
-#: Prints the installed packages, and Debian's of the system below them, as one JSON object. It runs on any Python from
-#: 3.6 on, so it reads the packages' own metadata: importlib.metadata is younger.
+#: A program that prints the installed Python packages and Debian packages as one JSON object. It runs on Python 3.6 and
+#: later. So it reads the metadata files itself, because Python 3.6 has no importlib.metadata.
 SCRIPT = """
 import json, pathlib, sys
 found = {}
@@ -29,11 +29,13 @@ print(json.dumps({"packages": found, "system": system}))
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The differences of an environment with `packages` locked packages from its lock, and further checks.
+    """The differences between an environment and its lock, and further checks.
 
-    `missing` has the locked versions by package, `extra` the installed ones, `changed` first the locked and then the
-    installed. `more` are lines about further checks; `is_complete`: all of those passed. `installed` contains all
-    packages with their versions, and `system` contains the packages of the distribution.
+    - `packages`: the number of locked packages
+    - `missing`: the locked version of each missing package; `extra`: the installed version of each additional one
+    - `changed`: the locked and the installed version of each package with another version
+    - `more`: lines about further checks; `is_complete`: whether all of them passed
+    - `installed`: all packages with their versions; `system`: the packages of the distribution
     """
 
     packages: int
@@ -47,7 +49,7 @@ class Verification:
 
     @property
     def is_right(self) -> bool:
-        """Whether everything is as it should be."""
+        """Whether there are no differences, and all further checks passed."""
         return self.is_complete and not (self.missing or self.extra or self.changed)
 
     def lines(self) -> list[str]:

@@ -1,6 +1,6 @@
-"""Packages from a folder instead of the network: `HARNESS_WHEELS` names it.
+"""Packages from the folder in `HARNESS_WHEELS`, instead of from the network.
 
-The folder is flat, and has every file that is installed from the locks and from images/uv.txt.
+The folder has no subfolders. It contains every file that is installed from the locks and from images/uv.txt.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The input of the worker for every backend, and the outcome of a launch from its events and its process."""
+"""The part of a launch that is the same for every backend: the worker's input, its events, and the outcome."""
 
 import json
 import signal
@@ -18,13 +18,13 @@ from harness.model.launch import CPU_QUOTA, Job, Outcome, Status
 #: The folder of artifacts, in which the worker starts.
 ARTIFACTS = "artifacts"
 
-#: Arguments after the interpreter. Unbuffered, so that what a killed process printed is not lost.
+#: The arguments of the interpreter. Output isn't buffered, so that the output of a killed process isn't lost.
 ARGUMENTS = ("-u", "-m", "kit", "job.json")
 
-#: TensorFlow's chatter is silenced below errors; nothing is compiled to disk in a folder that is thrown away.
+#: Variables of every launch: TensorFlow logs only errors, and no bytecode is written into the temporary folder.
 ENVIRON: Mapping[str, str] = {"TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONDONTWRITEBYTECODE": "1"}
 
-#: Takes the next bytes of a stream; True where that is enough, and the process may be ended.
+#: Processes the next bytes of a stream. It returns True if it needs no more output, so that the process may be ended.
 Read = Callable[[bytes], object]
 
 
@@ -41,10 +41,10 @@ def files(job: Job, *, die_with_parent: bool) -> dict[str, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How the process ended: with an exit code, or killed by `signal` if that isn't 0.
+    """The end of a process: its exit code, or the `signal` that killed it (otherwise 0).
 
-    `oom`: it was killed because it ran out of memory. `seconds` is the time limit if it was exceeded, and `disk` the
-    bytes that it had written to its disk, if it was killed for that.
+    `oom`: it was killed because it ran out of memory. `seconds` is the time limit, if it was exceeded. `disk` is the
+    number of bytes that it had written to its disk, if it was killed for that.
     """
 
     exit_code: int = 0
@@ -55,7 +55,7 @@ class Ending:
 
     @property
     def clean(self) -> bool:
-        """Whether the process ended by itself and well."""
+        """Whether the process ended by itself, with exit code 0."""
         return not (self.exit_code or self.signal or self.oom or self.seconds is not None or self.disk)
 
     def __str__(self) -> str:
@@ -71,34 +71,34 @@ class WorkerProcess(Protocol):
     """The process of one launch. Its backend prepares and removes it."""
 
     def start(self, stdout: Read, stderr: Read) -> None:
-        """Start it. Its output goes to the readers."""
+        """Start the process. Its output goes to the readers."""
         ...
 
     def move(self, cpus: Collection[int]) -> None:
-        """Have all of its threads run on these CPUs; no mistake where it has ended."""
+        """Move all of its threads to these CPUs. If the process has ended, this does nothing."""
         ...
 
     def follow(self, seconds: float) -> bool:
-        """Read until it has ended, or kill it at the time limit; return True if a reader has enough before."""
+        """Read until it has ended, or kill it at the time limit. Return True if a reader has enough before that."""
         ...
 
     def catch_up(self) -> None:
-        """Read what it has written by now, or until a reader has enough, and wait for nothing."""
+        """Read the output so far, or until a reader has enough, without waiting."""
         ...
 
     def tell(self, word: str) -> None:
-        """Write a line to its standard input; no mistake where it has ended."""
+        """Write a line to its standard input. If the process has ended, this does nothing."""
         ...
 
     def end(self) -> "Ending":
-        """Kill it where it has not ended, and say how it did."""
+        """Kill the process if it hasn't ended, and return how it ended."""
         ...
 
 
 class HeldLaunch:
     """A launch that continues on command: the part that doesn't depend on the backend.
 
-    `seconds` is how long it may run in all; `conclude` returns its outcome when the process has ended.
+    `seconds` is the time limit for its total running time. `conclude` returns the outcome when the process has ended.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class HeldLaunch:
         self._outcome: Outcome | None = None
 
     def start(self) -> None:
-        """Start it, and wait for nothing."""
+        """Start the launch, and return immediately."""
         self._is_started = True
         self._process.start(self._events.feed, self._stderr.feed)
 
@@ -135,7 +135,7 @@ class HeldLaunch:
         return self._outcome is None
 
     def move(self, cpus: Collection[int]) -> None:
-        """Have it run on these CPUs from now on."""
+        """Move the launch to these CPUs."""
         self._process.move(cpus)
 
     def outcome(self) -> Outcome:
@@ -193,7 +193,7 @@ def outcome(
 
 
 def _judge(events: Events, ending: Ending) -> tuple[Status, str]:
-    """Return the error: first of the process, then invalid output, then how it was ended because of it."""
+    """Return the status and the error: from invalid output, the worker's own end, or the end of the process."""
     if ending.seconds is not None:
         where = "its work was finished, but the process was" if events.status is not None else "it was"
         return Status.TIMEOUT, f"{where} still running after {ending.seconds:g} s"
@@ -210,7 +210,7 @@ def _judge(events: Events, ending: Ending) -> tuple[Status, str]:
 
 
 def _describe_wrong_gpus(used: Sequence[UsedGpu], cards: Sequence[Gpu]) -> str:
-    """Return the GPUs that the work used by mistake; empty if there are none, or if this is unknown."""
+    """Describe the wrong GPUs that the work used; empty if there are none, or if this is unknown."""
     others = [gpu for gpu in used if not any(map(gpu.may_be, cards))]
     if not cards or not others:
         return ""
@@ -219,7 +219,7 @@ def _describe_wrong_gpus(used: Sequence[UsedGpu], cards: Sequence[Gpu]) -> str:
 
 
 def _broken(events: Events, ending: Ending) -> str:
-    """Return the contradiction between the last lines and the end of the process; empty if they agree."""
+    """Describe a contradiction between the last events and the end of the process; empty if they agree."""
     if events.status is None:
         torn = " in the middle of a line" if events.torn else ""
         return f"it ended{torn} without reporting an outcome: {ending}"
@@ -236,7 +236,7 @@ def _before(events: Events, requested_at: float | None) -> dict[str, float]:
     if started is None:
         return {}
     phases = {}
-    # a difference below 0 is of two clocks, or of a clock that was set: no time at all
+    # a negative difference comes from two clocks, or from a clock that was set, so it is left out
     if requested_at is not None and started >= requested_at:
         phases["container start"] = started - requested_at
     if worker_time is not None and worker_time >= started:

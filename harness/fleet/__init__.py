@@ -1,1 +1,1 @@
-"""More than one machine: a plan in shards, runs that are merged, and what executes them elsewhere."""
+"""Runs on several machines, or in several slots: shards of a plan, their execution, and merging of runs."""

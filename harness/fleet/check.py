@@ -1,7 +1,7 @@
-"""Interference between slots of a machine: measured, stored, and read before slots are used.
+"""Measures and stores the interference between slots of a machine. The result is required for using slots.
 
-The same launches run in one slot alone and in it while all other slots do the same, alternately. Slots are safe if the
-whole interval of the ratio of their times is below the margin.
+The same launches run in one slot alone, and in this slot while all other slots run them too, alternately. A number of
+slots is safe if the whole interval of the ratio of both times is below the margin.
 """
 
 import json
@@ -28,7 +28,7 @@ from harness.model.texts import counted
 from harness.session.planning import Planned
 from harness.session.running import Listener, prepare, run
 
-#: How often the work is measured alone and beside the others, at least and at most, and in how many launches each time.
+#: The smallest and the largest number of blocks, each with the work alone and in all slots, and the launches per block.
 BLOCKS, MOST_BLOCKS, LAUNCHES = 6, 24, 2
 
 
@@ -63,9 +63,10 @@ class Interference:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The result: how many slots are `safe` for a `margin`, by the numbers that were `tried`, largest first.
+    """The result of a check: the number of slots that are `safe` for a `margin`.
 
-    `work` is the cell that was launched, `cpus` the number of CPUs of the process.
+    `tried` are the tested numbers of slots, the largest first. `work` is the launched cell, and `cpus` is the number of
+    CPUs of the process.
     """
 
     safe: int
@@ -77,9 +78,10 @@ class Checked:
 
 
 def interference(alone: Sequence[float], busy: Sequence[float]) -> tuple[float, float, float]:
-    """Return the ratio of busy to idle times of consecutive blocks, with its t interval.
+    """Return the ratio of busy to idle times, with the ends of its 95 % t interval.
 
-    Both are centres in seconds per step, at least two of each: the geometric mean of the paired ratios, as of rounds.
+    `alone` and `busy` are launch means of consecutive blocks in seconds per step, at least two of each. The ratio is
+    the geometric mean of their paired ratios.
     """
     logs = [math.log(b) - math.log(a) for a, b in zip(alone, busy, strict=True)]
     half = statistics.student(len(logs) - 1) * math.sqrt(statistics.variance(logs) / len(logs))
@@ -89,15 +91,16 @@ def interference(alone: Sequence[float], busy: Sequence[float]) -> tuple[float, 
 def check(
     planned: Planned, slots: Callable[[int | None], Sequence[Slot]], count: int | None, listener: Listener
 ) -> Checked:
-    """Find how many slots of this machine are safe, at most `count` (None: as many as it has), and remember it.
+    """Measure how many slots of this machine are safe, and store the result. `count` is the largest number to test.
 
-    The work is the first cell of the plan. Raises CannotRunHereError where no launch of it gives a number.
+    If `count` is None, it is the number of slots that the machine has. The work is the first cell of the plan. Raises
+    CannotRunHereError if no launch of it has a result.
     """
     planned.refuse_nothing()
     most = len(slots(count))
     margin, tried = planned.plan.margin, list[Interference]()
     with machine_to_itself():
-        pass  # else each launch would wait for whoever measures
+        pass  # fail now if another run measures, because otherwise each launch would wait for it
     prepare(planned, listener)
     with ProcessPoolExecutor(most, get_context("spawn")) as pool:
         while most > 1:
@@ -131,9 +134,9 @@ def _describe_safety(ratio: Interference, margin: float) -> str:
 
 
 def allowed(kind: str, wanted: int | None) -> int:
-    """Return the number of slots that a run may use: the requested number, or all safe ones for None.
+    """Return the number of slots that a run may use: the requested number, or for None all safe ones.
 
-    Raises CannotRunHereError where more are wanted than were found safe, and where that was not looked at.
+    Raises CannotRunHereError if more slots are requested than are safe, or if their interference wasn't measured.
     """
     if wanted == 1:
         return 1
@@ -155,7 +158,7 @@ def allowed(kind: str, wanted: int | None) -> int:
 
 
 def remembered(kind: str) -> Checked | None:
-    """Return the newest result for slots of this kind (`cpu`, `gpu`); None without one. Raises DamagedError."""
+    """Return the stored result for slots of this kind (`cpu`, `gpu`), or None. Raises DamagedError."""
     from pydantic import TypeAdapter
 
     document = _read().get(kind)
@@ -200,7 +203,7 @@ def _read() -> dict[str, Any]:
 def _measured(
     planned: Planned, slots: Sequence[Slot], count: int, listener: Listener, pool: ProcessPoolExecutor
 ) -> Interference:
-    """Measure one slot alone and all at once, alternately: alone first in one pair of blocks, and last in the next."""
+    """Measure one slot alone and all slots at once, alternately. The order changes from block to block."""
     alone, busy = list[float](), list[float]()
     ratio = None
     for block in range(MOST_BLOCKS):
@@ -209,7 +212,7 @@ def _measured(
             launches = _launched(pool, planned, slots, range(count) if is_busy else [at])
             (busy if is_busy else alone).append(_centre(launches[at]))
         listener.say(f"{counted(count, 'slot')}, {block + 1} of {BLOCKS} to {MOST_BLOCKS}: {busy[-1] / alone[-1]:.3f}×")
-        # as often alone first as last
+        # stop only after an even number of blocks, so that both orders are equally frequent
         if block + 1 >= BLOCKS and block % 2:
             ratio = Interference(count, *interference(alone, busy))
             if ratio.is_known(planned.plan.margin):

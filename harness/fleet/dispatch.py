@@ -1,8 +1,9 @@
-"""A plan in shards, each the same command with `--shard`: a free place takes the next one, and their runs are merged.
+"""Measures a plan in shards, in several places, and merges their runs.
 
-A fleet's run is one folder. In its `shards/`, each attempt at a shard has a folder, in which lies a plain run's folder;
-the run itself is merged of the newest attempts. So nothing that was finished is lost, whatever dies: a shard that broke
-off is measured again, in another place if its own is gone, and what is left can be merged by hand.
+Each shard is the same command with `--shard`. A free place takes the next shard. The folder of the whole run has a
+folder `shards/`, with a folder for each attempt at a shard, which contains a plain run. The whole run is merged from
+the newest attempts. So no finished launch is lost if a process or a machine fails. A shard that stopped early is
+measured again, in another place if its place has failed, and the remaining runs can be merged manually.
 """
 
 import json
@@ -38,17 +39,17 @@ from harness.session.slot_plans import slot_cards, slots_of
 from harness.store.folder import RunFolder
 from harness.store.signature import is_from_here, sign
 
-#: How many shards there are for each place, so that a slow one does not hold the others up. With a budget, one: each
-#: place has the whole of it.
+#: The number of shards per place, so that the others needn't wait for a slow place. With a budget, there is one shard
+#: per place, because each place has the whole budget.
 PER_PLACE = 4
 
-#: How a shard's command ends that has measured what it could.
+#: The exit codes of a shard's command that has measured everything that it could.
 _DONE = (Exit.OK, Exit.CELLS_FAILED, Exit.SLOWER)
 
 #: Files in the folder of a fleet's run: the shards' runs, and their request.
 SHARDS, ASKED, PARCEL = "shards", "fleet.json", "parcel.tar.gz"
 
-#: The most bytes that are read of the last two.
+#: The largest number of bytes to read from each of the last two files.
 MOST = 256 * 1024**2
 
 
@@ -65,14 +66,15 @@ class ShardExecutor(Protocol):
     slots: int
 
     def measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
-        """Run `harness WORDS` there, with its run in the folder `into`; its exit code, and the last of its stderr.
+        """Run `harness WORDS` in this place, and put its run into the folder `into`.
 
-        Raises CannotRunHereError where this place measures nothing more.
+        Return its exit code and the last lines of its stderr. Raises CannotRunHereError if this place can't measure
+        any more.
         """
         ...
 
     def stop(self) -> None:
-        """Have what is measured end, as Ctrl-C does, and every later one at once."""
+        """End the current measurements, as Ctrl-C does, and every later one immediately."""
         ...
 
 
@@ -86,21 +88,23 @@ class LocalExecutor:
         self._shell = ShellRunner(lambda line: say(f"{name}: {line}"))
 
     def measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
-        """Run the command here."""
+        """Run the command on this machine."""
         words = words if "--resume" in words else [*words, "--results", str(into)]
         return self._shell.run(["sh", "-c", script(words, quote(sys.executable), environ={})])
 
     def stop(self) -> None:
-        """Have it end."""
+        """End the command."""
         self._shell.stop()
 
 
 @dataclass(frozen=True, slots=True)
 class FleetRequest:
-    """The request for the shards of a run: the words of each except `--shard`, and the number of shards.
+    """The request for the shards of a run.
 
-    `on` names the machines that measure, and `parcel` the file that they get, with its `packages`; `slots` is the
-    number of slots of this machine. `command` is the command line.
+    - `words`: the arguments of each shard's command, without `--shard`; `of`: the number of shards
+    - `on`: the machines that measure; `slots`: the number of slots of this machine
+    - `command`: the command line of the whole run
+    - `parcel`: the file that other machines get; `packages`: the packages that they need
     """
 
     words: Sequence[str]
@@ -138,9 +142,9 @@ def kind(planned: Planned) -> str:
 
 
 def slots_for_shard(planned: Planned) -> list[Slot]:
-    """Return the slots of which a shard uses one; none if it has the whole machine.
+    """Return the slots of which a shard uses one; empty if it has the whole machine.
 
-    Raises CannotRunHereError where their interference was not measured, or is beyond what counts as no difference.
+    Raises CannotRunHereError if their interference wasn't measured, or exceeds the margin.
     """
     count = _slots(planned.request, planned)
     return slots_of(planned, count) if count > 1 else []
@@ -230,7 +234,7 @@ def resume(
     count = int(slots) if slots.isdecimal() and not fleet_request.on else fleet_request.slots
     with _places(fleet_request.on, count, parcel, listener.say) as places:
         if not fleet_request.on:
-            # if the command was killed a moment ago, its shards are still stopping
+            # if the command was killed just now, its shards are still stopping
             is_stopping = any(is_held(lock) for lock in (path / SHARDS).glob("*/*/.lock"))
             _wait_for_machine(listener, wait=wait or is_stopping)
         return _Fleet(RunFolder(path), fleet_request, listener.say, longer).run(places)
@@ -246,7 +250,7 @@ def _places(
     elif on.startswith("ssh://"):
         yield [ssh.SshExecutor(host, parcel, partial(_say_of, say, host.shown)) for host in ssh.hosts(on)]
     else:
-        from harness.fleet import ray  # noqa: PLC0415 - the other ways need none of it
+        from harness.fleet import ray  # noqa: PLC0415 - only a Ray cluster needs it
 
         address = on.removeprefix("ray://") if on in ("ray://auto", "ray://local") else on
         with ray.RayExecutor(address, parcel, say, slots) as cluster:
@@ -258,22 +262,22 @@ def _say_of(say: Callable[[str], object], name: str, line: str) -> None:
 
 
 def _make_ready(planned: Planned, listener: Listener, *, wait: bool) -> None:
-    """Have what all slots need made once, while nothing else measures."""
+    """Prepare the environments once for all slots, while holding the machine's lock."""
     _wait_for_machine(listener, wait=wait)
     prepare(planned, listener, wait=wait)
 
 
 def _wait_for_machine(listener: Listener, *, wait: bool) -> None:
-    """Wait until no other run measures, or raise CannotRunHereError: each slot would say so."""
+    """Wait until no other run measures, or without `wait` raise CannotRunHereError once instead of in each slot."""
     with machine_to_itself(listener.say if wait else None):
         pass
 
 
 def _slots(request: LaunchRequest, planned: Planned) -> int:
-    """Return how many slots of this machine are requested; 1 if other machines measure.
+    """Return the requested number of slots of this machine; 1 if other machines measure.
 
-    Raises UsageError for more than there are, and CannotRunHereError if their interference wasn't measured, or exceeds
-    the margin.
+    Raises UsageError for more slots than the machine has, and CannotRunHereError if their interference wasn't measured
+    or exceeds the margin.
     """
     assert isinstance(request, Request)
     if request.on and not request.slots:
@@ -288,19 +292,19 @@ def _slots(request: LaunchRequest, planned: Planned) -> int:
 
 @dataclass
 class _Fleet:
-    """One run over places, in a folder; `longer` are words for shards that are gone on with beyond their plan."""
+    """One run in shards, in a folder. `longer` are arguments for resumed shards that continue beyond their plan."""
 
     folder: RunFolder
     asked: FleetRequest
     say: Callable[[str], object]
     longer: Sequence[str] = ()
     refused: Mapping[str, FileError] = field(default_factory=dict)
-    failures: dict[int, str] = field(default_factory=dict)  # of each shard, the last one
-    gone: dict[int, str] = field(default_factory=dict)  # by the id of a place, why it measures no more
+    failures: dict[int, str] = field(default_factory=dict)  # the last error of each shard
+    gone: dict[int, str] = field(default_factory=dict)  # the errors of failed places, by their ids
     is_stopped: bool = False
 
     def run(self, places: Sequence[ShardExecutor]) -> FleetResult:
-        """Measure what is left of all shards, and merge them."""
+        """Measure the remaining shards, and merge all of them."""
         with to_itself(self.folder):
             runs = self._runs()
             queue = deque(
@@ -319,11 +323,14 @@ class _Fleet:
         return FleetResult(replace(merged, ended=ended), failed)
 
     def _measure(self, queue: deque[int], places: Sequence[ShardExecutor]) -> bool:
-        """Have places take shards from the queue until it is empty, or no place is left; whether it was interrupted."""
+        """Let places take shards from the queue until it is empty, or all places have failed.
+
+        Return whether it was interrupted.
+        """
         lanes = [place for place in places for _ in range(self.asked.of if place.queues else 1)]
         with ThreadPoolExecutor(len(lanes)) as pool:
             try:
-                # repeat, because a shard may return after other places found nothing left
+                # repeat, because a failed shard may return to the queue after other places found it empty
                 while queue and (left := [lane for lane in lanes if id(lane) not in self.gone]):
                     for future in [pool.submit(self._serve, place, queue) for place in left]:
                         future.result()
@@ -346,7 +353,7 @@ class _Fleet:
                 code, message = place.measure(*self._words(number, place))
             except CannotRunHereError as error:
                 code, message = Exit.CANNOT_RUN_HERE, str(error)
-            if code in (Exit.CANNOT_RUN_HERE, Exit.USAGE):  # so it would be with every shard
+            if code in (Exit.CANNOT_RUN_HERE, Exit.USAGE):  # every other shard would fail in this place too
                 queue.appendleft(number)
                 self.gone[id(place)] = f"Measuring stopped on {place.name}: {message}"
                 return
@@ -361,7 +368,7 @@ class _Fleet:
                 queue.append(number)
 
     def _words(self, number: int, place: ShardExecutor) -> tuple[list[str], Path]:
-        """Return the request of a place and its folder: to continue the shard's run, or to start one."""
+        """Return the arguments and the folder for a shard in a place: to resume its run, or to start a new one."""
         run = self._runs().get(number)
         if run and place.is_here:
             return ["matrix", "--resume", str(run), *self.longer, "--wait"], run.parent
@@ -375,7 +382,7 @@ class _Fleet:
         return {_place(path)[0]: path for path in sorted(folders, key=_place)}
 
     def _failed(self, queue: Sequence[int], *, interrupted: bool) -> list[str]:
-        """Sentences on shards that failed so often that they are left, and how to measure each by itself."""
+        """Return sentences about shards that failed too often, with commands to measure each of them."""
         if interrupted:
             return []
         left = [number for number, reason in self.failures.items() if not _is_over(self._runs().get(number))]
@@ -383,7 +390,7 @@ class _Fleet:
         return [*(self.failures[number] for number in left), *([again] if left or queue else [])]
 
     def _empty(self) -> None:
-        """Remove the earlier merged run; run.json first, because a half merged run isn't a run."""
+        """Remove the earlier merged run. run.json is removed first, so that an incomplete folder isn't a run."""
         (self.folder.path / "run.json").unlink(missing_ok=True)
         shutil.rmtree(self.folder.path / "artifacts", ignore_errors=True)
         write_atomically(self.folder.path / "launches.jsonl", b"", synced=True)

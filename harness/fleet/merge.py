@@ -23,7 +23,7 @@ from harness.session.reporting import report, results_of
 from harness.session.running import Ended, new_id
 from harness.store.folder import RunFolder, uncollected
 
-#: The most bytes of an artifact that are taken over.
+#: The largest artifact that is copied, in bytes.
 ARTIFACT_MOST = 1024**3
 
 #: Options that a merged run doesn't have, and whether they take a value.
@@ -34,8 +34,8 @@ _OPTIONS = {"--shard": True, "--balance": True, "--on": True, "--slots": True, "
 class Merged:
     """A merged run, and its missing parts.
 
-    `left_out` are sentences about folders that couldn't be merged, `unfinished` about interrupted runs; `missing` maps
-    each shard without a run to its groups.
+    `left_out` are sentences about folders that couldn't be merged, and `unfinished` are sentences about interrupted
+    runs. `missing` maps each shard without a run to its groups.
     """
 
     ended: Ended
@@ -101,7 +101,7 @@ def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None,
     launches = [_taken(folder, part, launch, groups) for part, launch in sorted(both, key=lambda pair: pair[1].started)]
     for launch in launches:
         folder.append(launch)
-    # last, because a half merged run isn't a run, and a history would prefer it to its parts
+    # last, so that an incomplete merged run isn't a run: a history would prefer it to its parts
     folder.write_run(merged)
     merged_results = results_of(merged, launches)
     ended = Ended(folder.path, merged_results, report(folder, merged_results), interrupted=False, refused={})
@@ -109,7 +109,7 @@ def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None,
 
 
 def _read(path: Path) -> _MergedPart:
-    """Return a run that can be merged. Raises UsageError for any other."""
+    """Return a run that can be merged. Raises UsageError for any other run."""
     folder = RunFolder.open(path)
     if is_held(path / ".lock"):
         raise UsageError(f"{path} is being measured.")
@@ -165,7 +165,7 @@ def _aspects(run: Run) -> dict[str, Any]:
     aspects = shards.aspects(
         run.plan, harness=run.harness, reference=run.reference, sources=run.sources, packages=run.pins
     )
-    # as they come from JSON: a tuple is a list
+    # through JSON, so that tuples become lists as in stored values
     return dict(json.loads(json.dumps(aspects)))
 
 
@@ -196,7 +196,7 @@ def _names(run: Run) -> set[str]:
 
 
 def _refuse_twice(parts: Sequence[_MergedPart]) -> None:
-    """Raises UsageError if two runs have the same round of a group on one machine."""
+    """Raise UsageError if two runs have the same round of a group on one machine."""
     owner: dict[tuple[str, str, int], _MergedPart] = {}
     for part in parts:
         for at in {(part.machine, launch.group, launch.round) for launch in part.launches if launch.round}:
@@ -222,7 +222,7 @@ def _missing(parts: Sequence[_MergedPart]) -> dict[str, list[str]]:
 
 
 def _unfinished(parts: Sequence[_MergedPart]) -> list[str]:
-    """Sentences on runs of which some group was interrupted, or never ended."""
+    """Return sentences about runs with groups that were interrupted or haven't ended."""
     sentences = []
     for part in parts:
         stops = [part.run.stops.get(group.name) for group in part.run.plan.groups]
@@ -234,7 +234,7 @@ def _unfinished(parts: Sequence[_MergedPart]) -> list[str]:
     return sentences
 
 
-# What is merged.
+# The parts of the merged run.
 
 
 def _merged(parts: Sequence[_MergedPart]) -> Run:
@@ -351,7 +351,7 @@ def _stops(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], Group]
 
 
 def _looks(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], Group]) -> list[dict[str, int]]:
-    """Return the rounds that runs had at each continuation beyond their plan, the first times of all runs together."""
+    """Return the rounds at each continuation beyond the plan. The n-th continuations of all runs are merged."""
     return [
         {
             groups[part.machine, name].name: rounds
@@ -364,7 +364,7 @@ def _looks(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], Group]
 
 
 def _command(typed: Sequence[str]) -> list[str]:
-    """Return the command for the whole plan from that for a shard."""
+    """Return the command for the whole plan, from the command for a shard."""
     words, rest = list[str](), iter(typed)
     for word in rest:
         name, is_one, _ = word.partition("=")

@@ -21,34 +21,34 @@ from harness.store.folder import RUN_MOST
 #: The parts of a project that are sent.
 _PROJECT = ("docker-bake.hcl", "images", "scenarios", "templates")
 
-#: The most bytes of launches.jsonl, of which a launch takes 3 KB.
+#: The largest launches.jsonl in bytes. A launch has about 3 KB.
 LAUNCHES_MOST = 8 * 1024**3
 #: Limits of an unpacked archive, and of two files in it: number of files, bytes, and parts of a path.
 MOST_FILES, MOST_BYTES, MOST_DEEP = 1_000_000, 2 * LAUNCHES_MOST, 32
 MOST_OF_FILE = {"run.json": RUN_MOST, "launches.jsonl": LAUNCHES_MOST}
 
-#: Shell variables with the folders of the harness and the project in an unpacked parcel.
+#: Shell variables with the folders of harness and the project in an unpacked parcel.
 ENVIRON = {"PYTHONPATH": "$PWD/code", "HARNESS_PROJECT": "$PWD/project"}
 
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """An archive (gzip), and the packages of this harness by their versions."""
+    """An archive (gzip), and the packages that harness requires, with their versions."""
 
     archive: bytes
     packages: Sequence[str]
 
     @property
     def name(self) -> str:
-        """Another one for each content: 16 hexadecimal digits."""
+        """The name, which depends on the contents: 16 hexadecimal digits."""
         return hashlib.sha256(self.archive + "\n".join(self.packages).encode()).hexdigest()[:16]
 
 
 def unpack(archive: IO[bytes], folder: Path) -> None:
-    """Write the plain files of an archive (gzip) into a new folder, which exists only if all of them are written.
+    """Write the plain files of an archive (gzip) into a new folder. The folder only exists if all files are written.
 
-    The archive may be another machine's. Raises CannotRunHereError for one that is corrupt, or beyond the limits of a
-    received folder, and if the folder can't be written.
+    The archive may come from another machine. Raises CannotRunHereError if it is corrupt, exceeds the limits for
+    received folders, or can't be written.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(dir=folder.parent.parent, prefix=".unpacking-"))
@@ -68,7 +68,7 @@ def unpack(archive: IO[bytes], folder: Path) -> None:
 
 
 def _extract(tar: tarfile.TarFile, folder: Path) -> None:
-    """Extract members in order. Raises ValueError at the first one beyond a limit, and what tarfile raises."""
+    """Extract members in order. Raises ValueError for the first one that exceeds a limit, and errors of tarfile."""
     files = size = 0
     for member in tar:
         files, size = files + 1, size + member.size
@@ -84,17 +84,17 @@ def _extract(tar: tarfile.TarFile, folder: Path) -> None:
 
 
 def packed(request: Request) -> tuple[Parcel, Request]:
-    """Return the files to send, and the request with the paths that these have on the other machine."""
+    """Return the files to send, and the request with their paths on the other machine."""
     project, buffer = Project.find(), io.BytesIO()
     typed = []
-    # of no time and of nobody, so that the same files are the same archive
+    # without times and owners, so that the same files give the same archive
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
 
         def add(path: Path, name: str) -> None:
             archive.add(path, name, filter=_plain)
 
         add(Path(package_data.__file__).parent, "code/harness")
-        if not package_data.IS_INSTALLED:  # else they are in it
+        if not package_data.IS_INSTALLED:  # an installed package contains these files
             for name in (*_PROJECT, "requirements.txt"):
                 add(package_data.FOLDER / name, f"code/{name}")
         for name in _PROJECT:
@@ -116,8 +116,8 @@ def packed(request: Request) -> tuple[Parcel, Request]:
         archive.addfile(info, io.BytesIO(listed))
     balance = request.balance if request.balance in (None, EVENLY) else Path("balance")
     remote_request = replace(request, scenarios=typed, balance=balance)
-    # without the time that gzip would put into it
-    import gzip  # noqa: PLC0415 - nothing else needs it
+    # with time 0, because the archive must not depend on the current time
+    import gzip  # noqa: PLC0415 - only this function needs it
 
     return Parcel(gzip.compress(buffer.getvalue(), 6, mtime=0), packages), remote_request
 
@@ -131,8 +131,8 @@ def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 def _packages() -> list[str]:
-    """Return the packages that this harness requires, with dependencies, at the versions installed here."""
-    from importlib import metadata  # noqa: PLC0415 - takes long
+    """Return the packages that harness requires, with dependencies, at the versions installed here."""
+    from importlib import metadata  # noqa: PLC0415 - slow to import
 
     from packaging.requirements import Requirement
 

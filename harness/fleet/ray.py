@@ -1,7 +1,7 @@
-"""`--on ray`: a Ray cluster, each of whose tasks measures a shard. Ray queues, places and retries them.
+"""`--on ray`: measures shards on a Ray cluster. Each shard is a task, which Ray queues, places and retries.
 
-Slots are custom resources named `slot`; Ray counts no CPU and no GPU, whose division is the harness's own
-(machine/slots.py). A task whose process or node dies is run again by Ray, on another node where that is gone.
+Slots are custom resources named `slot`. Ray doesn't count CPUs and GPUs, because harness divides them itself
+(machine/slots.py). If the process or the node of a task fails, Ray runs the task again, on another node if necessary.
 """
 
 import asyncio
@@ -27,46 +27,46 @@ from harness.fleet.parcel import Parcel
 from harness.fleet.shell import ShellRunner, script
 from harness.model.errors import CannotRunHereError, Exit
 
-#: The custom resource that a node offers as often as it has slots.
+#: The custom resource of a node. Its amount is the number of the node's slots.
 RESOURCE = "slot"
 
-#: How often Ray runs a task again whose process or node died.
+#: How often Ray runs a task again after its process or node has failed.
 RETRIES = 2
 
-#: What to do about a cluster that does not answer, and how long an answer is waited for, in seconds.
+#: The advice for a cluster that doesn't answer, and the seconds to wait for an answer.
 SILENT = (
     "Check the cluster with `ray status` on its head node. --on needs the port of Ray's client on this node, "
     "usually 10001."
 )
 ANSWER = 10.0
 
-#: The object store of a cluster that is started here: nothing large goes through it. Ray's least is 75 MiB.
+#: The size of the object store of a local cluster, near Ray's minimum of 75 MiB, because it has no large objects.
 STORE_BYTES = 80 * 2**20
 
-#: The label by which Ray knows a node.
+#: The label with Ray's id of a node.
 _NODE = "ray.io/node-id"
 
 
 class Bell:
-    """An actor that asks all tasks of a run to stop measuring."""
+    """An actor that tells all tasks of a run when to stop measuring."""
 
     def __init__(self) -> None:
         self._rung = asyncio.Event()
 
     async def ring(self) -> None:
-        """Now."""
+        """Make all tasks stop now."""
         self._rung.set()
 
     async def wait(self) -> None:
-        """Until then."""
+        """Wait until the tasks must stop."""
         await self._rung.wait()
 
 
 def measure(archive: bytes, name: str, words: Sequence[str], bell: Any) -> tuple[str, int, str, bytes]:
-    """Measure a shard on the node on which this is run, with an unpacked parcel of this name.
+    """Measure a shard on this node, with the unpacked parcel of this name.
 
-    Returns the node, the command's exit code and the last lines of its stderr, and the folder of its run as an archive.
-    Until it is returned, the run is kept in `fleet` in the user's data folder.
+    Return the node, the command's exit code, the last lines of its stderr, and the folder of its run as an archive.
+    Until then, the run is in the folder `fleet` of the user's data folder.
     """
     import ray as module
 
@@ -107,17 +107,17 @@ def _unpacked(archive: bytes, name: str) -> Path:
         part = Path(tempfile.mkdtemp(dir=folder.parent))
         parcel.unpack(io.BytesIO(archive), part / "all")
         (part / "all" / "runs").mkdir()
-        with contextlib.suppress(OSError):  # another task was first
+        with contextlib.suppress(OSError):  # another task has unpacked it
             (part / "all").rename(folder)
         shutil.rmtree(part)
     return folder
 
 
 class RayExecutor:
-    """A Ray cluster on which shards are measured, as many at once as it has slots. Ray queues the others.
+    """A Ray cluster that measures shards, as many at the same time as it has slots. Ray queues the others.
 
-    `address` is `local` (a cluster that starts here with `slots` slots, and ends with the run), `auto` (the cluster of
-    RAY_ADDRESS, or the one of this node), or an address for `ray.init`. A context manager.
+    `address` is `local` (a cluster on this machine with `slots` slots, which ends with the run), `auto` (the cluster of
+    RAY_ADDRESS, or of this node), or an address for `ray.init`. Use it as a context manager.
     """
 
     is_here, queues = False, True
@@ -125,10 +125,10 @@ class RayExecutor:
     def __init__(self, address: str, given: Parcel, say: Callable[[str], object], slots: int = 1) -> None:
         self.name = f"the Ray cluster {address}"
         self._address, self._given, self._say, self._own = address, given, say, slots
-        self._refused: dict[str, str] = {}  # why a node measures nothing, by its id
+        self._refused: dict[str, str] = {}  # the errors of nodes that can't measure, by their ids
 
     def __enter__(self) -> "RayExecutor":
-        # before Ray is imported: its processes send no usage statistics, and report what each task does
+        # set this before importing Ray: its processes must not send usage statistics
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_DEDUP_LOGS", "0")
         try:
@@ -154,7 +154,7 @@ class RayExecutor:
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             raise CannotRunHereError(f"The Ray cluster {self._address} does not answer: {reason}", SILENT) from None
         finally:
-            signal.signal(signal.SIGTERM, before)  # Ray has its own, which ends the process
+            signal.signal(signal.SIGTERM, before)  # Ray installs a handler that ends the process
         self.slots = int(ray.cluster_resources().get(RESOURCE, 0))
         if not self.slots:
             ray.shutdown()
@@ -168,10 +168,10 @@ class RayExecutor:
         self._ray.shutdown()
 
     def measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
-        """Have a shard measured, and its run put into a folder here.
+        """Measure a shard on a node, and copy its run into a folder on this machine.
 
-        Returns the command's exit code and the last lines of its stderr. A node that cannot measure gets no other
-        shard, and this one goes to another node. Raises CannotRunHereError where there is none left.
+        Return the command's exit code and the last lines of its stderr. If a node can't measure, it gets no more
+        shards, and this shard goes to another node. Raises CannotRunHereError if no node remains.
         """
         while True:
             selector = {"label_selector": {_NODE: f"!in({','.join(self._refused)})"}} if self._refused else {}
@@ -192,7 +192,7 @@ class RayExecutor:
                 raise self._nowhere()
 
     def stop(self) -> None:
-        """Have what is measured end, as Ctrl-C does."""
+        """End the current measurements, as Ctrl-C does."""
         self._bell.ring.remote()
 
     def _nodes(self) -> list[str]:
@@ -208,7 +208,7 @@ class RayExecutor:
         )
 
     def _knock(self) -> None:
-        """Raise CannotRunHereError if nobody answers at the cluster's address: Ray would try for minutes."""
+        """Raise CannotRunHereError if nothing listens at the cluster's address, because Ray would retry for minutes."""
         address = os.environ.get("RAY_ADDRESS", "") if self._address == "auto" else self._address
         host, _, port = address.removeprefix("ray://").rpartition(":")
         if not port.isdecimal():

@@ -1,4 +1,4 @@
-"""A `harness` command in a shell, of this machine or of another one: it ends when whoever asked for it does."""
+"""Runs a `harness` command in a shell, here or on another machine. The command ends when its caller ends."""
 
 import shlex
 import subprocess
@@ -6,14 +6,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-#: The number of last lines on stderr that the error of a failed command has.
+#: The number of last stderr lines in the error of a failed command.
 _LAST = 3
 
 
 def script(words: Sequence[str], python: str, *, environ: Mapping[str, str], folder: str = ".") -> str:
-    """Return a shell script that runs `harness WORDS` by this Python in a folder, and ends it when its stdin ends.
+    """Return a shell script that runs `harness WORDS` with this Python in a folder, until the script's stdin ends.
 
-    It ends as with Ctrl-C, and keeps finished launches, however the process on the other end died.
+    Then the command ends as with Ctrl-C, and keeps finished launches. So it also ends if the caller was killed.
     """
     assignments = " ".join(f"{name}={value}" for name, value in environ.items())
     return (
@@ -24,7 +24,7 @@ def script(words: Sequence[str], python: str, *, environ: Mapping[str, str], fol
 
 
 class ShellRunner:
-    """Runs one command after the other, and reports its stderr line by line."""
+    """Runs commands one after the other, and reports their stderr line by line."""
 
     def __init__(self, say: Callable[[str], object]) -> None:
         self._say = say
@@ -33,7 +33,7 @@ class ShellRunner:
         self._is_stopped = False
 
     def run(self, command: Sequence[str]) -> tuple[int, str]:
-        """Run a command to its end, or until `stop` is called; its exit code and the last lines of its stderr."""
+        """Run a command to its end, or until `stop`. Return its exit code and the last lines of its stderr."""
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -41,7 +41,7 @@ class ShellRunner:
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            start_new_session=True,  # Ctrl-C is for this process, which then stops it
+            start_new_session=True,  # so that Ctrl-C only reaches this process, which then stops the command
         )
         last: deque[str] = deque(maxlen=_LAST)
         with self._lock:
@@ -60,7 +60,7 @@ class ShellRunner:
         return code, " ".join(last)
 
     def stop(self) -> None:
-        """Have the command end, as Ctrl-C does, and every later one at once."""
+        """End the current command, as Ctrl-C does, and every later one immediately."""
         self._is_stopped = True
         with self._lock:
             if self._process:

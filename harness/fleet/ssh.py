@@ -1,7 +1,7 @@
-"""SSH hosts: copies what they need, measures a shard there, and fetches its run.
+"""`--on ssh://…`: copies the required files to a host, measures a shard there, and fetches its run.
 
-A host needs only an SSH server, sh, tar and a home folder: uv installs Python and the harness's packages for that user.
-The system's own `ssh` connects, with its configuration and agent.
+A host only needs an SSH server, sh, tar and a home folder. uv installs Python and the packages of harness for the user.
+The connection uses the system's `ssh`, with its configuration and agent.
 """
 
 import os
@@ -27,23 +27,23 @@ _HOME = ".cache/harness-fleet"
 
 _HOST = re.compile(r"(?P<host>(?:[A-Za-z0-9_][\w.-]*@)?[A-Za-z0-9_][\w.-]*)(?::(?P<port>\d{1,5}))?/?")
 
-#: Never prompts: a host that wants a password, or doesn't answer, is reported.
+#: Options of ssh without prompts, so that a host that needs a password, or doesn't answer, is an error.
 _OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15")
 
-#: Variables by which a host, too, finds packages.
+#: Variables about the sources of packages, which are passed to a host.
 _VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_FIND_LINKS", "HARNESS_WHEELS", "REGISTRY")
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """An SSH host: `name` as given, with an optional user, or a name of the SSH configuration."""
+    """An SSH host. `name` is a host name, with an optional user, or a name in the SSH configuration."""
 
     name: str
     port: str = ""
 
     @property
     def shown(self) -> str:
-        """The name as given."""
+        """The name as the user passed it."""
         return f"{self.name}:{self.port}" if self.port else self.name
 
     def ssh(self, script: str) -> list[str]:
@@ -54,7 +54,7 @@ class Host:
 
 
 def hosts(on: str) -> list[Host]:
-    """`ssh://a,user@b:2222`. Raises UsageError."""
+    """Parse `ssh://a,user@b:2222`. Raises UsageError."""
     typed = [text.removeprefix("ssh://") for text in on.removeprefix("ssh://").split(",")]
     matches = [(text, _HOST.fullmatch(text)) for text in typed]
     wrong = [text for text, match in matches if not match]
@@ -65,7 +65,7 @@ def hosts(on: str) -> list[Host]:
 
 
 class SshExecutor:
-    """A host as a place where shards are measured, one at a time."""
+    """An SSH host that measures shards, one at a time."""
 
     is_here, queues, slots = False, False, 1
 
@@ -76,9 +76,9 @@ class SshExecutor:
         self._say, self._is_ready = say, False
 
     def measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
-        """Measure a shard there, and fetch its run into a folder here.
+        """Measure a shard on the host, and fetch its run into a folder on this machine.
 
-        Returns the command's exit code and the last lines of its stderr. Raises CannotRunHereError if the host stops
+        Return the command's exit code and the last lines of its stderr. Raises CannotRunHereError if the host stops
         answering, or doesn't meet a requirement.
         """
         if not self._is_ready:
@@ -91,11 +91,11 @@ class SshExecutor:
         return ended
 
     def stop(self) -> None:
-        """Have what is measured there end, as Ctrl-C does."""
+        """End the measurement on the host, as Ctrl-C does."""
         self._shell.stop()
 
     def _call(self, command: str, data: bytes = b"") -> bytes:
-        """Return what a script prints there. Raises CannotRunHereError if it fails."""
+        """Run a script on the host, and return its output. Raises CannotRunHereError if it fails."""
         process = subprocess.run(self._host.ssh(command), input=data, capture_output=True, check=False)
         if process.returncode:
             lines = process.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {process.returncode}"]
@@ -103,7 +103,7 @@ class SshExecutor:
         return process.stdout
 
     def _prepare(self) -> None:
-        """Copy the parts that are missing on the host, and install them."""
+        """Copy the missing files to the host, and install them."""
         folder = self._folder
         present = self._call(f"test -e {folder}/ready && echo ready; command -v uv >/dev/null && echo uv; true").split()
         if b"ready" in present:
@@ -123,11 +123,11 @@ class SshExecutor:
             '"$uv" pip install -q --no-deps --python env/bin/python -r packages.txt',
             "touch ready",
         ]
-        # by stdin: a command line is for all to read, and an index's address may hold a password
+        # through stdin, because all users can read command lines, and an index's address may contain a password
         self._call("sh -s", "\n".join(lines).encode())
 
     def _fetch(self, place: str, into: Path) -> None:
-        """Copy the files in `place` there to here, and remove them there."""
+        """Copy the files in a folder of the host to `into`, and remove them on the host."""
         where = f"{self._folder}/{place}"
         if not self._call(f"test -d {where} && echo there || true"):
             return
@@ -142,7 +142,7 @@ class SshExecutor:
                     sent += archive.write(chunk)
                 if sent > parcel.MOST_BYTES:
                     sending.kill()
-            # an archive that is cut off between two files is one that can be read
+            # check this first, because an archive that was cut off between two files looks complete
             if sending.returncode:
                 raise CannotRunHereError(f"The run in ~/{where} could not be fetched: exit code {sending.returncode}.")
             archive.seek(0)

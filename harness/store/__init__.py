@@ -1,1 +1,1 @@
-"""A run's folder: append, resume, read."""
+"""Reads and writes the folder of a run."""

@@ -24,7 +24,7 @@ _NAME = re.compile(r"[^/\x00-\x1f\x7f]{1,200}")
 #: The facts of a machine that are numbers.
 _NUMBERS = re.compile(r"cores|cpus|index|pcie_(generation|width)(_most)?|.*_(bytes|watts)|.*(?<!locked)_sm_clock.*_mhz")
 
-#: The one folder of artifacts in a run's.
+#: The folder of artifacts in the folder of a run.
 _ARTIFACTS = "artifacts"
 
 
@@ -74,7 +74,7 @@ def check_launch(launch: Launch) -> None:
     """Check a launch by itself. Raises ValueError."""
     for values in (launch.phases, launch.phases_cpu, launch.resources):
         for name, value in values.items():
-            if 0.0 < value < LEAST:  # the ends of the range are the type's
+            if 0.0 < value < LEAST:  # the type checks the ends of the range
                 raise ValueError(f"{name} is out of range")
     if any(0.0 < (sample.cpu_seconds or 0.0) < LEAST for sample in (*launch.samples, *launch.alone)):
         raise ValueError("the CPU time of a sample is out of range")
@@ -90,7 +90,7 @@ def check_launch(launch: Launch) -> None:
 
 
 def check_name(what: str, name: str) -> None:
-    """Check a text that becomes the name of a file."""
+    """Check a text that becomes a file name. Raises ValueError."""
     if not _NAME.fullmatch(name) or name in (".", ".."):
         raise ValueError(f"{what} is {name[:200]!r}, which isn't a valid name")
 

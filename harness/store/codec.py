@@ -1,4 +1,4 @@
-"""Stored documents to dataclasses and back. The dataclasses of `harness.model` are the schema."""
+"""Converts stored documents to dataclasses and back. The dataclasses of `harness.model` are the schema."""
 
 import math
 from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Stored = TypeVar("Stored", Run, Launch, Profile, Summary)
 
-#: The newest schema of each kind that is read.
+#: The newest schema of each kind that this version can read.
 _NEWEST: dict[type, int] = {
     Run: runs.SCHEMA,
     Launch: launches.SCHEMA,
@@ -35,14 +35,14 @@ def _make_adapter(kind: type) -> "TypeAdapter[Any]":
     return TypeAdapter(kind)
 
 
-#: The one adapter of each kind: making it takes longer than reading a document.
+#: The adapter of each kind. It is made once, because making it takes longer than reading a document.
 _adapter: Callable[[type], "TypeAdapter[Any]"] = cache(_make_adapter)
 
 
 def dump(value: Run | Launch | Summary, *, indent: int | None = None) -> bytes:
-    """Return a run, a launch or a summary as JSON; without `indent`, on one line.
+    """Return a run, a launch or a summary as JSON. Without `indent`, it is on one line.
 
-    Numbers that are not finite become null.
+    Numbers that aren't finite become null.
     """
     data: bytes = _adapter(type(value)).dump_json(value, indent=indent)
     return data
@@ -69,7 +69,7 @@ def load(kind: type[Stored], data: bytes, where: object) -> Stored:
 
 
 def load_profile(data: bytes, where: object) -> Profile:
-    """Return a profile of an untrusted script. Also raises UsageError for impossible counts, places and times."""
+    """Return a profile of an untrusted script. Raises UsageError as `load`, and for invalid numbers."""
     profile = load(Profile, data, where)
     if profile.calls < 1 or profile.steps < 1:
         raise DamagedError(where, "its calls or steps aren't a valid number")

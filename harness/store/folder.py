@@ -1,9 +1,9 @@
 """A run's folder: results/RUN with run.json, launches.jsonl, artifacts/, the reports and their charts/.
 
-`launches.jsonl` is the truth: one line a finished launch, appended and synced before the next one starts. Everything
-else can be made again from it and run.json.
+`launches.jsonl` has one line per finished launch. A line is appended and synced before the next launch starts. All
+other files can be rebuilt from it and run.json.
 
-The folder may be someone else's: nothing is read or written through a link in it, and nothing outside of it.
+The folder may come from somebody else. So nothing is read or written through a link in it, or outside of it.
 """
 
 import gc
@@ -24,13 +24,13 @@ from harness.store import codec
 from harness.store.checks import check_launch, check_run, launch_check
 from harness.store.signature import is_from_here, sign
 
-#: The slashes in the path of an artifact that is in no folder of its launch's: artifacts/LAUNCH/NAME.
+#: The number of slashes in the path of an artifact that isn't in a subfolder: artifacts/LAUNCH/NAME.
 _OWN = 2
 
-#: Bytes that must be free before a run starts. A launch is a few kilobytes; stderr is bounded to 64 KiB each.
+#: Disk space that a new run needs, in bytes. A launch has some kilobytes, and at most 64 KiB of stderr.
 ROOM = 64 * 1024 * 1024
 
-#: The most bytes read of run.json (1.3 MB for 10,000 cells), of a line of launches.jsonl (3 KB), and of a profile.
+#: Limits in bytes for reading run.json (1.3 MB for 10,000 cells), a line of launches.jsonl (3 KB), and a profile.
 RUN_MOST, LINE_MOST, PROFILE_MOST = 256 * 1024**2, 64 * 1024**2, 256 * 1024**2
 
 
@@ -50,7 +50,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, results: Path, run: str) -> "RunFolder":
-        """Make the folder of a new run, and prove now that it can be written and has room."""
+        """Create the folder of a new run, and check that it can be written and that there is enough disk space."""
         path, is_made = results / run, False
         try:
             str(path).encode()
@@ -102,9 +102,9 @@ class RunFolder:
 
     @staticmethod
     def is_unbegun(path: Path) -> bool:
-        """Return whether a run in this folder launched nothing: run.json is missing, and all files are known.
+        """Return whether a run in this folder has launched nothing.
 
-        A folder with any other file isn't.
+        Then run.json is missing, and the folder has only files that a new run creates.
         """
         if not path.is_dir():
             return False
@@ -112,14 +112,14 @@ class RunFolder:
         return names == {"launches.jsonl"} or bool(not names and _RUN.fullmatch(path.name))
 
     def discard(self) -> bool:
-        """Remove the folder of a run that came to nothing before its first launch; False for another one."""
+        """Remove the folder of a run that ended before its first launch. Return False, and keep it, for other runs."""
         if (self.path / "run.json").exists() or (self._launches.exists() and self._launches.stat().st_size):
             return False
         shutil.rmtree(self.path, ignore_errors=True)
         return True
 
     def write_run(self, run: Run, *, signed: bool = False) -> None:
-        """Write run.json, whole or not at all. If `signed`, the run started here and may continue here."""
+        """Write run.json completely or not at all. `signed` marks a run of this machine, which may be resumed here."""
         with self._writing("run.json") as path:
             data = codec.dump(run, indent=2) + b"\n"
             write_atomically(path, sign(data) if signed else data, synced=True)
@@ -139,14 +139,14 @@ class RunFolder:
         return is_from_here(self._read("run.json", RUN_MOST))
 
     def append(self, launch: Launch) -> None:
-        """Add a finished launch as one line, on the disk when this returns. A write that fails leaves no part."""
+        """Append a finished launch as one line, and sync the file. If writing fails, no part of the line remains."""
         with self._writing("launches.jsonl") as path:
             append(Path(path.name), codec.dump(launch), within=self.path)
 
     def read_launches(self, run: Run | None = None) -> list[Launch]:
-        """Return every finished launch in the order in which they ended. An incomplete last line is left out.
+        """Return the finished launches in the order in which they ended, without an incomplete last line.
 
-        With a `run`, each launch is checked against it. Raises UsageError for a corrupt line.
+        With `run`, check that each launch fits to the run. Raises UsageError for a corrupt line.
         """
         lines, check, launches = self._lines(), launch_check(run) if run else check_launch, []
         with uncollected():
@@ -182,7 +182,7 @@ class RunFolder:
         with suppress(OSError), os.fdopen(opened(Path(self._launches.name), within=self.path), "rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
             return file.read() not in (b"", b"\n")
-        return False  # what reads it next says why
+        return False  # the next reader of the file reports the error
 
     def _lines(self) -> Iterator[bytes]:
         """Yield the complete lines of launches.jsonl one by one, because the file can be larger than the memory."""
@@ -207,7 +207,7 @@ class RunFolder:
             raise UsageError(f"{self.path / name} cannot be read: {error.strerror}.") from None
 
     def _refuse_link(self, name: str) -> None:
-        """Raises UsageError if a path of the run is a link, or behind one."""
+        """Raise UsageError if a path in the run's folder is a link, or goes through one."""
         path = self.path
         for part in Path(name).parts:
             path /= part
@@ -218,7 +218,7 @@ class RunFolder:
                 )
 
     def write_artifacts(self, launch: str, artifacts: Mapping[str, bytes]) -> list[str]:
-        """Keep a launch's artifacts under artifacts/`launch`/; returns their paths, relative to the run's folder."""
+        """Write the artifacts of a launch to artifacts/`launch`/. Return their paths, relative to the run's folder."""
         kept = []
         with self._writing("artifacts") as folder:
             for name, data in artifacts.items():
@@ -229,8 +229,8 @@ class RunFolder:
         return kept
 
     def read_profiles(self, launch: Launch) -> dict[Part, Profile]:
-        """Return the profiles among a launch's artifacts. Raises UsageError for a damaged file or a newer schema."""
-        # those that lie deeper are the scenario's own
+        """Return the profiles among a launch's artifacts. Raises UsageError for a corrupt file or a newer schema."""
+        # files in subfolders belong to the scenario
         kept = {Path(name).name: name for name in launch.artifacts if name.count("/") == _OWN}
         return {
             part: codec.load_profile(self._read(name, PROFILE_MOST), self.path / name)
@@ -266,7 +266,7 @@ class RunFolder:
                 if old.name not in charts:
                     old.unlink(missing_ok=True)
             if not charts:
-                with suppress(OSError):  # there is none, or someone has put something else there
+                with suppress(OSError):  # the folder is missing, or contains other files
                     path.rmdir()
 
     @contextmanager
@@ -290,7 +290,10 @@ class RunFolder:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Hundreds of thousands of objects are made, hardly any of them garbage: the collector never looks at them."""
+    """Disable the garbage collector in the block, and exclude its objects from later collections.
+
+    Reading a run makes hundreds of thousands of objects, and hardly any of them becomes garbage.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,7 +1,7 @@
-"""Signatures that show whether a file was written here: this user's secret on this machine signs it.
+"""Signs files with a secret of this user on this machine, to show whether a file was written here.
 
-Whoever has the folder of a run doesn't have the secret. So the requests in a received run.json are never taken for
-requests that were made here.
+Somebody who sends the folder of a run doesn't have the secret. So the requests in a received run.json can't be mistaken
+for requests of this user.
 """
 
 import hmac
@@ -12,18 +12,18 @@ from pathlib import Path
 
 from harness.files import creating, data_dir, read
 
-#: Bytes of the secret, as many as the hash has.
+#: The length of the secret in bytes, the same as that of the hash.
 _LENGTH = 32
 
-#: How a JSON object ends that is written in several lines, and how with its signature.
+#: The end of a JSON object on several lines, without and with a signature.
 _END = b"\n}\n"
 _SIGNED_END = re.compile(rb',\n  "signature": "([0-9a-f]{64})"\n}\n\Z')
 
 
 def sign(document: bytes) -> bytes:
-    """Return a JSON object, indented by two, with its signature as the last key: the HMAC-SHA-256 of the rest, in hex.
+    """Return a JSON object (indented by two) with its signature as the last key: the HMAC-SHA-256 of the rest, in hex.
 
-    The secret is created at first use. If it can't be stored, the object is returned unsigned.
+    The secret is created at its first use. If it can't be stored, the object is returned without a signature.
     """
     try:
         signature = _signed(_secret(), document)
@@ -49,7 +49,7 @@ def _path() -> Path:
 
 
 def _signed(secret: bytes, data: bytes) -> str:
-    if len(secret) < _LENGTH:  # torn: whoever sends a folder could guess it
+    if len(secret) < _LENGTH:  # an incomplete secret could be guessed
         raise ValueError("The secret is too short.")
     return hmac.new(secret, data, "sha256").hexdigest()
 

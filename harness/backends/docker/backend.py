@@ -41,7 +41,7 @@ from harness.model.gpu import GpuHost
 from harness.model.launch import Job, Limits, Outcome, Status
 from harness.model.texts import counted
 
-#: How long listing an image's packages may take, and a container that does nothing, in seconds.
+#: The time limit for listing the packages of an image, and for a container that does nothing, in seconds.
 _VERIFY_SECONDS = 60.0
 
 
@@ -63,7 +63,7 @@ class DockerBackend(ImageBackend):
         self._wanted: Sequence[str] = ()
         self._untried: Sequence[gpus.GpuAccess] = ()
         self._priority: Priority | None = None
-        self._started: set[str] = set()  # the volumes of compiled code in which a launch has gone well
+        self._started: set[str] = set()  # the volumes of compiled code with which a launch has succeeded
 
     @cached_property
     def engine(self) -> Engine:
@@ -93,7 +93,10 @@ class DockerBackend(ImageBackend):
         return self.engine.facts.engine
 
     def check_tools(self) -> None:
-        """Raise CannotRunHereError in a container with the engine's socket alone, as jobs of GitHub have it."""
+        """Raise CannotRunHereError in a container that has the engine's socket but no `docker` command.
+
+        Jobs of GitHub that run in a container are an example.
+        """
         if host.container() and bake.version() is None:
             raise CannotRunHereError(
                 "This container has the socket of a Docker Engine, but not the docker command with buildx, "
@@ -258,7 +261,7 @@ class DockerBackend(ImageBackend):
         """Run one launch in a container, and remove the container."""
         specification = self._specification(requirement, job)
         with gpu_refusals.refusals(job.limits.gpus), created(self.engine, specification) as container:
-            # its parent is the container's own init, which ends it when the container ends
+            # the container's init is its parent, and ends it when the container ends
             container.put(worker.files(job, die_with_parent=False), (worker.ARTIFACTS,))
 
             def conclude(events: Events, ending: worker.Ending, stderr: Tail) -> Outcome:
@@ -290,7 +293,7 @@ class DockerBackend(ImageBackend):
             raise CannotRunHereError(f"{tag} could not list the installed packages ({ending}):\n{stderr}")
         verification = verified(requirement.lock.pins, stdout)
         if environment.gpu_image:
-            # NVIDIA put more into it than its lock names
+            # NVIDIA's image has packages that aren't in the lock
             verification = replace(verification, extra={})
         if requirement.device is Device.CPU:
             return verification
@@ -358,7 +361,7 @@ class DockerBackend(ImageBackend):
         with_code = replace(
             specification,
             limits=compiled_code.with_first_start(limits, requirement, cards, volume, self._started),
-            # an axis may set what these do
+            # the variables of an axis take precedence
             environ={**compiled_code.environ(gpus.CODE_FOLDER), **specification.environ},
             volumes={volume: gpus.CODE_FOLDER},
         )
@@ -366,7 +369,7 @@ class DockerBackend(ImageBackend):
         return gpus.add_gpus(with_code, self.access.way, gpu_names, gpus.groups(self.engine))
 
     def _image(self, requirement: Requirement) -> str:
-        """Return the id of the prepared image, whatever image its tag means now."""
+        """Return the id of the prepared image, even if its tag refers to another image now."""
         tag = recipe.tag(requirement)
         if tag not in self._ids:
             image = self.images.find(requirement)

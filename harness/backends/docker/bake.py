@@ -26,14 +26,14 @@ from harness.machine.child_process import guarded
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import escaped
 
-#: How many of a failed step's last lines an error shows, and how many characters of each.
+#: The largest number of last lines of a failed step in an error, and of characters per line.
 LINES = 15
 LENGTH = 500
 
-#: How many characters of an instruction are shown.
+#: The largest number of shown characters of an instruction.
 _SHOWN = 72
 
-# step 0 only names the builder
+# a line of a step; step 0 is left out, because it only names the builder
 _LINE = re.compile(r"#(?P<number>[1-9]\d{0,8}) (?P<rest>.*)")
 _STEP = re.compile(r"\[(?P<place>[^\]]*\d/\d+)\] (?P<instruction>\S.*)")
 _OUTPUT = re.compile(r"\d+\.\d+ (?P<text>.*)")
@@ -43,7 +43,7 @@ _ENDS = ("CACHED", "DONE", "CANCELED", "ERROR")
 #: After this many seconds without a line from the builder, the step that runs is reported.
 _IDLE_SECONDS = 0.5
 
-#: A line longer than this many bytes is cut.
+#: The largest number of bytes in a line. Longer lines are cut.
 _LONGEST = 64 * 1024
 
 
@@ -100,7 +100,7 @@ class Builder:
         report: Callable[[str], object],
         folder: Path | None = None,
     ) -> str:
-        """Build a target of the bake file. Returns nothing on success, otherwise the failed step and its last lines.
+        """Build a target of the bake file. Return an empty text, or the failed step with its last lines.
 
         The result is an image, or with `folder` the files in that folder. `settings` add to the target's own or replace
         them, such as `labels.harness.lock`. `report` is called with the running step if it takes time.
@@ -127,8 +127,8 @@ class Builder:
                 process.terminate()
 
     def _started(self, target: str, settings: Mapping[str, str], folder: Path | None) -> subprocess.Popen[bytes]:
-        # --load: a builder that is a container of its own keeps its images to itself; no provenance: with it, two
-        # builds of the same thing have two ids
+        # --load, because a builder in a container would keep the image for itself; no provenance, because with it the
+        # ids of two equal builds differ
         command = [
             "docker",
             "buildx",
@@ -147,7 +147,7 @@ class Builder:
             process = subprocess.Popen(
                 guarded([*command, target]),
                 cwd=self._root,
-                # a newer buildx asks before it reads folders outside the project; those are named by the user
+                # a newer buildx asks before it reads folders outside of the project; the user has named these folders
                 env={**os.environ, "BUILDX_BAKE_ENTITLEMENTS_FS": "0"},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -186,7 +186,7 @@ class _BuildStep:
     output: deque[str] = field(default_factory=lambda: deque(maxlen=LINES))
 
     def report(self) -> str:
-        """Its last words at the first call; later an empty text."""
+        """Return the step's text at the first call, and later an empty text."""
         words = "" if self.is_reported else self.words
         self.is_reported = True
         return words

@@ -42,15 +42,15 @@ _SCRIPT = "script.py"
 #: A process that was killed by signal N has the exit code 128 + N.
 _SIGNALS = 128
 
-#: Most bytes that a container may write to its disk, and the interval of the check in seconds. The engine has a limit
-#: of its own only on few file systems.
+#: The largest number of bytes that a container may write to its disk, and the interval of the check in seconds. The
+#: engine itself can only limit this on few file systems.
 DISK_LIMIT = 4 * 1024**3
 DISK_SECONDS = 5.0
 
 #: Timeout of a request to kill a process, in seconds.
 KILL_SECONDS = 10.0
 
-#: How long a removal is waited for, in seconds: after a launch, and after an interrupted one. It continues in the
+#: The seconds to wait for a removal, after a launch and after an interrupted launch. Then it continues in the
 #: background.
 REMOVAL_SECONDS = 60.0
 INTERRUPTED_SECONDS = 5.0
@@ -104,10 +104,10 @@ class Container:
             self.quota = self._read_quota()
 
     def _read_quota(self) -> float | None:
-        """Return the number of CPUs that the quotas of its control groups allow; None if there are none.
+        """Return the number of CPUs that the quotas of its control groups allow; None without quotas, or if unknown.
 
-        The result is also None if it is unknown: with an engine on another machine, no process of this machine is in
-        its control group. The function doesn't ask the engine, because the engine may not respond.
+        It is unknown for an engine on another machine, whose control groups can't be read. The engine isn't asked,
+        because it may not respond.
         """
         for path in Path("/proc").glob("[0-9]*/cgroup"):
             if self._id in (sysfs.text(path) or ""):
@@ -161,7 +161,7 @@ class Container:
         with sentences("run a container"):
             self._socket.settimeout(0)
             try:
-                # an encrypted connection has its own error for a call that would block
+                # an encrypted connection raises another error for a call that would block
                 with suppress(BlockingIOError, TimeoutError, SSLWantReadError):
                     while (chunk := self._received()) and not self._read(chunk):
                         pass
@@ -175,7 +175,7 @@ class Container:
 
     def end(self) -> Ending:
         """Kill the container if it hasn't ended, and return how it ended."""
-        # first, since a container does not end before its output has gone where it is attached to, or nothing is
+        # close the streams first, because a container doesn't end before its output was read, or nothing is attached
         self.close()
         with sentences("run a container"):
             if self._code is None and not self._silent:
@@ -199,7 +199,7 @@ class Container:
                 chunks, _ = self._api.get_archive(self._name, f"{FOLDER}/{folder}")
                 return from_archive(chunks)
         except CannotRunHereError as error:
-            # the launch still has its numbers
+            # without artifacts, the launch still has its result
             lost = Artifacts()
             if not isinstance(error.__cause__, NotFound):
                 lost.refuse("the artifacts", error.message)
@@ -208,7 +208,7 @@ class Container:
     def _attach(self) -> None:
         stdin = {"stdin": 1} if self._takes_words else {}
         self._stream = self._api.attach_socket(self._name, params={"stdout": 1, "stderr": 1, "stream": 1, **stdin})
-        # of a plain connection the SDK gives a reader, which cannot write; of others what reads and writes
+        # for a plain connection, the SDK returns an object that can only read, so use its socket
         self._socket = getattr(self._stream, "_sock", self._stream)
 
     def _next(self, until: float) -> bytes:
@@ -245,7 +245,7 @@ class Container:
     def _received(self) -> bytes:
         try:
             return bytes(self._socket.recv(64 * 1024))
-        except ConnectionResetError:  # its end, which a word has crossed
+        except ConnectionResetError:  # the container ended while a word was being sent
             return b""
 
     def _read(self, chunk: bytes) -> bool:
@@ -257,7 +257,7 @@ class Container:
         return enough
 
     def _wait(self, seconds: float) -> int:
-        """Return its exit code. Raises TimeoutError if it doesn't end, or the engine is silent, for `seconds`."""
+        """Return its exit code. Raises TimeoutError if it doesn't end, or the engine doesn't answer, in `seconds`."""
         from requests.exceptions import RequestException
 
         if self._code is None:
@@ -270,7 +270,7 @@ class Container:
         return self._code
 
     def _kill(self) -> bool | None:
-        """End the container. Returns False if it had ended before, and None if nothing answers."""
+        """Kill the container. Return False if it had ended before, and None if the engine doesn't respond."""
         from docker.errors import APIError
         from requests.exceptions import RequestException
 
@@ -297,7 +297,7 @@ class Container:
             return Ending(seconds=self._seconds)
         if code == 0:
             return Ending(code)
-        # only what went wrong is worth another question
+        # only a failure needs another request
         oom = bool(self._api.inspect_container(self._name)["State"].get("OOMKilled"))
         number = code - _SIGNALS
         return Ending(signal=number, oom=oom) if 0 < number < signal.NSIG else Ending(code, oom=oom)
@@ -325,7 +325,7 @@ def _entry(name: str, kind: bytes, mode: int, size: int = 0) -> tarfile.TarInfo:
 def printed(
     engine: Engine, image: str, script: bytes, arguments: Sequence[str] = (), *, run: str, seconds: float
 ) -> tuple[str, str, Ending]:
-    """Run a Python script in a new container. Returns its stdout, its stderr, and how it ended.
+    """Run a Python script in a new container. Return its stdout, its stderr, and how it ended.
 
     `image` is an id or a name, and `run` a label of the container.
     """
@@ -346,7 +346,7 @@ def printed(
 @contextmanager
 def created(engine: Engine, specification: Specification) -> Iterator[Container]:
     """Create a container for one launch, and always remove it at the end."""
-    # the name is known before, so that an interrupted creation can be undone
+    # choose the name here, so that the container can be removed even if its creation was interrupted
     name = f"harness-{secrets.token_hex(8)}"
     try:
         with sentences("make a container"):
@@ -355,7 +355,7 @@ def created(engine: Engine, specification: Specification) -> Iterator[Container]
         remove(engine.api, name, INTERRUPTED_SECONDS, patience=1.0)
         raise
     except CannotRunHereError:
-        # a silent engine may still create it
+        # an engine that doesn't respond may still create it
         remove(engine.api, name, 0.0, patience=REMOVAL_SECONDS)
         raise
     patience = REMOVAL_SECONDS

@@ -34,10 +34,10 @@ from harness.model.backend import (
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 
-#: Copying packages into layers keeps a disk busy: on a large machine more builds than this would wait for it.
+#: The largest number of builds at a time. With more, builds would wait for the disk, because they copy packages.
 _MOST_AT_A_TIME = 8
 
-#: The size of a wheel in an image over another one.
+#: The assumed size in bytes of an image that adds a wheel to another image.
 OVERLAY_BYTES = 10**8
 
 
@@ -97,7 +97,7 @@ class Images:
         where = str(self._engine.info.get("DockerRootDir", "")) if self._engine.is_here else ""
         try:
             free = shutil.disk_usage(where).free if where else None
-        except OSError:  # the engine's folder is not one of this machine's
+        except OSError:  # the engine's folder isn't on this machine
             free = None
         needed = sum(
             OVERLAY_BYTES if requirement.base else ENVIRONMENT_BYTES[requirement.device] for requirement in missing
@@ -113,7 +113,7 @@ class Images:
         meanwhile: Meanwhile | None = None,
         jobs: int | None = None,
     ) -> Preparation:
-        """Pull or build images that aren't up to date; the result has each image's id.
+        """Pull or build images that aren't up to date. The result has the id of each image.
 
         Up to `jobs` are built at a time, by default the number of CPUs. If one fails, the others continue. During
         builds, `meanwhile` is called with each environment whose image is available. Raises CannotRunHereError if there
@@ -212,9 +212,9 @@ class Images:
         others: Sequence[Requirement],
         meanwhile: Meanwhile | None,
     ) -> dict[str, str]:
-        """Pull or build images. Returns, by environment, the builder's last words for each failed build.
+        """Pull or build images. Return the builder's last lines of each failed build, by environment.
 
-        Until the last image is available, calls `meanwhile` with each of the `others`, and then with each new image.
+        Until the last image is available, call `meanwhile` with each of the `others`, and then with each new image.
         """
         if not requirements:
             return {}
@@ -252,7 +252,7 @@ class Images:
     def _one(self, requirement: Requirement, builder: Builder, say: Callable[[PreparationStep], None]) -> str:
         """Pull or build one image.
 
-        Returns an empty text if the image is then available, otherwise the builder's last lines.
+        Return an empty text if the image is then available, otherwise the builder's last lines.
         """
         name, begun = requirement.environment.name, monotonic()
         if recipe.registry() and self._pull(requirement, builder, say):
@@ -274,7 +274,7 @@ class Images:
 
     @contextmanager
     def _settings(self, requirement: Requirement) -> Iterator[dict[str, str]]:
-        """Return the builder's settings, with the folder of packages if one is set."""
+        """Yield the builder's settings, with the folder of packages if one is set."""
         settings = recipe.settings(self._root, requirement)
         settings |= {f"labels.{label}": value for label, value in self.labels(requirement).items()}
         folder = wheels.folder()

@@ -1,15 +1,15 @@
-"""CPU weight that gives measured containers priority over other work."""
+"""Gives measured containers priority over other work, with a CPU weight."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from harness.backends.docker.engine import Engine
 
-#: The most that an engine takes. A process that is in no control group has 1024.
+#: The largest number of CPU shares that an engine accepts. A process without a control group has 1024.
 SHARES = 262144
 
-#: The root of the control groups, as the engine's driver calls it. Weights count among the members of one group, and
-#: containers are in a group of their own by default, which has the weight of one process.
+#: The name of the root control group for each cgroup driver of the engine. By default, the containers are in a common
+#: group, which only has the weight of one process. So measured containers are placed in the root group.
 _ROOTS = {"cgroupfs": "/", "systemd": "-.slice"}
 
 

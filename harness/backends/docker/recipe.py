@@ -17,7 +17,7 @@ from harness.files import wheel_path
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import HarnessError
 
-#: The variable that names where images are pushed to and pulled from, with a slash at its end; the bake file has it too
+#: The variable with the registry for pushing and pulling images, with a slash at its end. The bake file uses it too.
 REGISTRY = "REGISTRY"
 
 LOCK = "harness.lock"
@@ -44,14 +44,14 @@ def reference(registry: str, environment: Environment, device: Device) -> str:
 
 
 def target(environment: Environment, device: Device) -> str:
-    """The target's name in docker-bake.hcl."""
+    """Return the target's name in docker-bake.hcl."""
     if environment.wheel:
         return "source-any"
     return f"{device.value}-{'any' if environment.asked else environment.name.replace('.', '-')}"
 
 
 def dockerfile(root: Path, requirement: Requirement) -> Path:
-    """The Dockerfile, in the project at `root`."""
+    """Return the path of the Dockerfile in the project at `root`."""
     name = "ngc" if requirement.environment.gpu_image else "source" if requirement.base else requirement.device.value
     return root / "images" / f"{name}.Dockerfile"
 

@@ -9,12 +9,12 @@ from harness.backends.docker.engine import is_late
 if TYPE_CHECKING:
     from docker import APIClient
 
-#: How long a removal is repeated, in seconds, as long as this process lives.
+#: The seconds for which a removal is repeated, until this process ends.
 _RETRY_SECONDS = 900.0
 
 
 def remove(api: "APIClient", name: str, seconds: float, *, patience: float = 0.0) -> bool:
-    """Remove a container and its processes. Returns whether the container is gone after at most `seconds`.
+    """Remove a container and its processes. Return whether it was removed within `seconds`.
 
     If the removal takes longer, or the engine doesn't respond, it continues in the background. `patience` is the number
     of seconds that the engine may still need to create the container.
@@ -26,7 +26,7 @@ def remove(api: "APIClient", name: str, seconds: float, *, patience: float = 0.0
 
 
 def _repeat(api: "APIClient", name: str, patience: float, tried: threading.Event, gone: threading.Event) -> None:
-    """Request the removal until the container is gone. Sets `tried` after that, or if no engine is reachable."""
+    """Repeat the removal until the container is removed, and set `gone`. Then, or without an engine, set `tried`."""
     from docker.errors import APIError, NotFound
     from requests.exceptions import RequestException
 

@@ -13,10 +13,10 @@ from harness.model.launch import Limits
 if TYPE_CHECKING:
     from docker.types import DeviceRequest
 
-#: Labels by which containers of a killed harness are found.
+#: The label with a container's run, to find the containers of a killed run.
 RUN_LABEL = "harness.run"
 CELL_LABEL = "harness.cell"
-#: The owner: several users and machines can use one engine.
+#: The label with a container's owner, because several users and machines can use one engine.
 OWNER_LABEL = "harness.owner"
 
 #: The folder in the images with a launch's files, in which the process starts.
@@ -64,7 +64,7 @@ def options(engine: Engine, specification: Specification) -> dict[str, Any]:
         cpuset_cpus=None if limits.cpus is None else format_cpus(limits.cpus),
         cgroup_parent=priority.parent if priority else None,
         cpu_shares=priority.get_shares(limits.cpus) if priority else None,
-        # 100 MB of stderr would leave 258 MB of log on the engine's disk
+        # no log on the engine's disk, where 100 MB of stderr would take 258 MB
         log_config=LogConfig(type="none"),
         device_requests=list(specification.devices) or None,
         runtime=specification.runtime or None,
@@ -79,7 +79,7 @@ def options(engine: Engine, specification: Specification) -> dict[str, Any]:
         "user": USER,
         "working_dir": FOLDER,
         "host_config": host,
-        # the SDK closes the input with the connection, so a killed harness leaves no process that waits for a word
+        # the input is closed with the connection, so if harness is killed, no process waits for a word forever
         "stdin_open": specification.takes_words,
     }
 

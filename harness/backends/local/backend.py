@@ -44,7 +44,7 @@ from harness.model.launch import Job, Outcome, Status
 
 
 class LocalBackend(RegisteredBackend):
-    """Launches in local environments. Only the user's permissions limit a scenario.
+    """Runs launches in local environments. Only the user's permissions limit a scenario.
 
     `root` is the folder with images/install.sh; `run` is the run's id, the name of its scratch folder.
     """
@@ -68,7 +68,7 @@ class LocalBackend(RegisteredBackend):
         return Environments(self._root)
 
     def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:
-        """Those that are not installed."""
+        """Return the environments that aren't installed."""
         return [requirement for requirement in requirements if not self.environments.is_ready(requirement)]
 
     def check(self) -> str:
@@ -147,7 +147,7 @@ class LocalBackend(RegisteredBackend):
     def prepare(
         self, requirements: Sequence[Requirement], progress: Progress, meanwhile: Meanwhile | None = None
     ) -> Preparation:
-        """Make the environments that are not there, one after another; the result has each lock's hash."""
+        """Make the missing environments, one after the other. The result has the hash of each lock."""
         hashes: dict[str, str] = {}
         unavailable: dict[str, UnavailableError] = {}
         for requirement in requirements:
@@ -159,12 +159,12 @@ class LocalBackend(RegisteredBackend):
         return Preparation(hashes, unavailable).refuse_nothing()
 
     def can_move(self) -> bool:
-        """Yes: they are this machine's processes."""
+        """Return True, because launches are processes of this machine."""
         return True
 
     @contextmanager
     def hold(self, requirement: Requirement, job: Job) -> Iterator[LaunchHandle]:
-        """Yield a launch in its own folder, which is removed afterwards."""
+        """Yield a launch in a new folder, which is removed afterwards."""
         python = self._python(requirement)
         self.environments.check(requirement)
         limits, gpus, code = job.limits, self.gpu_host.chosen(job.limits.gpus) if job.limits.gpus else [], ""
@@ -193,7 +193,7 @@ class LocalBackend(RegisteredBackend):
                 yield worker.HeldLaunch(process, job, limits.seconds, conclude)
 
     def verify(self, requirement: Requirement) -> Verification:
-        """Compare what is installed in the environment with the lock."""
+        """Compare the installed packages of the environment with the lock."""
         process = subprocess.run(
             [self._python(requirement), "-I", "-B", "-c", SCRIPT], capture_output=True, text=True, check=False
         )
@@ -203,7 +203,7 @@ class LocalBackend(RegisteredBackend):
         return verified(requirement.lock.pins, process.stdout)
 
     def clean(self, run: str) -> int:
-        """Remove the folders of a run, or of all runs that aren't running; their processes ended with the harness."""
+        """Remove the folders of a run, or of all runs that aren't running. Their processes ended with harness."""
         every = (path for path in _scratch_folder("").glob("*") if path.is_dir() and not is_held(run_lock(path.name)))
         parents = [_scratch_folder(run)] if run else list(every)
         count = 0
@@ -217,7 +217,7 @@ class LocalBackend(RegisteredBackend):
         return sorted(path.name for path in _compiled_code().glob("*"))
 
     def clean_caches(self) -> int:
-        """Remove the folders of compiled GPU code; returns how many there were."""
+        """Remove the folders of compiled GPU code, and return their number."""
         names = self.caches()
         _remove(_compiled_code())
         return len(names)
@@ -247,15 +247,15 @@ class LocalBackend(RegisteredBackend):
             yield folder
         finally:
             _remove(folder)
-            with suppress(OSError):  # another launch of this run may be there
+            with suppress(OSError):  # the folder may contain another launch of this run
                 parent.rmdir()
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder with all that an untrusted script put into it."""
+    """Remove a folder with all files that an untrusted script put into it."""
     try:
         shutil.rmtree(folder, ignore_errors=True)
-    except RecursionError:  # it is nested deeper than Python removes
+    except RecursionError:  # folders are nested too deeply for Python
         subprocess.run(["rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False)
 
 
@@ -269,7 +269,7 @@ def _fill(folder: Path, files: Mapping[str, bytes]) -> None:
 
 @contextmanager
 def _opened(folder: Path) -> Iterator[int]:
-    """Open a launch's folder of artifacts for the duration of the launch, because a script may replace it by a link."""
+    """Keep a launch's folder of artifacts open during the launch, because a script could replace it with a link."""
     handle = os.open(folder / worker.ARTIFACTS, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         yield handle
@@ -278,7 +278,7 @@ def _opened(folder: Path) -> Iterator[int]:
 
 
 def _scratch_folder(run: str) -> Path:
-    """Return the parent of launches' folders: in the user's own cache, where nobody else can write."""
+    """Return the parent folder of launches' folders. It is in the user's cache, where nobody else can write."""
     return cache_dir() / "scratch" / re.sub(r"[^A-Za-z0-9-]", "_", run)
 
 

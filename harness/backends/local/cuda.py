@@ -1,4 +1,4 @@
-"""CUDA of a local environment: the packages of its lock, and the driver of this machine."""
+"""Provides CUDA for a local environment, from the packages of its lock and the driver of this machine."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from harness.model.gpu import GpuHost
 
 
 def link_profiler(packages: Path) -> None:
-    """Give CUPTI the name for which TensorFlow 2.5 to 2.11 look: the name that they try first has CUDA's version."""
+    """Make a link to CUPTI with a name that TensorFlow 2.5 to 2.11 find. They first try a name with CUDA's version."""
     for library in packages.glob("cuda_cupti/lib/libcupti.so.*"):
         library.with_name("libcupti.so").symlink_to(library.name)
 

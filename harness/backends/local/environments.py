@@ -20,7 +20,7 @@ from harness.model.backend import PreparationStep, Progress, Stage, WheelRecipe
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError
 
-#: Written last, so that a folder without it is one that was never finished.
+#: The file that marks a complete environment. It is written last, so an environment without it is incomplete.
 _MARKER = "harness.json"
 
 
@@ -28,7 +28,7 @@ _MARKER = "harness.json"
 class Environments:
     """The environments of this user. `root` is the folder with images/install.sh.
 
-    `missing` has the versions of Python that weren't found: a download that fails takes seconds, and isn't repeated.
+    `missing` has the versions of Python that weren't found, because a failed download takes seconds and isn't repeated.
     """
 
     root: Path
@@ -56,14 +56,14 @@ class Environments:
         return (self.folder(requirement) / _MARKER).exists() and self.python(requirement).exists()
 
     def check(self, requirement: Requirement) -> None:
-        """Raise CannotRunHereError if a file of the environment was changed since it was made, or came or went.
+        """Raise CannotRunHereError if a file of the environment was changed, added or removed since it was made.
 
-        A script that runs in it may do that, and what it leaves would run in later launches. It is no longer ready
-        then, so that `make` makes it again.
+        A script could change files that later launches would run. After a change, the environment isn't ready any more,
+        so that `make` makes it again.
         """
         folder = self.folder(requirement)
         try:
-            state = parse_json((folder / _MARKER).read_bytes()).get("state", "")  # an older harness wrote none
+            state = parse_json((folder / _MARKER).read_bytes()).get("state", "")  # missing in older versions
         except (OSError, ValueError, AttributeError):
             state = "none"
         if state and state != _hash_files(folder):
@@ -90,7 +90,7 @@ class Environments:
                 if self.is_ready(requirement):
                     progress(PreparationStep(name, "installed by another process", Stage.READY))
                     return
-                # an environment knows its own path, so it is made in place
+                # an environment contains its own path, so it is made in its final folder
                 if folder.exists():
                     shutil.rmtree(folder)
                 progress(PreparationStep(name, f"installing {requirement.environment.title} on Python {python}"))
@@ -161,7 +161,7 @@ def _hash_files(folder: Path) -> str:
                 if entry.is_symlink():
                     link = str(Path(entry.path).readlink())
                 is_folder = entry.is_dir(follow_symlinks=False)
-                # size and time of a folder change at first with its contents, such as the installer's lock file
+                # leave out the size and the time of a folder, which also change with temporary files of the installer
                 fields = (entry.path, kind) if is_folder else (entry.path, kind, size, seen.st_mtime_ns, link)
                 state.update(repr(fields).encode("utf-8", "surrogateescape"))
                 if is_folder:

@@ -1,4 +1,4 @@
-"""One local process in its own session: pinned from its start, read in bounded memory, and ended with its children."""
+"""Runs a local process in a separate session. It is pinned from its start, and ended together with its children."""
 
 import contextlib
 import ctypes
@@ -21,20 +21,20 @@ from harness.model.launch import Limits
 
 _CHUNK = 64 * 1024
 
-#: What is read of a pipe without waiting: more than a pipe holds.
+#: The largest number of bytes to read from a pipe without waiting. It is more than a pipe holds.
 _REST = 1024**2
 
-#: How often to check whether a process has ended, in seconds, if the system has no file descriptor for that.
+#: Seconds between checks whether a process has ended, if the system has no file descriptor for that.
 _LOOK = 0.05
 
 
-#: prctl(2): who is given the children of processes that have ended, and that it is to be this one.
+#: The option of prctl(2) that makes this process the parent of its descendants' orphans.
 _PR_SET_CHILD_SUBREAPER = 36
 
-#: For how long processes that launches left are ended, in seconds; each may have left others.
+#: The time limit in seconds for ending the processes that launches left. Each of them may have left others.
 _ORPHANS_SECONDS = 5.0
 
-#: How often threads are looked for that are to be moved: a script may move its own back again, for ever.
+#: The largest number of attempts to move all threads of a process, because a script can always move its threads back.
 _MOVES = 100
 
 #: The kernel reports a process's start to 10 ms.
@@ -54,7 +54,7 @@ _STARTED = _Started()
 
 def _become_subreaper() -> None:
     """Make this process the parent of orphans of its launches, such as a child in another session."""
-    with contextlib.suppress(OSError, AttributeError):  # no Linux
+    with contextlib.suppress(OSError, AttributeError):  # another system than Linux
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -64,17 +64,17 @@ def _now() -> float:
 
 
 def _start_time(pid: int) -> float:
-    """When a process began, by `_now`. Raises OSError if there is none."""
-    # the second field is the command's name in brackets, which may hold anything; the 22nd is the start
+    """Return the start time of a process, on the clock of `_now`. Raises OSError if the process doesn't exist."""
+    # the second field is the command's name in parentheses, with any characters; the 22nd is the start time
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     return int(fields[19]) / os.sysconf("SC_CLK_TCK")
 
 
 def _end_orphans() -> None:
-    """Kill the processes that launches have left, if no process is alive that may own them.
+    """Kill the processes that launches have left, if no launch runs that they may belong to.
 
-    These are new children of this process that are in other sessions. Its own children are in its session, which no
-    process of another session can enter.
+    These are new children of this process in other sessions. The other children of this process are in its own session,
+    which a process of another session can't enter.
     """
     if _STARTED.alive:
         return
@@ -98,7 +98,7 @@ def _end_orphans() -> None:
 class LocalProcess:
     """A command to run in `folder`. With `takes_words`, it reads words from its standard input.
 
-    On the CPUs `prior` it has the lowest nice value.
+    If it runs on the CPUs `prior`, it gets the lowest nice value.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class LocalProcess:
         self._passed = False
 
     def start(self, stdout: Read, stderr: Read) -> None:
-        """Start it. Raises CannotRunHereError if it may not run on its CPUs."""
+        """Start the command. Raises CannotRunHereError if it may not run on its CPUs."""
         _become_subreaper()
         if not _STARTED.alive:
             _STARTED.since = _now()
@@ -148,9 +148,10 @@ class LocalProcess:
         self._readers = [(pipe.fileno(), read) for pipe, read in pipes if pipe is not None]
 
     def move(self, cpus: Collection[int]) -> None:
-        """Move all of its threads, and its children's, to these CPUs. Raises CannotRunHereError if that isn't allowed.
+        """Move all threads of the process and its children to these CPUs. Raises CannotRunHereError if not allowed.
 
-        A new thread has the CPUs of the thread that starts it, so none is left after all known ones have moved.
+        A new thread inherits the CPUs of the thread that starts it. So when all existing threads have moved, none
+        remains on other CPUs.
         """
         nice = niceness.LOWEST if self._is_prior(cpus) else None
         try:
@@ -166,10 +167,10 @@ class LocalProcess:
             raise _refused(cpus, error) from None
 
     def follow(self, seconds: float) -> bool:
-        """Read until it has ended or its time limit; return True if a reader has enough before that.
+        """Read the output until the process has ended or the time limit. Return True if a reader has enough before.
 
-        The end of its output doesn't mean its end: it may have closed its streams, and others may hold them open after
-        it.
+        The end of the output isn't the end of the process: it may have closed its streams, and its children may keep
+        them open after its end.
         """
         pid, until = self._started.pid, time.monotonic() + seconds
         with contextlib.ExitStack() as stack:
@@ -196,21 +197,21 @@ class LocalProcess:
         return False
 
     def catch_up(self) -> None:
-        """Read what its pipes hold, and wait for nobody."""
+        """Read the output that its pipes contain now, without waiting."""
         for pipe, read in self._readers:
             _drain(pipe, read)
 
     def tell(self, word: str) -> None:
-        """Write a line to its standard input; no mistake where it has ended."""
+        """Write a line to its standard input. If the process has ended, this does nothing."""
         stdin = self._started.stdin
         if stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 stdin.write(f"{word}\n".encode())
 
     def end(self) -> Ending:
-        """End its whole process group, and say how it ended itself."""
+        """Kill its whole process group, and return how the process itself ended."""
         with self._started as process:
-            # before the process is waited for: until then its number belongs to it and its group
+            # before waiting for the process, because after that, another process may get its number
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
@@ -224,7 +225,7 @@ class LocalProcess:
         return Ending(signal=-code) if code < 0 else Ending(code)
 
     def close(self) -> None:
-        """End it where it was started."""
+        """End the process if it was started."""
         if self._process is not None:
             self.end()
 
@@ -239,14 +240,14 @@ class LocalProcess:
 
 
 def _move_threads(pid: int, cpus: set[int], nice: int | None) -> int:
-    """Have the threads of a process run on these CPUs; returns how many did not. Raises OSError if they may not.
+    """Move the threads of a process to these CPUs. Return the number of threads that were on other CPUs.
 
-    They get the value `nice`, if there is one.
+    The threads get the value `nice`, if it is given. Raises OSError if they may not be moved.
     """
     moved = 0
     with contextlib.suppress(FileNotFoundError):  # the process has ended
         for thread in [int(path.name) for path in Path(f"/proc/{pid}/task").iterdir()]:
-            with contextlib.suppress(ProcessLookupError):  # the thread has
+            with contextlib.suppress(ProcessLookupError):  # the thread has ended
                 if nice is not None:
                     os.setpriority(os.PRIO_PROCESS, thread, nice)
                 if os.sched_getaffinity(thread) != cpus:
