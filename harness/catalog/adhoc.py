@@ -1,8 +1,8 @@
 """Ad-hoc environments from requirements (`-e tensorflow==2.7.1`), saved in the user's cache with their locks.
 
 Python and CUDA come from the catalogue's environment of the same minor release. Other packages are resolved as of the
-end of the day after the most recent requested version appeared. (The estimator of 2.4.0 was uploaded 6 hours after its
-TensorFlow, past midnight.)
+end of the day after the upload of the newest requested version, because related packages can be uploaded some hours
+later. For example, the estimator of 2.4.0 was uploaded after midnight, 6 hours after its TensorFlow.
 
 `-e tf2.0+numpy==1.21.6` changes only the requested packages of the base. The date is the later one of both.
 """
@@ -37,9 +37,9 @@ def with_asked(
 ) -> tuple[dict[str, Environment], list[str]]:
     """Return the catalogue with the environments of requested requirements, and the request as names and globs.
 
-    An environment that exists already is also found by its name, without using the index. An environment that is
-    requested by its name and as a release line too isn't of the line. If `impossible` is given, it gets the reasons of
-    lines whose wheel of the day can't be installed, by the environments' names.
+    An existing environment is also found by its name, without using the index. If an environment is requested by its
+    name and also as a release line, it doesn't belong to the line. If `impossible` is given, the errors of lines
+    without an installable wheel are added to it, by the names of the environments.
 
     Raises UsageError for requirements without a valid environment, and CannotRunHereError if the index is needed and
     doesn't answer.
@@ -70,7 +70,7 @@ def with_asked(
 def _of_line(
     line: ReleaseLine, environments: Mapping[str, Environment], impossible: dict[str, HarnessError] | None
 ) -> Environment:
-    """Return the environment of a line. One that can't be made has the facts of its base, and is in `impossible`."""
+    """Return the environment of a line. If it can't be made, add its error to `impossible`, with its base's facts."""
     text, yanked = line.resolve(environments)
     environment = environments.get(text)
     try:
@@ -86,9 +86,9 @@ def _of_line(
 
 
 def _placeholder(text: str, environments: Mapping[str, Environment], error: UsageError) -> Environment:
-    """Return an environment that can't be made, with its name and the facts of its base. Raises the error without one.
+    """Return an environment that can't be made, with its name and the facts of its base.
 
-    Raises the UsageError of a text that isn't valid.
+    Raises `error` if there is no base, and UsageError for an invalid text.
     """
     move = parse_move(text) if is_move(text) else None
     spec = parse(move.base if move else text) if move is None or is_asked(move.base) else None
@@ -134,7 +134,7 @@ def base_of(environment: Environment, known: Mapping[str, Environment]) -> Envir
 
 
 def _based(move: LockOverride, environments: Mapping[str, Environment]) -> tuple[LockOverride, Environment]:
-    """Return the move with its original base, and the base. Moves in an environment of moves are joined."""
+    """Return the override with its original base, and the base. Overrides of an overridden environment are merged."""
     base = environments.get(move.base) or (make(move.base, environments) if is_asked(move.base) else kept(move.base))
     if base is None:
         near = nearest(move.base, environments)
@@ -197,7 +197,7 @@ def _new(spec: Asked, environments: Sequence[Environment]) -> Environment:
     )
     if spec.package.endswith("-cpu") or _minor(spec.version) < _minor(neighbour.tensorflow):
         return environment
-    # NVIDIA's packages are at least as recent as the neighbour's
+    # NVIDIA's packages are at least as recent as those of the neighbour
     instant = neighbour.cuda_as_of or neighbour.as_of
     return replace(
         environment,

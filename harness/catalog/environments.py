@@ -18,12 +18,12 @@ from harness.model.errors import UsageError
 
 VARIABLE = "ENVIRONMENTS"
 
-#: The most bytes of a bake file; its parser takes a second for 32 KB.
+#: The largest size of a bake file in bytes. Its parser takes a second for 32 KB.
 _MOST = 128 * 1024
 
 _FIELDS = {field.name for field in fields(Environment)} - {"asked", "base", "line", "source", "wheel"}
 _REQUIRED = ("name", "tensorflow", "python", "as_of")
-#: If one of these is given, all are required.
+#: If an entry has one of these, it must have all of them.
 _OF_GPU = ("cuda", "cudnn", "gpu_code")
 
 
@@ -36,7 +36,7 @@ def _is_instant(text: str) -> bool:
 
 _CODE = (re.compile(r"(\s*(sm|compute)_\d{2,3}\b)*\s*").fullmatch, "such as `sm_60 sm_70 compute_80`")
 _INSTANT = (_is_instant, "a whole instant such as 2019-09-01T00:00:00Z (a bare date would mean local time)")
-#: Whether a value has the right format, and that format in words.
+#: For each key, a check of its format, and the format in words.
 _FORMATS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "name": (re.compile(r"[a-z0-9][a-z0-9._-]*").fullmatch, "lower-case letters, digits, `.`, `_`, `-`"),
     "python": (re.compile(r"\d+\.\d+").fullmatch, "X.Y"),
@@ -60,14 +60,14 @@ def load_environments(project: Project) -> dict[str, Environment]:
 
 
 def _cached(text: str, path: Path) -> list[dict[str, str]]:
-    # The HCL parser takes longer than all the rest of a command's start, so what it read is kept by the text's hash.
+    # The HCL parser takes longer than the rest of a command's start, so its result is cached by the hash of the text.
     entry = cache_dir() / "catalog" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
     with contextlib.suppress(OSError, ValueError):
         kept = parse_json(read_text(entry))
         if _is_catalogue(kept):
             return list(kept)
     entries = [asdict(environment) for environment in parse(text, str(path))]
-    # a cache that cannot be written costs time only
+    # without write access to the cache, only time is lost
     with contextlib.suppress(OSError):
         write_atomically(entry, json.dumps(entries))
     return entries
@@ -95,7 +95,7 @@ def parse(text: str, where: str) -> list[Environment]:
     except LarkError as error:
         place = f"{where}:{error.line}" if isinstance(error, UnexpectedInput) and error.line > 0 else where
         raise UsageError(f"{place} is not valid HCL: {str(error).splitlines()[0]}") from None
-    except ValueError:  # Python converts no longer integer
+    except ValueError:  # an integer that is too long for Python
         digits = re.search(r"[0-9]{4000}", text)
         line = text.count("\n", 0, digits.start()) + 1 if digits else 1
         raise UsageError(f"{where}:{line} is not valid HCL: expected integers of at most 4,000 digits.") from None

@@ -28,7 +28,7 @@ from harness.model.errors import CannotRunHereError
 
 File = PackageWheel | PackageSdist
 
-#: The images' base is Debian 12 on x86-64; the newest wheels ask for a C library of 2.28.
+#: The platform for wheels: the images have Debian 12 on x86-64, and the newest wheels need glibc 2.28.
 PLATFORM = "x86_64-manylinux_2_28"
 
 #: uv's exit code if the index answered, and nothing matches.
@@ -68,7 +68,7 @@ def yanked(requirement: str, python: str) -> str | None:
         file = Path(folder) / "asked.txt"
         file.write_text(f"{requirement}\n", encoding="utf-8")
         options = [f"--python={sys.executable}", f"--python-version={python}", "--no-deps"]
-        # uv takes it, with a warning, which --quiet would keep back
+        # uv accepts a yanked version with a warning, so don't pass --quiet
         stderr = run_uv(["pip", "compile", str(file), f"--python-platform={PLATFORM}", *options]).stderr
     match = re.search(r"is yanked(?: \(reason: \"(.*)\"\))?", stderr)
     return (match[1] or "no reason is given") if match else None
@@ -94,7 +94,7 @@ def compiled(requirements: Path, *options: str) -> subprocess.CompletedProcess[s
 
 def _look_up(requirements: Path, python: str, *options: str) -> tuple[str, Sequence[Package]]:
     """Return uv's message if nothing matches, and the packages that match."""
-    # any interpreter does, as nothing is built; a search for one can take longer than the question
+    # use this interpreter, because nothing is built, and a search for another one can take longer than the query
     interpreter = [f"--python={sys.executable}", f"--python-version={python}"]
     process = compiled(requirements, *interpreter, "--format=pylock.toml", "--no-deps", *options)
     if process.returncode == 0:
@@ -146,7 +146,7 @@ def listed(package: str) -> list[Listed]:
         for file in _project(f"{address.rstrip('/')}/{name}/"):
             try:
                 _, version, *_ = parse_wheel_filename(file["filename"])
-            except (InvalidWheelFilename, KeyError):  # a source package, or a name of an older time
+            except (InvalidWheelFilename, KeyError):  # a source package, or an old invalid name
                 continue
             by_version.setdefault(version, []).append(file)
     return [_listed(str(version), by_version[version]) for version in sorted(by_version)]

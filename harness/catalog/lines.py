@@ -21,7 +21,7 @@ from harness.model.texts import joined, nearest
 PYTHONS = tuple(f"3.{minor}" for minor in range(7, 15))
 
 _EXAMPLE = "Example: -e keras-nightly@2026-08-01"
-#: The package that moves at the start of a text, and the one that is added to a base.
+#: The package whose version moves: at the start of a text, or added to a base.
 _FIRST = re.compile(r"(latest|tf-nightly-cpu|tf-nightly)(?=[,+]|$)")
 _ADDED = re.compile(r"\+keras-nightly(?=\+|$)")
 

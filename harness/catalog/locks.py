@@ -1,4 +1,4 @@
-"""Locks: requirements files with hashes, one per environment and device. Read, resolve and write them.
+"""Reads, resolves and writes locks: requirements files with hashes, one per environment and device.
 
 A lock has the package versions of the release's date.
 """

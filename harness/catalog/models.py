@@ -57,7 +57,7 @@ class HeaderContext:
     phases: Sequence[str] | None
 
 
-# a string: ValidationInfo is generic at run time only from pydantic 2.12 on
+# as a string, because ValidationInfo is generic at run time only from pydantic 2.12 on
 Info: TypeAlias = "ValidationInfo[HeaderContext]"
 
 
@@ -168,7 +168,7 @@ def _increasing(numbers: list[float]) -> list[float]:
 
 
 def _quantity(of: str, info: Info) -> str:
-    """Check what an entry is about: the step, another quantity, or a phase, which a helper of the file can name too."""
+    """Check the quantity of an entry: the step, another quantity, or a phase in the file or one of its helpers."""
     names = list(dict.fromkeys([STEP, PEAK, GROWTH, TRACES, *(info.context.phases or ()), *_PHASES]))
     if info.context.phases is not None and of not in names and nearest(of, names):
         raise _invalid("expected a quantity or a phase of the file", choices(of, names, "possible values"))

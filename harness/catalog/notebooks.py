@@ -1,4 +1,4 @@
-"""Jupyter notebooks as plain scripts: their code cells, one after the other, with a comment `# cell N` before each."""
+"""Converts Jupyter notebooks to plain scripts: the code cells in order, with a comment `# cell N` before each."""
 
 import ast
 import re
@@ -18,7 +18,7 @@ _SHOWN = {"matplotlib", "config", "load_ext", "reload_ext", "autoreload", "tenso
 _TIMED = {"time", "timeit"}
 _MAGICS = '__import__("kit.magics").magics'
 
-#: Cell magics without which the code of the cell is run.
+#: Cell magics that are removed, so that the code of the cell runs without them.
 _PLAIN_CELLS = {"capture"}
 
 #: The start of lines that a terminal or a notebook has printed, and of its prompts.
@@ -85,7 +85,7 @@ def _as_environment(packages: Sequence[str]) -> str:
 def plain_script(text: str, path: Path) -> tuple[str, list[str]]:
     """Return a pasted script without IPython's magics, and a sentence about each line that is omitted.
 
-    A script without magics and pasted output stays as it is. Raises FileError with every line that only a notebook can
+    A script without magics and pasted output isn't changed. Raises FileError with every line that only a notebook can
     run.
     """
     lines, left, wrong = _plain(text, "")

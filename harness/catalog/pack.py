@@ -27,7 +27,7 @@ from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 FILE = "MANIFEST.json"
 SCHEMA = 1
 
-#: One connection rarely uses the whole bandwidth. More connections than these rarely help.
+#: The number of parallel downloads. One connection rarely uses the whole bandwidth, and more than these rarely help.
 _AT_A_TIME = 4
 
 #: Timeout in seconds without data.
@@ -38,8 +38,10 @@ _PATIENCE = 60
 class Manifest:
     """The contents of a pack.
 
-    `harness` is the version that wrote it; `environments` maps name to devices; `images` maps a file to the image in
-    it, as `reference` and `id`; `files` maps each file, relative to the pack's folder, to its sha256.
+    - `harness`: the version that wrote it
+    - `environments`: the devices of each environment, by name
+    - `images`: the `reference` and the `id` of the image in a file, by the name of the file
+    - `files`: the SHA-256 of each file, by its path relative to the pack's folder
     """
 
     harness: str

@@ -20,16 +20,16 @@ NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
 _EXAMPLE = "For example: -e tensorflow==2.7.1, -e tf-nightly, -e 'tensorflow==2.0.0,keras==2.3.1'"
 _MOVE = "For example: -e tf2.0+numpy==1.21.6"
 _OPERATOR = r"[<>=~!]=|[<>]"
-#: A comma between requirements: no bound follows it, and it is not between extras.
+#: A comma between requirements. After it, there is no bound, and it isn't between extras.
 _COMMA = re.compile(rf",(?!\s*(?:{_OPERATOR}))(?![^\[\]]*\])")
 #: An option of pip that includes another file or a folder.
 _OTHER_FILE = re.compile(r"-[rce]\b|--(?:requirement|constraint|editable)\b")
-#: The values of environment markers in launches: of Linux, and of each version of Python that an environment can have.
+#: The values of environment markers in launches: on Linux, and for each version of Python that an environment can have.
 _LINUX = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix", "platform_machine": "x86_64"}
 _PYTHONS = [{"python_version": f"3.{minor}", "python_full_version": f"3.{minor}.0"} for minor in range(6, 14)]
-#: A docker repository and a file are named after an environment; longer names are cut off.
+#: The longest name of an environment, in characters, because a Docker repository and a file have this name.
 _LONGEST = 100
-#: A plus before a package with a bound; the one in a local version (2.15.0+cu12) has none after it.
+#: A plus before a package with a bound. The plus in a local version (2.15.0+cu12) has no bound after it.
 _PLUS = re.compile(rf"\+(?=\s*[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\]\s*)?(?:{_OPERATOR}))")
 
 
@@ -93,7 +93,8 @@ class LockOverride:
     @property
     def name(self) -> str:
         """The name of its environment: `tf2.0-numpy-1.21.6`. Different texts have different names."""
-        # no name of a package has two dashes: `tensorflow==2.0.0,numpy==1.16.4` is another environment
+        # two dashes distinguish it from the environment `tensorflow==2.0.0,numpy==1.16.4`, because package names have
+        # no two dashes
         base = f"{parse(self.base).name}-" if is_asked(self.base) else self.base
         return _name([base, *self.packages], str(self), base)
 

@@ -1,4 +1,4 @@
-"""The project's scenarios, the files that go in with them, and its suites (scenarios/suites.toml)."""
+"""Finds the project's scenarios, the files of their launches, and the suites (scenarios/suites.toml)."""
 
 import hashlib
 from collections.abc import Collection, Mapping
@@ -26,7 +26,7 @@ class Found:
 
 
 def find_scenarios(project: Project, named: Collection[str] = ()) -> Found:
-    """Return every scenario of the project, in the order of the names; `named` as `scenario_files` has it."""
+    """Return every scenario of the project, in the order of the names. `named` is the same as in `scenario_files`."""
     scenarios, broken = {}, {}
     for path in scenario_files(project, named):
         try:
@@ -37,11 +37,10 @@ def find_scenarios(project: Project, named: Collection[str] = ()) -> Found:
 
 
 def scenario_files(project: Project, named: Collection[str] = ()) -> list[Path]:
-    """Return the files that hold a scenario, in the order of the names: the project's, and the user's own beside them.
+    """Return the files of scenarios, in the order of the names: those of the project, and the user's own ones.
 
-    A user's file without a script's header is another tool's, unless it is one of those `named`. Raises FileError if
-    one of them has the name of a project scenario, or if two project scenarios have the same name, because a suite
-    would then measure the wrong program.
+    A user's file without a script header belongs to another tool, unless it is one of `named`. Raises FileError if two
+    scenarios have the same name, because a suite would measure the wrong program.
     """
     files: dict[str, Path] = {}
     taken = []
@@ -65,7 +64,7 @@ def _modules(folder: Path) -> list[Path]:
 def _may_have_header(path: Path) -> bool:
     try:
         return b"# /// script" in read(path)
-    except OSError:  # what reads it next says why
+    except OSError:  # the next reader of the file reports the error
         return True
 
 
@@ -81,7 +80,7 @@ def kit_files(project: Project) -> dict[str, bytes]:
 
 
 def files_of(scenario: Scenario, kit: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return all files of a scenario by relative name, with the kit's. Raises UsageError for one that is gone."""
+    """Return all files of a scenario and of the kit, by relative name. Raises UsageError for a missing file."""
     own = {name: _read(scenario.path.parent / name) for name in scenario.files}
     return {scenario.path.name: _read(scenario.path)} | own | dict(kit)
 

@@ -1,4 +1,4 @@
-"""Files that launches get with a script: those that the user lists, and those that the script itself names."""
+"""Finds the files that launches get with a script: files that the user lists, and files that the script names."""
 
 import ast
 import os
@@ -11,7 +11,7 @@ from harness.model.errors import UsageError
 #: Modules of an environment. A file with such a name beside the script would hide the module.
 TAKEN = {"kit", "numpy", "tensorflow", "keras", "tf_keras"}
 
-#: The most files of a folder that a launch gets, and the most bytes that are brought without --with.
+#: The largest number of files of a folder for a launch, and of bytes that a launch gets without --with.
 MOST_FILES, MOST_BYTES = 1000, 64 * 1024**2
 
 #: The folder of the Keras cache, here and in a launch.
@@ -19,7 +19,7 @@ _KERAS = ".keras"
 
 
 def brought_files(listed: Sequence[Path], script: Path) -> dict[str, Path]:
-    """Return the listed files by their paths in a launch, relative to the script. A folder stands for all of its files.
+    """Return the listed files by their paths in a launch, relative to the script. A folder means all of its files.
 
     Raises UsageError if a folder has too many files.
     """

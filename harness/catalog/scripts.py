@@ -47,10 +47,11 @@ if __name__ == "__main__":
 class Script:
     """A plain script: its file name, its text, and the options of `harness run`.
 
-    `arguments` are passed to the script. `grep` are regular expressions of numbers that it prints, and `compare` the
-    pairs of these whose ratio is a number too (`half/single`). Calls of `functions` are steps. `files` are copied next
-    to it, and `stdin` is its standard input. `told` are sentences about parts of a notebook that are left out. With
-    `has_runner`, a runner calls its benchmarks.
+    - `arguments`: the arguments of the script; `stdin`: its standard input; `files`: files that are copied next to it
+    - `grep`: regular expressions for printed numbers; `compare`: pairs of these whose ratio is compared (`half/single`)
+    - `functions`: functions whose calls are steps
+    - `told`: sentences about parts of a notebook that are left out
+    - `has_runner`: whether a runner calls the script's benchmarks
     """
 
     path: Path
@@ -87,7 +88,10 @@ class Script:
 
     @property
     def ratios(self) -> dict[str, tuple[str, str]]:
-        """The names of both numbers of each ratio, by `one/other`. Two named groups have one. Raises UsageError."""
+        """The names of both numbers of each ratio, by `one/other`. Raises UsageError.
+
+        By default, a regular expression with two named groups has one ratio.
+        """
         names = [name for group_names in self.numbers.values() for name in group_names]
         named = [name for pattern in self.grep for name in re.compile(pattern).groupindex]
         if not self.compare:
@@ -119,7 +123,7 @@ def read(path: Path) -> tuple[str, str, Sequence[str]]:
         raise UsageError(f"The script {path} cannot be read: {error.strerror}.") from None
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     stem = re.sub(r"[^\w.-]", "_", path.stem, flags=re.ASCII)
-    # in a launch, a file of this name would hide the module
+    # in a launch, a file with the name of a module would hide the module
     name = f"script_{stem}.py" if stem in TAKEN | sys.stdlib_module_names else f"{stem}.py"
     if notebooks.is_notebook(path):
         return name, *notebooks.script(text, path)
@@ -127,7 +131,7 @@ def read(path: Path) -> tuple[str, str, Sequence[str]]:
 
 
 def has_header(path: Path) -> bool:
-    """Return whether a file is a scenario already, with a header."""
+    """Return whether a file is a scenario, which has a header."""
     try:
         text = read_bytes(path).decode("utf-8", "replace")
     except OSError:
@@ -138,8 +142,8 @@ def has_header(path: Path) -> bool:
 def with_runner(script: Script, project: Project) -> tuple[Script, list[str]]:
     """Return a script whose benchmarks are run by their own runner, and a sentence about that.
 
-    These are `tf.test.Benchmark` classes, and tests for pytest-benchmark. Any other script stays as it is, and one with
-    arguments or --function.
+    Such benchmarks are `tf.test.Benchmark` classes, and tests for pytest-benchmark. Other scripts, and scripts with
+    arguments or --function, aren't changed.
     """
     own_code = _kit_module(project, "own_code")
     kind = own_code.kind(script.text)
@@ -252,7 +256,7 @@ def _kit_module(project: Project, name: str) -> ModuleType:
 
 
 def write(script: Script, project: Project, taken: Sequence[str] = ()) -> Path:
-    """Write the scenario of a script into the user's cache, and return its path; the same script has the same one.
+    """Write the scenario of a script into the user's cache, and return its path. The same script has the same path.
 
     `taken` are names of the project's scenarios. Raises UsageError, FileError and CannotRunHereError.
     """

@@ -1,4 +1,4 @@
-"""Check that the parameters of a file's function `scenario` match its header. The file is parsed, never imported."""
+"""Checks that the parameters of a file's function `scenario` match its header. The file is parsed, never imported."""
 
 import ast
 import warnings
@@ -11,11 +11,11 @@ _MINORS = range(6, 100)
 
 
 def check(text: str, axes: Mapping[str, Sequence[str]], requires_python: str, findings: Findings) -> None:
-    """Add problems of a file's Python: its syntax, and the parameters of its function, which takes the `axes`."""
+    """Add problems of a file's Python code to `findings`: syntax errors, and parameters that don't match the `axes`."""
     oldest = oldest_python(requires_python)
     try:
         with warnings.catch_warnings():
-            # what Python warns of is said when the scenario runs
+            # Python prints warnings about the code when the scenario runs
             warnings.simplefilter("ignore")
             tree = ast.parse(text, feature_version=oldest)
     except (SyntaxError, ValueError) as error:
@@ -28,7 +28,7 @@ def check(text: str, axes: Mapping[str, Sequence[str]], requires_python: str, fi
         findings.at(line, f"The file doesn't define {_NAME}().", fix)
         return
     last = definitions[-1]
-    # what a decorator or a name bound in another way takes cannot be read here: the worker looks at it
+    # the parameters of a decorated function, or of another object, aren't known here; the worker checks them
     if isinstance(last, ast.FunctionDef) and not last.decorator_list:
         _check_parameters(last, axes, findings)
 
@@ -55,14 +55,14 @@ def _is_keras(node: ast.AST) -> bool:
 
 
 def oldest_python(requires: str) -> tuple[int, int]:
-    """Return the oldest Python from 3.6 on that `requires-python` allows; 3.6 if it allows none or isn't valid."""
+    """Return the oldest Python from 3.6 on that `requires-python` allows; 3.6 if it allows none or is invalid."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     try:
         admitted = SpecifierSet(requires)
     except InvalidSpecifier:
         return 3, 6
-    # `>3.6` and `>=3.6.1` admit some 3.6
+    # `>3.6` and `>=3.6.1` allow some versions of 3.6
     return 3, next((minor for minor in _MINORS if admitted.contains(f"3.{minor}.99")), 6)
 
 
@@ -112,7 +112,7 @@ def _check_parameters(function: ast.FunctionDef, axes: Mapping[str, Sequence[str
             text = f"The parameter `{name}` of {_NAME}() is not an axis and has no default."
             findings.at(parameter.lineno, text, fix)
         elif name in axes and isinstance(default, ast.Constant):
-            # an axis without values is one that could not be read
+            # an axis without values is invalid, which is reported elsewhere
             values = axes[name]
             if values and default.value not in values:
                 fix = (

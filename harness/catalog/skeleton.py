@@ -1,4 +1,4 @@
-"""The skeleton of a scenario from a plain script: a header, and the script's statements in phases and steps.
+"""Makes the skeleton of a scenario from a plain script: a header, and the script's statements in phases and steps.
 
 Imports become the phase `import`, and statements above the step become the phase `build`. The step is the code that
 `# harness: step` marks at the top level. Without a mark, the remaining code is one step, timed once.
@@ -134,7 +134,7 @@ def _is_outside(statement: ast.ImportFrom) -> bool:
 def _step(parts: _Parts) -> list[str]:
     """Return the function `step`, and the lines that measure it."""
     if not parts.has_mark:
-        # all in one: names stay in one function, as they were in one module
+        # in a single function, so that all names stay in one scope, as in the module
         return ["    def step():", *(_indented(parts.step, 8) or ["        pass"]), "", "    bench.once(step)"]
     above, inner, below = (ast.parse("\n".join(lines)).body for lines in (parts.above, parts.step, parts.below))
     bound = set(_bound(above))

@@ -1,4 +1,4 @@
-"""Sources as environments: one package of an environment is replaced by a wheel that is built from files.
+"""Environments from sources: a wheel that is built from files replaces one package of an environment.
 
     tf2.21+keras@/path/to/checkout            a working copy, with its uncommitted changes
     tf2.21+keras@git+file:///path@REVISION    a commit of a local repository
@@ -70,7 +70,7 @@ def parse_source(text: str) -> SourceSpec | None:
     if match is None:
         return None
     base, package, place = match["base"] or "", canonicalize_name(match["package"]), match["place"]
-    # otherwise it is the day of a release line, although not a valid one
+    # otherwise the text is an invalid day of a release line
     may_be_revision = base and package not in LINES
     return SourceSpec(base, package, place) if may_be_revision or _PLACE.match(place) else None
 
@@ -88,7 +88,7 @@ class Source:
 
     @property
     def long(self) -> str:
-        """Return the same with more of the commit."""
+        """Return the same as `short`, with more digits of the commit."""
         return self._id(12)
 
     def _id(self, digits: int) -> str:
@@ -327,10 +327,11 @@ def _pyproject(folder: Path) -> Mapping[str, object]:
 
 
 def build_lock(folder: Path, python: str, instant: datetime) -> str:
-    """Return the lock of the packages that a build of the source in a folder needs, as of an instant.
+    """Return the lock of the packages that a build of the source in a folder needs, as of a time.
 
-    Only wheels are looked up, because a source would be run here to get its requirements. Raises UsageError for a
-    requirement that isn't a package with versions, and CannotRunHereError if the index doesn't answer.
+    Only wheels are used, because reading the requirements of a source package would run its code on this machine.
+    Raises UsageError for a requirement that isn't a package with versions, and CannotRunHereError if the index doesn't
+    answer.
     """
     table = _pyproject(folder).get("build-system")
     system = table if isinstance(table, Mapping) else {}
@@ -346,7 +347,7 @@ def build_lock(folder: Path, python: str, instant: datetime) -> str:
             raise UsageError(f"The build of the source needs {str(entry)!r}, which is not a package with a version.")
         requires[str(requirement)] = canonicalize_name(requirement.name)
     if "setuptools" in requires.values() and "wheel" not in requires.values():
-        requires["wheel"] = "wheel"  # which older setuptools do not have
+        requires["wheel"] = "wheel"  # older setuptools doesn't contain it
     if not requires:
         return ""
     file = folder.parent / "build-requires.txt"

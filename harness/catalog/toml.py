@@ -1,4 +1,4 @@
-"""Reads the TOML of files and of scripts' headers (PEP 723), and notes, by line, all that is wrong in it."""
+"""Reads the TOML of files and of script headers (PEP 723), and collects all problems with their lines."""
 
 import json
 import re
@@ -14,40 +14,40 @@ from harness.files import read_text
 from harness.model.errors import FileError, Problem
 from harness.model.texts import nearest
 
-#: The way to a value: keys of tables, and numbers, from 0, of a list's entries.
+#: The path to a value: keys of tables, and indexes of list entries.
 Key = tuple[str | int, ...]
 
-#: How many characters a text has at most, and how many entries a list: more is nobody's header, and what reads it
-#: would take long.
+#: The largest number of characters in a text, and of entries in a list. No real header has more, and reading it would
+#: take long.
 TEXT_LIMIT, LIST_LIMIT = 1_000, 1_000
 
-#: How many characters a file's TOML has at most, how deep it is nested, and how many characters a key has: a key with
-#: dots nests too, and a list in a list.
+#: The largest number of characters in the TOML of a file, of nested levels, and of characters in a key. Keys with dots
+#: and lists in lists are nested too.
 SIZE_LIMIT, DEPTH_LIMIT, KEY_LIMIT = 256 * 1024, 16, 100
 
-#: So many problems of a file are told, and nothing more of it is read.
+#: The largest number of problems that are reported for a file. The rest of the file isn't read.
 PROBLEMS_LIMIT = 100
 
-#: The most bytes of a file that is read.
+#: The largest size of a file in bytes.
 FILE_LIMIT = 16 * 1024**2
 
 _WHERE = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 
-#: What a statement's end is told by: strings and comments, which may have brackets in them, brackets, and line feeds.
+#: Tokens for finding the end of a statement: strings and comments (which may contain brackets), brackets, line feeds.
 _TOKEN = re.compile(
     r'''"""(?:\\.|[^\\])*?"{3,5}|\'{3}.*?\'{3,5}|"(?:\\.|[^"\\])*"|'[^']*'|\#[^\n]*|[\[\]{}\n]''', re.DOTALL
 )
 
-# with more digits than Python converts (sys.get_int_max_str_digits)
+# an integer with about as many digits as Python can convert (sys.get_int_max_str_digits)
 _DIGITS = re.compile(r"[0-9_]{4000}")
 
-# the expression of PEP 723 itself
+# the regular expression in PEP 723
 _BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 _BEGIN, _END = "# /// script", "# ///"
 
 
 class Findings:
-    """The problems of one file whose TOML starts in line `first`. Sentences name its keys as from the table `root`."""
+    """The problems of one file. Its TOML starts in line `first`. Messages name keys relative to the table `root`."""
 
     def __init__(self, path: Path, toml: str, first: int = 1, root: Key = ()) -> None:
         self._problems: dict[Problem, None] = {}
@@ -57,13 +57,13 @@ class Findings:
         self._root = root
 
     def add(self, key: Key, text: str, fix: str = "", *, value: str = "") -> None:
-        """Note a problem of a key, or of the `value` there."""
+        """Add a problem of a key, or of its `value`."""
         self.at(self.line(key, value), text, fix)
 
     def at(self, line: int, text: str, fix: str = "") -> None:
-        """Note a problem in a line of the file, once.
+        """Add a problem in a line of the file, unless it is known.
 
-        Raises FileError if there are so many problems that the rest isn't read.
+        Raises FileError if there are too many problems.
         """
         self._problems.setdefault(Problem(self._path, line, text, fix))
         if len(self._problems) >= PROBLEMS_LIMIT:
@@ -71,11 +71,11 @@ class Findings:
 
     @property
     def problems(self) -> list[Problem]:
-        """Those that were noted."""
+        """The problems so far."""
         return list(self._problems)
 
     def check(self) -> None:
-        """Raises FileError if there are problems."""
+        """Raise FileError if there are problems."""
         if self.problems:
             raise FileError(self.problems)
 
@@ -93,7 +93,7 @@ class Findings:
         while prefix and prefix not in self._statements:
             prefix = prefix[:-1]
         begin, end = self._statements.get(prefix, (0, 1))
-        # a statement of one line is found; in a longer one, the key and then the value narrow it down
+        # in a statement of several lines, search the line of the key, and then the line of the value
         for word in (next((part for part in reversed(key) if isinstance(part, str)), ""), value):
             pattern = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
             begin = next(
@@ -105,7 +105,7 @@ class Findings:
     def _statements(self) -> dict[Key, tuple[int, int]]:
         """Return the range of lines of each key's statement, counted from 0."""
         ranges: dict[Key, tuple[int, int]] = {}
-        last: dict[Key, int] = {}  # of each list of tables, the number of the entry that is written
+        last: dict[Key, int] = {}  # the index of the current entry of each list of tables
         table: Key = ()
         for begin, end in _ranges(self._lines):
             statement = "\n".join(self._lines[begin:end])
@@ -141,7 +141,7 @@ def _ranges(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _values(value: Any) -> Iterator[tuple[Key, Any]]:
-    """Return the keys in a value with their values, the outer ones first."""
+    """Yield the keys in a value with their values, the outer ones first."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, entry in inner:
         yield (name,), entry
@@ -154,7 +154,7 @@ def _keys(value: Any) -> Iterator[Key]:
 
 @dataclass(frozen=True, slots=True)
 class TomlDocument:
-    """The values of a file's TOML, and the problems found in it."""
+    """The values in the TOML of a file, and its problems."""
 
     values: dict[str, Any]
     findings: Findings
@@ -177,11 +177,11 @@ def read(toml: str, path: Path, first: int = 1, root: Key = ()) -> TomlDocument:
         where = _WHERE.search(str(invalid))
         number = min(int(where["line"]) if where and where["line"] else len(lines), len(lines))
         line = lines[number - 1].strip()
-        # a bare word where a value is expected
+        # a word without quotes instead of a value
         quotes = " Strings need double quotes." if "=" in line and "Invalid value" in str(invalid) else ""
         text = f"This is not valid TOML: {_WHERE.sub('', str(invalid)).rstrip('.')[:TEXT_LIMIT]}."
         raise error(text, number, f"The line is `{line[:TEXT_LIMIT]}`.{quotes}") from None
-    except ValueError:  # Python converts no longer integer, and doesn't say where it is
+    except ValueError:  # an integer that is too long for Python, whose line isn't reported
         number = next((number for number, line in enumerate(lines, 1) if _DIGITS.search(line)), 1)
         raise error("Invalid integer: expected at most 64 bits.", number) from None
     if problem := _too_deep(values):
@@ -192,7 +192,7 @@ def read(toml: str, path: Path, first: int = 1, root: Key = ()) -> TomlDocument:
 
 
 def _too_deep(values: dict[str, Any]) -> str:
-    """Return a sentence about nesting or a key that is beyond the limits; an empty one if none is."""
+    """Return a sentence about nesting or a key that exceeds the limits; otherwise an empty text."""
     pending: list[tuple[Any, int]] = [(values, 1)]
     while pending:
         value, depth = pending.pop()
@@ -206,7 +206,7 @@ def _too_deep(values: dict[str, Any]) -> str:
 
 
 def _check_sizes(document: TomlDocument) -> None:
-    """Raise FileError with the texts, lists and integers that are beyond the limits."""
+    """Raise FileError if texts, lists or integers exceed the limits."""
     for key, value in _values(document.values):
         name = f"`{document.findings.name(key)}`"
         if isinstance(value, str) and len(value) > TEXT_LIMIT:
@@ -222,7 +222,7 @@ def _check_sizes(document: TomlDocument) -> None:
 
 
 def read_file(path: Path) -> str:
-    """Return the text of a file. Raises FileError if it cannot be read."""
+    """Return the text of a file. Raises FileError if it can't be read."""
     try:
         str(path).encode()
         return read_text(path, most=FILE_LIMIT)
@@ -239,7 +239,7 @@ def read_file(path: Path) -> str:
 def read_header(text: str, path: Path, root: Key = ()) -> TomlDocument:
     """Return the header in the text of the script `path` (PEP 723).
 
-    Raises FileError if there is none, or no valid one.
+    Raises FileError if there is none, or if it is invalid.
     """
     blocks = [match for match in _BLOCK.finditer(text) if match["type"] == "script"]
     if not blocks:
@@ -257,7 +257,7 @@ def _line_at(text: str, position: int) -> int:
 
 
 def _no_header(text: str, path: Path) -> Problem:
-    """Return the problem of a missing block: no start, a line that isn't a comment, or no end."""
+    """Return the reason why no header was found: no start, a line that isn't a comment, or no end."""
     lines = text.split("\n")
     if _BEGIN not in lines:
         fix = (
@@ -285,7 +285,7 @@ def choices(typed: str, names: Iterable[str], kind: str) -> str:
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Return whether it is a number that a float can hold; a boolean is none, nor is infinity."""
+    """Return whether a value is a finite number that fits into a float. A boolean isn't a number."""
     most = sys.float_info.max
     return isinstance(value, int | float) and not isinstance(value, bool) and -most <= value <= most
 

@@ -1,4 +1,4 @@
-"""Two versions of a scenario's file side by side: a generated scenario with an axis for the version."""
+"""Generates a scenario that compares two versions of a scenario's file, with an axis for the version."""
 
 import hashlib
 import json
@@ -12,19 +12,20 @@ from harness.files import cache_dir, write_atomically
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.scenario import BEFORE_AND_AFTER, SIDE, STEP, Scenario
 
-#: Keys of a header that describe the scenario, and not how it is compared.
+#: Keys of a header that describe the scenario itself, and not its comparisons.
 _KEPT = ("title", "source", "tags", "axes", "env", "default", "exclude", "profile")
 
 
 def side_by_side(name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Path:
-    """Write the scenario `NAME_side_by_side` into the user's cache, and return its path; the same files have the same.
+    """Write the scenario `NAME_side_by_side` into the user's cache, and return its path.
 
-    `before` and `after` are the files of the scenario `name` by their names, `NAME.py` among them. Its axis `side`
-    (`base`, `head`) says which of them a launch runs, and its one comparison is along it. It has those values of the
-    other axes that both versions have; claims, expectations and other comparisons are left out.
+    `before` and `after` are the files of both versions of the scenario `name`, by file name, including `NAME.py`. The
+    same files give the same path. The axis `side` (`base`, `head`) selects the version for a launch, and the only
+    comparison is along this axis. Other axes have the values that both versions have. Claims, expectations and other
+    comparisons are left out.
 
-    Raises FileError for a version that is wrong, UsageError where the two do not have the same axes, and
-    CannotRunHereError where the cache cannot be written.
+    Raises FileError for an invalid version, UsageError if the versions have different axes, and CannotRunHereError if
+    the cache can't be written.
     """
     sides = dict(zip(BEFORE_AND_AFTER, (before, after), strict=True))
     texts = {side: _text(files[f"{name}.py"]) for side, files in sides.items()}
@@ -152,7 +153,7 @@ def _scenario(name: str, parsed: Mapping[str, Scenario], document: Mapping[str, 
         "",
         # harness looks for the name of Keras in a scenario's file
         *(["keras = None", ""] if uses_keras else []),
-        # phases that a comparison is about are known by their lines
+        # harness finds phases by these lines, and a comparison may be about one of them
         *(f"# bench.phase({_json(comparison['of'])})" for comparison in document["tool"]["harness"]["compare"]),
         "",
         f"def scenario({', '.join(['bench', *axes, SIDE])}):",

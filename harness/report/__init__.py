@@ -1,1 +1,1 @@
-"""Analysis to Markdown and to the terminal. The sentences are in the project's `templates/`."""
+"""Makes reports from results: Markdown, a page, terminal output and formats of other tools."""

@@ -1,7 +1,7 @@
 """The blocks of a report, and the sections that contain them.
 
-The renderers for Markdown, the page and the terminal lay out blocks and know no section. The text of blocks is stored
-as it came: each renderer escapes it.
+The renderers for Markdown, the page and the terminal lay out blocks, independently of the sections. The text of blocks
+isn't escaped yet: each renderer escapes it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -67,9 +67,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Head:
-    """A column's heading. `is_label`: it names the line; `is_verdict`: the page colours it, and offers it as a filter.
+    """The heading of a column.
 
-    `legend` is a sentence that says what the column means; `where` is where it is shown.
+    - `is_label`: the column names the line
+    - `is_verdict`: the page colours the column, and offers it as a filter
+    - `legend`: a sentence that explains the column
+    - `where`: the outputs that show the column
     """
 
     text: str
@@ -98,7 +101,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Text(Block):
-    """A paragraph. `is_note`: it explains; the page shows it smaller. `is_small`: it is small in every file."""
+    """A paragraph. `is_note`: an explanation, which the page shows smaller. `is_small`: small in every file."""
 
     words: Words
     is_note: bool = False
@@ -124,7 +127,7 @@ class Table(Block):
         return " ".join(head.legend for head in self.heads if head.legend)
 
     def shown(self, where: Where) -> "Table":
-        """Return the table with the columns that are shown in this place."""
+        """Return the table with the columns that these outputs show."""
         kept = [at for at, head in enumerate(self.heads) if head.where & where]
         if len(kept) == len(self.heads):
             return self
@@ -149,7 +152,7 @@ class Drawing(Block):
 
 @dataclass(frozen=True, slots=True)
 class Code(Block):
-    """Lines to type, or to read as they are."""
+    """Lines that are shown unchanged, such as a command."""
 
     text: str
     language: str = "sh"
@@ -186,7 +189,7 @@ class Folded(Block):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report. `anchor` is its name in links, other than every other section's."""
+    """A part of a report. `anchor` is its unique name in links."""
 
     title: str
     anchor: str
@@ -199,7 +202,7 @@ class Section:
 
 
 def _shown(blocks: Sequence[Block], where: Where) -> list[Block]:
-    """Return the blocks that are shown there, without alerts of which nothing is."""
+    """Return the blocks that these outputs show, without empty alerts."""
     shown: list[Block] = []
     for block in blocks:
         if block.where & where and isinstance(block, Callout):
@@ -211,7 +214,7 @@ def _shown(blocks: Sequence[Block], where: Where) -> list[Block]:
 
 
 def _filled(blocks: Sequence[Block]) -> Iterator[Block]:
-    """Without the headings that nothing follows."""
+    """Yield the blocks, without headings that no other block follows."""
     for block, after in zip_longest(blocks, blocks[1:]):
         if not isinstance(block, Heading) or not (after is None or isinstance(after, Heading)):
             yield block

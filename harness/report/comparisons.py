@@ -72,7 +72,7 @@ def lines(table: ScenarioTable) -> list[ComparisonLine]:
 
 
 def largest_first(compared: Iterable[ComparisonLine]) -> list[ComparisonLine]:
-    """Return the comparisons by how far their ratios are from 1: the settled ones first, different work last."""
+    """Sort comparisons by the distance of their ratios from 1: settled ones first, different work last."""
     return sorted(
         compared,
         key=lambda line: (

@@ -1,4 +1,4 @@
-"""Untrusted strings made harmless: names of scenarios, errors and standard error may hold anything (DESIGN 5)."""
+"""Escapes untrusted strings, such as names of scenarios, errors and standard error, which may contain anything."""
 
 import json
 import math
@@ -12,11 +12,11 @@ from urllib.parse import quote, urlsplit
 from harness.model.scenario import Scenario
 from harness.model.texts import json_escaped
 
-#: More of one string than this is not shown in a line, and so much of a paragraph, which is made of several, or of one
-#: string that is handed on in data.
+#: The largest number of shown characters of a string in a line, and of a paragraph, which can consist of several
+#: strings. The second limit also applies to a string in JSON data.
 LINE_CHARACTERS, PARAGRAPH_CHARACTERS = 500, 4000
 
-# CSI, OSC and other strings up to their end, then the two-character escapes; ECMA-48 (5.4, 5.6), both 7 and 8 bit
+# terminal sequences (ECMA-48, 5.4 and 5.6, in 7 and 8 bits): CSI, OSC and other strings, and two-character escapes
 _ANSI = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
@@ -31,7 +31,7 @@ _MARKS = re.compile(r"[\\`*\[\]|~$]|(?<!\w)_|_(?!\w)")
 
 
 def clean(text: str) -> str:
-    """Without terminal sequences, control and direction-changing characters; lines and tabs are kept."""
+    """Return the text without terminal sequences, control characters (except line feeds and tabs) and bidi controls."""
     if text.isascii() and text.isprintable():
         return text
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
@@ -40,7 +40,7 @@ def clean(text: str) -> str:
 
 def plain(text: str, most: int = LINE_CHARACTERS) -> str:
     """Return one line for a terminal: without control characters, with single spaces, and of limited length."""
-    # bounded twice: cleaning 10 MB to show a line of it would take seconds
+    # cut the text before cleaning too, because cleaning 10 MB would take seconds
     return shortened(" ".join(clean(text[: 4 * most]).split()), most)
 
 
@@ -58,14 +58,14 @@ def spaced(text: str, shown: str) -> str:
 def markdown(text: str, most: int = LINE_CHARACTERS) -> str:
     """Return one escaped line for GitHub's Markdown, which also works in a table cell.
 
-    A space of no width after an @ keeps a pasted report from calling people.
+    A zero-width space after each @ prevents that a pasted report notifies people.
     """
     escaped = _MARKS.sub(lambda mark: "\\" + mark[0], plain(text, most))
     return _CALL.sub("@\u200b", escaped.translate(_ENTITY))
 
 
 def html(text: str, most: int = LINE_CHARACTERS) -> str:
-    """Return one line of text or of an attribute in HTML, without Markdown's escapes."""
+    """Return one escaped line for HTML text or an attribute."""
     return entities(plain(text, most))
 
 
@@ -102,7 +102,8 @@ def web_address(address: str) -> str:
 def harmless(value: Any) -> Any:
     """Return a JSON value with bounded strings and names, without control characters except line feeds and tabs.
 
-    A dataclass is its fields, but a scenario its name. Numbers that are not finite become None: JSON has none.
+    A scenario becomes its name, and other dataclasses become their fields. Numbers that aren't finite become None,
+    because JSON can't represent them.
     """
     if isinstance(value, Scenario):
         value = value.name
@@ -123,7 +124,7 @@ def harmless(value: Any) -> Any:
 def dumps(value: Any) -> str:
     """Return a JSON document with a line feed at its end. Every `<` is escaped, so it can't close a script element.
 
-    Nor has it what a terminal acts upon.
+    It also contains no characters that a terminal would interpret.
     """
     text = json.dumps(harmless(value), ensure_ascii=False, indent=2, allow_nan=False)
     return json_escaped(text.replace("<", "\\u003c")) + "\n"

@@ -1,4 +1,4 @@
-"""All files of a report, made at once."""
+"""Makes all files of a report."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +22,7 @@ def render_files(
 
     With `full`, report.md has everything, however long. `cache` is a folder for files that can be regenerated.
     """
-    # another process draws, beside this one
+    # another process draws the charts in parallel
     with ThreadPoolExecutor(max_workers=1) as beside:
         drawing = {picture.file: beside.submit(picture.svg) for picture in pictures(sections)}
         texts = {**_texts(results, sections, full), "report.html": page.render(results, sections, cache=cache)}
@@ -34,7 +34,7 @@ def render_files(
 
 
 def _no_charts() -> str:
-    """Return why a report has no charts, and how to add them."""
+    """Return the reason why a report has no charts, and how to get them."""
     if is_installed():
         why = "their renderer couldn't reserve enough address space, of which it uses only a part"
         what = "raise the limit (`ulimit -v unlimited`)"
@@ -52,7 +52,7 @@ def _texts(results: Results, sections: Sequence[Section], full: bool) -> dict[st
 
 def of_profiles(report: "ProfileReport") -> dict[str, str]:
     """Return the files of a report of profiles by name, with the sampled stacks in speedscope's format."""
-    from harness.report.profiles import speedscope  # noqa: PLC0415 - a report of times needs none of it
+    from harness.report.profiles import speedscope  # noqa: PLC0415 - only reports of profiles need it
 
     sections = report.sections()
     return {

@@ -6,9 +6,9 @@ from html import escape
 from harness.analysis.profiles import Frame, depth
 from harness.report.escape import plain
 
-#: In the units of the picture, which is scaled to the page's width.
+#: The width of the picture and the height of a row, in units of the picture, which is scaled to the width of the page.
 WIDTH, ROW = 1200.0, 18.0
-#: A letter's width at this size of a monospaced font, and the space at a box's edge.
+#: The size of the monospaced font, the width of its letters, and the space at the edges of a box.
 FONT, LETTER, EDGE = 11.0, 6.65, 4.0
 
 
@@ -41,7 +41,7 @@ def _box(frame: Frame, name: str, *, marked: bool) -> str:
 
 
 def _shortened(name: str, width: float) -> str:
-    """Return a name that fits its box: without its module, then cut, or empty."""
+    """Shorten a name to fit its box: first without its module, then cut, and finally empty."""
     room = int((width - 2 * EDGE) / LETTER)
     if len(name) <= room:
         return name

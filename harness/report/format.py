@@ -1,4 +1,4 @@
-"""Numbers to text: three significant digits, intervals, spreads, units."""
+"""Formats numbers: three significant digits, intervals, ranges over launches, and units."""
 
 import math
 import statistics
@@ -15,20 +15,20 @@ from harness.model.launch import Clock
 from harness.model.scenario import GROWTH, PEAK, STEP
 from harness.model.texts import counted, ordinal
 
-#: Marks of a number: the samples of a launch are uneven, some launches are outliers, steps that were not counted, and a
-#: step that changes while it is measured.
+#: Marks of a number: uneven samples in a launch, outliers among the launches, uncounted steps, and a step that changes
+#: while it is measured.
 UNEVEN, OUTLYING, UNDONE, CHANGING = "†", "◊", "‡", "§"
 
 # an interval whose sides differ by more than this is shown as a range, not as ±
 _LOPSIDED = 1.25
 
-# a percentage of a ratio from this on is shown as a range
+# from this percentage on, an interval is shown as a range
 _RANGE_FROM = 50.0
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit: its symbol, and how many of it make one second, one byte, or another quantity's one."""
+    """A unit: its symbol, and the number of units per second, per byte, or per base unit of another quantity."""
 
     symbol: str
     factor: float
@@ -45,7 +45,7 @@ PERCENT = Unit("%", 100.0)
 JOULES = Unit("J", 1.0)
 MILLIJOULES = Unit("mJ", 1e3)
 MEGAHERTZ = Unit("MHz", 1.0)
-#: That of a mere number.
+#: The unit of a plain number.
 ONE = Unit("", 1.0)
 
 
@@ -99,14 +99,14 @@ def energy_unit(joules: Sequence[float]) -> Unit:
 
 
 def number(value: float) -> str:
-    """Three significant digits, with thousands apart: 0.0123, 5.52, 552, 12,300."""
+    """Format a number with three significant digits and thousands separators: 0.0123, 5.52, 552, 12,300."""
     return _fixed(value, _decimals(value))
 
 
 def time(estimate: Estimate, unit: Unit) -> str:
     """Return seconds per step, or another quantity, in a unit, with the interval: `5.52 ± 0.08`, `5.5 (3.1 to 9.8)`."""
     if unit is ONE and (estimate.interval is None or estimate.interval.high - estimate.interval.low < 1e-6):
-        return f"{estimate.value:,.7g}"  # a count that does not vary
+        return f"{estimate.value:,.7g}"  # a count that doesn't vary
     scaled = estimate.interval and Interval(estimate.interval.low * unit.factor, estimate.interval.high * unit.factor)
     return _spread(estimate.value * unit.factor, scaled, _decimals, number)
 
@@ -114,7 +114,7 @@ def time(estimate: Estimate, unit: Unit) -> str:
 def gain(ratio: Estimate) -> str:
     """Return a ratio as the source's percentage, signed, with the interval: `+17 ± 8 %`, `-3.1 % (-9.0 to +2.7)`.
 
-    From 50 % on as a range: percentages of a ratio are not symmetric.
+    From 50 % on, the interval is shown as a range, because it isn't symmetric.
     """
     value = percent(ratio.value)
     interval = ratio.interval and Interval(percent(ratio.interval.low), percent(ratio.interval.high))
@@ -151,7 +151,7 @@ def between(interval: Interval | None, factor: float = 1.0) -> str:
 
 
 def size(value: float, sweep: MeasuredSweep) -> str:
-    """Return a size with 3 digits; without decimals from 10 on, if all sizes of the sweep are whole."""
+    """Format a size with 3 digits. If all sizes of the sweep are whole, sizes from 10 on have no decimals."""
     if value in sweep.sizes:
         return f"{value:,.10g}"
     if value >= 10.0 and all(sweep_size.is_integer() for sweep_size in sweep.sizes):
@@ -199,13 +199,13 @@ def fewer(estimate: Estimate, rounds: int) -> str:
 
 
 def spread(over: Spread, factor: float = 1.0) -> str:
-    """Median (p10 to p90) over launches, multiplied: `0.840 (0.790 to 0.930)`; of one launch its value."""
+    """Format the median (p10 to p90) over launches: `0.840 (0.790 to 0.930)`; for one launch its value."""
     low, high = (number(end * factor) for end in (over.low, over.high))
     return number(over.median * factor) + (f" ({low} to {high})" if over.launches > 1 else "")
 
 
 def share(part: float) -> str:
-    """Return a share as a percentage without needless digits: `3 %`, `1.31 %`, `12.5 %`."""
+    """Format a share as a percentage without unnecessary digits: `3 %`, `1.31 %`, `12.5 %`."""
     return f"{_trimmed(number(100.0 * part))} %"
 
 
@@ -236,7 +236,7 @@ def duration(seconds: float) -> str:
 
 
 def seconds(values: Sequence[float]) -> str:
-    """Lengths in seconds from the least to the most: `0.4 to 1.1`, `0.5`; empty if there are none."""
+    """Format the range of some lengths in seconds: `0.4 to 1.1`, `0.5`; empty if there are none."""
     ends = [f"{end:g}" for end in ((min(values), max(values)) if values else ())]
     return " to ".join(dict.fromkeys(ends))
 
@@ -291,12 +291,12 @@ def _signed(value: float) -> str:
 
 
 def _trimmed(text: str) -> str:
-    """Without zeros at the end of its decimals."""
+    """Remove zeros at the end of the decimals."""
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
 def _fixed(value: float, decimals: int) -> str:
     if not math.isfinite(value) or abs(value) >= 1e12:
         return f"{value:.2e}"
-    # adding zero turns a negative zero into zero
+    # adding 0.0 converts a negative zero to zero
     return f"{round(value, decimals) + 0.0:,.{max(0, decimals)}f}"

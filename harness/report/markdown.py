@@ -1,4 +1,4 @@
-"""report.md, for pasting, and details.md with the rest: valid on GitHub, and readable as plain text."""
+"""Makes report.md, which people paste, and details.md with the rest. Both are valid on GitHub and readable as text."""
 
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -37,7 +37,7 @@ NAMED, NAME_CHARACTERS = 20, 100
 #: Characters reserved for the sentences about omitted blocks.
 ROOM = 4_000
 
-#: Cells wider than this are not padded for: one long reason would push every line of its table apart.
+#: The largest width to which table cells are padded, because otherwise one long text would make all lines wide.
 PADDED = 64
 
 
@@ -60,7 +60,7 @@ def files(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> Repor
     pieces = [(block, _block(block)) for section in pasted for block in section.blocks]
     total = sum(len(text) + 2 for _, text in pieces) + sum(len(section.title) + 6 for section in pasted)
     gone: set[int] = set()
-    # what is longest first, and sentences last
+    # omit the longest blocks first, and sentences last
     for block, text in sorted(pieces, key=lambda piece: (not isinstance(piece[0], Table | Folded), -len(piece[1]))):
         if total < room:
             break
@@ -73,7 +73,7 @@ def files(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> Repor
 
 
 def full(sections: Sequence[Section]) -> str:
-    """Everything in one text."""
+    """Return the whole report as one text."""
     return _text([visible for section in sections if (visible := section.shown(Where.PASTE | Where.DETAILS))])
 
 
@@ -97,7 +97,7 @@ def _chosen(section: Section, where: Where, belongs: Callable[[Block], bool]) ->
 
 
 def _more(pasted: Sequence[Section], gone: Collection[int], details: Sequence[Section], folder: str) -> Section:
-    """Return a section that says where the other parts are, and which parts of the report didn't fit."""
+    """Return a section about the place of the other parts, and the parts of the report that didn't fit."""
     names = [
         f"{escape.shortened(block.caption, NAME_CHARACTERS)} ({counted(len(block.lines), block.noun)})"
         for section in pasted
@@ -189,7 +189,7 @@ def _table(block: Table) -> str:
 def _grid(block: Table) -> str:
     shown = block.shown(Where.PASTE | Where.DETAILS)
     right = [at for at, head in enumerate(shown.heads) if head.is_number]
-    # a number stays on its line, however narrow the column is
+    # keep a number on one line, even if the column is narrow
     rows = [
         [
             _entry(entry).replace(" ", "\u00a0") if at in right else _entry(entry)

@@ -1,4 +1,4 @@
-"""Names of the rows, columns and cells of a table. Nothing here is escaped yet."""
+"""Names of the rows, columns and cells of a table. The names aren't escaped yet."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -158,7 +158,7 @@ def sides(table: ScenarioTable, head: ScenarioColumn) -> tuple[str, str, str]:
 
 
 def change(scenario: Scenario, of: LevelChange) -> str:
-    """One axis from a base to a level: `tf2.0 vs tf1.14`."""
+    """Return the name of a change along one axis, from a base to a level: `tf2.0 vs tf1.14`."""
     return " vs ".join(ends(scenario, of))
 
 
@@ -168,7 +168,7 @@ def ends(scenario: Scenario, of: LevelChange) -> tuple[str, str]:
 
 
 def effect(scenario: Scenario, of: Effect) -> str:
-    """One change, `tf2.0 vs tf1.14`, or two that depend on each other, `tf2.0 × eager`."""
+    """Return the name of an effect: of one change, `tf2.0 vs tf1.14`, or of an interaction, `tf2.0 × eager`."""
     if of.parts is None:
         return change(scenario, of.changes[0])
     return " × ".join(label(scenario, part.axis, part.level) for part in of.changes)

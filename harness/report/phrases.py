@@ -1,4 +1,4 @@
-"""Words that several sections share. Each function returns plain text; who shows it escapes it."""
+"""Phrases that several sections share. Each function returns plain text, which the renderer escapes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -22,13 +22,13 @@ PACKAGES = 3
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names apart by semicolons; of many, the first of them and how many more there are."""
+    """Join names with semicolons. If there are more than LISTED, the others are counted."""
     more = [f"and {len(names) - LISTED} more"] if len(names) > LISTED else []
     return "; ".join([*names[:LISTED], *more])
 
 
 def remarks(told: Iterable[str]) -> str:
-    """Return what is remarked in a line of a table, as far as there is anything."""
+    """Join the remarks of a line of a table, without empty ones."""
     return "; ".join(filter(None, told))
 
 
@@ -40,7 +40,7 @@ def headed(results: Results, scenario: Scenario, place: str = "", where: Where =
 
 
 def pythons(versions: tuple[str, str] | None) -> str:
-    """That two environments have different interpreters, whose versions these are."""
+    """Return a clause that two environments have different Python versions; empty for None."""
     return f"Python {versions[0]} vs {versions[1]}" if versions else ""
 
 
@@ -60,14 +60,14 @@ def capital(text: str) -> str:
 
 
 def environments(known: Sequence[Environment]) -> str:
-    """Return the names of a run's environments; of many, how many there are."""
+    """Return the names of a run's environments, or their number if there are many."""
     if len(known) > SIDE_BY_SIDE:
         return f"{len(known)} environments, {known[0].name} to {known[-1].name}"
     return ", ".join(environment.name for environment in known)
 
 
 def moved(run: Run, environment: Environment) -> str:
-    """`tf2.0 with NumPy 1.21.6 instead of 1.17.3`; empty of an environment in which no package was moved."""
+    """Describe package overrides: `tf2.0 with NumPy 1.21.6 instead of 1.17.3`; empty without overrides."""
     if not environment.base:
         return ""
     if environment.source:

@@ -1,23 +1,23 @@
-"""Numbers drawn with characters, so that a picture survives wherever text does."""
+"""Draws numbers with characters, so that the plots work in every text."""
 
 import math
 from collections.abc import Sequence
 
 from harness.analysis.statistics import Estimate, Interval
 
-#: How many characters wide a plot is.
+#: The width of a plot in characters.
 WIDTH = 25
 
 EMPTY, EQUAL, BETWEEN, VALUE = "·", "│", "─", "●"
 #: Marks an interval that continues beyond the plot.
 BEYOND = ("◂", "▸")
 
-#: How high a number of a curve is.
+#: The characters for the numbers of a curve, from the lowest to the highest.
 HEIGHTS = "▁▂▃▄▅▆▇█"
 
 
 def drawn(estimate: Estimate, shown: Interval) -> str:
-    """`·········│··──●──·······`: the ratio on a log scale from `shown.low` to `shown.high`, and where 1 is."""
+    """Plot a ratio, its interval and 1 on a log scale from `shown.low` to `shown.high`: `·········│··──●──·······`."""
     characters = [EMPTY] * WIDTH
     characters[_place(1.0, shown)] = EQUAL
     ends = estimate.interval
@@ -32,7 +32,7 @@ def drawn(estimate: Estimate, shown: Interval) -> str:
 
 
 def curve(values: Sequence[float]) -> str:
-    """`▁▂▄█`: positive numbers, one after the other, from the least to the largest of them."""
+    """Plot positive numbers in their order, scaled from the smallest to the largest: `▁▂▄█`."""
     low, high = min(values), max(values)
     span = (high - low) or 1.0
     return "".join(HEIGHTS[round((value - low) / span * (len(HEIGHTS) - 1))] for value in values)

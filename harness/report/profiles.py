@@ -1,4 +1,4 @@
-"""The report of profiles: how the time of each cell's first and later calls is spent."""
+"""The report of profiles: which functions take the time in the first call and in later calls of each cell."""
 
 import itertools
 import shlex
@@ -45,10 +45,10 @@ from harness.report.blocks import (
 )
 from harness.report.sections import run_info, timeline
 
-#: Functions that a table names, and those whose shares moved most.
+#: The largest number of functions in a table, and in a table of changed shares.
 FUNCTIONS, MOVES = 12, 16
 
-#: What is narrower than this share of a picture is not drawn.
+#: The smallest width of a drawn function, as a share of the picture.
 LEAST = 0.004
 
 #: With more cells than this, every table is folded.
@@ -161,7 +161,7 @@ class ProfileReport:
         return _percent(matching(steady, self.patterns(cell))) if steady and self.patterns(cell) else ""
 
     def _pairs(self) -> dict[tuple[Cell, Cell], Part]:
-        """Cells of two environments that the header sets side by side, each with the part that both have."""
+        """Return the compared pairs of cells of two environments, each with the part of the profile that both have."""
         pairs: dict[tuple[Cell, Cell], Part] = {}
         for group in self.run.plan.groups:
             scenario = self.scenarios[group.scenario]
@@ -294,7 +294,7 @@ def _caption(profile: Profile, *, marked: bool) -> str:
 
 
 def _taken_columns(profile: Profile) -> list[Column[FunctionTime]]:
-    """Calls and seconds of a later profile are per call."""
+    """Return the columns of functions. For later calls, calls and seconds are per call."""
     return [
         Column("function", lambda function: function.name, is_label=True),
         Column("calls", lambda function: _count(function.calls / profile.calls), is_number=True),
@@ -336,7 +336,7 @@ def _misfiled(group: Filed) -> str:
 
 
 def _each(profile: Profile | None) -> str:
-    """Milliseconds a call."""
+    """Format the milliseconds per call."""
     return _milliseconds(profile.seconds / profile.calls) if profile else ""
 
 
@@ -350,7 +350,7 @@ def _percent(share: float) -> str:
 
 
 def _overhead(profile: Profile | None) -> str:
-    """Return by how much longer the calls took under the profiler."""
+    """Describe how much longer the calls took under the profiler."""
     if profile is None or profile.plain_seconds is None or profile.seconds <= 0:
         return ""
     return _percent(max(0.0, 1.0 - profile.plain_seconds / profile.seconds))
@@ -361,9 +361,9 @@ def _count(calls: float) -> str:
 
 
 def speedscope(report: ProfileReport) -> str:
-    """The sampled stacks of all cells in the format of speedscope, which shows them in time order and as a flame graph.
+    """Return the sampled stacks of all cells in speedscope's format. Weights are in seconds.
 
-    https://github.com/jlfwong/speedscope/wiki/Importing-from-custom-sources: weights are seconds.
+    Source: https://github.com/jlfwong/speedscope/wiki/Importing-from-custom-sources
     """
     frames: dict[tuple[str, str, int], int] = {}
     profiles = []

@@ -10,7 +10,7 @@ from harness.report import format
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-#: The harness's own `templates/`, whichever project it works in.
+#: The folder `templates/` of harness, independent of the current project.
 FOLDER = package_data.FOLDER / "templates"
 
 

@@ -37,7 +37,7 @@ HEADING, READABLE = 8, 20
 #: The colours of verdicts, by the word that they contain.
 COLOURS = {"slower": "red", "faster": "green", "more": "red", "less": "green", "unclear": "yellow"}
 
-#: A path that is not wider than this, such as a run's folder, is not torn: it is copied.
+#: Paths up to this width, such as the folder of a run, aren't wrapped, so that users can copy them.
 PATH = 40
 
 #: The width of the gap after a column. Half of it belongs to the edge of rich's box.
@@ -45,11 +45,11 @@ GAP = 2
 
 
 def show(sections: Sequence[Section], console: "Console | None" = None) -> None:
-    """Print what of the sections is for a terminal, to stdout by default."""
+    """Print the blocks of the sections that are for a terminal, to stdout by default."""
     from rich.console import Console
     from rich.text import Text as Styled
 
-    # what is printed is data: neither markup nor colours that a number happens to look like
+    # no highlighting, because printed texts are data
     console = console or Console(highlight=False)
     for number, section in enumerate(visible for whole in sections if (visible := whole.shown(Where.TERMINAL))):
         if number:
@@ -169,7 +169,7 @@ def fit(whole: Sequence[int], least: Sequence[int], width: int) -> list[int]:
     room = width - GAP * len(whole) - sum(least)
     result = list(least)
     wanting = sorted(range(len(whole)), key=lambda at: whole[at] - least[at])
-    # columns that want least first: they leave their width to the others
+    # the narrowest columns first, because they leave width for the others
     for place, at in enumerate(wanting):
         part = min(whole[at] - least[at], max(0, room) // (len(wanting) - place))
         result[at] += part

@@ -1,1 +1,1 @@
-"""Charts: Vega-Lite specifications made from the report's numbers, and the SVG files beside report.md."""
+"""Charts: Vega-Lite specifications from the numbers of a report, and SVG files next to report.md."""

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 from harness.analysis.statistics import Estimate, Interval, exp
 
-#: Smallest distance in pixels of two ticks on a log axis of ratios: their labels are as wide.
+#: The smallest distance in pixels between two ticks on a log axis of ratios, which is the width of their labels.
 APART = 44.0
 
-#: What is marked beside 1 on an axis of ratios: the first of these that has room.
+#: Sets of ticks for an axis of ratios, in addition to 1. The first set that fits is used.
 LADDERS: Sequence[Sequence[float]] = (
     (0.95, 0.96, 0.97, 0.98, 0.99, 1.01, 1.02, 1.03, 1.04, 1.05),
     (0.9, 0.95, 0.98, 1.02, 1.05, 1.1),
@@ -24,13 +24,13 @@ LADDERS: Sequence[Sequence[float]] = (
     *(tuple(10.0 ** (step * count) for count in range(-4, 5) if count) for step in (1, 2, 5, 10, 20, 50, 75)),
 )
 
-#: An axis of ratios has no mark beyond its last one by more than this factor.
+#: The largest factor between the last tick of an axis of ratios and the end of the axis.
 BARE = 2.5
 
-#: The expression that labels a mark of an axis of ratios.
+#: The Vega expression for the labels of an axis of ratios.
 RATIO = "format(datum.value, datum.value < 1e-3 || datum.value >= 1e4 ? '.3~g' : ',.3~r') + '×'"
 
-#: An axis of times is logarithmic when the longest is more than this many times the shortest.
+#: An axis of times is logarithmic if the longest time is more than this multiple of the shortest.
 LOG_FROM = 10.0
 
 
@@ -46,8 +46,8 @@ class Bar:
 def domain(estimates: Sequence[Estimate], around: Sequence[float] = ()) -> Interval:
     """Return the range of an axis for the estimates (at least one) and the values `around`, all positive.
 
-    All values are on it, and the intervals as far as they reach no farther beyond the values than these lie apart, or
-    than a factor of two: an interval of two rounds would press everything else together.
+    The axis includes all values. It includes an interval only up to a limit: the distance between the values, or a
+    factor of two. Otherwise the wide interval of two rounds would leave little space for everything else.
     """
     values = [*(estimate.value for estimate in estimates), *around]
     intervals = [estimate.interval for estimate in estimates if estimate.interval]
@@ -74,8 +74,8 @@ def bar(interval: Interval, shown: Interval, factor: float = 1.0) -> Bar:
 def ratio_marks(shown: Interval, width: float, apart: float = APART) -> list[float]:
     """Return the ticks of a log axis of ratios, `width` pixels wide: 1, and round numbers on both sides.
 
-    Marks lie `apart` pixels apart at least, and the outermost ones, if there is room, within a factor of BARE of the
-    ends.
+    Ticks have a distance of at least `apart` pixels. If there is enough space, the outermost ticks are within a factor
+    of BARE of the ends.
     """
     scale = width / math.log(shown.high / shown.low)
     choices = []

@@ -1,8 +1,8 @@
-"""Draw charts in a separate process, because the engine ends its process if it can't reserve memory.
+"""Draws charts in a separate process, because the engine ends its process if it can't reserve memory.
 
-This file is also the program of that process. It reads one JSON document per line from its standard input and answers
-each with one: a Vega-Lite specification with its SVG, null with the scripts that a page draws with. It fetches nothing
-from a network.
+This file is also the program of that process. It reads one JSON document per line from its standard input, and answers
+each with one. For a Vega-Lite specification, the answer is the SVG; for null, it is the scripts for a page. It uses no
+network.
 """
 
 import atexit
@@ -21,7 +21,7 @@ MODULE, PACKAGE = "vl_convert", "vl-convert-python"
 
 
 class DrawingError(Exception):
-    """The process that draws has ended, or could not start."""
+    """Error for a drawing process that has ended, or couldn't start."""
 
 
 def is_installed() -> bool:
@@ -30,16 +30,16 @@ def is_installed() -> bool:
 
 
 class Drawer:
-    """The process that draws; it starts at once and ends with this one."""
+    """The process that draws charts. It starts immediately, and ends when this process ends."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-I", __file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # what the engine says when it ends is for its developers
+            stderr=subprocess.DEVNULL,  # the engine's messages are only for its developers
             text=True,
-            start_new_session=True,  # Ctrl-C is not for it: the report of what was finished has charts
+            start_new_session=True,  # so that Ctrl-C doesn't end it: the report of an interrupted run has charts too
         )
         self._lock = Lock()
         atexit.register(self.close)
@@ -65,7 +65,7 @@ class Drawer:
                 self._process.stdin.write(json.dumps(document) + "\n")
                 self._process.stdin.flush()
                 answer: str = json.loads(self._process.stdout.readline())
-            except (OSError, ValueError):  # it has closed the pipe, or answered with less than a line
+            except (OSError, ValueError):  # the process has closed the pipe, or its answer is incomplete
                 raise DrawingError from None
             return answer
 
@@ -79,7 +79,7 @@ def _started() -> Drawer:
         raise DrawingError(str(error)) from None
 
 
-#: The one process that draws; it takes half a second to start. Raises DrawingError.
+#: Return the drawing process, which is started once, because this takes half a second. Raises DrawingError.
 drawer: Callable[[], Drawer] = cache(_started)
 
 

@@ -1,7 +1,7 @@
 """Forest plots of comparisons and effects: one row per ratio on a log axis, with interval, verdict and margin.
 
-The picture is a forest plot, as meta-analyses have it: S. Lewis and M. Clarke, "Forest plots: trying to see the wood
-and the trees", BMJ 322, 2001.
+Forest plots are common in meta-analyses. Source: S. Lewis and M. Clarke, "Forest plots: trying to see the wood and the
+trees", BMJ 322, 2001.
 """
 
 import math
@@ -36,7 +36,7 @@ LOOKS = {
 #: How the point of a ratio is drawn.
 POINT: Specification = {"size": 70, "strokeWidth": 1.5, "opacity": 1}
 
-# pixels at the right edge: the longest ratio, and it with its verdict
+# the space at the right edge in pixels: for the longest ratio, and for a ratio with its verdict
 _RATIO, _BOTH = 70, 150
 
 
@@ -54,7 +54,7 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class ForestPlot:
-    """The ratios of a chart, at least one, in order, with unique names; `margin` is a share, 0.03 for 3 %.
+    """The ratios of a chart, at least one, in order, with unique names. `margin` is a share: 0.03 is 3 %.
 
     `control` is the ratio of the A/A control, if it has an interval and is shown.
     """
@@ -88,12 +88,12 @@ class ForestPlot:
 
 
 def comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Picture]:
-    """Yield the chart of a table's comparisons farthest from 1; nothing without ratios of equal work."""
+    """Yield the chart of a table's comparisons that are farthest from 1; nothing if no ratio is of equal work."""
     if table.quantity == GROWTH:
         return
     scenario, control = table.scenario, results.found_of(table.quantity).control
     twins = control.estimate if control and control.estimate.interval else None
-    # two entries of a header may ask for the same comparison
+    # two entries of a header may request the same comparison
     once = {(line.compared.cell, line.compared.other): line for line in reversed(compared)}
     same = [line for line in reversed(once.values()) if line.compared.verdict is not Verdict.DIFFERENT_WORK]
     if not same:
@@ -125,7 +125,7 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
 
 
 def effects(results: Results, attribution: Attribution) -> Iterator[Picture]:
-    """Return a chart of the effects in one scenario on one device that are farthest from 1."""
+    """Yield a chart of the effects in one scenario on one device that are farthest from 1."""
     scenario = attribution.scenario
     table = next(table for table in results.tables if table.scenario.name == scenario.name)
     device = attribution.device.value if table.several_devices else ""

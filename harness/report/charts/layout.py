@@ -1,7 +1,7 @@
 """Shared parts of all charts: colours, fonts, scales, marks, and the frame of a specification.
 
-A chart has no label beside its plot. The name of a row is above its marks, so that the plot has the whole width, on a
-phone too. Positions relative to the right edge use Vega's `width`.
+A chart has no labels on the left of its plot. The name of a row is above its marks, so that the plot can use the whole
+width, also on a phone. Positions relative to the right edge use Vega's `width`.
 """
 
 import textwrap
@@ -15,19 +15,21 @@ from harness.report.charts.vega import Picture, Words, numbered
 from harness.report.escape import plain
 from harness.report.format import Unit
 
-#: More rows than these are not drawn.
+#: The largest number of drawn rows.
 ROWS = 40
 
-#: A row's name is cut in its middle from here on, and a curve's or a column's.
+#: The largest number of characters in the name of a row, and of a curve or a column. Longer names are cut in the
+#: middle.
 NAME_CHARACTERS, SERIES_CHARACTERS = 90, 48
 
-#: Pixels: how wide a picture is, and on a telephone, its border included; how high a row is; a letter's width.
+#: Pixels: the width of a picture, its width on a phone including the border, the height of a row, the width of a
+#: letter.
 WIDTH, NARROW, ROW, LETTER = 660, 350, 34, 6.0
 
-#: Distance in pixels of a row's name above the middle of its row, where the marks are.
+#: The distance in pixels between the name of a row and the middle of the row, where the marks are.
 UP = 13
 
-#: Letters in a line of the notes, of the title, and of an axis's title: these fit on a telephone.
+#: The largest number of letters per line in notes, in titles and in axis titles, so that they fit on a phone.
 NOTE_LETTERS, TITLE_LETTERS, AXIS_LETTERS = 112, 86, 68
 
 INK, FAINT, GRID = "#222222", "#666666", "#e9e9e9"
@@ -35,7 +37,7 @@ INK, FAINT, GRID = "#222222", "#666666", "#e9e9e9"
 #: The area within the margin.
 BAND = "#dddddd"
 
-#: Masataka Okabe and Kei Ito, "Color Universal Design", 2008: distinct with any colour vision.
+#: Colours that are distinct with any colour vision. Source: M. Okabe and K. Ito, "Color Universal Design", 2008.
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = (
     "#000000",
     "#E69F00",
@@ -53,7 +55,7 @@ Specification = dict[str, Any]
 
 Row = TypeVar("Row")
 
-#: The background is white, on a dark page too. Texts use the reader's own fonts.
+#: Vega-Lite's configuration of all charts. The background is white, also on a dark page. Texts use the reader's fonts.
 CONFIG: Specification = {
     "background": "white",
     "padding": 10,
@@ -98,7 +100,7 @@ CONFIG: Specification = {
 
 
 def words(title: str, notes: Sequence[str], axis: str, alt: str) -> Words:
-    """Words without what would do harm in a picture; a note that says nothing is none."""
+    """Return the texts of a chart, escaped and without empty notes."""
     return Words(plain(title), [plain(note) for note in notes if note], plain(axis), plain(alt))
 
 
@@ -185,7 +187,7 @@ def rows(names: Sequence[str], *, grid: bool = True, apart: float = 0.0) -> Spec
 def legend(names: Sequence[str], width: float | None = None) -> Specification | None:
     """Return the legend of a channel with these values, in as many columns as fit; None for a single value.
 
-    Without its `width` in pixels it is as wide as the plot.
+    Without a `width` in pixels, it is as wide as the plot.
     """
     if len(names) < 2:
         return None
@@ -200,7 +202,7 @@ def legend(names: Sequence[str], width: float | None = None) -> Specification | 
 
 
 def layer(mark: Mapping[str, Any], values: Sequence[Mapping[str, Any]], **encoding: Any) -> Specification:
-    """Marks of one kind, one for each of the values."""
+    """Return a layer with marks of one kind, one mark per value."""
     return {"data": {"values": [dict(value) for value in values]}, "mark": dict(mark), "encoding": encoding}
 
 
@@ -227,10 +229,10 @@ def estimates(
     end: str = "at",
     cap: float = 7,
 ) -> list[Specification]:
-    """Return layers with points, and with intervals as bars that have caps where they end.
+    """Return layers with points, and with intervals as bars with caps at their ends.
 
-    `at` places the number in a field, which is times `factor`. `field` has the points and `end` the caps, which are
-    `cap` pixels long.
+    `at` returns the channel of a field, whose numbers are multiplied by `factor`. `field` is the channel of the points,
+    and `end` is the channel of the caps, which are `cap` pixels long.
     """
     line = "stroke" if "stroke" in looks else "color"
     upright = "vertical" if along == "x" else "horizontal"
@@ -283,7 +285,7 @@ def room(texts: Sequence[str]) -> float:
     return LETTER * max(map(len, texts), default=0) + 14.0
 
 
-# Which rows are drawn, and what they are called.
+# The selection of rows, and their names.
 
 
 def farthest(rows: Sequence[Row], distance: Callable[[Row], float], most: int = ROWS) -> list[Row]:
@@ -293,12 +295,12 @@ def farthest(rows: Sequence[Row], distance: Callable[[Row], float], most: int = 
 
 
 def distinct(names: Sequence[str], longest: int = NAME_CHARACTERS) -> list[str]:
-    """Return names of rows: one short line of plain text each, all different."""
+    """Return short and unique names of rows, each on one line of plain text."""
     return numbered((_short(plain(name), longest) for name in names), "{} ({})")
 
 
 def called(names: Iterable[str], longest: int = NAME_CHARACTERS) -> dict[str, str]:
-    """For each of the names, however often it occurs, the one that it has in the picture."""
+    """Return the name in the picture for each distinct name."""
     once = list(dict.fromkeys(names))
     return dict(zip(once, distinct(once, longest), strict=True))
 
@@ -310,7 +312,7 @@ def _short(text: str, longest: int) -> str:
     return f"{text[: longest - tail - 1]}…{text[-tail:]}"
 
 
-# Sentences that several charts have. A note is empty where there is nothing to say.
+# Sentences of several charts. A note can be empty.
 
 #: Used if the chart has no legend.
 NO_INTERVALS = "From one round: no intervals."
@@ -333,6 +335,6 @@ def cut(estimates: Sequence[Estimate], shown: Interval) -> str:
 
 
 def extremes(rows: Sequence[Row], number: Callable[[Row], float], describe: Callable[[Row], str]) -> str:
-    """`from 0.7×, faster (eager) to 1.2×, slower (graph)`: the rows with the least and the largest number."""
+    """Describe the rows with the extreme numbers: `from 0.7×, faster (eager) to 1.2×, slower (graph)`."""
     least, most = (pick(rows, key=number) for pick in (min, max))
     return describe(least) if least is most else f"from {describe(least)} to {describe(most)}"

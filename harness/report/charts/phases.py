@@ -15,7 +15,8 @@ from harness.report.charts.layout import Specification
 from harness.report.charts.vega import Picture, file_name
 from harness.report.format import Unit
 
-#: For each phase its colour, light and dark in turn, so that neighbours part in black and white; others share the last.
+#: The colour of each phase. Light and dark colours alternate, so that neighbours differ in black and white. Other
+#: phases share the last colour.
 COLOURS = dict(
     zip(
         BEFORE,
@@ -25,13 +26,13 @@ COLOURS = dict(
 )
 OTHER = "#999999"
 
-#: Colours on which white letters are read; on all others black ones are.
+#: Colours with white letters. On all other colours, letters are black.
 _DARK = {layout.BLUE, layout.VERMILION, layout.GREEN}
 
 #: Height of a row's bar, and distance of its name above the middle of the bar, in pixels.
 BAR, UP = 13, 14
 
-# pixels that are left free beside a word
+# the free space beside a word, in pixels
 _FREE = 8.0
 
 
@@ -45,7 +46,7 @@ class PhaseStack:
 
 
 def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
-    """Return the phases of a table's cells, slowest start last; nothing if no launch recorded phases."""
+    """Yield the phases of a table's cells, slowest start last; nothing if no launch recorded phases."""
     measured = results.measured[table.scenario.name]
     timed = [(cell, cell.used.cold) for cell in measured if cell.used.cold and cell.used.phases]
     kept = layout.farthest(timed, lambda pair: pair[1].median)
@@ -82,7 +83,7 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
 def _layers(
     stacks: Sequence[PhaseStack], ordered: Sequence[str], unit: Unit, title: Sequence[str]
 ) -> list[Specification]:
-    # the sum of the medians need not be the sums' median
+    # the sum of the medians can differ from the median of the sums
     end = 1.02 * max(sum(stack.phases.values()) for stack in stacks) or 1.0
     called = layout.called(ordered, layout.SERIES_CHARACTERS)
     parts = [part for stack in stacks for part in _parts(stack, unit, called, end)]
@@ -111,7 +112,7 @@ def _layers(
                 x={"field": "middle", **x},
                 text={"field": "phase"},
             )
-            # a page may draw it narrower
+            # hide a name that doesn't fit, because a page may draw the chart narrower
             | {"transform": [{"filter": "datum.pixels <= width"}]}
             for ink in ("white", "black")
         ),
@@ -126,7 +127,7 @@ def _layers(
 
 
 def _parts(stack: PhaseStack, unit: Unit, called: Mapping[str, str], end: float) -> Iterator[dict[str, Any]]:
-    """Return the start and end of the stack's phases, and the plot width that each name needs."""
+    """Yield the start and the end of each phase of the stack, and the plot width that its name needs."""
     start = 0.0
     for phase, seconds in stack.phases.items():
         stop, name = start + seconds, called[phase]

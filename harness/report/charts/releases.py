@@ -19,22 +19,23 @@ from harness.report.charts.times import LOOKS
 from harness.report.charts.vega import Picture, file_name
 from harness.report.comparisons import ComparisonLine
 
-#: A line has at least as many releases, the baseline's among them.
+#: The smallest number of releases in a line, including the baseline.
 RELEASES = 4
 
-#: More lines are not drawn.
+#: The largest number of drawn lines.
 CURVES = len(LOOKS)
 
-#: Pixels: the plot's height, and how far apart marks of its axis lie; from this many environments on names are upright.
+#: Pixels: the height of the plot, and the distance between ticks. Last, the number of environments from which on their
+#: names are vertical.
 HEIGHT, APART, UPRIGHT = 240, 18, 12
 
-#: Ratios beyond this are far from 1: the axis goes to a mark above them.
+#: If a ratio is beyond this, the axis ends at a tick above all ratios.
 FAR = 2.0
 
-#: How many of the changes between neighbours are named.
+#: The largest number of changes between neighbours that are named.
 CHANGES = 4
 
-#: How a mark is drawn.
+#: The style of a mark.
 POINT: Specification = {"size": 50, "strokeWidth": 1.5, "opacity": 1}
 
 
@@ -99,7 +100,7 @@ class Lines:
 
     @property
     def changes(self) -> list[ReleaseChange]:
-        """Those between neighbours whose bars do not touch."""
+        """The changes between neighbours with disjoint intervals."""
         several = len(self.curves) > 1
         return [
             ReleaseChange(name if several else "", before, after)
@@ -227,7 +228,7 @@ def _layers(chart: Lines, title: str) -> list[Specification]:
     def at(field: str) -> Specification:
         return {"x": x, "y": {"field": field, **y}}
 
-    # the only line has a number at each rise, and at its end
+    # a single line has a number at each rise, and at its end
     ups = [change.after for change in chart.changes if change.factor > 1.0]
     labelled = [*ups, chart.points[-1]] if len(series) == 1 else []
     return [

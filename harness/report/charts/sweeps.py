@@ -22,19 +22,19 @@ from harness.report.charts.vega import Picture, file_name
 from harness.report.escape import plain
 from harness.report.format import Unit
 
-#: More panels, or more curves in one, are not drawn.
+#: The largest number of drawn panels, and of curves in a panel.
 PANELS, CURVES = 12, len(LOOKS)
 
-#: Pixels: how high a panel is that is alone, and one of several; what is left of the width for its axis, its room.
+#: Pixels: the height of a single panel, the height of one of several panels, and the width for the axis of a panel.
 ALONE, BESIDE, AXIS = 260, 200, 76
 
 #: The number of panels in a row.
 COLUMNS = 2
 
-#: Pieces of a curve from one size to the next.
+#: The number of straight pieces of a curve between two sizes.
 STEPS = 8
 
-#: How far a log axis of sizes goes beyond its first and last, as a share of its length.
+#: The margin of a log axis beyond the first and the last size, as a share of its length.
 ROOM = 0.04
 
 
@@ -50,9 +50,9 @@ class CrossingMark:
 
 @dataclass(frozen=True, slots=True)
 class SweepPanel:
-    """Curves of one place of the sweep and of one environment, unless these are the curves.
+    """A panel with the curves of one part of a sweep, and of one environment unless the curves are environments.
 
-    `curves` are the points of each, by increasing size, by a name that is the same in all panels.
+    `curves` are the points of each curve in the order of increasing sizes, by a name that is the same in all panels.
     """
 
     name: str
@@ -120,7 +120,7 @@ def _picture(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) ->
 
 
 def _panels(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[SweepPanel]:
-    """Return the panels of a sweep: one per environment if curves differ in another axis, and otherwise one."""
+    """Yield the panels of a sweep: one per environment if curves differ in another axis, and otherwise one."""
     apart = len({names.values(table, curve.side) for curve in sweep.curves}) > 1
     environments = list(dict.fromkeys(curve.side.environment for curve in sweep.curves))
     for environment in environments if apart else [""]:
@@ -164,14 +164,14 @@ def _height(at: float, points: Sequence[SweepPoint]) -> float:
 
 
 def _drawn(points: Sequence[SweepPoint]) -> Iterator[tuple[float, float]]:
-    """Return the times at the curve's sizes and between them, because such lines are bent on logarithmic axes."""
+    """Yield times at the curve's sizes and between them, because straight lines are bent on logarithmic axes."""
     sizes = [point.size for point in points]
     for at in finer(sizes, STEPS) if len(sizes) > 1 else sizes:
         yield float(at), _height(at, points)
 
 
 def _sizes(swept: Sequence[MeasuredSweep]) -> Specification:
-    """Return the channel of the sizes: a log axis unless a size is at most zero."""
+    """Return the channel of the sizes, with a log axis if all sizes are above zero."""
     sizes = sorted({size for sweep in swept for size in sweep.sizes})
     axis, unit = swept[0].axis, swept[0].unit
     least, most = sizes[0], sizes[-1]

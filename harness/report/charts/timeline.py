@@ -15,7 +15,7 @@ from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
 from harness.report.charts.vega import Picture, file_name
 
-#: More launches than these are not drawn.
+#: The largest number of drawn launches.
 LAUNCHES = 200
 
 #: The plot's height, and the smallest distance of its ticks, in pixels.
@@ -106,6 +106,6 @@ def _kind(moment: Moment) -> str:
 
 def _samples(moment: Moment) -> Interval:
     ordered = sorted(step_seconds(moment.launch))
-    # a sample of zero seconds has no ratio
+    # at least a tiny number, because a sample of zero seconds has no logarithm
     low, high = (max(quantile(ordered, share) / moment.mean, 1e-300) for share in (0.1, 0.9))
     return Interval(low, high)

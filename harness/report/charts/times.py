@@ -28,13 +28,13 @@ LOOKS = (
     ("triangle-down", layout.SKY),
 )
 
-#: How the point of a time is drawn.
+#: The style of the point of a time.
 POINT: Specification = {"size": 50, "strokeWidth": 1, "opacity": 1, "filled": True}
 
-#: More cells than these are not drawn, on however few lines.
+#: The largest number of drawn cells, on all lines together.
 CELLS = 60
 
-#: Pixels: how high a series is drawn in a line.
+#: The height of a series in a line, in pixels.
 LANE = 15
 
 # the place of a lane's name among its series; no series has this name
@@ -56,7 +56,7 @@ class Time:
 
 
 def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
-    """Return the times of a table, longest rows first; nothing for fewer than 2 times, or if times can be zero."""
+    """Yield the times of a table, longest rows first; nothing for fewer than 2 times, or if times can be zero."""
     cells = _cells(table)
     if len(cells) < 2 or table.quantity == GROWTH:
         return
@@ -98,7 +98,7 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
 
 
 def _cells(table: ScenarioTable) -> list[Time]:
-    """Return every number of the table, row by row, in a lane of its row and environment, or in its own."""
+    """Return every time of the table, row by row, on the line of its row and environment, or on a separate line."""
     row_axes = names.varying(table)
     several = len({names.values(table, head.side) for _, head, _ in table.times()})
     cells = []
@@ -112,7 +112,7 @@ def _cells(table: ScenarioTable) -> list[Time]:
 
 
 def _kept(cells: Sequence[Time]) -> list[Time]:
-    """Those on the lines with the longest times, by the names that lines and series have in the picture."""
+    """Return the times on the lines with the longest times, with the names of lines and series in the picture."""
     longest: dict[str, float] = {}
     for cell in cells:
         longest[cell.name] = max(longest.get(cell.name, 0.0), cell.seconds)
@@ -125,7 +125,7 @@ def _kept(cells: Sequence[Time]) -> list[Time]:
 def _layers(
     rows: Sequence[Time], unit: Unit, shown: Interval, title: Sequence[str], *, log: bool
 ) -> list[Specification]:
-    """Below the name of each line a lane for each series."""
+    """Return the layers of the chart: below the name of each line, there is a lane for each series."""
     lines, series = list(dict.fromkeys(row.name for row in rows)), list(dict.fromkeys(row.series for row in rows))
     texts = [format.time(row.estimate, unit) for row in rows]
     # the text of a lane is beside it

@@ -11,10 +11,10 @@ from harness.report.charts import axes, layout
 from harness.report.charts.times import LOOKS, POINT
 from harness.report.charts.vega import Picture, file_name
 
-#: More curves are not drawn.
+#: The largest number of drawn curves.
 CURVES = len(LOOKS)
 
-#: Pixels: the plot's height.
+#: The height of the plot, in pixels.
 HEIGHT = 200
 
 

@@ -10,7 +10,7 @@ from harness.analysis.results import Results
 from harness.model.scenario import Scenario
 from harness.report.charts.drawing import drawer
 
-#: Longer names of scenarios are cut in a file's name.
+#: The largest number of characters of a scenario's name in a file name.
 NAME_CHARACTERS = 60
 
 
@@ -18,7 +18,7 @@ NAME_CHARACTERS = 60
 class Words:
     """The plain text around a chart: title, notes below it, and axis title.
 
-    `alt` says the content to somebody who does not see it.
+    `alt` describes the content to somebody who can't see the chart.
     """
 
     title: str
@@ -29,7 +29,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One chart of one scenario. `name` is its file's without the ending, `specification` is Vega-Lite."""
+    """One chart of one scenario. `name` is its file name without the ending, and `specification` is Vega-Lite."""
 
     name: str
     words: Words
@@ -57,10 +57,10 @@ def file_name(results: Results, kind: str, scenario: Scenario, suffix: str = "")
 
 
 def file_names(scenarios: Iterable[str]) -> dict[str, str]:
-    """For each scenario what stands for it in names of files: letters, digits, `-` and `_`, each different."""
+    """Return a unique text for each scenario in file names, which consists of letters, digits, `-` and `_`."""
     distinct = list(dict.fromkeys(scenarios))
     stems = [re.sub(r"[^A-Za-z0-9_]+", "-", name)[:NAME_CHARACTERS].strip("-") or "scenario" for name in distinct]
-    # names differ in more than upper and lower case, which some file systems don't distinguish
+    # names must not only differ in upper and lower case, because some file systems don't distinguish these
     return dict(zip(distinct, numbered(stems, "{}-{}", str.lower), strict=True))
 
 

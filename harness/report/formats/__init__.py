@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.model.errors import NothingSelectedError
 
-if TYPE_CHECKING:  # `harness --help` asks for the names alone
+if TYPE_CHECKING:  # `harness --help` only needs the names
     from harness.analysis.cells import CellResult
     from harness.analysis.results import Results
     from harness.model.run import Run
@@ -24,7 +24,7 @@ def names() -> list[str]:
 def render(format: str, results: "Results") -> str:
     """Return the run in one of the formats of `names()`.
 
-    Raises NothingSelectedError where that format cannot say that no cell has a result.
+    Raises NothingSelectedError if no cell has a result, and the format can't express that.
     """
     text: str = import_module(f"{__name__}.{_modules()[format]}").render(results)
     return text
@@ -42,7 +42,7 @@ def named(name: str, run: "Run") -> str:
 
 
 def with_numbers(results: "Results", format: str) -> "list[CellResult]":
-    """Return the cells with a result, for a `format` without other entries. Raises NothingSelectedError for none."""
+    """Return the cells with a result, for a format that has no other entries. Raises NothingSelectedError for none."""
     numbered = [result for result in results.cells if result.estimate]
     if not numbered:
         raise NothingSelectedError(

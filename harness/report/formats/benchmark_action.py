@@ -1,6 +1,6 @@
-"""github-action-benchmark's `customSmallerIsBetter`: a list of {name, unit, value, range, extra}.
+"""The format `customSmallerIsBetter` of github-action-benchmark: a list of {name, unit, value, range, extra}.
 
-https://github.com/benchmark-action/github-action-benchmark#examples, and BenchmarkResult in its src/extract.ts
+Source: https://github.com/benchmark-action/github-action-benchmark#examples, and BenchmarkResult in src/extract.ts
 """
 
 from harness.analysis.cells import CellResult
@@ -11,7 +11,7 @@ from harness.report.escape import dumps, plain
 from harness.report.format import MILLISECONDS, of_clock
 from harness.report.formats import named, with_numbers
 
-# the action puts names between backticks into cells of a Markdown table, where neither can be escaped
+# the action writes names in backticks into a Markdown table, where `|` and backticks can't be escaped
 _IN_CODE = str.maketrans({"|": "¦", "`": "'"})
 
 
@@ -32,7 +32,7 @@ def _entry(run: Run, result: CellResult) -> dict[str, str | float]:
     more = [title, f"rounds: {result.estimate.rounds}", f"run: {run.id}", f"commit: {run.commit}" if run.commit else ""]
     return {
         "name": plain(named(result.name, run)).translate(_IN_CODE),
-        # the same for every cell and run with a clock: the action compares numbers with those of earlier commits
+        # the same unit in every run with the same clock, because the action compares numbers with earlier commits
         "unit": f"{of_clock(MILLISECONDS, run.plan.clock).symbol}/step",
         "value": result.estimate.value * MILLISECONDS.factor,
         **({"range": between} if between else {}),

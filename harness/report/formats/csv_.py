@@ -23,7 +23,7 @@ def render(results: Results) -> str:
     run, launches = results.run, results.launches
     axes = list(dict.fromkeys(axis for launch in launches for axis in launch.cell.axes))
     phases = [*in_order(name for launch in launches for name in launch.phases if name not in TIMED), *TIMED]
-    # under another name, no reader takes the one for the other
+    # different names, so that CPU time isn't mistaken for wall-clock time
     per_step = "cpu_seconds_per_step" if run.plan.clock is Clock.CPU else "seconds_per_step"
     counting = {id(launch) for launch in counted(run.plan, launches)}
     text = io.StringIO()
@@ -43,7 +43,7 @@ def render(results: Results) -> str:
 
 
 def cell(text: str) -> str:
-    """Text that no spreadsheet executes: an apostrophe goes before what it would take for a formula."""
+    """Return a text that no spreadsheet executes: an apostrophe comes before a text that looks like a formula."""
     line = plain(text)
     return f"'{line}" if line.startswith(_FORMULA) and not _NUMBER.fullmatch(line) else line
 

@@ -27,7 +27,7 @@ from harness.report.comparisons import lines
 from harness.report.escape import dumps
 from harness.report.sections import attribution, claims, machines, scenarios, settings, summary
 
-#: 2: as `harness.analysis` has it. 3: ratios as the report shows them, time(cell) / time(other).
+#: The version of the schema. 2: ratios as in `harness.analysis`. 3: as in the report, time(cell) / time(other).
 SCHEMA = 3
 
 

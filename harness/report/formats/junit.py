@@ -3,8 +3,7 @@
 The time of a cell is its seconds per step. `error` means a launch that went wrong. `failure` means a launch that didn't
 do what was requested, or a comparison with the verdict slower or more. `skipped` means that there is no result.
 
-A claim of an upstream issue is a question. Its case passes with any answer, which is its output; it is skipped without
-an answer.
+The case of an upstream claim passes with any outcome, which is its output. Without an outcome, it is skipped.
 """
 
 from collections import Counter
@@ -97,7 +96,7 @@ def _build_claim_case(results: Results, result: ClaimResult) -> _Case:
 
 def _build_comparison_case(results: Results, line: ComparisonLine) -> _Case:
     verdict = line.compared.verdict
-    # a pick's words have the name of its entry in front already
+    # the name of a `pick` comparison already starts with the name of its entry
     name = line.name if line.entry.pick else f"{line.entry.name}: {line.name}"
     name = named(name if line.table.quantity == STEP else f"{name}: {measure(line.table)}", results.run)
     ratio = "" if verdict is Verdict.DIFFERENT_WORK else format.ratio(line.compared.ratio)
@@ -111,7 +110,7 @@ def _build_comparison_case(results: Results, line: ComparisonLine) -> _Case:
 def _build_cell_case(results: Results, result: CellResult) -> _Case:
     seconds = result.estimate.value if result.estimate else None
     cause, name = results.causes.get(result.cell), named(result.name, results.run)
-    # a cell with a result passes unless some of its launches went wrong
+    # a cell with a result passes, unless some of its launches failed
     if cause is None or (cause.partial and _ENDED[cause.status] == "skipped"):
         return _Case(name, seconds=seconds)
     advice = no_results.advice(results.run, cause)

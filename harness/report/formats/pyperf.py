@@ -24,7 +24,7 @@ Metadata = dict[str, str | float]
 def render(results: Results) -> str:
     """Return a suite of the cells that have a result.
 
-    Raises NothingSelectedError for none: pyperf refuses an empty suite.
+    Raises NothingSelectedError if there are none, because pyperf refuses an empty suite.
     """
     run = results.run
     environments = {environment.name: environment for environment in run.environments}

@@ -14,7 +14,7 @@ from harness.report.comparisons import ComparisonLine, lines, too_few_rounds
 from harness.report.sections import expectations, no_results, summary
 from harness.report.sections.scenarios import verdict_counts
 
-#: How many comparisons, and how many reasons for no number, are shown at most.
+#: The largest number of shown comparisons, and of shown reasons for missing results.
 COMPARISONS, ABSENCES = 20, 8
 
 # verdicts that need attention, the most urgent first; others are counted
@@ -32,7 +32,7 @@ def render(results: Results) -> str:
         Code(shlex.join(["harness", "report", folder])),
     ]
     blocks = [*summary.first_screen(results, table=False), *_compared(results), *_absent(results), *end]
-    # beside the summaries of other jobs' steps a heading of the first level would be too large
+    # a heading of the second level, because the page has summaries of other jobs too
     return "#" + markdown.full([Section(summary.title(results), "answer", blocks)])
 
 
@@ -43,7 +43,7 @@ def _compared(results: Results) -> Iterator[Block]:
     shown = sorted((line for line in compared if line.compared.verdict in _SHOWN), key=_urgency)
     if shown:
         several, clock = len(results.tables) > 1, results.run.plan.clock.time
-        # of several quantities each line names its own
+        # with several quantities, each line names its quantity
         of_step = all(line.table.quantity == STEP for line in shown)
         time = clock if of_step else "value"
         columns = [

@@ -1,4 +1,4 @@
-"""The page's style and scripts: our own from templates/html, and Vega from vl-convert."""
+"""The page's style sheets and scripts: from templates/html, and Vega from vl-convert."""
 
 import base64
 import functools
@@ -14,10 +14,10 @@ from harness.files import write_atomically
 from harness.report.charts.drawing import PACKAGE, DrawingError, drawer, is_installed
 from harness.report.templates import FOLDER
 
-#: Runs before the page is drawn, so that it is never drawn in the wrong colours.
+#: The script that runs before the page is drawn, so that it is never drawn in the wrong colours.
 FIRST = ("theme.js",)
 
-#: Scripts that run after the page has loaded, as one script, so that they share their top-level names.
+#: Scripts that run after the page has loaded. They are joined to one script, so that they share their names.
 LAST = (
     "format.js",
     "table.js",
@@ -73,7 +73,7 @@ def assets(cache: Path | None = None) -> Assets:
 
 
 def style(names: Sequence[str]) -> str:
-    """Style sheets, or other files of templates/html, as one text."""
+    """Return style sheets, or other files of templates/html, as one text."""
     return "\n".join((FOLDER / "html" / name).read_text(encoding="utf-8") for name in names)
 
 
@@ -103,7 +103,7 @@ def vega(cache: Path | None = None) -> PageScript:
             return PageScript(kept.read_text(encoding="utf-8"))
     try:
         source = _harmless(drawer().scripts())
-    except DrawingError:  # then there are no charts either
+    except DrawingError:  # without the engine, the report has no charts either
         return PageScript("window.vegaEmbed = () => Promise.resolve();")
     if kept:
         with suppress(OSError):

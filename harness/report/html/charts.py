@@ -1,6 +1,6 @@
 """The report's charts for the page: the same specifications, with tooltips and without a background.
 
-How wide they are, and how large their letters, is decided where they are drawn (templates/html/fit.js).
+templates/html/fit.js determines their width and the size of their letters.
 """
 
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from harness.model.launch import Clock
 from harness.report.charts.layout import CONFIG, Specification
 from harness.report.charts.vega import Picture
 
-#: What all charts of the page share: Vega-Lite's `config`, with letters as in the rest of the page. The page itself
-#: says what a chart shows, and its style sheet has the colours of its ground.
+#: Vega-Lite's `config` of all charts on the page, with the font of the page. The page itself has the description of a
+#: chart, and its style sheet has the background colours.
 PAGE_CONFIG = {**CONFIG, "background": "transparent", "padding": 4, "font": "system-ui, sans-serif", "aria": False}
 
-#: Marks that somebody points at, and what of their values is then told, under which title (of the `{time}` that
-#: is measured) and in which format.
+#: Marks with tooltips, and the fields of their values in tooltips, with title and format. `{time}` in a title becomes
+#: the name of the measured time.
 MARKS = ("point", "bar")
 TOLD: Sequence[tuple[str, str, str]] = (
     ("name", "of", ""),
@@ -63,7 +63,7 @@ def _add_tooltip(unit: Specification, clock: Clock) -> Specification:
             **({"type": "quantitative", "format": format} if format else {}),
         }
         for field, title, format in TOLD
-        # a scenario without series has one that is called nothing
+        # a scenario without series has one series without a name
         if field in fields and (field == "takes" or values[0][field] != "")
     ]
     return {**unit, "encoding": {**unit["encoding"], "tooltip": tooltip}} if tooltip else unit

@@ -47,11 +47,12 @@ class ToldData:
 
 
 class LaunchData(NamedTuple):
-    """One launch, as an array, for a page has thousands.
+    """One launch, as an array instead of an object, because a page has thousands of launches.
 
-    `counted`: it is in the cell's number. `started` is in seconds after the run's first launch, None where that cannot
-    be read. `centre` is in seconds per step. `samples`, of the `of` that it has, are seconds per step over
-    10**`exponent` of its cell.
+    - `counted`: the launch is part of the cell's result
+    - `started`: seconds after the run's first launch, or None if unknown
+    - `centre`: the mean in seconds per step
+    - `samples`: seconds per step, divided by 10**`exponent` of the cell; `of`: the number of samples before thinning
     """
 
     round: int
@@ -70,11 +71,12 @@ class LaunchData(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CellData:
-    """One cell. `scenario` and `absence` are positions in the page's lists; `absence` is -1 if nothing is missing.
+    """One cell.
 
-    `seconds` per step, with the interval from `low` to `high`, are also there as text, in the page's unit (`time`,
-    `interval`) and in the scenario's (`number`). `told` are its lines, each after the place of its table in the page's
-    list.
+    - `scenario`, `absence`: indexes in the lists of the page; `absence` is -1 if no result is missing
+    - `seconds`: seconds per step, with the interval from `low` to `high`
+    - `time`, `interval`: the same as text in the unit of the page; `number`: the same in the unit of the scenario
+    - `told`: its rows in tables, each after the index of its table in the list of the page
     """
 
     name: str
@@ -201,7 +203,7 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
 
 
 def dumps(data: PageData) -> str:
-    """Return the data as JSON for a script element: it has no `<`."""
+    """Return the data as JSON without `<`, for a script element."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_fields)
     return text.replace("<", "\\u003c")
 
@@ -272,7 +274,7 @@ def _exponent(launches: Sequence[Launch]) -> int:
 
 
 def _rounded(seconds: float) -> float | None:
-    """To seven significant digits: more are noise, and take room."""
+    """Round to seven significant digits, because more digits are noise."""
     return float(f"{seconds:.6e}") if math.isfinite(seconds) else None
 
 

@@ -19,7 +19,7 @@ from harness.report.templates import environment
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-#: A column with a longer text than this is wrapped.
+#: A column with a longer text than this number of characters is wrapped.
 WRAPPED = 40
 
 #: The kinds of blocks that templates distinguish, by name.
@@ -56,7 +56,7 @@ def render(results: Results, sections: Sequence[Section], *, cache: Path | None 
 
 
 def render_plain(run: Run, sections: Sequence[Section]) -> str:
-    """Return a page of sections alone: without launches, and without any script."""
+    """Return a page with only these sections, without launches and scripts."""
     shown = [visible for section in sections if (visible := section.shown(Where.PAGE))]
     page = _environment(()).get_template("profile.html.j2")
     return page.render(run=run, sections=shown, style=style(PLAIN_STYLES))
@@ -80,7 +80,7 @@ def _environment(cells: Iterable[Cell]) -> "Environment":
     filters: Mapping[str, Callable[..., Any]] = {
         "words": safe(_words),
         "lines": safe(_lines),
-        # of our own files, and of JSON without a <
+        # for texts from our own files, and for JSON without `<`
         "trusted": Markup,
         "on_page": lambda table: table.shown(Where.PAGE),
         "folded": _folded,
@@ -123,7 +123,7 @@ def _span(span: str | Bold | Link) -> str:
 
 
 def _lines(text: str) -> str:
-    """Text of several lines as it is."""
+    """Return text of several lines, escaped."""
     return "\n".join(escape.entities(line) for line in escape.clean(text).rstrip().splitlines())
 
 

@@ -1,6 +1,6 @@
-"""The sections of a report, one file each: the data they take from the results, their columns and their sentences.
+"""The sections of a report. Each section is one file, with its data, columns and sentences.
 
-The sections, in the order of the report. A new one is a file here and a line in this list.
+To add a section, add a file here, and a line in the list below, which has the order of the report.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -17,10 +17,10 @@ from harness.report.charts import forest
 from harness.report.comparisons import tally
 from harness.report.phrases import as_long, capital, headed, in_clock, pythons, remarks
 
-#: How many changes the sentence over the table names.
+#: The largest number of changes in the sentence above the table.
 NAMED = 3
 
-#: An axis with more levels has them counted.
+#: If an axis has more levels than this, they are counted and not listed.
 LEVELS = 6
 
 Line = tuple[Attribution, Effect]
@@ -35,7 +35,7 @@ def sections(results: Results) -> Iterator[Section]:
 
 
 def _blocks(results: Results, attribution: Attribution) -> Iterator[Block]:
-    # without verdicts there is nothing to paste
+    # without verdicts, the table isn't part of report.md
     where = FILES | REST if _has_verdicts(attribution) else REST
     several = any(table.several_devices for table in results.tables if table.scenario.name == attribution.scenario.name)
     device = ", ".join(filter(None, [attribution.device.value if several else "", attribution.machine]))

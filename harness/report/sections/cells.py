@@ -87,7 +87,7 @@ def phases(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[M
     return phase_columns and [
         *phase_columns,
         column(Quantity.SECONDS, "to the first step", lambda cell: cell.used.cold, legend=legend),
-        # a warm-up's length is known by the wall's clock
+        # the length of a warm-up is wall-clock time
         *(
             [column(Quantity.STEP, "warm-up per step", lambda cell: cell.used.warm_up, legend=_WARM_UP)]
             if is_wall

@@ -153,7 +153,7 @@ def verdict(results: Results, result: ClaimResult) -> tuple[str, str]:
 
 
 def _describe_place(results: Results, result: ClaimResult, place: ClaimPlace) -> str:
-    """`in tf2.2, predict takes 12.3× (11.9 to 12.8) as long as model (rows one); claimed: 50 to 300× (…)`."""
+    """Describe a claim: `in tf2.2, predict takes 12.3× (11.9 to 12.8) as long as model (rows one); claimed: …`."""
     claim, scenario, better = result.claim, result.scenario, place.better
     apart = better is not None and better.environment != place.environment
 
@@ -188,7 +188,7 @@ def _elsewhere(place: ClaimPlace) -> str:
 
 
 def _unclear(results: Results, place: ClaimPlace, claim: Claim) -> str:
-    """Explain why a claim has no outcome and what would settle it; also if it is shown to be below the claim."""
+    """Explain why a claim has no outcome, and what would settle it."""
     least = f"{claim.range[0]:,.10g}"
     below = f"at most {_number(place.at_most, place)}, below the claimed {least}" if place.at_most is not None else ""
     why = place.why or settled(results.found_of(claim.of), place.worse, place.settling)

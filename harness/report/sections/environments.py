@@ -9,10 +9,10 @@ from harness.model.texts import counted
 from harness.report.blocks import FILES, Block, Column, Entry, Folded, Head, Line, Section, Table, Text, tabulate
 from harness.report.phrases import SIDE_BY_SIDE, moved
 
-#: The largest number of packages with a column of their own, if environments of the same TensorFlow differ in them.
+#: The largest number of packages with a separate column, if environments of the same TensorFlow differ in them.
 PACKAGES = 6
 
-#: Before the name of a package that the line above has, and this one has not.
+#: The prefix of a package that the line above has, and this one doesn't have.
 GONE = "-"
 
 # columns that are shown only if the environments differ in them
@@ -142,6 +142,6 @@ def ran(run: Run) -> str:
 
 
 def _short(digest: str) -> str:
-    """Twelve digits of a hash, as engines show it."""
+    """Return the first 12 digits of a hash, as engines show it."""
     algorithm, colon, digits = digest.rpartition(":")
     return f"{algorithm}{colon}{digits[:12]}"

@@ -20,7 +20,7 @@ from harness.report.charts.axes import domain_of_ratios
 from harness.report.comparisons import NO_VERDICT, tally
 from harness.report.format import unit_of
 
-#: The most lines of the table.
+#: The largest number of lines in the table.
 LINES = 10
 
 #: The verdicts of a difference.
@@ -109,7 +109,7 @@ def _columns(results: Results, shown: Sequence[_HeadlineLine]) -> Iterator[Colum
     comparable = [line.finding.ratio for line in shown if _is_comparable(line)]
     if comparable and not differ:
         drawn = domain_of_ratios(comparable, results.run.plan.margin)
-        # the plot has the same bar where the ratio is 1
+        # the plot has the same bar at a ratio of 1
         below, above = ("faster", "slower") if is_time(table.quantity) else ("less", "more")
         yield Column(
             f"{below} │ {above}",

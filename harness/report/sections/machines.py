@@ -34,7 +34,7 @@ def sections(results: Results) -> Iterator[Section]:
     machines = results.run.machines
     if not machines:
         return
-    # what is under way there must not be looked up by each of them
+    # count the groups once for all machines
     groups = Counter(group.machine for group in results.run.plan.groups)
     columns = [
         Column[MachineFacts]("machine", lambda facts: facts.label, is_label=True),

@@ -34,10 +34,10 @@ from harness.report.format import bytes_, duration, share
 from harness.report.phrases import remarks
 from harness.report.sections import timeline, turns
 
-#: A scenario of more characters than these is left to the details.
+#: The largest number of characters of a scenario's text in report.md. Longer texts are only in details.md.
 SCRIPT_CHARACTERS = 20_000
 
-#: What is measured by the clock that is not time.
+#: The explanation of CPU time.
 CPU_TIME = "the CPU time of the process, in all its threads (--clock cpu), not wall-clock time"
 
 
@@ -119,7 +119,7 @@ def command_to_continue(run: Run, rounds: int | None = None) -> str:
 
 
 def suggest_rounds(rounds: int) -> int:
-    """Return how many rounds in all to suggest for a run that has some."""
+    """Return the total number of rounds to suggest for a run that has `rounds` rounds."""
     return max(FEWEST_ROUNDS, 2 * rounds)
 
 
@@ -234,14 +234,14 @@ def facts(run: Run) -> list[tuple[str, str, str]]:
 
 
 def pairs(values: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Label and text of every free-form fact that says something: `memory_bytes` becomes `memory`, in a unit."""
+    """Return the label and the text of every fact with a value: `memory_bytes` becomes `memory`, in a unit."""
     labelled = [(label(key), fact(key, value)) for key, value in values.items()]
     return [(name, text) for name, text in labelled if text]
 
 
-#: What is not made of a fact's key by rule.
+#: Labels of facts that don't follow from their keys.
 _LABELS = {"cpu": "CPU", "gpus": "GPUs", "gpu telemetry": "GPU telemetry", "gpus by": "GPUs by"}
-#: Words of a key that are written otherwise.
+#: Words in keys that have another spelling in labels.
 _WORDS = {"sm": "SM", "ecc": "ECC", "pcie": "PCIe", "pci": "PCI", "mig": "MIG"}
 #: The format of numbers by the ending of their key. The label omits the ending.
 _UNITS: Mapping[str, Callable[[float], str]] = {"_bytes": bytes_, "_watts": "{:g} W".format, "_mhz": "{:g} MHz".format}

@@ -24,16 +24,16 @@ from harness.report.phrases import capital, listed, pythons, remarks
 from harness.report.sections import on_device, turns
 from harness.report.sections.timeline import after
 
-#: A table with more columns of times than this has its environments in lines of their own instead.
+#: If a table would have more columns of times than this, each environment has a separate line.
 COLUMNS = 8
 
-#: The heading over what is remarked of a line.
+#: The heading of the column with remarks.
 REMARKS = "remarks"
 
 #: The heading of the percent difference as the source computes it, if the source has one.
 AS_THE_SOURCE = "as the source counts"
 
-#: Why the intervals of so few rounds are not enough for a verdict.
+#: The reason why intervals of few rounds aren't enough for a verdict.
 ALIKE = "With fewer than {} rounds, intervals assume that launches vary equally, and verdicts need a ratio beyond 1.5×."
 
 #: The reason why a cell's interval is wider than the intervals of its ratios.
@@ -45,7 +45,7 @@ _MODERATED = (
     "of its group (Smyth 2004)."
 )
 
-#: What is remarked where a step changes while it is measured, and its cell cannot be compared at equal steps.
+#: The remark on a step that changes while it is measured, if its cell can't be compared at equal steps.
 NOT_COMPARABLE = "the time per step changes during the measurement, and too few steps can be compared"
 
 Labelled = TypeVar("Labelled")
@@ -67,7 +67,7 @@ def sections(results: Results) -> Iterator[Section]:
         yield Section(names.title(table), f"scenario-{number}", [*blocks, *times(results, table)])
 
 
-# What is compared.
+# Comparisons.
 
 
 def comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Block]:

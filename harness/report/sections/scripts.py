@@ -21,12 +21,12 @@ from harness.report.comparisons import settled, why_withheld
 from harness.report.escape import shortened
 from harness.report.phrases import as_long
 
-#: Slower growth of the memory, in bytes per second, is shown as none.
+#: The smallest reported growth of the memory, in bytes per second.
 MEMORY_GROWS = 64 * 1024
 
 IMPORT, FIRST_CALL = "import", "first call"
 
-#: So much of a line of output is shown, and so much of it before the first difference.
+#: The largest number of shown characters of an output line, and of characters before the first difference.
 CHARACTERS, BEFORE = 80, 20
 
 #: Descriptions of the statuses of launches without a result.

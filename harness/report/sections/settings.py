@@ -1,4 +1,4 @@
-"""Settings of TensorFlow that differ between compared cells although nobody asked for it."""
+"""Settings of TensorFlow that differ between compared cells although nobody requested it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ _OF_KERAS = {"_update_step_xla": "Keras's optimizer", "one_step_on_data": "Keras
 #: Page faults are reported if launches differ by more than this share of a step because of them.
 SHARE = 0.01
 
-#: The setting without them, and what it comes to.
+#: The setting that avoids page faults, and its value.
 MALLOC, KEEP = "malloc", "keep"
 KEPT = (
     "Freed memory stays in the process (malloc=keep), so page faults don't add variability. To measure with each "

@@ -1,4 +1,4 @@
-"""The first screen: the answer in a few sentences, its table, and the facts that a reader needs to believe it."""
+"""The first screen: the answer in a few sentences, its table, and the facts that support the answer."""
 
 import math
 import shlex
@@ -39,7 +39,7 @@ from harness.report.sections import (
     turns,
 )
 
-#: How many sentences the answer has at most.
+#: The largest number of sentences in the answer.
 SENTENCES = 3
 
 #: The largest number of rows that a sentence names, and of values in a name. More rows are counted instead.
@@ -249,7 +249,7 @@ def _than(answer: Answer) -> str:
 
 
 def _within(run: Run, answer: Answer) -> str:
-    """Within what two are the same."""
+    """Return the margin within which two sides count as the same, as a clause."""
     if answer.table.quantity == GROWTH:
         return f"within {format.bytes_(PIECE)} over the later half of calls"
     return f"within {format.share(run.plan.margin)}"
@@ -265,7 +265,7 @@ def _bytes(findings: Sequence[Finding]) -> str:
 
 
 def _span(findings: Sequence[Finding], *, faster: bool = False) -> str:
-    """`2.70×`, or from the least to the most: `1.16× to 3.07×`."""
+    """Format the range of ratios: `2.70×`, or `1.16× to 3.07×`."""
     ratios = sorted((finding.ratio.inverse if faster else finding.ratio).value for finding in findings)
     return " to ".join(dict.fromkeys(f"{format.number(end)}×" for end in (ratios[0], ratios[-1])))
 
@@ -469,7 +469,7 @@ def command_to_continue(results: Results) -> str:
 
 
 def rounds_to_settle(results: Results) -> int | None:
-    """Return the rounds in all that `settle` suggests; None if it suggests none."""
+    """Return the total number of rounds that `settle` suggests; None if it suggests none."""
     every = _settlings(results)
     totals = sorted(
         lookup.rounds_of(cell) + needed.rounds for lookup, cell, needed in every if needed and needed.is_likely

@@ -71,7 +71,7 @@ def _taken(interference: Disturbance, prints: bool) -> str:
 
 
 def _shares(shares: Sequence[float], launches: int) -> str:
-    """Between which shares these are, and in how many of the launches; empty without any."""
+    """Describe the range of shares and the number of launches: `3 % to 27 % in 5 of 40 launches`; empty without shares."""
     ends = dict.fromkeys(format.share(end) for end in (shares[0], shares[-1])) if shares else ()
     return f"{' to '.join(ends)} in {len(shares)} of {counted(launches, 'launch')}" if ends else ""
 
@@ -149,12 +149,12 @@ def _ending(stop: Stopped, groups: int, plan: Plan) -> str:
 
 
 def after(numbers: Sequence[int]) -> str:
-    """After how many rounds, fewest first: `after 8 rounds`."""
+    """Return `after 8 rounds`, with the smallest number first if there are several."""
     return f"after {_span(numbers)}"
 
 
 def _span(numbers: Sequence[int]) -> str:
-    """Numbers of rounds, fewest first: `8 rounds`, `8 and 11 rounds`, `8 to 20 rounds`; the pilot where none was."""
+    """Format numbers of rounds: `8 rounds`, `8 and 11 rounds`, `8 to 20 rounds`; for 0, the pilot."""
     if numbers[-1] == 0:
         return "the pilot"
     if len(numbers) == 1:

@@ -24,7 +24,7 @@ def describe_interleaving(results: Results) -> str:
         )
     turns = results.turns
     if turns is None:
-        # before there are numbers, what is planned: those of scenarios that fix their calls take none all the same
+        # without results, describe the plan, although scenarios that fix their calls are never interleaved
         in_turns = results.run.plan.interleave is Interleave.TURNS and not results.found.numbers
         return (
             "the cells of a round are interleaved on the same core" if in_turns else "launches run one after the other"
