@@ -24,7 +24,7 @@ ARGUMENTS = ("-u", "-m", "kit", "job.json")
 #: Variables of every launch: TensorFlow logs only errors, and no bytecode is written into the temporary folder.
 ENVIRON: Mapping[str, str] = {"TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONDONTWRITEBYTECODE": "1"}
 
-#: Processes the next bytes of a stream. It returns True if it needs no more output, so that the process may be ended.
+#: Processes the next bytes of a stream. It returns True if it has enough output, so that the process may be ended.
 Read = Callable[[bytes], object]
 
 

@@ -197,7 +197,7 @@ def _new(spec: Asked, environments: Sequence[Environment]) -> Environment:
     )
     if spec.package.endswith("-cpu") or _minor(spec.version) < _minor(neighbour.tensorflow):
         return environment
-    # NVIDIA's packages are at least as recent as those of the neighbour
+    # NVIDIA's packages are at least as recent as the neighbour's
     instant = neighbour.cuda_as_of or neighbour.as_of
     return replace(
         environment,

@@ -48,7 +48,7 @@ _NODE = "ray.io/node-id"
 
 
 class Bell:
-    """An actor that tells all tasks of a run when to stop measuring."""
+    """An actor that makes all tasks of a run stop measuring."""
 
     def __init__(self) -> None:
         self._rung = asyncio.Event()

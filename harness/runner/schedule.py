@@ -31,7 +31,7 @@ TOLERANCE = 0.1
 #: samples, and takes some samples alone at the end.
 UNMEASURED = 2.0
 
-#: The smallest number of samples in a launch, even if they are long: three in turns, and one alone.
+#: Smallest number of calls in a launch, even if they are long: three that alternate with other cells, and one alone.
 FEWEST_CALLS = 4
 
 #: The compared pairs of cells, by group, in the order of the tables.
@@ -169,9 +169,9 @@ def affordable(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Plan:
 
     The budget of a suite, or one that is spent on claims, removes nothing; a suite's budget only becomes longer if a
     CPU quota slows down the launches. Groups are taken by the cost of a round, the
-    cheapest first. Of the first group that is too expensive, as many cells are taken as the budget allows, in the order
-    of its `pairs`. At least one pair is kept. Costs are estimated only from the pilots, so that the result stays the
-    same during the whole run.
+    cheapest first. The first group that is too expensive loses cells until the rest fits into the budget; the order of
+    its `pairs` says which stay. At least one pair is kept. Costs are estimated only from the pilots, so that the result
+    stays the same during the whole run.
     """
     pilots = [launch for launch in launches if launch.round == 0]
     if plan.budget_is_wish:

@@ -56,7 +56,7 @@ class Pilots:
         )
         with run_to_itself(self._run), cpus.keeping_off(plan.limits.cpus):
             for part in _pilots(plan, environment):
-                if is_making():  # during builds, a pilot takes no additional time
+                if is_making():  # a pilot during builds doesn't make the run longer
                     replace(walk, plan=part).run([])
         count = len(self._kept.launches) - before
         if count:

@@ -79,7 +79,7 @@ class _Times:
 
 
 def outlook(planned: Planned) -> DurationEstimate:
-    """Estimate the duration of a plan. The run's backend is asked which environments are available."""
+    """Estimate the duration of a plan, which depends on the environments that the run's backend has available."""
     unasked, missing, name, makes = "", None, planned.request.backend, ""
     try:
         root, gpus = planned.project.root, planned.plan.limits.gpus

@@ -77,8 +77,8 @@ def suites() -> dict[str, str]:
 def axes(selected: Sequence[str], suite: str) -> dict[str, list[str]]:
     """Return the values of each setting and each axis, by name.
 
-    The axes are those of the scenarios that names, globs or files select; without these, of the scenarios in the suite;
-    otherwise of all scenarios. Invalid scenarios are ignored.
+    Names, globs or files select the scenarios whose axes count. Without them, the scenarios of the suite count, and
+    without a suite all scenarios. Invalid scenarios are ignored.
     """
     project = Project.find()
     if not selected and suite:

@@ -44,7 +44,7 @@ class Earlier:
     over: str = ""
 
 
-#: Reasons for the end of a group after which it gets no more rounds.
+#: If a group ended for one of these reasons, it gets no further rounds.
 _FINAL = (StopReason.PRECISION, StopReason.OBSERVED, StopReason.NO_NUMBERS)
 
 

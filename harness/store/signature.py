@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.files import creating, data_dir, read
 
-#: The length of the secret in bytes, the same as that of the hash.
+#: The length of the secret in bytes. The hash has the same length.
 _LENGTH = 32
 
 #: The end of a JSON object on several lines, without and with a signature.

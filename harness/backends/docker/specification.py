@@ -64,7 +64,7 @@ def options(engine: Engine, specification: Specification) -> dict[str, Any]:
         cpuset_cpus=None if limits.cpus is None else format_cpus(limits.cpus),
         cgroup_parent=priority.parent if priority else None,
         cpu_shares=priority.get_shares(limits.cpus) if priority else None,
-        # no log on the engine's disk, where 100 MB of stderr would take 258 MB
+        # no log: on the engine's disk, 100 MB of stderr would take 258 MB
         log_config=LogConfig(type="none"),
         device_requests=list(specification.devices) or None,
         runtime=specification.runtime or None,

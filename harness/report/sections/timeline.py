@@ -71,7 +71,7 @@ def _taken(interference: Disturbance, prints: bool) -> str:
 
 
 def _shares(shares: Sequence[float], launches: int) -> str:
-    """Describe the range of shares and the number of launches: `3 % to 27 % in 5 of 40 launches`; empty without shares."""
+    """Describe shares and the number of launches: `3 % to 27 % in 5 of 40 launches`; empty without shares."""
     ends = dict.fromkeys(format.share(end) for end in (shares[0], shares[-1])) if shares else ()
     return f"{' to '.join(ends)} in {len(shares)} of {counted(launches, 'launch')}" if ends else ""
 

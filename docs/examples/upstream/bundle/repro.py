@@ -131,9 +131,9 @@ def resident_bytes():
 
 # ---------------------------------------------------------------- the work
 def fixed_batch(shape, dtype):
-    """Return normal noise in which the channels of each row have their own level.
+    """Return constant normal noise, plus a separate level for each channel of each row.
 
-    An average over noise alone would always be 0.
+    Without these levels, an average over a row would always be about 0.
     """
     import numpy as np
 
@@ -143,16 +143,17 @@ def fixed_batch(shape, dtype):
 
 
 def digits(values):
-    """The numbers in an array or tensor, one float after another, to the 7 digits that a float32 has."""
+    """Return the numbers of an array or tensor as a flat list of floats, to the 7 digits of a float32."""
     import numpy as np  # here: before TensorFlow, its import would be in no phase
 
     return [float("{:.7g}".format(value)) for value in np.ravel(values)]
 
 
 def fixed_weights(shapes):
-    """Normal noise that neither grows nor fades from layer to layer: kernels by their inputs, biases a tenth.
+    """Return constant weights of these shapes: normal noise, scaled so that layers keep the size of their inputs.
 
-    For kernels and biases alone: a variance, as batch normalisation keeps it, must not be negative.
+    Kernels are divided by the square root of their number of inputs, and biases by 10. Only for kernels and biases: the
+    values can be negative, which the variance of a batch normalization can't.
     """
     import numpy as np
 
@@ -163,10 +164,10 @@ def fixed_weights(shapes):
 
 
 def fixed_outputs(model, shape, dtype):
-    """Return the model's predictions as floats, to the 7 digits of a float32.
+    """Return the model's predictions for a constant batch as floats, to the 7 digits of a float32.
 
-    shape: the batch's; dtype: the type to which the batch is cast. It sets the model's weights, so call it last. Raises
-    the release's errors if weights can't be set, or nothing can be predicted.
+    shape, dtype: the shape and the type of the batch. This function replaces the model's weights, so call it last.
+    Raises TensorFlow's own errors if the weights can't be set or the prediction fails.
     """
     model.set_weights(fixed_weights([weight.shape for weight in model.get_weights()]))
     return digits(model.predict_on_batch(fixed_batch(shape, dtype)))
