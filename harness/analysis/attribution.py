@@ -233,7 +233,7 @@ def largest(axes: Mapping[str, Sequence[str]], points: Collection[tuple[str, ...
 
 
 def _search(whole: _Box, points: Sequence[tuple[int, ...]]) -> _Box | None:
-    """The search is depth-first.
+    """Return the largest complete box by a depth-first search; None without one.
 
     If a combination is missing, one of its levels must be removed. The search first tries the level whose removal
     leaves the most points.
@@ -255,7 +255,7 @@ def _search(whole: _Box, points: Sequence[tuple[int, ...]]) -> _Box | None:
         missing = next(point for point in product(*box) if point not in members)
         smaller = [candidate for candidate in _split_box(box, inside, missing) if candidate[0] not in met]
         met.update(candidate[0] for candidate in smaller)
-        # the last one is looked at next
+        # the last one is searched next
         waiting += sorted(smaller, key=lambda candidate: len(candidate[1]))
     return best
 
@@ -263,7 +263,7 @@ def _search(whole: _Box, points: Sequence[tuple[int, ...]]) -> _Box | None:
 def _split_box(
     box: _Box, inside: npt.NDArray[np.intp], missing: tuple[int, ...]
 ) -> list[tuple[_Box, npt.NDArray[np.intp]]]:
-    """Yield smaller boxes without one level of `missing` each, with the points that remain inside."""
+    """Return smaller boxes, each without one level of `missing`, with the points that remain inside."""
     return [
         (
             (*box[:axis], tuple(other for other in box[axis] if other != level), *box[axis + 1 :]),

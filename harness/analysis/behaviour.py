@@ -17,10 +17,10 @@ from harness.model.launch import Status
 from harness.model.run import Run
 from harness.model.scenario import Cell, Scenario
 
-#: The result of a cell: its observation, the reason why it wasn't launched or failed, or that it didn't observe this.
+#: The entry of a cell: its observation, the status that explains why it has none, or a text such as NOT_OBSERVED.
 Said = Observed | Status | str
 
-#: ... of a cell that was launched and did not observe what others did.
+#: The text for a cell that was launched and didn't make this observation.
 NOT_OBSERVED = "not observed"
 
 Entry = TypeVar("Entry")
@@ -88,7 +88,7 @@ def _experiments(run: Run, scenario: Scenario, cells: Sequence[Cell], lookup: Lo
     names = list(dict.fromkeys(name for observed in seen.values() for name in observed))
     by_cell = {cell: _collect_observations(cell, names, seen[cell], lookup) for cell in cells}
     belonging = _shown_names(run, scenario, seen, by_cell, timed=timed)
-    # the first row axis that has several values at all: whatever is selected, an experiment keeps its name
+    # from the scenario's axes, not from the selected cells, so that an experiment keeps its name in each run
     apart = [axis for axis in scenario.row_axes if axis not in scenario.sweeps and len(scenario.axes[axis]) > 1]
     by = [] if timed else apart[:1]
     parts: dict[tuple[str, ...], dict[Cell, Mapping[str, Said]]] = defaultdict(dict)
@@ -160,7 +160,7 @@ def _find_rows(scenario: Scenario, name: str, by_cell: _Told, environments: Sequ
 
 
 def key(entry: Said) -> str | None:
-    """Equal for entries with the same text; None for a cell that wasn't launched, or whose launches failed."""
+    """Return a key that is equal for equal entries; None for a cell that wasn't launched, or whose launches failed."""
     if isinstance(entry, Status):
         return None
     return json.dumps(entry.values, sort_keys=True, default=str) if isinstance(entry, Observed) else entry
@@ -183,7 +183,7 @@ def fold(
     }
     # the last axes first, because headers name the most informative axis first
     for axis in reversed(axes):
-        # the entries that fall together where the axis is not looked at
+        # the entries that only this axis distinguishes
         together: dict[tuple[tuple[tuple[str, str], ...], str], list[Entry]] = defaultdict(list)
         for (values, environment), entry in points.items():
             together[tuple(pair for pair in values if pair[0] != axis), environment].append(entry)

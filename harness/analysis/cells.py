@@ -17,15 +17,15 @@ from harness.model.launch import Launch, Status
 from harness.model.run import StopReason
 from harness.model.scenario import Cell
 
-#: How much of a process's standard error, and of a reason, is kept.
+#: The largest sizes of a process's standard error and of a reason. The rest is dropped.
 STDERR_LINES = 20
 STDERR_CHARACTERS = 4000
 REASON_CHARACTERS = 500
 
-#: Why a cell was not launched that the budget did not reach.
+#: The reason of a cell that wasn't launched because the budget ended.
 OUT_OF_BUDGET = "the budget ended"
 
-#: Why a cell has no launch of a group whose launches are fewer than the run recorded.
+#: The reason of a cell without launches, in a group with fewer launches than the run recorded.
 CUT_OFF = "its launches are missing from launches.jsonl, so the file is truncated"
 
 

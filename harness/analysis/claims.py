@@ -1,16 +1,16 @@
 """Claims of upstream issues and the measured values: confirmed, not seen here, fixed since.
 
-A ratio is judged as every comparison is: all of a scenario's claims about one quantity are one family of verdicts. The
-claimed direction needs the verdict `slower` of the worse side. Its size is then judged by its interval against the
-claimed range: smaller if wholly below it, larger if wholly above it, otherwise confirmed. Without such a verdict, a
-claim isn't seen if its whole interval is below the middle between the margin and the smallest claimed value, on the log
-scale: a small rest doesn't support a claim of something large.
+A ratio is judged like any comparison: all of a scenario's claims about one quantity are one family of verdicts. The
+claimed direction needs the verdict `slower` of the worse side. The size is then judged by comparing the interval with
+the claimed range: smaller if wholly below it, larger if wholly above it, otherwise confirmed. Without such a verdict, a
+claim isn't seen if the whole interval is below the middle between the margin and the smallest claimed value, on the log
+scale: a small difference doesn't support a claim of a large one.
 
 An absolute value (seconds, or bytes per call) has no other side, so "not seen" needs a bound: 10 % of the smallest
 claimed value. A claim is seen if the whole interval is above it, and not seen if it is below. If an interval starts
 within or below the claim, and ends above ten times the largest claimed value, the claim is unclear. A reporter's
-machine differs from this one by a factor of a few, and an allocator may return some memory; neither reduces a value to
-10 %. Somebody noticed what a claim is about, and would not have noticed 10 % of it.
+machine differs from this one by a small factor, and an allocator may return some memory; neither reduces a value to
+10 %. The reporter noticed the claimed value, and would not have noticed 10 % of it.
 """
 
 import math
@@ -289,7 +289,7 @@ class _Family:
         if both is None:
             return ClaimPlace(worse, better, ClaimOutcome.UNCLEAR, why="no round measured both sides of the claim")
         takes = both.ratio
-        # a run that calls a thing different from itself says nothing, and one of a few rounds says what is large
+        # an interval from few rounds still shows large differences; after a failed control, it shows nothing
         is_told = both.withheld in (None, Withheld.FEW_ROUNDS, Withheld.CONTENTION)
         outcome = of_ratio(both.verdict, takes.interval if is_told else None, claim.range, self._margin)
         why = {
@@ -306,7 +306,7 @@ class _Family:
         return ClaimPlace(worse, better, outcome, takes, both.level, why, both.settling, below, both)
 
     def _absolute(self, claim: Claim, worse: Cell) -> ClaimPlace:
-        """Seconds are judged on the log scale. Bytes, which may be zero, are judged on a linear scale."""
+        """Judge an absolute claim: seconds on the log scale, and bytes, which may be zero, on a linear scale."""
         if claim.bytes:
             values = list(growths(self._found.numbers[worse]).values())
             read = [launch for launch in self._found.numbers[worse] if launch.memory]
@@ -326,7 +326,7 @@ class _Family:
             return ClaimPlace(
                 worse, None, ClaimOutcome.UNCLEAR, _estimate(claim, values[0], rounds), level, too_few(rounds)
             )
-        # the distance above the bound: its sign decides
+        # the distance above the bound, whose sign decides
         above = means([[value - least for value in values]])
         half = float(half_widths(above, alpha)[0])
         estimate = _estimate(claim, float(above.mean[0]) + least, rounds, half)
@@ -346,7 +346,7 @@ class _Family:
             )
         if outcome is not ClaimOutcome.UNCLEAR:
             return ClaimPlace(worse, None, outcome, estimate, level)
-        if estimate.interval.low > SHARE * claim.range[0]:  # what is open is the other bound
+        if estimate.interval.low > SHARE * claim.range[0]:  # only the upper bound is still unclear
             most = claim.range[1] / SHARE
             above = means([[value - (most if claim.bytes else math.log(most)) for value in values]])
         settling = None if why else self._settling(worse, above, alpha)

@@ -132,7 +132,7 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float) -
     family = [pair for pair in candidates if pair and pair.judged]
     logs, log_margin = _logs(family, lookup), math.log1p(margin)
     alone, contention = _sequential_ratios(family, lookup), _contention_errors(family, lookup)
-    # the two have nothing to do with each other, so both may act in the same direction
+    # the two errors are independent of each other, so both may act in the same direction
     bias = contention + _bias(alone)
     lost = [lookup.is_lost(pair.cell, log_margin) for pair in family]
     log_margins = margins(logs.rounds, log_margin)
@@ -271,11 +271,9 @@ def _growth_pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:
 
 
 def _growth_margin(pair: _Pair, lookup: Lookup) -> float:
-    """Return the memory growth per call that can occur without a leak.
+    """Return the memory growth, in bytes per call, that can occur without a leak.
 
-    It is PIECE, divided by the fewest later calls of a launch.
-
-    PIECE, divided by the fewest later calls of a launch.
+    It is PIECE divided by the number of later calls of the launch that has the fewest.
     """
     launches = [*lookup.numbers[pair.cell], *lookup.numbers[pair.other]]
     return PIECE / max(1.0, min(calls_looked_at(launch) for launch in launches if launch.memory))

@@ -100,13 +100,13 @@ def _place(launch: Launch) -> tuple[str, int, int, Cell]:
 def pooled(pairs: Sequence[Sequence[float]], residuals: Sequence[Residual | None] | None = None) -> Control:
     """Return the control, computed from log(control / measure) of each round, by group (at least one of each).
 
-    The mean over groups of the mean over rounds, with the interval m ± t·√(Σ s²/n)/G: the groups' variances s², each
-    moderated by its group's of the `residuals`, may differ, so t has the degrees of freedom of F. E. Satterthwaite, "An
-    approximate distribution of estimates of variance components", Biometrics Bulletin 2, 1946. Groups with only one
-    such round are omitted. If there are no other groups, there is no interval.
+    It is the mean m over G groups of the mean over rounds, with the interval m ± t·√(Σ s²/n)/G. Each group has n rounds
+    and its own variance s², moderated by its entry in `residuals`. The variances may differ, so t has the degrees of
+    freedom of F. E. Satterthwaite, "An approximate distribution of estimates of variance components", Biometrics
+    Bulletin 2, 1946. Groups with only one such round are omitted. If there are no other groups, there is no interval.
     """
     per_group = residuals or [None] * len(pairs)
-    # one whose control kept failing has no spread, and must not take away what the others show
+    # a group with one round has no variance; without it, the other groups still have an interval
     groups = [(logs, prior) for logs, prior in zip(pairs, per_group, strict=True) if len(logs) > 1]
     if not groups:
         return Control(Estimate.from_log(fmean(map(fmean, pairs)), max(map(len, pairs))), len(pairs))

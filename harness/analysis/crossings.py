@@ -27,8 +27,8 @@ from harness.analysis.distributions import Floats
 from harness.analysis.statistics import RESOLUTION, Interval, student
 from harness.model.defaults import ALPHA
 
-#: Steps from one measured size to the next: a break-even between sizes that are a factor of ten apart is off by at most
-#: 0.06 %, a factor of a hundred by 0.23 %.
+#: Steps from one measured size to the next. The error of a break-even is at most 0.06 % if the two sizes differ by a
+#: factor of ten, and 0.23 % if they differ by a factor of a hundred.
 STEPS = 32
 
 
@@ -195,7 +195,7 @@ def _zeros(constant: float, linear: float, square: float = 0.0) -> list[float]:
 
 
 def _merge_ranges(stretches: Sequence[_Stretch]) -> list[_Stretch]:
-    """Neighbours of one sign together; between above and below a point where neither is."""
+    """Merge neighbouring ranges of the same sign, and add a range without width between above and below."""
     merged: list[_Stretch] = []
     for stretch in stretches:
         last = merged[-1] if merged else None
@@ -217,7 +217,7 @@ def _find_sign_changes(places: Floats, mean: Floats) -> list[tuple[float, bool]]
             # the same operations as in a segment, so that a point without width is the same number
             (share,) = _zeros(float(mean[one]), float(mean[two]) - float(mean[one]))
             low, high = float(places[one]), float(places[two])
-            # a mean of exactly 0 between them is where the line crosses
+            # if the mean is exactly 0 in between, the line crosses there
             at = float(places[one + 1]) if two > one + 1 else low + share * (high - low)
             roots.append((at, bool(mean[two] > 0.0)))
     return roots

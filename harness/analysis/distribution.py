@@ -17,18 +17,18 @@ from harness.analysis.trends import Trend, warm_up_step
 from harness.model.launch import BESIDE_STARTS, Launch
 from harness.model.scenario import OWN, WHOLE
 
-#: A launch's samples are uneven where their mean and their median differ by more than this share of the median.
+#: A launch's samples are uneven if their mean and their median differ by more than this share of the median.
 PARTED = 0.10
 
-#: A launch is an outlier when its modified z-score, 0.6745 · |x - median| / MAD of the logs of the centres, is above
-#: 3.5: B. Iglewicz and D. C. Hoaglin, "How to detect and handle outliers", ASQC, 1993.
+#: A launch is an outlier if its modified z-score, 0.6745 · |x - median| / MAD of the logs of the centres, is above 3.5:
+#: B. Iglewicz and D. C. Hoaglin, "How to detect and handle outliers", ASQC, 1993.
 OUTLYING = 3.5
-#: ... and it is this far from the median: among launches that agree to 0.1 %, one at 0.4 % is unremarkable.
+#: An outlier is also at least this far from the median (log scale): if launches agree to 0.1 %, one at 0.4 % is normal.
 APART = math.log(1.05)
-#: Fewer launches than this have no median deviation to speak of.
+#: With fewer launches, the median deviation is too uncertain to find outliers.
 FEWEST_LAUNCHES = 5
 
-#: The phases in the order in which a launch goes through them; others follow as they were met.
+#: The phases in the order in which a launch goes through them. Other phases follow in order of appearance.
 BEFORE = ("container start", "interpreter start", "import", "device", "first fill", "build", "first call")
 TIMED = ("warm up", "steady state")
 
@@ -95,7 +95,7 @@ class Statistic(Generic[Of]):
     legend: str = ""
 
 
-#: The statistics of a cell. One more is one more line here: tables, page and JSON have it then.
+#: The statistics of a cell. A new line here adds one to tables, the page and JSON.
 STATISTICS: tuple[Statistic[Times], ...] = (
     Statistic(
         "mean",
@@ -128,8 +128,8 @@ STATISTICS: tuple[Statistic[Times], ...] = (
 )
 
 
-#: What the statistic of page faults is called, and what one takes, in seconds: 2.3 µs was measured on a virtual machine
-#: (docs/dev/validation/performance-accuracy.md), and a machine of its own takes less.
+#: The name of the statistic of page faults, and the seconds of one fault. On a virtual machine, 2.3 µs was measured
+#: (docs/dev/validation/performance-accuracy.md); without virtualization, a fault is faster.
 FAULTS, FAULT_SECONDS = "page faults per step", 1e-6
 
 
@@ -154,7 +154,7 @@ def _read_gpu(name: str) -> Callable[[Launch], float | None]:
 
 
 def _capped(launch: Launch) -> float | None:
-    # the share is left out where it is zero
+    # a share of zero isn't recorded
     share = _read_gpu("gpu_throttled_share")(launch)
     return None if share is None else launch.resources.get("gpu_power_cap_share", 0.0)
 
@@ -242,7 +242,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Median, p10 and p90 over `launches` launches."""
+    """The median, p10 and p90 over `launches` launches."""
 
     median: float
     low: float
@@ -320,7 +320,7 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def spread(values: Sequence[float]) -> Spread | None:
-    """Median, p10 and p90 of values; None if there are no values."""
+    """Return the median, p10 and p90 of values; None if there are no values."""
     if not values:
         return None
     ordered = sorted(values)

@@ -18,18 +18,18 @@ from harness.model.launch import Launch, Role
 from harness.model.run import Run
 from harness.model.scenario import Cell
 
-#: By which share of its loss, log 1/(1 - taken), the log of a cell's time may be wrong. In the stored runs times still
-#: rise by 0.088 ± 0.043 of the loss, and cells differ in that by a standard deviation of at most 0.08
-#: (`python -m bench.contention`).
+#: The possible error of the log of a cell's time, as a share of its loss log 1/(1 - taken). In the stored runs, times
+#: still rise by 0.088 ± 0.043 of the loss, and this share differs between cells with a standard deviation of at most
+#: 0.08 (`python -m bench.contention`).
 ERROR = 0.12
 
-#: Others may use this much of the rest of the machine, which shares caches, memory and clock speed with them.
+#: Other processes may use this share of the other CPUs, which share caches, memory and clock speed with the launch.
 ELSEWHERE_SHARE = 0.25
 
-#: In so many readings of a GPU at least it must have been slowed down: a single one may be a change of clocks.
+#: The smallest number of readings of a slowed GPU that count as interference. A single one may be a change of clocks.
 SLOWED_READINGS = 2
-#: What slows a GPU down, the resources that tell of it first where several do. The power cap is none of them: a GPU at
-#: its own limit is what the work meets on it every time.
+#: The causes of a slow GPU, by resource; the first recorded one counts. The power cap isn't among them, because the
+#: work reaches that limit in every launch.
 _SLOWED_BY = {
     "gpu_hw_thermal_share": "heat",
     "gpu_sw_thermal_share": "heat",
@@ -50,7 +50,7 @@ class DisturbedRound:
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """Interference in `rounds` measured rounds, including repetitions. `told`: launches monitored it.
+    """Interference in `rounds` measured rounds, including repetitions. `told`: the launches monitored it.
 
     `taken` contains the shares of time that other processes had, one for each of the `launches` from whose times it is
     subtracted. `stopped` contains the shares of launches that a CPU quota stopped, including contention.
@@ -91,7 +91,7 @@ def _on_gpus(usage: Mapping[str, float]) -> str:
             else f"{foreign:.0f} other processes used the GPU of the launch"
         )
     share, readings = usage.get("gpu_throttled_share", 0.0), usage.get("gpu_samples", 0.0)
-    # readings of the whole launch say nothing about the timed part
+    # readings of the whole launch don't describe the timed part
     if not usage.get("gpu_steady") or share <= OWN_SHARE or round(share * readings) < SLOWED_READINGS:
         return ""
     by = next((words for name, words in _SLOWED_BY.items() if usage.get(name)), "its hardware")
@@ -112,13 +112,13 @@ def _on_own_cpus(usage: Mapping[str, float]) -> str:
 
 def _on_other_cpus(usage: Mapping[str, float]) -> str:
     seconds, busy, cpus = (usage.get(f"steady_{name}") for name in ("seconds", "own_cpus_busy_seconds", "own_cpus"))
-    # other slots of the machine are measured on meanwhile; `harness fleet check` has found how little that changes
+    # other slots of the machine measure at the same time; `harness fleet check` has tested their influence
     if not seconds or not cpus or busy is None or "steady_cpu_seconds" not in usage or usage.get("slots", 1.0) > 1:
         return ""
     elsewhere, rest = usage.get("steady_all_cpus_busy_seconds", busy) - busy, usage.get("steady_all_cpus", cpus) - cpus
     if rest and elsewhere - ticks_seconds(usage) * rest > ELSEWHERE_SHARE * seconds * rest:
         return f"other processes used {elsewhere / seconds:.2f} of the other CPUs"
-    # the launch before this one is in the average too, with as many CPUs as it had
+    # the average also contains the launch before this one, which used as many CPUs
     load, machine = usage.get("load_before", 0.0), usage.get("steady_all_cpus", cpus)
     return f"the load average was {load:.2f} on {machine:.0f} CPUs" if load > machine + cpus else ""
 

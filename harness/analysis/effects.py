@@ -7,9 +7,9 @@ edition, 2005, chapter 5. Over a complete factorial of cells, on the log scale, 
     interaction of two        the mean of [y(both) - y(second)] - [y(first) - y(neither)] over all combinations of the
                               remaining axes
 
-A round is a block: the effects are computed in each one, so what slows a whole round cancels, and their mean and t
-interval are over rounds, as those of a ratio are. docs/explanation/other-analyses.md has an example, and what this
-cannot tell.
+A round is a block: the effects are computed in each round, so interference with a whole round cancels out. Their means
+and t intervals are over rounds, as for a ratio. docs/explanation/other-analyses.md has an example and the limits of the
+method.
 """
 
 import math

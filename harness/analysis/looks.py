@@ -5,13 +5,13 @@ A run that ends as planned is judged once, with the whole level. Verdicts are ch
 - in a run that is continued after its report was read (`--resume RUN --rounds 8`): after the rounds in `Run.looks`;
 - with `--precision`, which ends a group when the verdicts of its comparisons are settled: after the rounds LOOKS.
 
-Such looks have a separate level, which is as large as the level of a run as planned, or half as large. After r rounds
-at most 1
-- n/r of it is spent, and each look has what those before it left: a spending function, as in K. K. G. Lan and D. L.
-DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983. Every look judges all rounds until
-then, so the chance of a wrong verdict at any look is at most the sum of their levels (Bonferroni). A verdict is wrong
-on one side only, and a level of 5 % is 2.5 % on each side: so the plan's own end and all other looks together show a
-wrong verdict in at most 5 % of runs. docs/dev/validation/simulation-stopping.md has what comes of it.
+Such looks have a separate level: the level of a run as planned, or half of it. Let n be the number of rounds at the
+first look. After r rounds, at most the share 1 - n/r of this level is used, and each look gets the part that earlier
+looks left. This is a spending function, as in K. K. G. Lan and D. L. DeMets, "Discrete sequential boundaries for
+clinical trials", Biometrika 70, 1983. Every look judges all rounds until then, so the probability of a wrong verdict at
+any look is at most the sum of their levels (Bonferroni). A verdict can only be wrong on one side, and a level of 5 % is
+2.5 % on each side. So the planned end and all other looks together show a wrong verdict in at most 5 % of runs.
+docs/dev/validation/simulation-stopping.md has the measured error rates.
 """
 
 import math
@@ -23,17 +23,18 @@ from harness.analysis.distributions import Floats
 from harness.model.launch import Launch
 from harness.model.run import Run, StopReason
 
-#: With `--precision`, the rounds after which verdicts are looked at.
+#: With `--precision`, the rounds after which verdicts are checked.
 LOOKS = (3, 4, 5, 6, 8, 10, 13, 17, 22, 29, 38, 50, 65, 85)
 
-#: ... and what these looks share, of the level: intervals that stop by width are wrong a little more often than 5 %.
+#: The share of the level for these looks together, because intervals that stop by width are wrong in slightly more than
+#: 5 % of cases.
 SETTLING = 0.5
 
-#: ... and the one from which on an interval may be narrow enough (docs/dev/validation/simulation-stopping.md has
-#: what earlier looks do to coverage).
+#: The first look at which a run may stop because its intervals are narrow enough. Earlier looks would reduce the
+#: coverage (docs/dev/validation/simulation-stopping.md).
 FIRST_LOOK = 6
 
-#: With fewer rounds no verdict is shown.
+#: With fewer rounds, no verdict is shown.
 FEWEST_JUDGED = 2
 
 

@@ -37,16 +37,16 @@ LENT = 4.0
 #: Samples vary alike if their standard deviations differ by at most this factor.
 ALIKE = 2.0
 
-#: With fewer comparisons, or fewer degrees of freedom of each, the weight of the prior is not estimated.
+#: With fewer comparisons, or fewer degrees of freedom in each, the weight of the prior isn't estimated.
 FEWEST, FEWEST_FREEDOM = 2, 2
 
-#: With fewer comparisons, or fewer degrees of freedom of each, the estimated weight is not more than LENT.
+#: With fewer comparisons, or fewer degrees of freedom in each, the estimated weight is at most LENT.
 FEWEST_FOR_MORE, FEWEST_FREEDOM_FOR_MORE = 12, 3
 
-#: A variance that the model gives a probability below this has not the model's size: it stays as it was measured.
+#: If the model gives a variance a smaller probability than this, the variance stays as measured.
 REJECTED = 0.05
 
-#: The same of a table's only comparison, as no other comparison shows how alike variances are.
+#: The same limit for the only comparison of a table, because no other comparison shows how similar variances are.
 REJECTED_ALONE = 0.10
 
 
@@ -157,13 +157,13 @@ def moderate(
     variances, freedom = logs.variance / weights, logs.freedom
     prior_freedom = np.array([prior.freedom if prior else 0.0 for prior in residuals], np.float64)
     expected = np.array([prior.variance if prior else 1.0 for prior in residuals], np.float64)
-    # the comparison's own launches are in its group's residual: only what the others add is lent
+    # the residual of the group includes the comparison's own launches: only the other launches add information
     beyond = np.maximum(prior_freedom - freedom, 0.0)
     lent = np.minimum(beyond, _prior_freedom(variances, expected, freedom, beyond > 0.0))
     most = np.maximum(lent, np.minimum(beyond, LENT))
-    # launches that agree by chance look quieter than they are: a small variance moves as if all is lent that may be
+    # a variance may be small by chance, so it is at least the value with the largest weight of the prior
     moderated = np.maximum(*((d0 * expected + freedom * variances) / (d0 + freedom) for d0 in (lent, most)))
-    # a variance beside what the residual holds of the other launches alone, as its own share hides how large it is
+    # compare a variance with the residual of the other launches, because its own part would hide how large it is
     divisor = np.maximum(beyond, 1.0)
     their_variance = np.maximum(prior_freedom * expected - freedom * variances, RESOLUTION**2) / divisor
     chance = np.where(beyond > 0.0, f_survival(freedom, np.maximum(most, 1.0), variances / their_variance), 1.0)
@@ -190,7 +190,7 @@ def _prior_freedom(variances: Floats, expected: Floats, freedom: Floats, lends: 
         return np.where(counted, beside, worth)
     counted &= freedom >= FEWEST_FREEDOM_FOR_MORE
     if counted.sum() >= FEWEST_FOR_MORE:
-        # more only if the variances are alike for their own size too
+        # more only if the variances themselves are similar too
         spreads = (variances[counted], variances[counted] / expected[counted])
         worth[counted] = max(LENT, min(weight(spread, freedom[counted]) for spread in spreads))
     return worth
@@ -199,8 +199,8 @@ def _prior_freedom(variances: Floats, expected: Floats, freedom: Floats, lends: 
 def weight(variances: Floats, freedom: Floats) -> float:
     """Return d0, the degrees of freedom of a common variance, by the moments of log s² (Smyth 2004, section 6.2).
 
-    The variance of e = log s² - ψ(d/2) + log(d/2) beyond the mean of ψ'(d/2) is ψ'(d0/2). If the variances vary no more
-    than samples of the same one, d0 is infinite.
+    Let e = log s² - ψ(d/2) + log(d/2). The variance of e, minus the mean of ψ'(d/2), is ψ'(d0/2). If the variances
+    differ no more than sample variances of the same variance do, d0 is infinite.
     """
     logs = np.log(variances) - digamma(freedom / 2.0) + np.log(freedom / 2.0)
     beyond = float(logs.var(ddof=1) - trigamma(freedom / 2.0).mean())
@@ -209,7 +209,7 @@ def weight(variances: Floats, freedom: Floats) -> float:
 
 def _inverse_trigamma(value: float) -> float:
     """Return the y with ψ'(y) = `value` > 0, by Newton's method on 1/ψ' (Smyth 2004, appendix)."""
-    # the method's own limits: beyond them the first terms of ψ', 1/y² + … and 1/y + 1/2y² + …, are exact to six digits
+    # Smyth's limits: beyond them, the first terms of ψ' (1/y² + … and 1/y + 1/2y² + …) are exact to six digits
     if value > 1e7:
         return float(1.0 / np.sqrt(value))
     if value < 1e-6:

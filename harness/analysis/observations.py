@@ -14,17 +14,17 @@ from harness.model.launch import ON_DEVICE, Status
 from harness.model.run import Run
 from harness.model.scenario import NUMBER_UNITS, NUMBERS, OUTPUT, RESIDENT, Cell, Expectation, Scenario, matches
 
-#: Under which name the kit observes what of TensorFlow's settings was on.
+#: The name of the kit's observation of the TensorFlow settings that were on.
 SETTINGS_SEEN = "settings"
 
-#: The commit that TensorFlow was built from (`tf.version.GIT_VERSION`), as the kit observes it.
+#: The name of the kit's observation of the commit from which TensorFlow was built (`tf.version.GIT_VERSION`).
 GIT_VERSION = "git version"
 
 #: The kit's own observations: of launches on a GPU, of launches that import TensorFlow, and of plain scripts
 #: (docs/dev/worker-protocol.md).
 KIT = frozenset({"placed on", ON_DEVICE, SETTINGS_SEEN, GIT_VERSION, OUTPUT, NUMBERS, NUMBER_UNITS, RESIDENT})
 
-#: Floats agree when they differ by no more than this, relatively: sums of other orders differ in their last digits.
+#: Floats agree if their relative difference is at most this: sums in a different order differ in the last digits.
 TOLERANCE = 1e-5
 
 _VERSION = re.compile(r"\d+(\.\d+)+\S*")
@@ -104,7 +104,7 @@ def alike(one: Any, other: Any) -> bool:
 
     A boolean isn't a number.
     """
-    if isinstance(one, str | bool) or isinstance(other, bool):  # first, since most are texts
+    if isinstance(one, str | bool) or isinstance(other, bool):  # first, because most values are texts
         return type(one) is type(other) and bool(one == other)
     if isinstance(one, int | float) and isinstance(other, int | float):
         if isinstance(one, int) and isinstance(other, int):

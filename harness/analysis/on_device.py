@@ -7,7 +7,7 @@ from harness.analysis.cell_index import Lookup
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Launch
 from harness.model.scenario import Cell
 
-#: A cell is launch-bound where kernels ran in less than this share of a step.
+#: A cell is launch-bound if kernels ran in less than this share of a step.
 LAUNCH_BOUND = 0.5
 
 

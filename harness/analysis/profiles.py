@@ -16,16 +16,16 @@ from pathlib import PurePosixPath
 
 from harness.model.profile import Function, Profile
 
-#: The document's rule: functions that are called at most this often in the whole run are building.
+#: The rule of the source document (see `filed`): functions with at most this many calls in the whole run are building.
 BUILD_CALLS = 2
 
-#: How often the share of time that is already data handling is handed on to callees: deeper than stacks are.
+#: The number of times that the share of data handling is passed on to callees. Stacks are less deep than this.
 ROUNDS = 100
 
-#: No picture of the stacks is deeper than this.
+#: The largest depth of a picture of the stacks.
 DEEPEST = 250
 
-#: A function that spends this share of its time in one function, which nothing else calls, only wraps that one.
+#: A function only wraps another function if it spends this share of its time in it, and nothing else calls that one.
 HANDED_ON = 0.9
 
 # functions written in C, as cProfile names them
@@ -174,9 +174,10 @@ def top(profile: Profile, count: int, *, own: bool) -> list[FunctionTime]:
 def filed(first: Profile, steady: Profile, examples: int = 3) -> list[Filed]:
     """Return the classes of the source document, as in one profile of the first and the later calls together.
 
-    By https://stackoverflow.com/a/58653636: called once or twice, build; as often as there were iterations or more,
-    train; what is in between is in no class. The functions that only the first call reaches are known here, because the
-    two parts were profiled separately. So the result shows which functions the rule classifies wrongly.
+    The rule is from https://stackoverflow.com/a/58653636: functions that are called once or twice are building, and
+    functions with at least as many calls as iterations are training. Other functions have no class. Here the two parts
+    were profiled separately, so it is known which functions only the first call reaches. The result shows which
+    functions the rule classifies wrongly.
     """
     calls: dict[tuple[str, int, str], int] = defaultdict(int)
     own: dict[tuple[str, int, str], float] = defaultdict(float)
@@ -325,7 +326,7 @@ def _lay(nodes: Sequence[Node], level: int, left: float, whole: float, least: fl
     for node in nodes:
         width = node.seconds / whole
         if width < least:
-            return  # and those that follow are narrower
+            return  # the following nodes are narrower too
         children = _widest(node.children)
         drawn = sum(child.seconds for child in children if child.seconds / whole >= least)
         yield Frame(node.name, level, left, width, max(0.0, node.seconds - drawn) / whole)

@@ -14,15 +14,16 @@ from harness.model.scenario import PEAK, Cell
 #: A cell's centres by round, in seconds per step.
 Series = Mapping[int, float]
 
-#: Contention counts from this share on, which is the margin of a verdict.
+#: Contention counts if it took more than this share, which is the margin of a verdict.
 OWN_SHARE = MARGIN
-#: The kernel counts in ticks of 10 ms: a CPU's count may be two of them off at each end, and this share between them.
+#: The kernel counts in ticks of 10 ms. The error of a CPU's count is up to two ticks at each end, and this share of the
+#: time in between.
 TICKS_SECONDS, TICKS_SHARE = 0.04, 0.01
-#: Of a timed part in pieces, each piece's count is off by part of a tick, at random, with a standard deviation of at
-#: most half a tick (5 ms); over n pieces that is √n as much, and this is 3.6 of these.
+#: If a timed part consists of pieces, the error of each piece's count is random, with a standard deviation of at most
+#: half a tick (5 ms). For n pieces it is √n times as large. This constant is 3.6 standard deviations.
 TICKS_SECONDS_A_PIECE = 0.018
-#: In a sample in which a process used all of a CPU but this share, its step did not wait; of fewer samples than this,
-#: most say nothing.
+#: If a process left at most this share of a CPU idle in a sample, its step didn't wait. A launch with fewer samples
+#: than this isn't judged by it.
 IDLE_SHARE, FEWEST_SAMPLES = 0.01, 5
 
 
@@ -114,7 +115,7 @@ def series(launches: Sequence[Launch]) -> dict[Cell, Series]:
     for launch in launches:
         if gave_number(launch):
             blocks = {block: fmean(own) for block, own in shared.get((launch.group, launch.round), {}).items()}
-            # of a block whose reference gave no number it is not known what it met
+            # without a result of its reference, the interference in a block is unknown
             shift = fmean(blocks.values()) - blocks[launch.block] if launch.block in blocks else 0.0
             logs[launch.cell][launch.round].append(math.log(centre(launch)) + shift)
     return {

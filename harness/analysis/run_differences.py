@@ -13,7 +13,7 @@ from harness.model.scenario import Cell
 #: Two machines have the same memory if it differs by at most this share, because the kernel's own part varies.
 MEMORY = 0.05
 
-# of an engine on this machine the host says these itself
+# facts of a local engine that the facts of the host already contain
 _OF_THE_HOST = {"system", "kernel", "architecture", "cpus", "memory_bytes"}
 # facts that repeat others
 _TOLD_ELSEWHERE = {"why", "name", "pinned_to", "registry"}

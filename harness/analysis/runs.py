@@ -41,11 +41,11 @@ from harness.model.defaults import ALPHA
 from harness.model.launch import BROKEN, Clock, Status
 from harness.model.scenario import GROWTH, STEP, Cell
 
-#: A cell gets any verdict from so many rounds in each run: nothing lends its variances any degrees of freedom. From two
-#: rounds on it gets one where it is shown to be beyond ×1.5, as comparisons in a run do.
+#: The smallest number of rounds in each run for any verdict of a cell, because its variances aren't moderated. With two
+#: rounds, a cell gets a verdict only if its change is shown to be beyond ×1.5, as in comparisons within a run.
 FEWEST_ROUNDS = 4
 
-#: A shift is told of so many cells at least: a median of four others holds where one of them has changed by itself.
+#: The smallest number of cells for a common shift: the median of four others is valid even if one of them changed.
 FEWEST_CELLS = 5
 
 
@@ -269,7 +269,7 @@ def _possible_error(cell: Cell, one: Lookup, other: Lookup) -> float:
         fmean(contention.losses[cell].values()) if contention and cell in contention.losses else 0.0
         for contention in contentions
     ]
-    # runs share no load, so a difference between what they lost is none of the subtraction's errors
+    # two runs have different load, so a difference between their losses isn't an error of the subtraction
     return possible_error(losses[0], losses[1], ERROR)
 
 

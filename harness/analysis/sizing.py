@@ -29,27 +29,26 @@ from harness.model.launch import USUAL_TURNS, Launch, Role, Sampling
 from harness.model.run import Plan, Run
 from harness.model.scenario import GROWTH, STEP, Cell, Claim, Scenario
 
-#: What launches of one thing differ by where nothing is known yet (pinned to a core: 1 to 2 %), and how many pairs of
-#: launches that belief is worth against those that the pilot launched twice.
+#: The assumed standard deviation between launches of a cell (pinned to a core, it is 1 to 2 %), as a share, and the
+#: number of pairs of launches that this assumption is worth, relative to the pairs of the pilot.
 BELIEVED, WEIGHT = 0.02, 4
 
-#: What launches of one thing that take turns differ by: more turns do not make it less.
+#: The assumed standard deviation between interleaved launches of a cell, as a share. More turns don't reduce it.
 BELIEVED_IN_TURNS = 0.012
 
-#: The fewest and the most turns that a pilot sets.
+#: The smallest and the largest number of turns that a pilot suggests.
 TURNS = (10, 60)
 
-#: A truncation is as good as the best one when its marginal standard error is within this factor of it.
+#: A truncation is as good as the best one if its marginal standard error is at most this factor larger.
 AS_GOOD = 1.05
 
-#: Fewer samples than this show neither a trend nor what they scatter by: the last two of three are often alike.
+#: Fewer samples show neither a trend nor a variance: the last two of three are often equal.
 FEWEST_SAMPLES = 4
 
-#: Lengths are rounded up to a multiple of this, in seconds: more digits would promise what a pilot does not know.
+#: Lengths are rounded up to a multiple of this, in seconds, because a pilot isn't more precise.
 MULTIPLE = 0.05
 
-#: The round after which the widths of claims are looked at first, and that of claims of LARGE and more, of which two
-#: rounds tell.
+#: The round after which the widths of claims are checked first. For claims of at least LARGE, two rounds are enough.
 FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE = 3, 2
 LARGE = 3.0
 
@@ -123,7 +122,7 @@ def wish(pilot: Launch, between: float) -> PilotEstimate:
     launch = max(pilot.seconds - sum(sample.seconds for sample in pilot.samples), mean)
     count = math.sqrt(launch / mean * _within(kept) / between)
     fewest, most = TURNS
-    # a turn is a sample and an untimed call, at least
+    # a turn contains at least a sample and an untimed call
     turn = mean * (1.0 + 1.0 / (pilot.calls_per_sample or 1))
     needed = math.sqrt(launch / turn * _apart(kept)) / BELIEVED_IN_TURNS
     return PilotEstimate(
@@ -134,13 +133,14 @@ def wish(pilot: Launch, between: float) -> PilotEstimate:
 def settled(step_seconds: Sequence[float]) -> int:
     """Return the number of samples at the start that belong to the warm-up, at most half of them.
 
-    The marginal standard error rule (MSER) of K. P. White, "An effective truncation heuristic for bias reduction in
-    simulation output", Simulation 69(6), 1997: leave out the first d samples that minimise Σ (x - mean)² / (n - d)² of
-    the rest; here the fewest whose error is within 5 % of the least, and none where there are fewer than four samples.
+    This is the marginal standard error rule (MSER) of K. P. White, "An effective truncation heuristic for bias
+    reduction in simulation output", Simulation 69(6), 1997: omit the first d samples, with the d that minimises
+    Σ (x - mean)² / (n - d)² of the other samples. Here, d is the smallest number whose error is at most 5 % above the
+    minimum, and 0 if there are fewer than four samples.
     """
     if len(step_seconds) < FEWEST_SAMPLES:
         return 0
-    # pvariance is exact: of equal times it is 0, not a rounding error that is smaller somewhere
+    # pvariance is exact: for equal times it is always 0, without a rounding error that could decide
     errors = [
         statistics.pvariance(step_seconds[first:]) / (len(step_seconds) - first)
         for first in range(len(step_seconds) // 2 + 1)

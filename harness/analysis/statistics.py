@@ -24,12 +24,12 @@ import numpy.typing as npt
 from harness.analysis.distributions import Floats, student_quantile
 from harness.model.defaults import LEVEL
 
-#: A cell's mean has an interval from so many rounds on. The quantile of two rounds is 12.7: their interval tells less
-#: than the two values.
+#: The smallest number of rounds for an interval of a cell's mean. For two rounds the quantile is 12.7, so the interval
+#: would say less than the two values.
 FEWEST_FOR_INTERVAL = 3
 
-#: A smaller standard deviation, on the log scale, is taken for this: clocks tell nanoseconds of seconds. Times that are
-#: equal to the last digit have a variance of 0 or of a rounding error, and moderation looks at its log.
+#: The smallest standard deviation on the log scale: clocks count nanoseconds, and times are about a second. Without it,
+#: equal times would have a variance of 0 or of a rounding error, and moderation uses the log of the variance.
 RESOLUTION = 1e-9
 
 

@@ -108,7 +108,7 @@ class MeasuredCell:
     used: Used
 
 
-# what the cells of a row share: the device, and the values of the row axes
+# the properties that the cells of a row share: the device, and the values of the row axes
 _Key = tuple[Device, tuple[str, ...]]
 
 
@@ -131,9 +131,9 @@ class Layout:
         return Cell(self.scenario.name, side.environment, key[0], {**self.axes(key), **side.axes})
 
     def pairs(self) -> list[tuple[Cell, Cell]]:
-        """Yield all comparisons of the table that are judged together, each once, row by row."""
+        """Return all comparisons of the table that are judged together, each once, row by row."""
         sides = [(head.side, head.other) for head in self.heads if head.other]
-        # two entries of a header may ask for the same one
+        # two entries of a header may contain the same comparison
         return list(
             dict.fromkeys((self.cell(key, side), self.cell(key, other)) for key in self.keys for side, other in sides)
         )

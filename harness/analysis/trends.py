@@ -42,24 +42,24 @@ from harness.analysis.work_equivalence import CALLED
 from harness.model.launch import Launch, Sample
 from harness.model.scenario import Cell
 
-#: The level of both tests. A step that does not change is then said to in less than 1 % of cells, whatever the machine
-#: does (docs/dev/validation/simulation-trends.md).
+#: The level of both tests. With it, a trend is shown in less than 1 % of the cells whose steps don't change, for every
+#: simulated kind of interference (docs/dev/validation/simulation-trends.md).
 ALPHA = 0.005
 
-#: Samples are looked at in so many parts; a launch with fewer samples than these is not looked at, and one with fewer
-#: than those in a range is not compared there.
+#: The number of parts into which a launch's samples are divided; the fewest samples of a launch that is tested; and the
+#: fewest samples in a range of steps for a comparison there.
 PARTS, FEWEST, ENOUGH = 10, 2, 3
 
-#: A change by this factor, on the log scale, is told of cells with few launches too: where no more than this share of
-#: the pairs of each launch's parts go the other way, and chance brings that about less often than that.
+#: A change by a factor of STRONG (log scale) is also shown for cells with few launches, if at most the share ODD of the
+#: pairs of each launch's parts contradict it, and if the probability of that by chance is below CHANCE.
 STRONG, ODD, CHANCE = math.log(2.0), 0.05, 1e-6
-#: From this many launches on, it is enough if its probability by chance is below ALPHA.
+#: With at least this many launches, it is enough if the probability is below ALPHA.
 FEW = 3
 
-#: With this many cells in a group, effects of the machine on all of them can be separated from a trend of one.
+#: With at least this many cells in a group, effects of the machine on all cells can be separated from a trend of one.
 SURE = 3
 
-#: Samples are slower than the warm-up by more than this factor (log scale): a step that grows.
+#: A step grows if its samples are slower than the warm-up by more than this factor (log scale).
 GROWN = math.log(1.5)
 
 
@@ -112,7 +112,7 @@ def _trend(launches: Sequence[Launch], beside: Sequence[Mapping[int, Floats]], m
     )
     is_changing = changes(time, margin)
     if time and not is_changing and not any(launch.places for launch in looked_at):
-        # no clock falls by so much; interleaved cells meet the same load, which may take more
+        # no clock speed falls by so much; the load on interleaved cells may have a larger effect
         is_changing = is_doubled(time[0])
     if cpu and not is_changing:
         # contention isn't in CPU time; but only a trend of the time counts
@@ -212,7 +212,7 @@ def _count_falling_pairs(launches: Sequence[Floats]) -> tuple[Floats, Floats, fl
         first, last = _pairs(logs.size)
         falling.append(np.count_nonzero(logs[last] <= logs[first]))
     pairs = np.array([logs.size * (logs.size - 1) // 2 for logs in launches], np.float64)
-    # the distribution of a sum by the product of Fourier transforms: one after the other would be quadratic
+    # the distribution of a sum, by the product of Fourier transforms: successive convolutions would be quadratic
     size = int(pairs.sum()) + 1
     spectrum = np.ones(size // 2 + 1, np.complex128)
     for count, times in Counter(logs.size for logs in launches).items():
@@ -251,7 +251,7 @@ def _logs(launch: Launch, measure: _Measure) -> Floats | None:
     if None in lengths:
         return None
     step_seconds = np.array(lengths, np.float64) / np.array([max(sample.steps, 1) for sample in launch.samples])
-    # a timer that saw no time in a sample has no log
+    # a coarse clock may measure no time in a sample, and 0 has no log
     return np.asarray(np.log(np.maximum(step_seconds, 1e-300)))
 
 
@@ -280,16 +280,13 @@ def _logs_relative_to_group(launches: Sequence[Launch], measure: _Measure) -> di
                     difference = logs - np.median([block[other][1] for other in their_logs], axis=0)
                     by_launch[id(launch)] = parts(np.asarray(difference))
                 elif their_logs:
-                    # as many parts as the longest of the others has
+                    # at most as many parts as the longest of the other launches has
                     count = min(PARTS, logs.size, max(block[other][1].size for other in their_logs))
                     if count not in cuts:
                         cuts[count] = [parts(values, count) for _, values in block]
                     long_enough = [cuts[count][other] for other in their_logs if block[other][1].size >= count]
                     by_launch[id(launch)] = np.asarray(cuts[count][place] - np.median(long_enough, axis=0))
     return by_launch
-
-
-# Where a launch was when it took a sample, and what it took there.
 
 
 def before(launch: Launch) -> float | None:
@@ -305,7 +302,7 @@ def before(launch: Launch) -> float | None:
 def spans(launch: Launch) -> tuple[Floats, Floats]:
     """Return the number of steps before and after each sample; from 0 on if the launch didn't record it."""
     steps = np.array([sample.steps for sample in launch.samples], np.float64)
-    # before each turn come untimed steps
+    # each turn begins with untimed steps
     untimed = launch.resources.get("between_steps", 0.0) / max(1, steps.size)
     ends = (before(launch) or 0.0) + np.cumsum(steps + untimed)
     return ends - steps, ends
@@ -344,9 +341,9 @@ def restricted(launches: Sequence[Launch], steps: Interval) -> list[Launch]:
     for launch in launches:
         seconds, _ = within(launch, steps)
         count = max(1, round(steps.high - steps.low))
-        # a timer may have seen no time in any of them
+        # a coarse clock may measure no time in all of these samples
         length = max(seconds, RESOLUTION) * count
-        # whose samples are CPU time stays so
+        # if the samples were CPU time, the new sample is CPU time too
         is_cpu = all(sample.seconds == sample.cpu_seconds for sample in launch.samples)
         replaced.append(replace(launch, samples=[Sample(length, count, length if is_cpu else None)]))
     return replaced

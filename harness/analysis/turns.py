@@ -135,7 +135,7 @@ def _shift(launch: Launch) -> float | None:
     lengths = [sample.seconds for sample in launch.alone]
     interleaved = centre(launch)
     if taken(launch):
-        # contention is known for all samples together, not for the sequential ones
+        # the contention of the sequential samples isn't known separately
         own = [sample.cpu_seconds or 0.0 for sample in launch.samples]
         own_alone = [sample.cpu_seconds or 0.0 for sample in launch.alone]
         if all(own) and all(own_alone):

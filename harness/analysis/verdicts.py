@@ -1,18 +1,20 @@
 """Verdicts from log ratios: intervals compared with a fixed margin, for all comparisons of a table at once.
 
 `faster` and `slower` need the whole interval outside the margin, and `same` needs it inside. All other cases are
-`unclear`. That an interval inside the margin shows equivalence is the two one-sided tests of D. J. Schuirmann, "A
+`unclear`. An interval inside the margin shows equivalence, by the two one-sided tests of D. J. Schuirmann, "A
 comparison of the two one-sided tests procedure and the power approach for assessing the equivalence of average
-bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15, 1987; with an interval of 95 %, each test has a
+bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15, 1987. With an interval of 95 %, each test has a
 level of 2.5 %.
 
-Over the comparisons of one table the step-down procedure of S. Holm, "A simple sequentially rejective multiple test
-procedure", Scandinavian Journal of Statistics 6, 1979, keeps the chance of any wrong verdict at 5 %: the k-th clearest
-of m comparisons is judged by an interval of 1 - 0.05 / (m - k + 1), down to the first one that is unclear, and the rest
-by that one's. (That it also covers on which side a rejection lies is J. P. Shaffer, Annals of Statistics 8, 1980;
-docs/dev/validation/simulation.md has what came of it.) Holm's levels depend on the numbers. So if an interval at such a
-level is picked because it is unclear, it contains the true value less often than the level says. What is shown is at 1
-- 0.05 / m throughout: all of a table's intervals together hold their true ratios with 95 %.
+For the comparisons of one table, the probability of any wrong verdict is at most 5 %, by the step-down procedure of S.
+Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979. The k-th
+clearest of m comparisons is judged by an interval of 1 - 0.05 / (m - k + 1). The first unclear comparison sets the
+level of all that follow. (J. P. Shaffer, Annals of Statistics 8, 1980, shows that the direction of a difference is
+covered too; docs/dev/validation/simulation.md has the measured error rates.)
+
+Holm's levels depend on the numbers. So if an interval at such a level is picked because it is unclear, it contains the
+true value less often than the level says. For this reason, all intervals that are shown have the level 1 - 0.05/m: with
+95 % probability, all intervals of a table contain their true ratios.
 """
 
 import math
@@ -27,14 +29,14 @@ from harness.analysis.distributions import Floats, student_cdf
 from harness.analysis.statistics import Estimate, Logs, half_widths
 from harness.model.defaults import ALPHA, FEWEST_ROUNDS
 
-#: With fewer rounds than FEWEST_ROUNDS there are intervals, and of two a verdict only where it is shown to be beyond
-#: this.
+#: With fewer rounds than FEWEST_ROUNDS, but at least two, a comparison has a verdict only if its whole interval is
+#: beyond this (log scale).
 LARGE = math.log(1.5)
 
-#: The probability with which the number of rounds that is suggested settles a comparison.
+#: The probability that the suggested number of rounds settles a comparison.
 POWER = 0.8
 
-#: More rounds than these are not suggested.
+#: The largest number of rounds that is suggested.
 MOST_ROUNDS = 200
 
 
@@ -66,9 +68,9 @@ class Withheld(StrEnum):
 
     FEW_ROUNDS = "few rounds"
     CONTROL = "control"
-    #: A step changes while it is measured, and the two have too few steps in common.
+    #: A step changes during the measurement, and the two cells have too few steps in common.
     TREND = "trend"
-    #: CPU contention was subtracted, and its possible error exceeds what the margin leaves.
+    #: CPU contention was subtracted, and the verdict is unclear because of the possible error.
     CONTENTION = "contention"
 
     @property
@@ -99,8 +101,8 @@ class Judgement:
 class Judged:
     """For each comparison, shape (m,): Holm's level, at which its verdict was made, and the verdict.
 
-    `half` is half the width of the interval that is shown, on the log scale, and `levels` how sure that is: 1 - 0.05/m,
-    or more where a comparison may use a share of the level alone.
+    `half` is half the width of the shown interval on the log scale, and `levels` is its level: 1 - 0.05/m, or more if a
+    comparison may use only a share of the significance level.
     """
 
     half: Floats
@@ -133,12 +135,12 @@ def too_few(rounds: int, needed: int = FEWEST_ROUNDS) -> str:
 
 
 def margins(rounds: Floats, margin: float, fewest: int = FEWEST_ROUNDS) -> Floats:
-    """Return the margin of each comparison, on the log scale: with less than `fewest` rounds LARGE, if that is more."""
+    """Return the margin of each comparison on the log scale. With fewer than `fewest` rounds, it is at least LARGE."""
     return np.where(rounds < fewest, max(LARGE, margin), margin)
 
 
 def shown_alpha(comparisons: int) -> float:
-    """Return one minus the level of the intervals that are shown for `count` comparisons (Bonferroni)."""
+    """Return one minus the level of the intervals that are shown for this number of comparisons (Bonferroni)."""
     return ALPHA / max(1, comparisons)
 
 
@@ -218,12 +220,13 @@ def chance_to_settle(
     `rounds` has the shape (m,) of the comparisons, or (k, 1) for k numbers at once; the result (m,) or (k, m). `alpha`
     is the level at which each of them is judged. `margin` and `bias` are the same as in `judge`.
 
-    A predictive distribution (D. J. Spiegelhalter, L. S. Freedman and P. R. Blackburn, "Monitoring clinical trials:
-    conditional or predictive power?", Controlled Clinical Trials 7, 1986). With a flat prior the true difference is
-    `mean` + t · s/√n with the `freedom` of the variance, and further rounds vary around it by s. The mean of N rounds,
-    n of which are known, is then `mean` + t · s·√(1/n - 1/N): the uncertainty of the true difference minus that after N
-    rounds. The interval then is t(1 - alpha/2) · s/√N, with the variance of today and one more degree of freedom for
-    each round; docs/dev/validation/simulation.md shows that this is right to a few points with moderated variances.
+    The distribution is predictive (D. J. Spiegelhalter, L. S. Freedman and P. R. Blackburn, "Monitoring clinical
+    trials: conditional or predictive power?", Controlled Clinical Trials 7, 1986). With a flat prior, the true
+    difference is `mean` + t · s/√n, with the `freedom` of the variance, and further rounds vary around it by s. If n of
+    N rounds are known, the mean of N rounds is `mean` + t · s·√(1/n - 1/N): the uncertainty of the true difference
+    minus the uncertainty after N rounds. Half the width of the interval is then t(1 - alpha/2) · s/√N, with the present
+    variance and one more degree of freedom for each round. For moderated variances, docs/dev/validation/simulation.md
+    shows that the result is correct to a few percentage points.
     """
     half = half_widths_after(logs, rounds, alpha) + bias
     scale = np.sqrt(logs.variance * (1.0 / logs.rounds - 1.0 / rounds))
@@ -247,9 +250,9 @@ def rounds_to_settle(
     The probability is at least POWER, if possible.
 
     It is the smallest number above the rounds that it has. If MOST_ROUNDS aren't enough, the result is MOST_ROUNDS with
-    its lower probability. Both have the shape (m,). `alpha`, of each comparison, is the level at which a run that ends
-    as planned is judged (`holm` gives that of today), and `level` the share of it for a number of rounds, in the shape
-    of `chance_to_settle`.
+    its lower probability. Both have the shape (m,). `alpha` is the level of each comparison in a run that ends as
+    planned (for the present rounds, `holm` returns it). `level` returns the share of it for a number of rounds, in the
+    shape that `chance_to_settle` has.
     """
     totals = np.arange(FEWEST_ROUNDS, MOST_ROUNDS + 1.0)[:, None]
     later = np.maximum(totals, logs.rounds + 1.0)

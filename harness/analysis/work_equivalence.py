@@ -10,15 +10,15 @@ from harness.model.environment import Device
 from harness.model.launch import Launch
 from harness.model.scenario import Cell
 
-#: Steps that the scenario took, and those that the framework counted: they must be equal within each launch.
+#: The number of steps by the scenario's count, and by the framework's count. They must be equal within each launch.
 CALLED, COUNTED = "steps_called", "steps_counted"
 
-#: Floats agree when they differ by no more than this, absolutely or relatively: float32 on a CPU loses a digit or two
-#: in a sum of thousands; a GPU may multiply in TF32, which has 10 bits.
+#: Floats agree if their absolute or relative difference is at most this. On a CPU, a sum of thousands of float32 values
+#: loses a digit or two; a GPU may multiply in TF32, which has 10 bits.
 TOLERANCE = {Device.CPU: 1e-4, Device.GPU: 1e-2}
 
-#: The setting that makes Keras compute in float16, which has 11 bits, on any device; its optimizer then leaves out the
-#: steps whose gradients overflow, at most this share of all.
+#: The setting with which Keras computes in float16, which has 11 bits, on any device; its tolerance; and the largest
+#: share of steps that the optimizer may skip because their gradients overflow.
 MIXED, MIXED_TOLERANCE, LEFT_OUT = ("precision", "mixed_float16"), 1e-2, 0.01
 
 
