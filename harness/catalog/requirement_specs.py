@@ -22,11 +22,6 @@ _MOVE = "For example: -e tf2.0+numpy==1.21.6"
 _OPERATOR = r"[<>=~!]=|[<>]"
 #: A comma between requirements. After it, there is no bound, and it isn't between extras.
 _COMMA = re.compile(rf",(?!\s*(?:{_OPERATOR}))(?![^\[\]]*\])")
-#: An option of pip that includes another file or a folder.
-_OTHER_FILE = re.compile(r"-[rce]\b|--(?:requirement|constraint|editable)\b")
-#: The values of environment markers in launches: on Linux, and for each version of Python that an environment can have.
-_LINUX = {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix", "platform_machine": "x86_64"}
-_PYTHONS = [{"python_version": f"3.{minor}", "python_full_version": f"3.{minor}.0"} for minor in range(6, 14)]
 #: The longest name of an environment, in characters, because a Docker repository and a file have this name.
 _LONGEST = 100
 #: A plus before a package with a bound. The plus in a local version (2.15.0+cu12) has no bound after it.
@@ -175,48 +170,3 @@ def _normal(requirement: Requirement) -> str:
 
 def _wrong(text: str, why: str, example: str = _EXAMPLE) -> UsageError:
     return UsageError(f"The environment {text!r} cannot be created: {why}.", example)
-
-
-def is_requirements_file(text: str) -> bool:
-    """Return whether an environment is requested by a file of requirements, such as `requirements.txt`."""
-    return bool(re.search(r"\.(txt|yml|yaml|toml|lock)$", text)) and not is_asked(text)
-
-
-def read_requirements(text: str, path: str) -> tuple[str, list[str]]:
-    """Return the TensorFlow of a requirements file, such as `tensorflow==2.15.0`, and the other requirements.
-
-    TensorFlow is empty if the file has none. Options of pip and packages for other systems are ignored. Raises
-    UsageError for another file, a package that isn't from an index or only for some versions of Python, and a
-    TensorFlow without an exact version.
-    """
-    tensorflow, others = "", []
-    for number, line in enumerate(text.replace("\\\n", " ").splitlines(), 1):
-        plain = re.sub(r"(^|\s)#.*", "", line).split(" --hash")[0].strip()
-        if not plain or (plain.startswith("-") and not _OTHER_FILE.match(plain)):
-            continue
-        try:
-            requirement = Requirement(plain)
-        except InvalidRequirement:
-            requirement = None
-        if requirement is None or requirement.url:
-            raise UsageError(
-                f"{path}, line {number}: {plain[:80]!r} isn't a package from an index.",
-                "Write the packages with their versions instead of this line.",
-            )
-        marker = requirement.marker
-        answers = {marker.evaluate({**_LINUX, **python}) for python in _PYTHONS} if marker else {True}
-        if len(answers) == 2:
-            raise UsageError(
-                f"{path}, line {number}: {plain[:80]!r} is only for some versions of Python.",
-                "Remove the condition after the semicolon, or the line.",
-            )
-        if answers == {False}:
-            continue
-        requirement.marker = None
-        if canonicalize_name(requirement.name) not in TENSORFLOW:
-            others.append(str(requirement))
-        elif exact(requirement):
-            tensorflow = str(requirement)
-        else:
-            raise UsageError(f"{path}, line {number}: {plain!r} has no exact version.", "Example: tensorflow==2.15.0")
-    return tensorflow, others

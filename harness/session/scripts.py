@@ -1,15 +1,19 @@
 """Requests to measure a plain script or a notebook."""
 
+import fnmatch
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
 from harness.catalog import notebooks, script_files, scripts
+from harness.catalog.adhoc import with_asked
+from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
-from harness.catalog.requirement_specs import is_requirements_file, read_requirements
+from harness.catalog.requirement_files import PackageFile, is_package_file, read
 from harness.catalog.scenarios import load_scenario, scenario_files
 from harness.model.defaults import ROUNDS, SCRIPT_BUDGET
+from harness.model.environment import Environment
 from harness.model.errors import UsageError
 from harness.model.launch import Interleave
 from harness.model.scenario import OWN, STEP, WHOLE
@@ -59,7 +63,7 @@ def request(
             f"{path} is a plain script, and -a {next(iter(asked.axes))} needs a scenario with this axis.",
             f"To create a scenario from the script: harness scenarios new --from {path}",
         )
-    asked = replace(asked, environments=_expanded(asked.environments))
+    asked = replace(asked, environments=_expanded(asked.environments, Project.find()))
     name, text, sentences = scripts.read(path)
     listed = {file.expanduser().absolute() for file in files}
     found_files = [file for file in script_files.find_beside(path, text) if file not in listed]
@@ -101,35 +105,40 @@ def request(
     return script_request, [*sentences, *runner_sentences]
 
 
-def _expanded(environments: Sequence[str]) -> list[str]:
-    """Replace requirements files among the environments with their packages. Raises UsageError.
+def _expanded(environments: Sequence[str], project: Project) -> list[str]:
+    """Return the environments, with the packages of files such as requirements.txt instead of their paths.
 
-    If a file has no TensorFlow, its packages are added to the other environments.
+    The packages of a file without TensorFlow are added to the other environments. Raises UsageError and
+    CannotRunHereError.
     """
-    expanded, more = [], list[str]()
-    for environment in environments:
-        if not is_requirements_file(environment):
-            expanded.append(environment)
-            continue
-        if not environment.endswith(".txt"):
-            raise UsageError(
-                f"{environment} isn't a requirements file.",
-                "Write its packages with their versions into requirements.txt: -e requirements.txt",
-            )
-        try:
-            text = Path(environment).read_text(encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"The file {environment} can't be read: {error.strerror}.") from None
-        except ValueError:
-            raise UsageError(f"The file {environment} can't be read: it isn't UTF-8 text.") from None
-        tensorflow, others = read_requirements(text, environment)
-        if tensorflow:
-            expanded.append(",".join([tensorflow, *others]))
-        else:
-            more += others
-    if more and not expanded:
-        raise UsageError("The requirements file has no TensorFlow.", "Name a release too, such as -e tf2.15")
-    return ["+".join([environment, *more]) for environment in expanded]
+    files = [read(Path(text).expanduser()) for text in environments if is_package_file(text)]
+    bases = [text for text in environments if not is_package_file(text)]
+    if not files:
+        return bases
+    if not bases and not any(file.tensorflow for file in files):
+        raise UsageError("The file of packages has no TensorFlow.", "Name a release too, such as -e tf2.15")
+    catalog = load_environments(project)
+    more = [file for file in files if not file.tensorflow]
+    bases = [text for base in bases for text in _names(base, catalog)] if more else bases
+    expanded = [(base, "+", [*more]) for base in bases]
+    expanded += [(file.tensorflow, ",", [file, *more]) for file in files if file.tensorflow]
+    return [_with_packages(base, joint, packages, catalog) for base, joint, packages in expanded]
+
+
+def _names(text: str, catalog: Mapping[str, Environment]) -> list[str]:
+    """Return the names of the catalogue that match a glob, or the text itself."""
+    return fnmatch.filter(catalog, text) or [text]
+
+
+def _with_packages(base: str, joint: str, files: Sequence[PackageFile], catalog: Mapping[str, Environment]) -> str:
+    """Return an environment with the packages of files that apply in its Python."""
+    python = ""
+    if any(file.depends_on_python for file in files):
+        environments, (name,) = with_asked(catalog, [base])
+        if name not in environments:
+            return base  # an unknown name has its own error later
+        python = environments[name].python
+    return joint.join([base, *(text for file in files for text in file.texts(python))])
 
 
 def measured(

@@ -1,0 +1,230 @@
+"""Files that name an environment's packages: requirements.txt, environment.yml, and locks of a project."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from packaging.markers import Marker
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from harness.catalog.requirement_specs import exact, is_asked
+from harness.files import read_text
+from harness.machine.uv import last_words, run_uv
+from harness.model.environment import TENSORFLOW
+from harness.model.errors import UsageError
+
+#: Locks of a project, in the order in which they are looked for beside its pyproject.toml.
+LOCKS = ("pylock.toml", "uv.lock", "poetry.lock", "pdm.lock")
+
+#: An option of pip that includes another file or a folder.
+_OTHER_FILE = re.compile(r"-[rce]\b|--(?:requirement|constraint|editable)\b")
+#: The values of environment markers in launches. The last releases of a Python have about this number.
+_LAUNCHES = {
+    "implementation_name": "cpython",
+    "os_name": "posix",
+    "platform_machine": "x86_64",
+    "platform_python_implementation": "CPython",
+    "platform_system": "Linux",
+    "sys_platform": "linux",
+}
+_PATCH = 20
+#: The versions of Python that an environment can have.
+_PYTHONS = [f"3.{minor}" for minor in range(6, 14)]
+#: A package in environment.yml: a channel, the name, its version and its build.
+_CONDA = re.compile(r"(?:[\w./-]+::)?([\w.-]+)\s*(?:(==?)\s*([^\s=,|*]+)(\.\*)?(?:=(\S+))?|([<>!~].*)?)")
+#: Packages of conda that environments of harness have from elsewhere.
+_FROM_ELSEWHERE = re.compile(r"python|pip|cuda.*|cudnn")
+
+
+@dataclass(frozen=True, slots=True)
+class PackageFile:
+    """The packages of a file: its TensorFlow, such as `tensorflow==2.15.0` (or empty), and other requirements."""
+
+    tensorflow: str
+    others: tuple[Requirement, ...]
+
+    @property
+    def depends_on_python(self) -> bool:
+        """Whether a requirement applies with some versions of Python only."""
+        return any(len({_applies(requirement, python) for python in _PYTHONS}) > 1 for requirement in self.others)
+
+    def texts(self, python: str) -> list[str]:
+        """Return the other requirements that apply with Python X.Y, without their markers.
+
+        The version may be empty if no requirement depends on it.
+        """
+        chosen = python or _PYTHONS[-1]
+        return [_without_marker(requirement) for requirement in self.others if _applies(requirement, chosen)]
+
+
+def is_package_file(text: str) -> bool:
+    """Return whether a value of -e is the path of such a file."""
+    return bool(re.search(r"\.(txt|yml|yaml|toml|lock)$", text)) and not is_asked(text)
+
+
+def read(path: Path) -> PackageFile:
+    """Read the packages of a file, without those for other systems.
+
+    A pyproject.toml has them from the lock beside it. Raises UsageError for a file that can't be read, a package that
+    isn't from an index, and a TensorFlow without an exact version.
+    """
+    if path.name == "pyproject.toml":
+        lock = next((path.with_name(name) for name in LOCKS if path.with_name(name).exists()), None)
+        if lock is None:
+            raise UsageError(
+                f"{path} has no lock beside it ({', '.join(LOCKS)}).",
+                "Lock it, for example with uv lock, or list its packages: -e requirements.txt",
+            )
+        path = lock
+    text = _text(path)
+    if path.name == "uv.lock":
+        requirements = _of_uv(path)
+    elif path.suffix == ".txt":
+        requirements = _of_pip(text, path)
+    elif path.suffix in {".yml", ".yaml"}:
+        requirements = _of_conda(text, path)
+    else:
+        requirements = _of_lock(text, path)
+    return _read(requirements)
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(path)
+    except OSError as error:
+        raise UsageError(f"The file {path} can't be read: {error.strerror}.") from None
+    except ValueError:
+        raise UsageError(f"The file {path} can't be read: it isn't UTF-8 text.") from None
+
+
+def _read(requirements: Iterable[tuple[str, Requirement]]) -> PackageFile:
+    """Separate TensorFlow from other requirements, each with its place in the file for errors."""
+    tensorflow, others = "", []
+    for place, requirement in requirements:
+        if not any(_applies(requirement, python) for python in _PYTHONS):
+            continue
+        if canonicalize_name(requirement.name) not in TENSORFLOW:
+            others.append(requirement)
+        elif exact(requirement):
+            tensorflow = _without_marker(requirement)
+        else:
+            raise UsageError(f"{place}: {str(requirement)!r} has no exact version.", "Example: tensorflow==2.15.0")
+    return PackageFile(tensorflow, tuple(others))
+
+
+def _of_pip(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
+    for number, line in enumerate(text.replace("\\\n", " ").splitlines(), 1):
+        plain = re.sub(r"(^|\s)#.*", "", line).split(" --hash")[0].strip()
+        if plain and (not plain.startswith("-") or _OTHER_FILE.match(plain)):
+            place = f"{path}, line {number}"
+            yield place, _requirement(plain, place)
+
+
+def _of_conda(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
+    try:
+        document = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise UsageError(f"{path} isn't valid YAML: {str(error).splitlines()[0]}.") from None
+    packages = document.get("dependencies") if isinstance(document, Mapping) else None
+    if not isinstance(packages, list):
+        raise UsageError(f"{path} has no list of dependencies, so it isn't an environment of conda.")
+    for package in packages:
+        lines = package.get("pip") if isinstance(package, Mapping) else None
+        if isinstance(lines, list) and all(isinstance(line, str) for line in lines):
+            yield from _of_pip("\n".join(lines), path)
+        elif not isinstance(package, str):
+            raise UsageError(f"{path}: an entry of dependencies is neither a package nor a list of pip's packages.")
+        elif requirement := _from_conda(package, path):
+            yield str(path), requirement
+
+
+def _from_conda(package: str, path: Path) -> Requirement | None:
+    """Return a package of conda as a requirement for the package index, or None if the environment has it already."""
+    match = _CONDA.fullmatch(package.strip())
+    if not match:
+        raise _not_from_an_index(package, str(path))
+    name, operator, version, prefix, build, bounds = match.groups()
+    if build:
+        raise UsageError(
+            f"{path}: {package!r} is one build of a conda package, and the package index has no such builds.",
+            "Write only the packages that you installed: conda env export --from-history > environment.yml",
+        )
+    if _FROM_ELSEWHERE.fullmatch(name):
+        return None
+    # conda's = allows all versions that start with it; a TensorFlow of three parts is exact
+    is_exact = operator == "==" or (name in TENSORFLOW and version and version.count(".") == 2)
+    suffix = "" if is_exact and not prefix else ".*"
+    return _requirement(f"{name}=={version}{suffix}" if version else f"{name}{bounds or ''}", str(path))
+
+
+def _of_uv(path: Path) -> Iterator[tuple[str, Requirement]]:
+    options = ["--frozen", "--no-hashes", "--no-emit-project", "--no-header", "--no-annotate", "--no-dev", "--quiet"]
+    process = run_uv(["export", f"--directory={path.absolute().parent}", *options])
+    if process.returncode:
+        raise UsageError(f"{path} can't be read by uv:\n{last_words(process.stderr)}", "Lock it again: uv lock")
+    return _of_pip(process.stdout, path)
+
+
+def _of_lock(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
+    """Read the packages of pylock.toml (PEP 751), poetry.lock or pdm.lock: those that a project needs to run."""
+    try:
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} isn't valid TOML: {error}.") from None
+    packages = document.get("packages", document.get("package"))
+    if not isinstance(packages, list) or not all(isinstance(package, Mapping) for package in packages):
+        raise UsageError(
+            f"{path} isn't a lock of a project.",
+            f"Pass requirements.txt, environment.yml, or one of {', '.join(LOCKS)}.",
+        )
+    for package in packages:
+        groups = package.get("groups", [])
+        if package.get("optional") is True or (groups and not {"main", "default"} & set(map(str, groups))):
+            continue
+        name, version = package.get("name"), package.get("version")
+        source = package.get("source")
+        is_elsewhere = {"vcs", "directory", "archive", "git", "path", "url"} & package.keys() or (
+            isinstance(source, Mapping) and source.get("type", "legacy") != "legacy"
+        )
+        if is_elsewhere or not version:
+            raise _not_from_an_index(str(name)[:80], str(path))
+        marker = _marker(package)
+        yield str(path), _requirement(f"{name}=={version}{f' ; {marker}' if marker else ''}", str(path))
+
+
+def _marker(package: Mapping[str, Any]) -> str:
+    """Return a package's marker. Poetry has one for each group, if they differ."""
+    marker = package.get("marker", package.get("markers", ""))
+    return str(marker.get("main", "") if isinstance(marker, Mapping) else marker)
+
+
+def _requirement(text: str, place: str) -> Requirement:
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement:
+        raise _not_from_an_index(text, place) from None
+    if requirement.url:
+        raise _not_from_an_index(text, place)
+    return requirement
+
+
+def _not_from_an_index(text: str, place: str) -> UsageError:
+    return UsageError(
+        f"{place}: {text[:80]!r} isn't a package from an index.",
+        "Write the packages with their versions instead of this line.",
+    )
+
+
+def _applies(requirement: Requirement, python: str) -> bool:
+    marker: Marker | None = requirement.marker
+    versions = {"python_version": python, "python_full_version": f"{python}.{_PATCH}"}
+    return marker is None or marker.evaluate({**_LAUNCHES, **versions})
+
+
+def _without_marker(requirement: Requirement) -> str:
+    return str(requirement).split(";")[0].strip()
