@@ -5,6 +5,8 @@ end of the day after the upload of the newest requested version, because related
 later. For example, the estimator of 2.4.0 was uploaded after midnight, 6 hours after its TensorFlow.
 
 `-e tf2.0+numpy==1.21.6` changes only the requested packages of the base. The date is the later one of both.
+
+`-e tf2.15@py3.9` is the base on another version of Python, with packages of the base's date.
 """
 
 import contextlib
@@ -24,7 +26,16 @@ from packaging.version import Version
 
 from harness.catalog import index
 from harness.catalog.lines import PYTHONS, ReleaseLine, parse_line
-from harness.catalog.requirement_specs import Asked, LockOverride, exact, is_asked, is_move, parse, parse_move
+from harness.catalog.requirement_specs import (
+    Asked,
+    LockOverride,
+    exact,
+    is_asked,
+    is_move,
+    parse,
+    parse_move,
+    split_python,
+)
 from harness.catalog.sources import parse_source
 from harness.files import cache_dir, parse_json, read_text, write_atomically
 from harness.model.environment import KERAS, TENSORFLOW, Environment
@@ -57,7 +68,7 @@ def with_asked(
             if line := parse_line(text):
                 environment = _of_line(line, known, impossible)
             else:
-                environment = make(text, known) if is_asked(text) else kept(text)
+                environment = make(text, known) if is_asked(text) or split_python(text)[1] else kept(text)
         if environment is not None:
             environments[environment.name] = environment
         names.append(environment.name if environment else text)
@@ -103,7 +114,9 @@ def _placeholder(text: str, environments: Mapping[str, Environment], error: Usag
 
 
 def make(text: str, known: Mapping[str, Environment]) -> Environment:
-    """Return the saved environment of requirements, or create and save a new one."""
+    """Return the environment of requirements, or with another Python; it is created and saved if it is new."""
+    if split_python(text)[1]:
+        return _on_python(text, known)
     if is_move(text):
         move, base = _based(parse_move(text), known)
         before = kept(move.name)
@@ -114,6 +127,39 @@ def make(text: str, known: Mapping[str, Environment]) -> Environment:
     if (before := _kept_for(spec)) is not None:
         return before
     return keep(_new(spec, list(known.values())))
+
+
+def _on_python(text: str, known: Mapping[str, Environment]) -> Environment:
+    """Return an environment with another version of Python, and with the packages of the same date.
+
+    Raises UsageError if there is no such environment, or if its TensorFlow has no wheel for this Python.
+    """
+    of, python = split_python(text)
+    base = known.get(of) or (make(of, known) if is_asked(of) else kept(of))
+    if base is None:
+        raise _unknown_base(of, text, known)
+    if base.gpu_image or base.base:
+        why = "comes from an image" if base.gpu_image else "has replaced packages"
+        raise UsageError(f"{text}: the Python of {base.name} can't be changed, because it {why}.")
+    name = f"{base.name}-py{python}"
+    if base.python == python:
+        return base
+    if name in known:
+        return known[name]
+    environment = replace(base, name=name, python=python, asked=f"{base.asked or base.name}@py{python}")
+    before = kept(name)
+    if before == environment:
+        return before
+    _find_package(f"tensorflow=={base.tensorflow}", environment)
+    return keep(environment)
+
+
+def _unknown_base(name: str, text: str, known: Mapping[str, Environment]) -> UsageError:
+    near = nearest(name, known)
+    hint = f" Did you mean {near}?" if near else ""
+    return UsageError(
+        f"Unknown environment {name!r} in {text}.{hint}", there_are(name, list(known), "harness images list")
+    )
 
 
 def keep(environment: Environment) -> Environment:
@@ -135,14 +181,10 @@ def base_of(environment: Environment, known: Mapping[str, Environment]) -> Envir
 
 def _based(move: LockOverride, environments: Mapping[str, Environment]) -> tuple[LockOverride, Environment]:
     """Return the override with its original base, and the base. Overrides of an overridden environment are merged."""
-    base = environments.get(move.base) or (make(move.base, environments) if is_asked(move.base) else kept(move.base))
+    is_made = is_asked(move.base) or split_python(move.base)[1]
+    base = environments.get(move.base) or (make(move.base, environments) if is_made else kept(move.base))
     if base is None:
-        near = nearest(move.base, environments)
-        hint = f" Did you mean {near}?" if near else ""
-        raise UsageError(
-            f"Unknown environment {move.base!r} in {move.base}+{'+'.join(move.packages)}.{hint}",
-            there_are(move.base, list(environments), "harness images list"),
-        )
+        raise _unknown_base(move.base, str(move), environments)
     if base.gpu_image:
         raise UsageError(f"Packages of {base.name} can't be replaced: they come from an image, not from a lock file.")
     if base.base:

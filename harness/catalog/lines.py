@@ -24,6 +24,8 @@ _EXAMPLE = "Example: -e keras-nightly@2026-08-01"
 #: The package whose version moves: at the start of a text, or added to a base.
 _FIRST = re.compile(r"(latest|tf-nightly-cpu|tf-nightly)(?=[,+]|$)")
 _ADDED = re.compile(r"\+keras-nightly(?=\+|$)")
+#: A version of Python, which isn't a day.
+_PYTHON = re.compile(r"@py\d\.\d+(?=\+|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,8 @@ def parse_line(text: str, today: Callable[[], date] = lambda: datetime.now(UTC).
     Raises UsageError for a day that isn't valid or is in the future, and for a day of something that isn't a line.
     """
     plain = "".join(text.split())
+    if _PYTHON.search(plain):
+        return None
     name, at, day = plain.rpartition("@") if "://" not in plain else ("", "", plain)
     name = "keras-nightly" if (name or day) == "latest+keras-nightly" else name or day
     is_line = name == "keras-nightly" or bool(_FIRST.match(name) or _ADDED.search(name))

@@ -15,7 +15,7 @@ from packaging.version import Version
 from harness.catalog import adhoc, index, lock_overrides, sources
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
-from harness.catalog.requirement_specs import NIGHTLIES, Asked, parse, parse_move
+from harness.catalog.requirement_specs import NIGHTLIES, Asked, is_asked, parse, parse_move, split_python
 from harness.files import read, write_atomically
 from harness.machine.interpreters import find_python
 from harness.machine.uv import last_words
@@ -124,7 +124,8 @@ def inputs(environment: Environment, device: Device) -> list[str]:
     An ad-hoc environment also has its other requirements. For a nightly, the index is queried for a CPU package. Raises
     CannotRunHereError if the index doesn't answer.
     """
-    spec = parse(environment.asked) if environment.asked else None
+    text, _ = split_python(environment.asked)
+    spec = parse(text) if is_asked(text) else None
     keras = [f"keras=={environment.keras}"] if environment.keras else []
     if environment.gpu_image:
         # the image has TensorFlow and its dependencies, which must not change

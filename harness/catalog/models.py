@@ -26,7 +26,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from harness.catalog.lines import parse_line
-from harness.catalog.requirement_specs import is_asked, is_move, parse, parse_move
+from harness.catalog.requirement_specs import is_asked, is_move, parse, parse_move, split_python
 from harness.catalog.toml import Findings, Key, choices, is_json, is_number, number_text
 from harness.model import issues
 from harness.model.environment import Device
@@ -192,6 +192,8 @@ def _point(values: dict[str, Any], info: Info) -> dict[str, str]:
 
 def _environment(text: str) -> str:
     """Return the name of an environment or of a release line; of requirements, the normalized text."""
+    if split_python(text)[1]:
+        return text
     if line := parse_line(text):
         return text if line.day else line.name
     return str(parse_move(text) if is_move(text) else parse(text)) if is_asked(text) else text

@@ -26,6 +26,8 @@ _COMMA = re.compile(rf",(?!\s*(?:{_OPERATOR}))(?![^\[\]]*\])")
 _LONGEST = 100
 #: A plus before a package with a bound. The plus in a local version (2.15.0+cu12) has no bound after it.
 _PLUS = re.compile(rf"\+(?=\s*[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\]\s*)?(?:{_OPERATOR}))")
+#: An environment with another version of Python: `tf2.15@py3.9`.
+_ON_PYTHON = re.compile(r"(?P<base>[^@+]+)@py(?P<python>3\.\d{1,2})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +114,17 @@ def is_move(text: str) -> bool:
     return bool(_PLUS.search(text)) or "+" in re.split(_OPERATOR, text)[0]
 
 
+def split_python(text: str) -> tuple[str, str]:
+    """Return the environment and the version of Python of `tf2.15@py3.9`; an empty version for other text."""
+    match = _ON_PYTHON.fullmatch(text.strip())
+    return (match["base"].strip(), match["python"]) if match else (text, "")
+
+
 def environment_name(text: str) -> str:
     """Return the name of the environment that a value of -e selects."""
+    base, python = split_python(text)
+    if python:
+        return f"{environment_name(base)}-py{python}"
     return parse_move(text).name if is_move(text) else parse(text).name if is_asked(text) else text
 
 

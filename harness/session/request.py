@@ -46,6 +46,8 @@ SUITE_LENGTHS: tuple[SuiteLength, ...] = get_args(SuiteLength)
 
 _NUMBER = r"(\d+(?:\.\d+)?)"
 
+#: A version of Python alone, which follows another one of the same environment.
+_PYTHON = re.compile(r"py3\.\d{1,2}")
 #: A comma outside of brackets, which contain the extras of a requirement.
 _COMMA = re.compile(r",(?![^\[\]]*\])")
 _OPERATOR = re.compile(r"[<>=~!]")
@@ -88,7 +90,7 @@ def names(typed: Sequence[str], option: str) -> list[str]:
     """Split texts at commas into names, globs and files: `tf2.12,tf2.13`.
 
     Requirements can contain commas: `tf2.0,tensorflow==2.0.0,keras==2.3.1` are two environments, and
-    `tf2.0+numpy>=1.18,<1.20,tf2.1` are also two.
+    `tf2.0+numpy>=1.18,<1.20,tf2.1` are also two. `tf2.15@py3.9,py3.11` are `tf2.15@py3.9` and `tf2.15@py3.11`.
     """
     texts: list[str] = []
     for text in typed:
@@ -99,7 +101,9 @@ def names(typed: Sequence[str], option: str) -> list[str]:
         apart: list[str] = []
         for part in parts:
             before = apart[-1] if apart else ""
-            if _OPERATOR.match(part) or (_takes_more(before, text) and not re.match(r"[^<>=~!]+\+", part)):
+            if _PYTHON.fullmatch(part) and "@py" in before:
+                apart.append(f"{before.partition('@')[0]}@{part}")
+            elif _OPERATOR.match(part) or (_takes_more(before, text) and not re.match(r"[^<>=~!]+\+", part)):
                 apart[-1:] = [f"{before},{part}" if before else part]
             else:
                 apart.append(part)
@@ -247,7 +251,7 @@ class LaunchRequest:
     axes: Annotated[
         Mapping[str, Sequence[str]],
         Option(
-            "Values of an axis, or globs, such as mode=graph,eager.",
+            "Values of an axis, or globs, such as mode=graph,eager; cpus=1,2 are numbers of CPU cores.",
             ("-a", "--axis"),
             lambda typed, _: parse_axes(typed),
             metavar="AXIS=VALUE,...",

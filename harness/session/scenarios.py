@@ -17,7 +17,7 @@ from harness.catalog import header, scripts, skeleton, toml
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
-from harness.catalog.requirement_specs import is_asked, is_move, parse_move
+from harness.catalog.requirement_specs import is_asked, is_move, parse_move, split_python
 from harness.catalog.scenarios import Found, find_scenarios, load_scenario, load_suites, read_suites, scenario_files
 from harness.catalog.signature import not_python, oldest_python
 from harness.machine.interpreters import find_python, installed
@@ -143,7 +143,7 @@ def _of_claims(project: Project, scenarios: Iterable[Scenario]) -> list[Problem]
 
 def _no_environment(text: str, names: Sequence[str]) -> UsageError | None:
     """Return the error for an unknown environment, also if the text adds package overrides to it; otherwise None."""
-    base = parse_move(text).base if is_move(text) else text
+    base, _ = split_python(parse_move(text).base if is_move(text) else text)
     return None if is_asked(base) or base in names else unknown(base, names, ENVIRONMENT)
 
 

@@ -158,3 +158,44 @@ def test_names_globs_and_files_of_others_are_left_alone(package_index: PackageIn
     typed = ["tf2.5", "tf*", "../tensorflow", "tensorflow-9", ""]
     assert adhoc.with_asked(KNOWN, typed) == (KNOWN, typed)
     assert package_index.asked == 0
+
+
+def test_another_python_changes_the_wheels_and_nothing_else(package_index: PackageIndex) -> None:
+    package_index.add(wheel("tensorflow", "2.15.1", "39"))
+    environment = asked("tf2.15@py3.9")
+    assert environment == replace(NEW, name="tf2.15-py3.9", python="3.9", asked="tf2.15@py3.9")
+    assert inputs(environment, Device.CPU) == inputs(NEW, Device.CPU)
+    # later it is found by its name, and without the index
+    before = package_index.asked
+    assert asked("tf2.15-py3.9") == asked("tf2.15@py3.9") == environment
+    assert package_index.asked == before
+
+
+def test_the_python_of_requirements_can_be_another_one_too(package_index: PackageIndex) -> None:
+    for python in ("311", "39"):
+        package_index.add(wheel("tensorflow", "2.15.0", python))
+    environment = asked("tensorflow==2.15.0@py3.9")
+    assert (environment.name, environment.python) == ("tensorflow-2.15.0-py3.9", "3.9")
+    assert inputs(environment, Device.CPU)[0] == "tensorflow-cpu==2.15.0"
+
+
+def test_an_environment_of_the_catalogue_that_has_the_python_is_taken() -> None:
+    other = replace(OLD, name="tf2.5-py3.9", python="3.9")
+    assert asked("tf2.15@py3.11") == NEW
+    assert asked("tf2.5@py3.9", {**KNOWN, "tf2.5-py3.9": other}) == other
+
+
+def test_a_python_for_which_there_is_no_wheel_gets_those_that_have_one(package_index: PackageIndex) -> None:
+    package_index.add(wheel("tensorflow", "2.15.1", "310"))
+    with pytest.raises(UsageError, match=r"tensorflow==2\.15\.1|2\.15\.1"):
+        asked("tf2.15@py3.8")
+    with pytest.raises(UsageError, match=r"Unknown environment 'tf2\.16' in tf2\.16@py3\.9. Did you mean tf2\.15"):
+        asked("tf2.16@py3.9")
+
+
+def test_a_package_can_be_replaced_on_another_python(package_index: PackageIndex) -> None:
+    package_index.add(wheel("tensorflow", "2.15.1", "39"))
+    package_index.add("numpy-1.26.0-py3-none-any", "2023-09-16T00:00:00Z")
+    environment = asked("tf2.15@py3.9+numpy==1.26.0")
+    assert (environment.base, environment.python) == ("tf2.15-py3.9", "3.9")
+    assert adhoc.base_of(environment, KNOWN).name == "tf2.15-py3.9"

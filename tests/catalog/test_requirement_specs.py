@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.catalog.requirement_specs import Asked, LockOverride, is_asked, is_move, parse, parse_move
+from harness.catalog.requirement_specs import (
+    Asked,
+    LockOverride,
+    environment_name,
+    is_asked,
+    is_move,
+    parse,
+    parse_move,
+    split_python,
+)
 from harness.model.errors import UsageError
 
 
@@ -142,3 +151,18 @@ def test_environments_in_which_packages_move_have_names_of_their_own(
 def test_any_text_is_read_or_refused(text: str) -> None:
     with contextlib.suppress(UsageError):
         assert parse(str(parse(text))) == parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts", "name"),
+    [
+        ("tf2.15@py3.9", ("tf2.15", "3.9"), "tf2.15-py3.9"),
+        ("tensorflow==2.15.0@py3.10", ("tensorflow==2.15.0", "3.10"), "tensorflow-2.15.0-py3.10"),
+        ("tf2.15", ("tf2.15", ""), "tf2.15"),
+        ("tf2.21+keras@py3.9", ("tf2.21+keras@py3.9", ""), None),
+        ("keras-nightly@2026-08-01", ("keras-nightly@2026-08-01", ""), "keras-nightly@2026-08-01"),
+    ],
+)
+def test_an_environment_on_another_python_is_named_for_it(text: str, parts: tuple[str, str], name: str | None) -> None:
+    assert split_python(text) == parts
+    assert name is None or environment_name(text) == name

@@ -40,6 +40,7 @@ from harness.session.request import (
         (["tf2.0,tf2.0+numpy>=1.18,<1.20,tf2.1"], ["tf2.0", "tf2.0+numpy>=1.18,<1.20", "tf2.1"]),
         (["tensorflow==2.0.0,keras==2.3.1+numpy==1.17,tf2.1"], ["tensorflow==2.0.0,keras==2.3.1+numpy==1.17", "tf2.1"]),
         (["tf-nightly,tf2.0+numpy==1.21.6"], ["tf-nightly", "tf2.0+numpy==1.21.6"]),
+        (["tf2.15@py3.9,py3.11,tf2.16"], ["tf2.15@py3.9", "tf2.15@py3.11", "tf2.16"]),
     ],
 )
 def test_several_names_stand_in_one_text_and_requirements_keep_their_commas(typed: list[str], meant: list[str]) -> None:
