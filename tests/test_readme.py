@@ -30,6 +30,7 @@ PAGES = [
         "how-to/reproduce-an-issue.md",
         "how-to/measure-a-pull-request.md",
         "how-to/measure-in-a-ci-container.md",
+        "how-to/compare-cores-and-backends.md",
         "explanation/small-steps.md",
     )
 ]

@@ -18,6 +18,7 @@ from harness.analysis.observations import Statement, statements
 from harness.analysis.on_device import OnDevice, on_device, untold
 from harness.analysis.quantities import is_time, launches_of
 from harness.analysis.rounds import by_clock
+from harness.analysis.scaling import ScalingPoint, scaling
 from harness.analysis.settings import SettingDifference, differences
 from harness.analysis.sweeps import MeasuredSweep, sweeps
 from harness.analysis.tables import MeasuredCell, ScenarioTable, measured, tables
@@ -210,6 +211,11 @@ class Results:
     def sweeps(self) -> list[tuple[ScenarioTable, MeasuredSweep]]:
         """The curves along numeric axes, each with its table."""
         return [(table, sweep) for table in self.tables for sweep in sweeps(table, self.found, self.margin)]
+
+    @cached_property
+    def scaling(self) -> list[tuple[ScenarioTable, list[ScalingPoint]]]:
+        """The cells on each number of cores, for each table with several of these numbers."""
+        return [(table, points) for table in self.all_tables if (points := scaling(table))]
 
     @cached_property
     def settings(self) -> list[SettingDifference]:

@@ -24,6 +24,19 @@ def choose(wish: str, allowed: set[int], topology: Topology | None = None) -> tu
     return _listed(wish, allowed)
 
 
+def choose_most(counts: Iterable[int], pool: Collection[int]) -> tuple[int, ...]:
+    """Return the CPUs of the largest launches of the axis `cpus`, from the CPUs `pool`. Raises UsageError.
+
+    Launches on fewer cores are pinned to some of these CPUs, so that all of them are on the same part of the machine.
+    """
+    most = max(counts)
+    if most > len(pool):
+        raise UsageError(
+            f"-a cpus={most}: launches may use {len(pool)} CPUs ({cpu_list(pool)}).", "Use fewer cores for each launch."
+        )
+    return _count(most, set(pool), None)
+
+
 def _count(count: int, allowed: set[int], topology: Topology | None) -> tuple[int, ...]:
     if not 1 <= count <= len(allowed):
         raise UsageError(

@@ -21,6 +21,9 @@ SIDE, BEFORE_AND_AFTER = "side", ("base", "head")
 #: The axis of scenarios in a merged run of several machines. No header can declare it.
 MACHINE = "on machine"
 
+#: The axis with the number of CPU cores of a launch. harness pins launches, so scenarios need no code for it.
+CPUS = "cpus"
+
 #: The folders of a project's scenarios, relative to its top: its own scenarios, and scenarios for upstream issues.
 FOLDERS = (PurePosixPath("scenarios"), PurePosixPath("scenarios/upstream"))
 
@@ -284,7 +287,7 @@ class Cell:
         return self is other or (isinstance(other, Cell) and self.key == other.key)
 
     def __str__(self) -> str:
-        values = (f"{axis}={value}" if value in BARE else value for axis, value in self.axes.items())
+        values = (f"{axis}={value}" if value in BARE or axis == CPUS else value for axis, value in self.axes.items())
         return " ".join([self.scenario, self.environment, *values])
 
 

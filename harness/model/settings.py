@@ -1,13 +1,18 @@
-"""Settings: axes that every scenario has without a line in its header. The worker's kit applies them.
+"""Axes that every scenario has without a line in its header: settings, cores and process variables.
 
-If a scenario declares an axis with the name of a setting, its function gets that axis, and the setting isn't available
-there. Cells have a setting only if somebody requested it.
+The worker's kit applies settings, which have fixed values. The number of cores (CPUS) and process variables, such as
+`KERAS_BACKEND`, are *free axes*: they have the requested values, and harness applies them to the process of a launch.
+
+If a scenario declares an axis with the same name, its function gets that axis, and the setting or free axis isn't
+available there. Cells have these axes only if somebody requested them.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.model.scenario import Comparison, Scenario
+from harness.model.errors import UsageError
+from harness.model.scenario import CPUS, STEP, Comparison, Scenario
 
 #: The value that changes nothing: the default of the release.
 AS_IT_COMES = "default"
@@ -36,9 +41,36 @@ def values(name: str) -> tuple[str, ...]:
     return (*SETTINGS[name].values, AS_IT_COMES)
 
 
-def open_to(scenario: Scenario) -> list[str]:
-    """Return the settings available in a scenario: all except those with the name of one of its own axes."""
-    return [name for name in SETTINGS if name not in scenario.axes or name in scenario.settings]
+def is_variable(name: str) -> bool:
+    """Return whether an axis is a process variable, by its name."""
+    return bool(re.fullmatch("[A-Z][A-Z0-9_]*", name))
+
+
+def is_free(name: str) -> bool:
+    """Return whether an axis has any values that are requested: the number of cores, and process variables."""
+    return name == CPUS or is_variable(name)
+
+
+def free_values(name: str, typed: Sequence[str]) -> list[str]:
+    """Return the requested values of a free axis, each once. Numbers of cores increase.
+
+    Raises UsageError for an invalid number of cores.
+    """
+    if name != CPUS:
+        return list(dict.fromkeys(typed))
+    wrong = next((text for text in typed if not re.fullmatch(r"[1-9]\d{0,5}", text, re.ASCII)), None)
+    if wrong is not None:
+        raise UsageError(f"Invalid -a {name}={wrong}: expected a number of cores.", f"Example: -a {name}=1,2,4")
+    return sorted(dict.fromkeys(typed), key=int)
+
+
+def open_to(scenario: Scenario, asked: Iterable[str] = ()) -> list[str]:
+    """Return the settings available in a scenario, and the free axes of `asked`.
+
+    Names of the scenario's own axes aren't available.
+    """
+    named = [*SETTINGS, *filter(is_free, asked)]
+    return [name for name in named if name not in scenario.axes or name in scenario.settings]
 
 
 def in_order(name: str, chosen: Iterable[str]) -> list[str]:
@@ -48,23 +80,40 @@ def in_order(name: str, chosen: Iterable[str]) -> list[str]:
 
 
 def with_settings(scenario: Scenario, asked: Mapping[str, Sequence[str]]) -> Scenario:
-    """Return the scenario with an axis for each requested setting. `asked` maps its name to the values.
+    """Return the scenario with an axis for each requested setting or free axis. `asked` maps its name to the values.
 
     The axis also has the values from the header. If there are several, and the header has no comparison along the axis,
-    one is added: the first value, in the setting's order, with the others.
+    comparisons are added. For a setting, the first value in the setting's order is compared with the others. For a free
+    axis, each other value is compared with the first one.
     """
     axes = dict(scenario.axes)
     for name, chosen in asked.items():
-        axes[name] = in_order(name, [*chosen, *axes.get(name, ())])
+        axes[name] = free_values(name, chosen) if is_free(name) else in_order(name, [*chosen, *axes.get(name, ())])
     along = {entry.along for entry in scenario.compare}
     compared = [
-        Comparison(name=f"{name} {axes[name][0]}", along=name, plus=axes[name][0])
+        comparison
         for name in asked
         if len(axes[name]) > 1 and name not in along
+        for comparison in (
+            _from_first(scenario, name, axes[name])
+            if is_free(name)
+            else [Comparison(name=f"{name} {axes[name][0]}", along=name, plus=axes[name][0])]
+        )
     ]
     return replace(
         scenario,
         axes=axes,
-        settings=[name for name in SETTINGS if name in asked or name in scenario.settings],
+        settings=[name for name in (*SETTINGS, CPUS) if name in asked or name in scenario.settings],
+        environ=[*scenario.environ, *(name for name in asked if is_variable(name) and name not in scenario.environ)],
         compare=[*scenario.compare, *compared],
     )
+
+
+def _from_first(scenario: Scenario, name: str, levels: Sequence[str]) -> list[Comparison]:
+    """Return comparisons of each other value with the first one, in the step and in what else the header compares."""
+    first, *others = levels
+    return [
+        Comparison(name=f"{name} {value}", along=name, plus=value, against=first, of=quantity)
+        for quantity in (STEP, *scenario.quantities)
+        for value in others
+    ]

@@ -12,6 +12,10 @@ from harness.model.scenario import Cell, Need, Scenario, matches
 from harness.plan import settings
 from harness.plan.gpus import Fit, Support, fit
 
+#: The process variable that selects the backend of Keras 3, and the package of each backend except TensorFlow.
+KERAS_BACKEND = "KERAS_BACKEND"
+_BACKENDS = {"jax": "jax", "torch": "torch", "openvino": "openvino"}
+
 #: Why a cell cannot run, in a clause, and what to do, in a sentence or empty.
 Reason = tuple[str, str]
 
@@ -49,7 +53,8 @@ def split(
         return on_gpu(cell.environment) if cell.device is Device.GPU else None
 
     def packages(cell: Cell) -> Reason | None:
-        return _no_packages(cell, scenarios[cell.scenario], requirements[cell.environment])
+        requirement = requirements[cell.environment]
+        return _no_packages(cell, scenarios[cell.scenario], requirement) or _no_backend(cell, requirement)
 
     def setting(cell: Cell) -> Reason | None:
         return settings.refusal(cell, scenarios[cell.scenario], environments[cell.environment], cards)
@@ -88,6 +93,20 @@ def _no_packages(cell: Cell, scenario: Scenario, requirement: Requirement) -> Re
         if missing:
             packages = " and ".join(missing)
             return need.reason or f"needs {packages}", need.advice or f"Choose an environment with {packages}."
+    return None
+
+
+def _no_backend(cell: Cell, requirement: Requirement) -> Reason | None:
+    """Return why Keras doesn't have the backend that a cell selects, because another package is missing."""
+    backend, name = cell.axes.get(KERAS_BACKEND, ""), requirement.environment.exact
+    package = _BACKENDS.get(backend, "")
+    if not package:
+        return None
+    if unmet(["keras>=3"], requirement.lock.pins):
+        return f"{KERAS_BACKEND}={backend} needs Keras 3, but {name} has an older one", "Choose a newer environment."
+    if unmet([package], requirement.lock.pins):
+        advice = f"Add the package to the environment: -e {name}+{package}==VERSION"
+        return f"{KERAS_BACKEND}={backend} needs {package}, but {name} doesn't have this package", advice
     return None
 
 

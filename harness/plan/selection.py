@@ -9,7 +9,7 @@ from harness.catalog.toml import Findings, Key, choices
 from harness.model import settings
 from harness.model.environment import LINES, Device
 from harness.model.errors import NothingSelectedError, UsageError
-from harness.model.scenario import ENVIRONMENT, Cell, Scenario, Suite, SuitePart
+from harness.model.scenario import CPUS, ENVIRONMENT, Cell, Scenario, Suite, SuitePart
 from harness.model.settings import open_to
 from harness.model.texts import nearest, plain, there_are
 
@@ -189,7 +189,7 @@ def _filters(
         having = [scenario for scenario in scenarios if axis in scenario.axes] or everything
         values = {value: None for scenario in having for value in scenario.axes.get(axis, ())}
         if not values:
-            axis_names = {name: None for scenario in scenarios for name in (*scenario.axes, *open_to(scenario))}
+            axis_names = {name: None for scenario in scenarios for name in (*scenario.axes, *open_to(scenario, [CPUS]))}
             raise unknown(axis, list(axis_names), "axis")
         filters[axis] = resolve(patterns, list(values), f"value of the axis {axis}")
     return filters

@@ -1,4 +1,4 @@
-"""Settings: the scenarios that get an axis for them, and the cells that can't have one, before any image is built.
+"""Settings and free axes: the scenarios that get an axis for them, and the cells that can't have one.
 
 The releases' sources show which settings they have. scenarios/kit/settings.py applies settings and checks the effect.
 """
@@ -9,7 +9,16 @@ from dataclasses import replace
 from harness.model.environment import Device, Environment
 from harness.model.gpu import Gpu, shown
 from harness.model.scenario import Cell, Scenario, Suite, SuitePart
-from harness.model.settings import AS_IT_COMES, SETTINGS, in_order, open_to, values, with_settings
+from harness.model.settings import (
+    AS_IT_COMES,
+    SETTINGS,
+    free_values,
+    in_order,
+    is_free,
+    open_to,
+    values,
+    with_settings,
+)
 from harness.plan.gpus import AMPERE
 from harness.plan.selection import Catalog, Selection, resolve
 
@@ -21,24 +30,29 @@ _TF32, _POLICIES, _CPU_DETERMINISM = (2, 4), (2, 1), (2, 8)
 def with_asked(selection: Selection, catalog: Catalog) -> Catalog:
     """Return the catalogue with the settings of the selection and of the suite as axes of the scenarios.
 
+    Free axes of the selection, such as the number of cores, become axes too.
+
     A selected setting applies to each part of a suite that has at most one value of the setting. If a part compares
     several values, the selection filters them. If only some parts of a scenario have a setting, the others get the
-    value `default`. Raises UsageError for an unknown value of a setting.
+    value `default`. Raises UsageError for an unknown value of a setting, and for an invalid number of cores.
     """
     suite = catalog.suites.get(selection.suite)
     chosen = resolve(selection.scenarios or ["*"], list(catalog.scenarios), "scenario")
     meant = [catalog.scenarios[name] for name in chosen]
-    typed = {name: _meant(name, patterns, meant) for name, patterns in selection.axes.items() if name in SETTINGS}
+    typed = {
+        name: _meant(name, patterns, meant)
+        for name, patterns in selection.axes.items()
+        if name in SETTINGS or (is_free(name) and any(name in open_to(scenario, [name]) for scenario in meant))
+    }
     typed = {name: resolved for name, resolved in typed.items() if resolved}
     if suite is None:
-        return replace(
-            catalog, scenarios={**catalog.scenarios, **_extended({name: [typed] for name in chosen}, catalog)}
-        )
+        extended = _extended({name: [typed] for name in chosen}, catalog, typed)
+        return replace(catalog, scenarios={**catalog.scenarios, **extended})
     parts = [_asking(part, typed, catalog) for part in suite.parts]
     by_scenario: dict[str, list[Mapping[str, Sequence[str]]]] = {}
     for part in parts:
         by_scenario.setdefault(part.scenario, []).append(part.axes)
-    extended = _extended(by_scenario, catalog)
+    extended = _extended(by_scenario, catalog, typed)
     return replace(
         catalog,
         scenarios={**catalog.scenarios, **extended},
@@ -47,7 +61,12 @@ def with_asked(selection: Selection, catalog: Catalog) -> Catalog:
 
 
 def _meant(name: str, patterns: Sequence[str], scenarios: Iterable[Scenario] = ()) -> list[str]:
-    """Return the values of a setting that the patterns match. A scenario's axis of the same name may match too."""
+    """Return the values of a setting that the patterns match. A scenario's axis of the same name may match too.
+
+    A free axis has the patterns as values.
+    """
+    if is_free(name):
+        return free_values(name, patterns)
     own = [value for scenario in scenarios if name not in open_to(scenario) for value in scenario.axes[name]]
     return in_order(name, resolve(patterns, list(dict.fromkeys([*values(name), *own])), f"value of the setting {name}"))
 
@@ -55,20 +74,23 @@ def _meant(name: str, patterns: Sequence[str], scenarios: Iterable[Scenario] = (
 def _asking(part: SuitePart, typed: Mapping[str, Sequence[str]], catalog: Catalog) -> SuitePart:
     """Return a suite's part with the selected settings that it doesn't compare, and with resolved values."""
     scenario = catalog.scenarios.get(part.scenario)
-    free = open_to(scenario) if scenario else []
+    free = open_to(scenario, typed) if scenario else []
     named = {name: _meant(name, patterns) if name in free else patterns for name, patterns in part.axes.items()}
     meant = {name: chosen for name, chosen in typed.items() if name in free and len(named.get(name, ())) <= 1}
     return replace(part, axes={**named, **meant})
 
 
 def _extended(
-    by_scenario: Mapping[str, Sequence[Mapping[str, Sequence[str]]]], catalog: Catalog
+    by_scenario: Mapping[str, Sequence[Mapping[str, Sequence[str]]]], catalog: Catalog, typed: Iterable[str]
 ) -> dict[str, Scenario]:
-    """Return the scenarios with an axis for each setting of their parts, with `default` if some parts don't set it."""
+    """Return the scenarios with an axis for each setting of their parts, with `default` if some parts don't set it.
+
+    `typed` are the names in the selection, of which the free axes become axes too.
+    """
     extended = {}
     for scenario in (catalog.scenarios[name] for name in by_scenario if name in catalog.scenarios):
         by_setting: dict[str, list[str]] = {}
-        for name in open_to(scenario):
+        for name in open_to(scenario, typed):
             value_lists = [part[name] for part in by_scenario[scenario.name] if name in part]
             if value_lists:
                 lacking = len(value_lists) < len(by_scenario[scenario.name]) and name not in scenario.axes

@@ -1,12 +1,15 @@
 """Makes the jobs of launches. A job has the files of the scenario, which are read once per run, and the settings."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from harness.catalog.project import Project
 from harness.catalog.scenarios import files_of, fingerprint, kit_files
+from harness.machine import cpus
 from harness.model.launch import Job, Limits, Sampling
-from harness.model.scenario import Cell, Scenario
+from harness.model.scenario import CPUS, Cell, Scenario
 
 
 class JobMaker:
@@ -19,6 +22,7 @@ class JobMaker:
         self.kit = kit_files(project)
         self._scenarios = scenarios
         self._limits = limits
+        self._on_cores = cache(self._choose_cores)
         self._files = {name: files_of(scenario, self.kit) for name, scenario in scenarios.items()}
 
     def sources(self) -> dict[str, str]:
@@ -51,7 +55,11 @@ class JobMaker:
             script=scenario.path.name,
             files=self._files[cell.scenario],
             sampling=sampling,
-            limits=self._limits,
+            limits=self._on_cores(cell.axes[CPUS]) if CPUS in scenario.settings else self._limits,
             environ={axis: cell.axes[axis] for axis in scenario.environ},
             settings={axis: cell.axes[axis] for axis in scenario.settings},
         )
+
+    def _choose_cores(self, count: str) -> Limits:
+        """Return the limits of launches on this number of cores, which are some of the CPUs of the largest launches."""
+        return replace(self._limits, cpus=cpus.choose(count, set(self._limits.cpus or ())))

@@ -4,7 +4,7 @@ import math
 import os
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -35,7 +35,7 @@ from harness.model.errors import CannotRunHereError, FileError, HarnessError, Un
 from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.launch import Clock, Interleave, Limits, Protocol, Role, Sampling, Status
 from harness.model.run import Group, Plan, Shard, StandIn, Unavailable
-from harness.model.scenario import DEFAULT_SUITE, ENVIRONMENT, GROWTH, PEAK, STEP, TRACES, Cell, Scenario, Suite
+from harness.model.scenario import CPUS, DEFAULT_SUITE, ENVIRONMENT, GROWTH, PEAK, STEP, TRACES, Cell, Scenario, Suite
 from harness.model.texts import joined
 from harness.plan import claims, settings, shards
 from harness.plan.availability import compiled, names_on, split
@@ -213,7 +213,7 @@ def plan(
     selection = Selection(suite=suite, environments=typed or default, scenarios=chosen, axes=request.axes)
     catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites=suites)
     selection, catalog, refused = _spared(selection, catalog, broken)
-    catalog = settings.with_asked(selection, catalog)
+    catalog, limits = _with_axes(selection, catalog, limits, request)
     device = Device.GPU if limits.gpus else Device.CPU
     claimed, absent = _find_claims(request, selection, catalog), list[Unavailable]()
     if claimed:
@@ -519,7 +519,7 @@ def _interleave(request: Request, limits: Limits) -> Interleave:
     elif request.sampling is not Protocol.TIME:
         why, leave = "the source document's iterations are measured without a break", f"--sampling {request.sampling}"
     elif count > 1:
-        why, leave = f"each launch has {count} cores", f"--cpus {request.cpus}"
+        why, leave = f"launches have up to {count} cores", f"--cpus {request.cpus}" if request.cpus else "-a cpus"
     else:
         return request.interleave or Interleave.TURNS
     if request.interleave is Interleave.TURNS:
@@ -580,6 +580,25 @@ def _limits(request: LaunchRequest) -> Limits:
         gpus=gpu_names,
         first_start_seconds=FIRST_START_TIMEOUT if gpu_names and not request.timeout else 0.0,
     )
+
+
+def _with_axes(
+    selection: Selection, catalog: Catalog, limits: Limits, request: LaunchRequest
+) -> tuple[Catalog, Limits]:
+    """Return the catalog with the settings and free axes of the selection, and limits with CPUs for these axes."""
+    catalog = settings.with_asked(selection, catalog)
+    return catalog, with_cores(limits, request, catalog.scenarios.values(), os.sched_getaffinity(0))
+
+
+def with_cores(limits: Limits, request: LaunchRequest, scenarios: Iterable[Scenario], pool: Collection[int]) -> Limits:
+    """Return the limits with CPUs for the largest number of cores on the axis CPUS, if a scenario has this axis.
+
+    They are from the CPUs of --cpus, otherwise from the `pool`. Raises UsageError if these are too few.
+    """
+    counts = [int(count) for scenario in scenarios if CPUS in scenario.settings for count in scenario.axes[CPUS]]
+    if not counts:
+        return limits
+    return replace(limits, cpus=cpus.choose_most(counts, limits.cpus if request.cpus and limits.cpus else pool))
 
 
 def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenario], dict[str, FileError], list[str]]:

@@ -17,6 +17,7 @@ from harness.model.environment import Environment
 from harness.model.errors import UsageError
 from harness.model.launch import Interleave
 from harness.model.scenario import OWN, STEP, WHOLE
+from harness.model.settings import is_free
 from harness.session.request import Request, ScriptRequest
 
 #: The largest number of files of a script's folder that a sentence lists.
@@ -58,9 +59,10 @@ def request(
                 f"Select its axes: harness matrix -s {path} -a AXIS=VALUE",
             )
         return replace(asked, scenarios=[str(path)]), ()
-    if asked.axes:
+    own_axes = [axis for axis in asked.axes if not is_free(axis)]
+    if own_axes:
         raise UsageError(
-            f"{path} is a plain script, and -a {next(iter(asked.axes))} needs a scenario with this axis.",
+            f"{path} is a plain script, and -a {own_axes[0]} needs a scenario with this axis.",
             f"To create a scenario from the script: harness scenarios new --from {path}",
         )
     asked = replace(asked, environments=_expanded(asked.environments, Project.find()))

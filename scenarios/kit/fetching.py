@@ -14,6 +14,10 @@ def fetch(value):
     elif isinstance(value, dict):
         for item in value.values():
             fetch(item)
+    elif hasattr(value, "block_until_ready"):  # an array of JAX
+        value.block_until_ready()
+    elif hasattr(value, "detach"):  # a tensor of PyTorch, whose work on a CPU ends with the call
+        pass
     elif hasattr(value, "numpy"):
         value.numpy()
     elif hasattr(getattr(value, "data", None), "numpy"):  # in 2.4, an array of the NumPy API contains a tensor

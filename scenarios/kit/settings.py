@@ -120,6 +120,8 @@ class Settings:
                 active[name] = value
         if self._keeps:
             active["malloc"] = "keep"
+        if "cpus" in self._asked:  # harness pins the process; this shows whether that worked
+            active["cpus"] = str(len(os.sched_getaffinity(0)))
         self._check(active)
         return active
 

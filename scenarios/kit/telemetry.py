@@ -8,6 +8,8 @@ from time import perf_counter, process_time, time
 
 STAT = "/proc/stat"
 THREADS = "/proc/self/task"
+# The children that this thread started. Some kernels don't have this file.
+CHILDREN = "/proc/thread-self/children"
 
 NANOSECOND = 1e-9
 
@@ -78,9 +80,19 @@ class Telemetry:
 
 
 def cpu():
-    """Return the CPU seconds of this process and of its finished children."""
-    children = getrusage(RUSAGE_CHILDREN)
-    return process_time() + children.ru_utime + children.ru_stime
+    """Return the CPU seconds of this process and of its children.
+
+    For a running child, they include its threads, but not its own children.
+    """
+    ended = getrusage(RUSAGE_CHILDREN)
+    return process_time() + ended.ru_utime + ended.ru_stime + sum(map(child_cpu, (read(CHILDREN) or b"").split()))
+
+
+def child_cpu(child):
+    """Return the CPU seconds of a process, to a clock tick; 0 if it has ended."""
+    # The second field is the command's name in brackets, which may hold anything.
+    fields = (read("/proc/{}/stat".format(child.decode())) or b"").rpartition(b")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def minor_faults():

@@ -473,3 +473,20 @@ def test_a_module_that_is_missing_is_to_be_added_to_its_environment(harness: Har
     (launch,) = harness.launches
     assert launch["advice"].startswith("The module no_such_module isn't in old.")
     assert "-e old+PACKAGE==VERSION" in launch["advice"]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+def test_cores_are_an_axis_of_which_the_report_shows_the_speed_up(harness: Harness) -> None:
+    done = harness.matrix("-s", "ways", "-e", "old", "-a", "way=fine", "-a", "cpus=1,2", "--rounds", "3")
+    assert done.returncode == 0, done.stderr
+    measured = [launch for launch in harness.launches if launch["round"]]
+    pinned = {(launch["cell"]["axes"]["cpus"], launch["resources"]["steady_own_cpus"]) for launch in measured}
+    assert pinned == {("1", 1), ("2", 2)}
+    report = (harness.run / "report.md").read_text()
+    assert "## Scaling over cores" in report
+    assert "pinned to 1 or 2 of 2 cores" in report
+
+
+def test_more_cores_than_there_are_is_a_sentence(harness: Harness) -> None:
+    done = harness.matrix("-s", "ways", "-a", "way=fine", "-a", "cpus=1,999999", "--rounds", "1")
+    assert (done.returncode, "-a cpus=999999: launches may use" in done.stderr) == (2, True), done.stderr

@@ -123,3 +123,11 @@ def test_on_a_terminal_the_user_is_asked_before_a_script_runs_without_a_containe
     os.close(keyboard)
     assert (running.returncode, b"Run this code anyway? [y/N]" in shown) == (code, True), shown.decode()
     assert (harness.root / "results").exists() is (code == 0)
+
+
+def test_a_process_variable_is_an_axis_of_a_script(harness, write):
+    write("mine.py", "import os\nprint(os.environ['MODE'])\n")
+    done = harness("run", "mine.py", "-e", "old", *SHORT[4:], "-a", "MODE=one,other")
+    assert done.returncode == 0, done.stderr
+    lines = {launch["cell"]["axes"]["MODE"]: launch["observations"]["output"]["lines"] for launch in harness.launches}
+    assert lines == {"one": ["one"], "other": ["other"]}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.machine.cpus import choose, describe, keeping_off, running_on, starting
+from harness.machine.cpus import choose, choose_most, describe, keeping_off, running_on, starting
 from harness.machine.topology import Cpu, Topology
 from harness.model.errors import UsageError
 from tests.machine.conftest import cores
@@ -220,3 +220,10 @@ def test_running_on_some_cpus_ends_however_the_work_ends(monkeypatch: pytest.Mon
     with pytest.raises(KeyboardInterrupt):
         work()
     assert kernel.cpus == {0, 1}
+
+
+def test_the_largest_launches_of_an_axis_decide_which_cpus_all_of_them_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.machine.topology.read", lambda: SMT)
+    assert choose_most([1, 4, 2], range(8)) == (4, 5, 6, 7)
+    with pytest.raises(UsageError, match=r"-a cpus=3: launches may use 2 CPUs \(0-1\)"):
+        choose_most([1, 3], {0, 1})

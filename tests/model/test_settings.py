@@ -1,6 +1,10 @@
 """Settings: axes that every scenario has where somebody asks for them."""
 
-from harness.model.settings import AS_IT_COMES, SETTINGS, open_to, values, with_settings
+import pytest
+
+from harness.model.errors import UsageError
+from harness.model.scenario import CPUS, STEP, Comparison
+from harness.model.settings import AS_IT_COMES, SETTINGS, free_values, open_to, values, with_settings
 from tests.factories import cell, scenario
 
 
@@ -35,3 +39,28 @@ def test_every_setting_can_be_left_as_it_comes() -> None:
 
 def test_a_cell_tells_bare_values_with_their_axis() -> None:
     assert str(cell(xla="on", precision="mixed_float16")).endswith("graph xla=on mixed_float16")
+
+
+def test_numbers_of_cores_are_compared_with_the_fewest() -> None:
+    made = with_settings(scenario(), {CPUS: ["4", "1", "2", "1"]})
+    assert (made.axes[CPUS], made.settings) == (["1", "2", "4"], [CPUS])
+    added = made.compare[len(scenario().compare) :]
+    assert [(entry.along, entry.plus, entry.against) for entry in added] == [(CPUS, "2", "1"), (CPUS, "4", "1")]
+    assert str(cell(cpus="2")).endswith(" cpus=2")
+
+
+def test_every_quantity_of_a_scenario_is_compared_over_cores() -> None:
+    made = with_settings(scenario(compare=[Comparison("import", "environment", of="import")]), {CPUS: ["1", "2"]})
+    assert [entry.of for entry in made.compare] == ["import", STEP, "import"]
+
+
+def test_a_process_variable_has_the_values_that_are_typed_in_their_order() -> None:
+    made = with_settings(scenario(), {"KERAS_BACKEND": ["tensorflow", "jax"]})
+    assert (made.environ, made.settings) == (["KERAS_BACKEND"], [])
+    assert (made.compare[-1].plus, made.compare[-1].against) == ("jax", "tensorflow")
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "two", "1-2", ""])
+def test_what_is_no_number_of_cores_gets_a_sentence(text: str) -> None:
+    with pytest.raises(UsageError, match=f"Invalid -a cpus={text}: expected a number of cores"):
+        free_values(CPUS, ["1", text])

@@ -91,9 +91,10 @@ def test_of_the_projects_scenarios_these_do_their_work_on_the_cpu() -> None:
     _, unable = availability.split(cells, scenarios, lock, CATALOG)
     why = {need.reason for scenario in scenarios.values() for need in scenario.needs if need.devices == [Device.CPU]}
     on_cpu = [each.cell for each in unable if each.reason in why]
-    # and oneDNN, which is of the CPU
-    assert "onednn_single_thread" in {cell.scenario for cell in on_cpu}
-    others = [cell for cell in on_cpu if cell.scenario != "onednn_single_thread"]
+    # and oneDNN, which is of the CPU, and devices that are parts of it
+    whole = {"onednn_single_thread", "strategy_step"}
+    assert whole <= {cell.scenario for cell in on_cpu}
+    others = [cell for cell in on_cpu if cell.scenario not in whole]
     assert {(cell.scenario, cell.axes.get("mode") or cell.axes["variant"]) for cell in others} == {
         ("function_amortise", "eager"),
         ("function_amortise", "function"),
@@ -230,3 +231,22 @@ def test_the_python_and_the_dependencies_of_the_header_count_for_every_cell() ->
     old = told(scenario(), requirement("3.5", tensorflow="1.0"))
     assert old["keras"] == ("s needs Python >=3.6, but e has 3.5", "Choose an environment with another Python version.")
     assert {reason for reason, _ in told(scenario(), requirement(numpy="1")).values()} == {"needs tensorflow"}
+
+
+@pytest.mark.parametrize(
+    ("backend", "pins", "reason"),
+    [
+        ("tensorflow", {"keras": "2.15.0"}, ""),
+        ("jax", {"keras": "3.12.0", "jax": "0.7.2"}, ""),
+        ("jax", {"keras": "3.12.0"}, "KERAS_BACKEND=jax needs jax, but tf2.21 doesn't have this package"),
+        ("torch", {"keras": "2.15.0", "torch": "2.8.0"}, "KERAS_BACKEND=torch needs Keras 3"),
+    ],
+)
+def test_a_backend_of_keras_needs_keras_3_and_its_package(backend: str, pins: dict[str, str], reason: str) -> None:
+    name = "tf2.21"
+    locks = {name: Requirement(CATALOG[name], Device.CPU, Lock(Path("lock"), "0", pins))}
+    asked = Cell("step", name, Device.CPU, {"call": "fit", "KERAS_BACKEND": backend})
+    able, unable = availability.split([asked], {"step": NO_NEEDS}, locks, CATALOG)
+    assert able == ([] if reason else [asked])
+    assert all(entry.reason.startswith(reason) for entry in unable)
+    assert not unable or not reason.endswith("package") or "-e tf2.21+jax==VERSION" in unable[0].advice

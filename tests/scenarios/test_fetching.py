@@ -102,3 +102,10 @@ def test_what_has_no_element_to_take_is_fetched_whole(kind):
 @pytest.mark.parametrize("value", [None, 0.5, "text", object(), [[], {}]])
 def test_other_results_are_let_be(wait, value):
     wait(value)
+
+
+def test_arrays_of_other_backends_are_waited_for_in_their_own_way():
+    done = []
+    fetch([Thing(block_until_ready=lambda: done.append("ready"), numpy=lambda: done.append("copied"))])
+    fetch({"loss": Thing(detach=lambda: done.append("detached"), numpy=lambda: done.append("copied"))})
+    assert done == ["ready"]

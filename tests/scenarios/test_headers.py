@@ -43,7 +43,8 @@ def test_the_function_takes_the_axes_in_their_order_and_its_defaults_are_values(
 def test_it_says_what_it_is_and_where_it_was_claimed(header):
     assert header.title != header.name
     assert header.source.startswith("https://") or not header.source
-    assert ("upstream" if header.path.parent == UPSTREAM else "seed") in header.tags
+    assert header.tags
+    assert ("upstream" in header.tags) == (header.path.parent == UPSTREAM)
 
 
 def test_no_header_value_has_a_space(header):

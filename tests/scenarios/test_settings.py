@@ -334,3 +334,11 @@ def test_a_job_hands_its_settings_to_the_kit(launch):
     )
     (seen,) = launch(source, settings={"xla": "off", "tf32": "default"}).of("observation")
     assert seen["value"] == ["--tf_xla_auto_jit=-1", {}]
+
+
+def test_the_number_of_cores_is_what_the_process_may_use(monkeypatch, seen):
+    seen(**FOUND)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 3}, raising=False)
+    assert Settings({"cpus": "2"}).observe(None, "cpu") == {**FOUND, "cpus": "2"}
+    with pytest.raises(NotAvailable, match="cpus=4 was requested, but it is 2 here"):
+        Settings({"cpus": "4"}).observe(None, "cpu")

@@ -2,6 +2,8 @@
 
 import mmap
 import os
+import subprocess
+import sys
 from functools import partial
 from time import process_time, time
 
@@ -243,3 +245,17 @@ def test_a_kernel_that_does_not_tell_what_threads_wait_says_nothing(tmp_path, bo
         (thread / "schedstat").write_text(books)
     assert waiting(str(tmp_path)) is None
     assert waiting(str(tmp_path / "nowhere")) is None
+
+
+def test_the_work_of_a_child_that_runs_is_its_own():
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as child:
+        pid = str(child.pid).encode()
+        with Telemetry() as here:
+            before, until = process_time(), process_time() + 5.0
+            while kit_telemetry.child_cpu(pid) < 0.1 and process_time() < until:
+                pass
+            own = process_time() - before
+        child.kill()
+    # the child's clock ticks before the block are not in it
+    assert here.resources()["steady_cpu_seconds"] >= own + 0.02
+    assert kit_telemetry.child_cpu(pid) == 0

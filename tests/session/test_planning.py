@@ -15,14 +15,16 @@ from harness.model.backend import GpuWay
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, Exit, FileError, UsageError
 from harness.model.gpu import Gpu, GpuHost
-from harness.model.launch import Clock, Interleave, Protocol
+from harness.model.launch import SHORT, Clock, Interleave, Protocol
 from harness.model.run import Shard
+from harness.session.jobs import JobMaker
 from harness.session.planning import Planned
 from harness.session.planning import plan as make_plan
 from harness.session.request import EVENLY, ProfileRequest, Request
 from tests import factories
 from tests.cards import H100, RTX5090, V100
 from tests.cli.conftest import Harness, stored
+from tests.machine.conftest import cores
 
 BAKE = """
 variable "ENVIRONMENTS" {
@@ -485,3 +487,40 @@ def test_shards_are_balanced_by_what_groups_took(plan: Plan, tmp_path: Path) -> 
     foreign = replace(made[0], cell=replace(made[0].cell, axes={"way": "none", "speed": "fast"}))
     with pytest.raises(UsageError, match=r"the plan doesn't include the cell"):
         shards(plan, 2, balance=stored(tmp_path / "damaged", of_run, [foreign]))
+
+
+@pytest.fixture
+def eight_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulate a machine with eight CPUs, each on a separate core."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr("harness.machine.topology.read", lambda: cores(*((number,) for number in range(8))))
+
+
+def job_cpus(planned: Planned) -> dict[str, tuple[int, ...] | None]:
+    """Return the CPUs of each cell's launches, by number of cores."""
+    jobs = JobMaker(planned.project, planned.scenarios, planned.plan.limits)
+    return {cell.axes["cpus"]: jobs(cell, SHORT).limits.cpus for cell in planned.cells}
+
+
+@pytest.mark.usefixtures("eight_cpus")
+def test_cores_are_an_axis_whose_launches_share_the_cpus_of_the_largest(plan: Plan) -> None:
+    planned = plan(environments=["old"], axes={"way": ["fine"], "cpus": ["4", "1", "2"]})
+    assert planned.plan.limits.cpus == (4, 5, 6, 7)
+    assert job_cpus(planned) == {"1": (7,), "2": (6, 7), "4": (4, 5, 6, 7)}
+    (group,) = planned.plan.groups
+    assert group.control is not None
+    assert group.control.axes["cpus"] == "1"
+    assert planned.plan.interleave is Interleave.LAUNCHES
+    one = plan(environments=["old"], axes={"way": ["fine"], "cpus": ["1"]})
+    assert (one.plan.limits.cpus, one.plan.interleave) == ((7,), Interleave.TURNS)
+
+
+@pytest.mark.usefixtures("eight_cpus")
+def test_cores_are_some_of_the_cpus_that_are_typed(plan: Plan) -> None:
+    planned = plan(environments=["old"], axes={"way": ["fine"], "cpus": ["1", "2"]}, cpus="0-2")
+    assert job_cpus(planned) == {"1": (2,), "2": (1, 2)}
+    with pytest.raises(UsageError, match=r"-a cpus=4: launches may use 3 CPUs \(0-2\)"):
+        plan(environments=["old"], axes={"way": ["fine"], "cpus": ["1", "4"]}, cpus="0-2")
+    with pytest.raises(UsageError, match="launches have up to 2 cores") as refused:
+        plan(environments=["old"], axes={"way": ["fine"], "cpus": ["1", "2"]}, interleave=Interleave.TURNS)
+    assert refused.value.advice.startswith("Omit -a cpus,")

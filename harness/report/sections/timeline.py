@@ -8,6 +8,7 @@ from harness.analysis.results import Results
 from harness.analysis.timeline import Endings, Stopped
 from harness.model.launch import Protocol
 from harness.model.run import Plan, Run, StopReason
+from harness.model.scenario import CPUS
 from harness.model.texts import counted, cpu_list
 from harness.report import format
 from harness.report.blocks import Items, Section, Text
@@ -94,7 +95,12 @@ def pinning(run: Run) -> str:
     if cpus and isinstance(slots, Sequence):
         places = "; ".join(map(str, slots))
         return f"in {counted(len(slots), 'slot')} at once, each pinned to {counted(len(cpus), 'core')} (CPU {places})"
-    return f"pinned to {counted(len(cpus), 'core')} (CPU {cpu_list(cpus)})" if cpus else "on all cores of the machine"
+    if not cpus:
+        return "on all cores of the machine"
+    scaled = {scenario.name for scenario in run.scenarios if CPUS in scenario.settings}
+    counts = {int(cell.axes[CPUS]) for cell in run.plan.cells if cell.scenario in scaled}
+    numbers = f"{' or '.join(map(str, sorted(counts)))} of " if len(counts) > 1 else ""
+    return f"pinned to {numbers}{counted(len(cpus), 'core')} (CPU {cpu_list(cpus)})"
 
 
 def describe_rounds(results: Results) -> str:

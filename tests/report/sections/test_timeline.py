@@ -8,9 +8,10 @@ from harness.analysis.disturbance import Disturbance, DisturbedRound
 from harness.analysis.results import Results
 from harness.model.launch import Limits, Protocol, Sample, Sampling
 from harness.model.run import Stop, StopReason
+from harness.model.scenario import CPUS
 from harness.report.blocks import Items, Where
 from harness.report.sections import timeline
-from tests.factories import RESOURCES, cells, groups, rounds, run
+from tests.factories import RESOURCES, cell, cells, groups, rounds, run, scenario
 from tests.report.sections.reading import everything, texts
 
 MEMBERS = cells(calls=("fit", "train_on_batch"))
@@ -120,7 +121,11 @@ def test_how_long_launches_will_measure_is_their_pilots():
 
 def test_which_cores_launches_had():
     assert timeline.pinning(run()) == "pinned to 1 core (CPU 0)"
-    assert timeline.pinning(run(asked={"limits": Limits(cpus=(0, 1, 2, 8))})) == "pinned to 4 cores (CPU 0-2, 8)"
+    limits = {"limits": Limits(cpus=(0, 1, 2, 8))}
+    assert timeline.pinning(run(asked=limits)) == "pinned to 4 cores (CPU 0-2, 8)"
+    scaled = scenario(axes={**scenario().axes, CPUS: ["1", "4"]}, settings=[CPUS])
+    members = [cell(cpus=count) for count in scaled.axes[CPUS]]
+    assert timeline.pinning(run(members, scenarios=[scaled], asked=limits)).startswith("pinned to 1 or 4 of 4 cores")
     assert timeline.pinning(run(asked={"limits": Limits()})) == "on all cores of the machine"
 
 

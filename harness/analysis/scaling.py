@@ -1,0 +1,71 @@
+"""Scaling over cores: the speed-up and the efficiency of each number of cores, from the comparisons of a table."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from harness.analysis.columns import Side
+from harness.analysis.comparisons import Compared
+from harness.analysis.quantities import is_time
+from harness.analysis.statistics import Estimate, Interval
+from harness.analysis.tables import Row, ScenarioTable
+from harness.analysis.verdicts import Verdict
+from harness.model.launch import Clock
+from harness.model.scenario import CPUS
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingPoint:
+    """A cell on a number of `cores`, next to the same cell on the `fewest` cores that the run has.
+
+    `compared` is the comparison of the two; it is None for the cell on the fewest cores.
+    """
+
+    row: Row
+    side: Side
+    cores: int
+    fewest: int
+    time: Estimate
+    compared: Compared | None
+
+    @property
+    def speed_up(self) -> Estimate | None:
+        """Return time(fewest cores) / time(these cores), with the interval of the ratio; None for different work."""
+        if self.compared is None or self.compared.verdict is Verdict.DIFFERENT_WORK:
+            return None
+        return self.compared.ratio.inverse
+
+    @property
+    def efficiency(self) -> Estimate | None:
+        """Return the speed-up, divided by how many times as many cores there are. 1 is perfect scaling."""
+        ratio = self.speed_up
+        if ratio is None:
+            return None
+        share, ends = self.fewest / self.cores, ratio.interval
+        return Estimate(
+            ratio.value * share, ratio.rounds, None if ends is None else Interval(ends.low * share, ends.high * share)
+        )
+
+
+def scaling(table: ScenarioTable) -> list[ScalingPoint]:
+    """Return the points of a table of wall-clock times whose launches had several numbers of cores.
+
+    They have the order of the table's rows and times. CPU time is the work of all cores, so it has no speed-up.
+    """
+    if CPUS not in table.column_axes or CPUS not in table.scenario.settings:
+        return []
+    if table.clock is Clock.CPU or not is_time(table.quantity):
+        return []
+    return [point for row in table.rows for point in _of_row(table, row)]
+
+
+def _of_row(table: ScenarioTable, row: Row) -> Iterator[ScalingPoint]:
+    fewest = min(int(count) for count in table.scenario.axes[CPUS])
+    compared = {
+        table.cell(row, head.side): value.compared
+        for head, value in table.values(row)
+        if head.comparison and head.comparison.along == CPUS
+    }
+    for head, value in table.values(row):
+        cell, cores = table.cell(row, head.side), int(head.side.axes[CPUS])
+        if head.other is None and value.estimate and (cores == fewest or compared.get(cell)):
+            yield ScalingPoint(row, head.side, cores, fewest, value.estimate, compared.get(cell))
