@@ -33,6 +33,9 @@ SETTINGS: Mapping[str, Setting] = {
     "precision": Setting("Keras's precision policy", ("mixed_float16", "float32")),
     "deterministic": Setting("operations with the same result in every run", ("on", "off")),
     "malloc": Setting("the process keeps the memory that it has freed", ("keep",)),
+    "cuda_loading": Setting(
+        "when CUDA loads GPU code: each part at its first use, or all at the start", ("lazy", "eager")
+    ),
 }
 
 

@@ -114,7 +114,7 @@ def _complete(suite: Suite, before: Mapping[str, Scenario], scenarios: Mapping[s
 
 def refusal(cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]) -> tuple[str, str] | None:
     """Return why the cell can't have one of its settings (a clause) and the advice (a sentence), or None."""
-    judges = {"tf32": _tf32, "precision": _precision, "deterministic": _deterministic}
+    judges = {"tf32": _tf32, "precision": _precision, "deterministic": _deterministic, "cuda_loading": _cuda_loading}
     for name in scenario.settings:
         value = cell.axes[name]
         problem = judges[name](value, cell, scenario, environment, cards) if name in judges else None
@@ -139,6 +139,19 @@ def _tf32(
             f"TF32 needs a GPU of compute capability 8.0 or higher, but {older.name} has {shown(older.capability)}",
             "",
         )
+    return None
+
+
+def _cuda_loading(
+    value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
+) -> tuple[str, str] | None:
+    if cell.device is Device.CPU:
+        return "cuda_loading is a setting of NVIDIA GPUs, but this run uses a CPU", "Add --gpu, or omit cuda_loading."
+    if value == "lazy" and environment.cuda_image:
+        reason = (
+            f"lazy loading needs CUDA 11.7 or newer, but the image of {environment.name} has CUDA {environment.cuda}"
+        )
+        return reason, "Choose tf2.5 or a newer environment."
     return None
 
 

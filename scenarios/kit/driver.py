@@ -8,6 +8,9 @@ LIBRARY = "libcuda.so.1"
 MAJOR, MINOR = 75, 76
 TEXT_BYTES = 256
 
+# CUmoduleLoadingMode in cuda.h.
+LOADING = {1: "eager", 2: "lazy"}
+
 
 class SilentError(Exception):
     """The driver doesn't report a fact."""
@@ -25,6 +28,16 @@ def gpus(library=None):
         return [gpu(cuda, number) for number in range(whole(cuda.cuDeviceGetCount))]
     except (OSError, AttributeError, SilentError):
         return []
+
+
+def loading(library=None):
+    """Return when CUDA loads GPU code in this process, "eager" or "lazy"; None for drivers before CUDA 11.7."""
+    try:
+        cuda = ctypes.CDLL(LIBRARY) if library is None else library
+        ask(cuda.cuInit, 0)
+        return LOADING.get(whole(cuda.cuModuleGetLoadingMode))
+    except (OSError, AttributeError, SilentError):
+        return None
 
 
 def gpu(cuda, number):

@@ -14,6 +14,7 @@ import re
 import shutil
 import sys
 
+from . import driver
 from .outcome import NotAvailable
 from .releases import version
 
@@ -26,6 +27,7 @@ VALUES = {
     "precision": ("mixed_float16", "float32", AS_IT_COMES),
     "deterministic": ("on", "off", AS_IT_COMES),
     "malloc": ("keep", AS_IT_COMES),
+    "cuda_loading": ("lazy", "eager", AS_IT_COMES),
 }
 
 # Makes XLA compile parts of each graph; on a CPU, this needs two flags. -1: never, even if a session requests it.
@@ -51,6 +53,10 @@ KEEPING = ((-1, 2**31 - 1), (-3, 32 * 1024**2))
 
 # GPUs from this compute capability on have TF32.
 AMPERE = (8, 0)
+# When CUDA loads GPU code: EAGER, LAZY. From CUDA 12.2 on, the default on Linux is LAZY.
+LOADING = "CUDA_MODULE_LOADING"
+# NVIDIA's images have this variable. Their TensorFlow 1.15 has Google's version number.
+NVIDIAS = "NVIDIA_TENSORFLOW_VERSION"
 # The parts of a traced function's name that TensorFlow adds before and after the name of the Python function.
 TRACED = re.compile(r"^__(?:inference|forward|backward)_|(?:_\d+)+$")
 
@@ -92,6 +98,8 @@ class Settings:
         if "deterministic" in self._asked:
             on = "1" if self._asked["deterministic"] == "on" else "0"
             os.environ[DETERMINISTIC] = os.environ[CUDNN_DETERMINISTIC] = on
+        if "cuda_loading" in self._asked:
+            os.environ[LOADING] = self._asked["cuda_loading"].upper()
         if self._asked.get("malloc") == "keep":
             self._keeps = keep_freed_memory()
 
@@ -113,6 +121,8 @@ class Settings:
         readers = {"xla": compiled, "precision": policy, "deterministic": deterministic}
         if device_name == "gpu":
             readers["tf32"] = tf32
+            if "cuda_loading" in self._asked:
+                readers["cuda_loading"] = lambda _: driver.loading()
         active = {}
         for name, read in readers.items():
             value = told(read, tf)
@@ -256,8 +266,8 @@ def deterministic(tf):
     variables = {
         name for name in (DETERMINISTIC, CUDNN_DETERMINISTIC) if os.environ.get(name, "").lower() in ("1", "true")
     }
-    # of the releases before 2.1, only NVIDIA's builds of 1.15 follow the first variable
-    if DETERMINISTIC in variables and (version(tf.__version__) >= (2, 1) or "nv" in tf.__version__):
+    # up to 2.0, only NVIDIA's builds know the first
+    if DETERMINISTIC in variables and (version(tf.__version__) >= (2, 1) or NVIDIAS in os.environ):
         return "on"
     return "of cuDNN" if variables else "off"
 
@@ -267,9 +277,8 @@ def tf32(tf):
     if os.environ.get(TF32_OVERRIDE) == "0":
         return "off"
     config = tf.config.experimental
-    if not hasattr(config, "tensor_float_32_execution_enabled"):
-        # before 2.4, only NVIDIA's builds use TF32, and they always do
-        return "on" if "nv" in tf.__version__ else "off"
-    gpus = tf.config.list_physical_devices("GPU")
-    capability = config.get_device_details(gpus[0]).get("compute_capability", AMPERE) if gpus else AMPERE
-    return "on" if config.tensor_float_32_execution_enabled() and tuple(capability) >= AMPERE else "off"
+    # before 2.4, only NVIDIA's builds have TF32, and not all of these can switch it off
+    enabled = getattr(config, "tensor_float_32_execution_enabled", lambda: NVIDIAS in os.environ)
+    # the driver's numbers, because TensorFlow 1.15 has no function for them
+    capability = next((version(gpu["capability"]) for gpu in driver.gpus()), AMPERE)
+    return "on" if enabled() and capability >= AMPERE else "off"

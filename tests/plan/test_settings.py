@@ -135,6 +135,10 @@ def why(environment: str, device: Device = Device.GPU, card: Gpu = A100, keras: 
         ("tf2.0", {"precision": "float32"}, ""),
         ("tf2.15", {"precision": "float32", "keras": False}, "step doesn't use Keras"),
         ("tf2.15", {"precision": "default", "keras": False}, ""),
+        ("tf2.5", {"cuda_loading": "lazy"}, ""),  # its packages are of CUDA 11.8
+        ("tf2.4", {"cuda_loading": "lazy"}, "needs CUDA 11.7 or newer, but the image of tf2.4 has CUDA 11.0"),
+        ("tf2.4", {"cuda_loading": "eager"}, ""),
+        ("tf2.15", {"cuda_loading": "lazy", "device": Device.CPU}, "a setting of NVIDIA GPUs"),
         ("tf1.14", {"deterministic": "on"}, ""),
         ("tf2.8", {"deterministic": "on", "device": Device.CPU}, ""),
         ("tf2.7", {"deterministic": "on", "device": Device.CPU}, "up to TensorFlow 2.7"),

@@ -69,3 +69,15 @@ def test_a_library_without_the_function_tells_nothing():
 def test_without_a_driver_nothing_is_told(monkeypatch):
     monkeypatch.setattr(driver, "LIBRARY", "libcuda-that-is-not-there.so.1")
     assert driver.gpus() == []
+
+
+@pytest.mark.parametrize(("mode", "word"), [(1, "eager"), (2, "lazy"), (3, None)])
+def test_when_code_is_loaded_is_asked_of_the_driver(mode, word):
+    def answer(value):
+        value._obj.value = mode
+        return 0
+
+    library = Cuda(T4)
+    assert driver.loading(library) is None  # a driver before CUDA 11.7 has no such function
+    library.cuModuleGetLoadingMode = answer
+    assert driver.loading(library) == word

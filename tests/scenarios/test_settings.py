@@ -15,6 +15,7 @@ from harness.model.settings import SETTINGS, values
 from tests.conftest import ROOT
 
 VARIABLES = ["TF_XLA_FLAGS", "NVIDIA_TF32_OVERRIDE", "TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC"]
+VARIABLES += ["CUDA_MODULE_LOADING"]
 
 
 @pytest.fixture
@@ -51,6 +52,7 @@ def test_the_kit_and_the_harness_know_the_same_settings():
         ({"deterministic": "on"}, {"TF_DETERMINISTIC_OPS": "1", "TF_CUDNN_DETERMINISTIC": "1"}),
         ({"deterministic": "off"}, {"TF_DETERMINISTIC_OPS": "0", "TF_CUDNN_DETERMINISTIC": "0"}),
         ({"precision": "mixed_float16"}, {}),
+        ({"cuda_loading": "lazy"}, {"CUDA_MODULE_LOADING": "LAZY"}),
     ],
 )
 def test_variables_are_set_before_tensorflow_is_imported(environ, asked, variables):
@@ -101,6 +103,19 @@ def test_a_library_that_cannot_be_told_to_keep_memory_is_no_cell(monkeypatch, se
         else:
             with pytest.raises(NotAvailable, match="the effect of malloc=keep can't be observed here"):
                 asked.observe(None, "cpu")
+
+
+@pytest.mark.parametrize("active", ["lazy", "eager", None])
+def test_when_cuda_loads_code_is_observed_where_it_is_asked_for(monkeypatch, seen, active):
+    seen(**FOUND, tf32="off")
+    monkeypatch.setattr(settings, "tf32", lambda _: "off")
+    monkeypatch.setattr(settings.driver, "loading", lambda: active)
+    assert "cuda_loading" not in Settings().observe(None, "gpu")
+    if active == "lazy":
+        assert Settings({"cuda_loading": "lazy"}).observe(None, "gpu")["cuda_loading"] == "lazy"
+    else:
+        with pytest.raises(NotAvailable, match="cuda_loading=lazy"):
+            Settings({"cuda_loading": "lazy"}).observe(None, "gpu")
 
 
 def test_tf32_that_is_asked_for_is_not_overridden_from_outside(environ):
@@ -202,25 +217,57 @@ def test_whether_xla_compiles_what_it_can(environ, flags, jit, on):
     assert settings.auto_jit(tensorflow(jit=jit)) is on
 
 
-def gpu(capability, *, enabled=True):
-    config = SimpleNamespace(
-        tensor_float_32_execution_enabled=lambda: enabled,
-        get_device_details=lambda _: {"compute_capability": capability},
-    )
-    return SimpleNamespace(
-        __version__="2.15.1",
-        config=SimpleNamespace(experimental=config, list_physical_devices=lambda _: ["GPU:0"]),
+def release(number, **experimental):
+    """A TensorFlow with these functions of `tf.config.experimental`; in 1.15, `tf.config` has no function itself."""
+    return SimpleNamespace(__version__=number, config=SimpleNamespace(experimental=SimpleNamespace(**experimental)))
+
+
+@pytest.fixture
+def on_gpu(monkeypatch):
+    """A function that gives this process a GPU of a compute capability, by the driver's answer."""
+    return lambda *capabilities: monkeypatch.setattr(
+        settings.driver, "gpus", lambda: [{"name": "a GPU", "capability": text} for text in capabilities]
     )
 
 
-def test_tf32_is_on_where_the_card_has_it_and_nothing_turns_it_off(environ):
-    assert settings.tf32(gpu((8, 6))) == "on"
-    assert settings.tf32(gpu((7, 5))) == "off"
-    assert settings.tf32(gpu((8, 6), enabled=False)) == "off"
-    older = SimpleNamespace(__version__="2.3.4", config=SimpleNamespace(experimental=SimpleNamespace()))
-    assert settings.tf32(older) == "off"
+@pytest.mark.parametrize("number", ["1.15.5", "2.4.4", "2.15.1"])
+def test_tf32_is_on_where_the_gpu_has_it_and_nothing_turns_it_off(environ, on_gpu, number):
+    on, off = (release(number, tensor_float_32_execution_enabled=lambda value=value: value) for value in (True, False))
+    for capability, value in {"7.5": "off", "8.6": "on", "12.0": "on"}.items():
+        on_gpu(capability)
+        assert settings.tf32(on) == value
+        assert settings.tf32(off) == "off"
     environ["NVIDIA_TF32_OVERRIDE"] = "0"
-    assert settings.tf32(gpu((8, 6))) == "off"
+    assert settings.tf32(on) == "off"
+
+
+def test_before_2_4_only_nvidias_own_build_has_tf32_and_all_deterministic_operations(environ, on_gpu, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow.python.framework", SimpleNamespace(config=SimpleNamespace()))
+    on_gpu("8.6")
+    environ["TF_DETERMINISTIC_OPS"] = "1"
+    assert settings.tf32(release("1.15.5")) == "off"
+    assert settings.deterministic(release("1.15.5")) == "of cuDNN"
+    environ["NVIDIA_TENSORFLOW_VERSION"] = "23.03-tf1"
+    assert settings.tf32(release("1.15.5")) == "on"
+    assert settings.deterministic(release("1.15.5")) == "on"
+    on_gpu("7.5")
+    assert settings.tf32(release("1.15.5")) == "off"
+
+
+@pytest.mark.parametrize("value", ["on", "off"])
+def test_both_values_of_tf32_are_observed_in_nvidias_tensorflow_1(environ, on_gpu, seen, value):
+    on_gpu("8.6")
+    seen(**FOUND)
+    environ["NVIDIA_TENSORFLOW_VERSION"] = "23.03-tf1"
+    asked, states = Settings({"tf32": value}), [True]
+    nvidias = release(
+        "1.15.5",
+        enable_tensor_float_32_execution=states.append,
+        tensor_float_32_execution_enabled=lambda: states[-1],
+    )
+    asked.prepare(thorough=False)
+    asked.apply(nvidias)
+    assert asked.observe(nvidias, "gpu")["tf32"] == value
 
 
 def test_keras_asks_for_xla_no_more(monkeypatch):
