@@ -56,8 +56,9 @@ def _text(document: dict[str, Any]) -> str:
 
     console = Console(highlight=False)
     with console.capture() as printed:
-        if "sentence" in document:
-            console.print(Text(document["sentence"]), "\n")
+        for sentence in ("gpu_sentence", "sentence"):
+            if sentence in document:
+                console.print(Text(plain(document[sentence])), "\n")
         _print_checks(document["checks"], console)
         if "environments" in document:
             cards = " and ".join(f"GPU {card['index']} ({card['name']})" for card in document["gpus"])

@@ -178,7 +178,8 @@ class GpuHost:
     """The GPUs of a machine and its driver.
 
     `driver` is the driver's version (`535.104.05`), and `cuda` the newest CUDA that it supports. `absent` is a clause:
-    the reason why nothing is known. The other fields are then empty. `is_here` is False for another machine, whose
+    the reason why nothing is known. The other fields are then empty, except `mend`: a sentence with the advice if no
+    process can use the GPUs before somebody fixes the driver. `is_here` is False for another machine, whose
     GPUs only a launch can report. `all_or_none`: containers can't get one of several GPUs, as on WSL2.
     `needs_packages`: launches have no image, so they get CUDA only from the packages of their environment.
     """
@@ -187,6 +188,7 @@ class GpuHost:
     driver: str = ""
     cuda: tuple[int, int] | None = None
     absent: str = ""
+    mend: str = ""
     is_here: bool = True
     all_or_none: bool = False
     needs_packages: bool = False

@@ -21,7 +21,7 @@ from harness.machine.host import require_linux
 from harness.machine.lock import machine_to_itself
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError
-from harness.plan.availability import gpu_rows
+from harness.plan.availability import gpu_rows, gpu_sentence
 from harness.plan.selection import resolve
 from harness.report.escape import plain
 from harness.session.request import names, read_seconds
@@ -82,6 +82,7 @@ def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any
     if cards:
         document["gpus"] = [{"index": card.index, "name": card.name} for card in cards]
         document["environments"] = gpu_rows(environments, catalog, cards, host)
+        document["gpu_sentence"] = gpu_sentence(environments, cards, host)
     return document
 
 

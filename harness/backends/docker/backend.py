@@ -154,7 +154,9 @@ class DockerBackend(ImageBackend):
         except CannotRunHereError as error:
             message = error.message.rstrip(".")
             return [prerequisites.docker("", error=message, mend=error.advice, wanted=bool(wanted)), builder]
-        engine = prerequisites.docker(self.engine.version, api=facts.api, where=facts.where)
+        engine = prerequisites.docker(
+            self.engine.version, api=facts.api, where=facts.where, is_podman=self.engine.is_podman
+        )
         checks = [engine, builder, self.images.room(requirements)]
         if wanted or not self.gpu_host.absent:
             checks.append(self._found_access(wanted, requirements))
@@ -260,7 +262,11 @@ class DockerBackend(ImageBackend):
     def hold(self, requirement: Requirement, job: Job) -> Iterator[LaunchHandle]:
         """Run one launch in a container, and remove the container."""
         specification = self._specification(requirement, job)
-        with gpu_refusals.refusals(job.limits.gpus), created(self.engine, specification) as container:
+        is_rootless = bool(job.limits.gpus and self.engine.facts.rootless)
+        with (
+            gpu_refusals.refusals(job.limits.gpus, rootless=is_rootless),
+            created(self.engine, specification) as container,
+        ):
             # the container's init is its parent, and ends it when the container ends
             container.put(worker.files(job, die_with_parent=False), (worker.ARTIFACTS,))
 

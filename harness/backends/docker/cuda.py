@@ -142,6 +142,7 @@ def judge(environment: Environment, found: Mapping[str, Any], code: Mapping[str,
             *_too_old(environment, opened),
             *_find_differences(environment, found["build"]),
             *_other_code(environment, read),
+            *_broken(environment, found["broken"]),
             *(xla if needs_xla else ()),
         ],
         notes=[*_format_code(read), *(() if needs_xla else xla)],
@@ -195,11 +196,19 @@ def _find_differences(environment: Environment, build: Mapping[str, Any]) -> lis
         "cuDNN": (cudnn[0], environment.cudnn.partition(".")[0]),
         "the GPU code": (" ".join(build.get("cuda_compute_capabilities") or ()), environment.gpu_code),
     }
+    # builds list the code in any order
     return [
         f"According to the wheel, {what} is {says}, but according to the catalogue, it is {expected}."
         for what, (says, expected) in pairs.items()
-        if says and says != expected
+        if says and sorted(says.split()) != sorted(expected.split())
     ]
+
+
+def _broken(environment: Environment, broken: Mapping[str, str]) -> list[str]:
+    """Return the modules that an image with its own packages can't import. For other images, the lock names them."""
+    if not environment.gpu_image:
+        return []
+    return [f"The module {name} can't be imported ({one_line(words)})." for name, words in broken.items()]
 
 
 def _format_code(read: HeldCode) -> list[str]:

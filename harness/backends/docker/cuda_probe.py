@@ -9,6 +9,7 @@
      "closed": {SONAME: WORDS},                  what does not, of the SONAMEs
      "ptxas": VERSION, "libdevice": PATH,        XLA's assembler and device library, empty where there is none
      "build": {...}, "folders": [PATH, ...],     TensorFlow's build info, and where its own libraries are
+     "broken": {MODULE: WORDS},                  of MODULES, what can't be imported
      "trouble": WORDS}                           why it could not be asked
 
 The script needs no GPU and no driver. It doesn't depend on harness, and runs on every Python from 3.7 on, which is the
@@ -35,6 +36,9 @@ NAMESPACES = ("stream_executor", "tsl")
 
 #: The places of libdevice that XLA searches, in every release.
 LIBDEVICE = Path("/usr/local/cuda/nvvm/libdevice/libdevice.10.bc")
+
+#: Modules that scenarios, or their Keras, import. Locks have them, but an image with its own TensorFlow may not.
+MODULES = ("keras", "yaml", "h5py", "scipy")
 
 MARK = "harness asks for "
 TRIED = re.compile(
@@ -66,6 +70,7 @@ def main(sonames: list[str]) -> None:
         "libdevice": str(LIBDEVICE) if LIBDEVICE.is_file() else "",
         "build": output.get("build", {}),
         "folders": output.get("folders", []),
+        "broken": broken(),
         "trouble": trouble,
     }
     print(json.dumps(report))
@@ -88,6 +93,26 @@ def ask() -> tuple[str, dict[str, Any], str]:
     if process.returncode:
         return log, output, f"TensorFlow's loader ended with code {process.returncode}: {last}"
     return log, output, "" if attempts(log) else "TensorFlow's loader can't be called, or printed nothing"
+
+
+def broken() -> dict[str, str]:
+    """Return the modules that can't be imported in a new process, with the errors."""
+    process = subprocess.run([sys.executable, __file__, "--import"], capture_output=True, check=False)
+    try:
+        return dict(json.loads(process.stdout.decode("utf-8", "replace").splitlines()[-1]))
+    except (IndexError, ValueError):
+        return dict.fromkeys(MODULES, f"the process ended with code {process.returncode}")
+
+
+def import_modules() -> None:
+    """Import the modules, and print the errors."""
+    errors = {}
+    for name in MODULES:
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # noqa: BLE001, modules raise anything
+            errors[name] = f"{type(error).__name__}: {error}"
+    print(json.dumps(errors))
 
 
 def attempts(log: str) -> dict[str, list[tuple[str, str]]]:
@@ -195,5 +220,7 @@ def ptxas() -> str:
 if __name__ == "__main__":
     if sys.argv[1:] == ["--tensorflow"]:
         tensorflow()
+    elif sys.argv[1:] == ["--import"]:
+        import_modules()
     else:
         main(sys.argv[1:])

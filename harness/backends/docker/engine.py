@@ -50,6 +50,11 @@ class Engine:
         return str(self.info.get("ServerVersion", ""))
 
     @property
+    def is_podman(self) -> bool:
+        """Whether it is Podman, behind Docker's interface."""
+        return "BuildahVersion" in self.info
+
+    @property
     def facts(self) -> BackendFacts:
         """Return the facts about the engine for run.json."""
         info = self.info

@@ -7,11 +7,13 @@ nvidia-ctk) and nvidia-container-cli. They were found in their sources and in is
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.model.errors import CannotRunHereError
 
-GENERATE = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
+#: From 1.18 on, the toolkit's service writes /var/run/cdi/nvidia.yaml, which has precedence over /etc/cdi. Older ones
+#: have no such service.
+GENERATE = "sudo systemctl restart nvidia-cdi-refresh || sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
 INSTALL = "sudo apt-get install nvidia-container-toolkit && sudo systemctl restart docker"
 CONFIGURE = "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker"
 SWITCH_CDI_ON = 'Put {"features": {"cdi": true}} into /etc/docker/daemon.json, and restart the engine'
@@ -28,19 +30,21 @@ _MEND_DRIVER = (
 class Refusal:
     """A known refusal. `words` is a regular expression, and `sentence` refers to its groups by number.
 
-    `do` is the advice without its full stop, and `command`, if any, the command for it.
+    `do` is the advice without its full stop, and `command`, if any, the command for it. If `rootful` isn't empty, it is
+    the advice for engines that aren't rootless, and `do` and `command` are for rootless engines.
     """
 
     words: str
     sentence: str
     do: str
     command: str = ""
+    rootful: str = ""
 
 
 class GpuRefusedError(CannotRunHereError):
     """Containers can't get a GPU.
 
-    `do` and `command` are as in a Refusal; `words` are the engine's message, if there is one.
+    `sentence`, `do` and `command` are as in a Refusal; `words` are the engine's message, if there is one.
     """
 
     def __init__(self, sentence: str, do: str, command: str = "", *, words: str = "") -> None:
@@ -48,6 +52,7 @@ class GpuRefusedError(CannotRunHereError):
         self.sentence = sentence
         self.do = do
         self.command = command
+        self.words = words
 
 
 #: The first match wins, so special patterns come before general ones.
@@ -69,7 +74,7 @@ REFUSALS = (
         r"failed to stat CDI host device \"(/dev/nvidia[^\"]*)\"",
         "{0} is missing: the NVIDIA driver isn't loaded, or GPUs changed after the CDI specification was generated.",
         "Load the driver. If this isn't enough, regenerate the specification",
-        f"sudo nvidia-smi && {GENERATE}",
+        f"sudo nvidia-smi && ({GENERATE})",
     ),
     Refusal(
         r"(?:failed to stat CDI host device|CDI device \(\"[^\"]*\",) \"([^\"]*)\"",
@@ -134,7 +139,7 @@ REFUSALS = (
         r"No help topic for '|flag provided but not defined",
         "The programs and the CDI specification of the NVIDIA Container Toolkit have different versions.",
         "Install them again, and regenerate the specification",
-        f"sudo apt-get install --reinstall nvidia-container-toolkit nvidia-container-toolkit-base && {GENERATE}",
+        f"sudo apt-get install --reinstall nvidia-container-toolkit nvidia-container-toolkit-base && ({GENERATE})",
     ),
     Refusal(
         r"(?:exec: \"?|stat |fork/exec )(/\S*nvidia-(?:cdi-hook|ctk)\S*?)\"?: "
@@ -216,11 +221,14 @@ REFUSALS = (
     Refusal(
         r"failed to add device rules|bpf_prog_(?:query|load|attach)|devices\.allow: (?:permission|operation not)",
         "NVIDIA's tools can't change control groups, for example because the engine is rootless or in a container.",
-        "Disable the control groups, or use CDI (--gpu-via cdi), which doesn't need them",
+        "Use CDI (--gpu-via cdi), which doesn't need them. If no other engine of this machine uses GPUs, you can also "
+        "disable the control groups",
         "sudo nvidia-ctk config --in-place --set nvidia-container-cli.no-cgroups",
+        # without control groups, the containers of this engine couldn't open the GPUs
+        rootful="Use CDI (--gpu-via cdi), which doesn't need them",
     ),
     Refusal(
-        r"ldcache error: [^\n]*?(/\S*ldconfig\S*)",
+        r"ldcache error: [^\n]*?(/\S*ldconfig[^\s:]*)",
         "NVIDIA's tools could not run {0} for the container.",
         "Configure the ldconfig of this system",
         "sudo nvidia-ctk config --in-place --set nvidia-container-cli.ldconfig=@/sbin/ldconfig",
@@ -237,26 +245,33 @@ REFUSALS = (
 _ABOUT_GPUS = re.compile(r"\bCDI\b|could not select device driver|nvidia|NVML|error running \w* ?hook", re.IGNORECASE)
 
 
-def meaning(words: str) -> Refusal | None:
-    """Return the refusal that matches an engine's message, with its sentence filled in; None for an unknown message."""
+def meaning(words: str, *, rootless: bool = False) -> Refusal | None:
+    """Return the refusal that matches an engine's message, with its sentence filled in; None for an unknown message.
+
+    `rootless`: the engine is rootless.
+    """
     for refusal in REFUSALS:
         match = re.search(refusal.words, words, re.MULTILINE)
         if match:
-            groups = [group or "" for group in match.groups()]
-            return Refusal(refusal.words, refusal.sentence.format(*groups), refusal.do, refusal.command)
+            sentence = refusal.sentence.format(*(group or "" for group in match.groups()))
+            if refusal.rootful and not rootless:
+                return replace(refusal, sentence=sentence, do=refusal.rootful, command="")
+            return replace(refusal, sentence=sentence)
     return None
 
 
 @contextmanager
-def refusals(gpus: Sequence[str]) -> Iterator[None]:
+def refusals(gpus: Sequence[str], *, rootless: bool = False) -> Iterator[None]:
     """Explain an engine's refusal if it is about GPUs. Many refusals occur only when a container starts.
+
+    `rootless`: the engine is rootless.
 
     Raises GpuRefusedError instead of the engine's error.
     """
     try:
         yield
     except CannotRunHereError as error:
-        prefix, refusal = f"--gpus {','.join(gpus)}: ", meaning(error.message)
+        prefix, refusal = f"--gpus {','.join(gpus)}: ", meaning(error.message, rootless=rootless)
         if not gpus or isinstance(error, GpuRefusedError) or not (refusal or _ABOUT_GPUS.search(error.message)):
             raise
         if refusal is None:

@@ -1,8 +1,10 @@
 """How containers get GPUs: the methods of an engine, the request, a test, and volumes for compiled code."""
 
+import errno
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,11 @@ _INSTALL = (
     '{"features": {"cdi": true}} in /etc/docker/daemon.json. Then describe the GPUs to Docker'
 )
 
+_DESKTOP = (
+    "Use the WSL 2 backend of Docker Desktop, and update Docker Desktop and the NVIDIA driver of Windows. The NVIDIA "
+    "Container Toolkit isn't needed"
+)
+
 #: How long a container may take that shows whether a way works, in seconds: without its persistence mode the driver
 #: starts first.
 _TRIAL_SECONDS = 120.0
@@ -53,14 +60,34 @@ _TRIAL = """
 import ctypes, glob, json, os
 names = ["nvidia[0-9]*", "nvidiactl", "nvidia-uvm", "dxg"]
 nodes = [node for name in names for node in sorted(glob.glob("/dev/" + name))]
+closed = {}
+for node in nodes:
+    try:
+        os.close(os.open(node, os.O_RDWR))
+    except OSError as error:
+        closed[node] = [error.errno, os.stat(node).st_mode & 0o777]
 try:
-    ctypes.CDLL("libcuda.so.1")
-    cuda = True
+    library = ctypes.CDLL("libcuda.so.1")
+    cuda, init = True, library.cuInit(0)
 except OSError:
-    cuda = False
-closed = [node for node in nodes if not os.access(node, os.R_OK | os.W_OK)]
-print(json.dumps({"nodes": nodes, "closed": closed, "cuda": cuda}))
+    cuda, init = False, 0
+except AttributeError:
+    cuda, init = True, 0
+print(json.dumps({"nodes": nodes, "closed": closed, "cuda": cuda, "init": init}))
 """
+
+#: Errors of cuInit on a machine whose GPU exists (cuda.h, CUresult): the cause and what to do.
+_INIT_ERRORS = {
+    100: "CUDA finds no GPU. To see whether another program uses it exclusively: nvidia-smi -q -d COMPUTE",
+    802: "The GPUs are connected by NVSwitch, and their fabric manager isn't running. To start it: sudo systemctl "
+    "start nvidia-fabricmanager",
+    803: "The driver's library and its kernel module have different versions. Restart the machine.",
+    804: "The image replaces the driver's library by one for newer CUDA, which this GPU doesn't support. Rebuild the "
+    "image, or update the driver.",
+    999: "The driver can't start CUDA. Reload its module, or restart the machine: sudo rmmod nvidia_uvm && sudo "
+    "modprobe nvidia_uvm",
+}
+
 
 #: The folder of compiled code in a container. The GPU images' user owns it, and a new volume keeps its owner.
 CODE_FOLDER = "/cache"
@@ -124,7 +151,11 @@ def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
     """Return the possible methods, or the requested one. Raises GpuRefusedError if there is none."""
     info = engine.info
     listed = names_in(map(Path, info.get("CDISpecDirs") or ())) if engine.is_here else None
-    accesses = ways(info, listed, hooked=engine.is_here and any(map(shutil.which, HOOKS)))
+    hooked = engine.is_here and any(map(shutil.which, HOOKS))
+    if _is_desktop(engine):
+        # its virtual machine has the device driver and doesn't see folders of this one
+        listed, hooked = [], True
+    accesses = ways(info, listed, hooked=hooked)
     if via is not None:
         # whether the engine has its device driver, it does not say
         typed = [access for access in accesses if access.way is via] or [GpuAccess(via)] * (via is GpuWay.DRIVER)
@@ -133,6 +164,12 @@ def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
         return typed
     if accesses:
         return accesses
+    if engine.is_podman:
+        raise GpuRefusedError(
+            "Podman can't give GPUs to the containers of harness: its Docker-compatible interface doesn't list CDI "
+            "devices.",
+            "Use Docker Engine, or from TensorFlow 2.5 on --backend local",
+        )
     if _is_off(engine):
         raise _missing_method_error(engine, GpuWay.CDI)
     raise GpuRefusedError(
@@ -145,6 +182,9 @@ def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
 
 def _missing_method_error(engine: Engine, way: GpuWay) -> GpuRefusedError:
     """Return the error for a method that an engine doesn't offer."""
+    if _is_desktop(engine):
+        sentence = f"Docker Desktop doesn't offer {way.words}. It gives GPUs to containers through its device driver."
+        return GpuRefusedError(sentence, "Omit --gpu-via")
     if way is GpuWay.RUNTIME:
         return GpuRefusedError(
             "Docker Engine can't give GPUs to containers through the nvidia runtime: the runtime isn't registered.",
@@ -161,6 +201,10 @@ def _missing_method_error(engine: Engine, way: GpuWay) -> GpuRefusedError:
     return GpuRefusedError(
         f"Docker Engine can't give GPUs to containers through CDI: the engine lists no {KIND}.", _INSTALL, GENERATE
     )
+
+
+def _is_desktop(engine: Engine) -> bool:
+    return bool(engine.facts.system == "Docker Desktop")
 
 
 def _is_off(engine: Engine) -> bool:
@@ -250,7 +294,11 @@ def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str
     )
     stdout, stderr = Tail(), Tail()
     trial = add_gpus(specification, way, gpus, groups(engine))
-    with refusals(gpus), created(engine, trial) as container:
+    with (
+        _with_source(engine, way, gpus),
+        refusals(gpus, rootless=bool(engine.facts.rootless)),
+        created(engine, trial) as container,
+    ):
         ending = container.run(stdout.feed, stderr.feed)
     if not ending.clean:
         last = one_line(stderr.text().strip().rpartition("\n")[2])
@@ -261,28 +309,78 @@ def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str
         return f"A test container with the GPUs printed {stdout.text()[:200]!r} instead of its devices."
 
 
+@contextmanager
+def _with_source(engine: Engine, way: GpuWay, gpus: Sequence[str]) -> Iterator[None]:
+    """Name the file in a refusal that is about a CDI specification. Several folders can have one."""
+    try:
+        yield
+    except GpuRefusedError as error:
+        if _is_desktop(engine):
+            raise GpuRefusedError(error.sentence, _DESKTOP, words=error.words) from error
+        folders = engine.info.get("CDISpecDirs") or () if engine.is_here and way is GpuWay.CDI else ()
+        path = source(map(Path, folders), gpus)
+        if path is None or GENERATE not in error.command:
+            raise
+        sentence = f"{error.sentence} The specification is {path}."
+        raise GpuRefusedError(sentence, error.do, error.command, words=error.words) from error
+
+
+def source(folders: Iterable[Path], gpus: Sequence[str]) -> Path | None:
+    """Return the CDI specification that an engine uses for the GPUs, or None: a later folder replaces earlier ones."""
+    paths = [
+        path
+        for folder in folders
+        for path in sorted(folder.glob("*"))
+        if path.suffix in {".json", ".yaml"} and not set(gpus).isdisjoint(devices(path))
+    ]
+    return paths[-1] if paths else None
+
+
 def lacking(seen: Mapping[str, Any]) -> str:
     """Return the parts that are missing in a container for CUDA, and what to do; empty if none is missing.
 
-    `nodes` are the device nodes of the GPUs, and `closed` are the nodes that the container's user may not open. `cuda`
-    says whether the driver's CUDA library can be opened.
+    `nodes` are the device nodes of the GPUs. `closed` maps the nodes that the container's user can't open to the error
+    number and the permissions. `cuda` says whether the driver's CUDA library can be opened, and `init` is the result of
+    cuInit.
     """
-    nodes, closed = seen["nodes"], seen["closed"]
+    nodes, closed, init = seen["nodes"], seen["closed"], seen["init"]
     if not seen["cuda"]:
         devices = f"gets {', '.join(nodes)}" if nodes else "gets no NVIDIA device"
         return f"A test container {devices} and no libcuda.so.1. To check whether the driver works: nvidia-smi"
     if closed:
-        return (
-            f"The user of the containers may not open {', '.join(closed)}. To allow all users, run this command and "
-            "restart the machine: echo options nvidia NVreg_DeviceFileMode=0666 | sudo tee "
-            "/etc/modprobe.d/nvidia-nodes.conf"
-        )
+        return _closed(closed)
     if "/dev/nvidiactl" in nodes and "/dev/nvidia-uvm" not in nodes:
         return (
             "A test container gets no /dev/nvidia-uvm, which CUDA needs. Load the kernel module and describe the GPUs "
-            f"again: sudo nvidia-modprobe -u -c 0 && {GENERATE}"
+            f"again: sudo nvidia-modprobe -u -c 0 && ({GENERATE})"
         )
+    if init:
+        return f"cuInit fails with the error {init}. {_INIT_ERRORS.get(init, 'To check the driver: nvidia-smi')}"
     return ""
+
+
+def _closed(closed: Mapping[str, Sequence[int]]) -> str:
+    """Return why the user of a container can't open the device nodes, by the first node, and what to do."""
+    number, mode = next(iter(closed.values()))
+    sentence = f"The user of the containers can't open {', '.join(closed)} ({errno.errorcode.get(number, number)})."
+    if number == errno.EPERM:
+        # the permissions of a node give EACCES
+        return (
+            f"{sentence} The control group of the containers doesn't allow it. To let NVIDIA's tools allow it, set "
+            "no-cgroups = false, unless an engine is rootless: sudo nvidia-ctk config --in-place --set "
+            "nvidia-container-cli.no-cgroups=false"
+        )
+    if number != errno.EACCES:
+        return f"{sentence} To check the driver: nvidia-smi"
+    if mode & 0o006 == 0o006:
+        return (
+            f"{sentence} All users have the permission, so SELinux denies it. To allow devices in containers: sudo "
+            "setsebool -P container_use_devices on"
+        )
+    return (
+        f"{sentence} To allow all users, run this command and restart the machine: echo options nvidia "
+        "NVreg_DeviceFileMode=0666 | sudo tee /etc/modprobe.d/nvidia-nodes.conf"
+    )
 
 
 def working(found: Sequence[GpuAccess], trial: Callable[[GpuAccess], str]) -> tuple[GpuAccess, list[str]]:

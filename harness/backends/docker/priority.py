@@ -32,7 +32,6 @@ def find_priority(engine: Engine, cpus: Collection[int]) -> Priority | None:
     priority on all CPUs of the machine, the engine itself would get no CPU time.
     """
     parent = _ROOTS.get(engine.info.get("CgroupDriver", ""))
-    is_podman = "BuildahVersion" in engine.info
-    if parent is None or is_podman or engine.facts.rootless or len(cpus) >= engine.info.get("NCPU", 0):
+    if parent is None or engine.is_podman or engine.facts.rootless or len(cpus) >= engine.info.get("NCPU", 0):
         return None
     return Priority(parent, tuple(cpus))

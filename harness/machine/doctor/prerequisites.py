@@ -26,19 +26,29 @@ SPARE_BYTES = 2 * 10**9
 
 
 def docker(
-    version: str, *, api: str = "", where: str = "", error: str = "", mend: str = "", wanted: bool = False
+    version: str,
+    *,
+    api: str = "",
+    where: str = "",
+    error: str = "",
+    mend: str = "",
+    wanted: bool = False,
+    is_podman: bool = False,
 ) -> CheckResult:
     """Check the engine's version. An `error` means that no engine is reachable, which is bad if it is `wanted`.
 
     `mend` is the advice of that error.
     """
-    old = _is_older(version, OLDEST_DOCKER)
-    level = Level.WARN if old else Level.GOOD
+    old = _is_older(version, OLDEST_DOCKER) and not is_podman
+    level = Level.WARN if old or is_podman else Level.GOOD
     parts = [version or f"version: {NOT_SHOWN}", f"API {api}" if api else "", where]
     advice = (
         "Docker Engine before version 20.10 can't limit CPUs and memory on current kernels (cgroup version 2). "
         "Update Docker Engine."
     )
+    if is_podman:
+        parts[0] = f"Podman {version}"
+        advice = "harness supports Docker Engine. With Podman, launches get no GPUs and no CPU priority."
     if error:
         level, parts = Level.BAD if wanted else Level.WARN, [error]
         advice = (
@@ -94,7 +104,8 @@ def gpu_driver(host: GpuHost, *, wanted: bool) -> CheckResult:
             Level.BAD if wanted else Level.UNKNOWN,
             f"none found ({host.absent})",
             {"absent": host.absent, "wanted": wanted},
-            advice="Launches on a GPU need the NVIDIA driver on the machine of the Docker Engine. `nvidia-smi` shows "
+            advice=host.mend
+            or "Launches on a GPU need the NVIDIA driver on the machine of the Docker Engine. `nvidia-smi` shows "
             "whether it works.",
         )
     cuda = shown(host.cuda) if host.cuda else None

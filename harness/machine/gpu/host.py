@@ -18,8 +18,16 @@ from harness.model.gpu import Gpu, GpuHost, GpuProcess, Instance, Settings, pci_
 DRIVER = "libcuda.so.1"
 
 
+#: What to do about a driver that was updated and not reloaded.
+_RELOAD = "Restart the machine or, if nothing uses the GPU, reload the kernel modules of the NVIDIA driver."
+
+
 class LibraryUnavailableError(Exception):
-    """Error for an unusable library. The message is a clause."""
+    """Error for an unusable library. The message is a clause. `mend` is as in GpuHost."""
+
+    def __init__(self, message: str, mend: str = "") -> None:
+        super().__init__(message)
+        self.mend = mend
 
 
 @contextlib.contextmanager
@@ -32,7 +40,8 @@ def opened(library: Any = None) -> Iterator[Any]:
     try:
         library.nvmlInit()
     except library.NVMLError as error:
-        raise LibraryUnavailableError(_why(library, error)) from None
+        is_mixed = getattr(error, "value", None) == library.NVML_ERROR_LIB_RM_VERSION_MISMATCH
+        raise LibraryUnavailableError(_why(library, error), _RELOAD if is_mixed else "") from None
     try:
         yield library
     finally:
@@ -124,7 +133,7 @@ def read(library: Any = None) -> GpuHost:
                 return GpuHost(absent=f"the NVIDIA driver {driver} {'cannot use its GPU' if count else 'sees no GPU'}")
             return GpuHost(cards=cards, driver=driver, cuda=_cuda(nvml))
     except LibraryUnavailableError as error:
-        return GpuHost(absent=str(error))
+        return GpuHost(absent=str(error), mend=error.mend)
 
 
 def _cuda(nvml: Any) -> tuple[int, int] | None:

@@ -60,8 +60,11 @@ def meant(names: Sequence[str], host: GpuHost, *, typed: bool) -> tuple[str, ...
 def cards(names: Sequence[str], host: GpuHost) -> list[Gpu]:
     """Return the requested GPUs, if the machine's GPUs are known. A MIG instance selects its GPU.
 
-    Raises CannotRunHereError for a missing GPU, and for a divided GPU, because a launch gets only an instance.
+    Raises CannotRunHereError for a missing GPU, for a driver that no process can use, and for a divided GPU, because a
+    launch gets only an instance.
     """
+    if host.mend and names:
+        raise CannotRunHereError(f"--gpus {','.join(names)}: {host.absent}.", host.mend)
     if host.absent:
         return []
     all_names = {name for card in host.cards for name in card.names}

@@ -30,7 +30,8 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> DockerBackend:
     made: Any = DockerBackend(Path(), "run")
     devices = [{"Source": "cdi", "ID": "nvidia.com/gpu=0"}]
     info = {"Runtimes": {"runc": {}, "nvidia": {}}, "DiscoveredDevices": devices}
-    made.engine = SimpleNamespace(facts=BackendFacts("docker", engine="Docker Engine 28"), info=info, is_here=True)
+    facts = BackendFacts("docker", engine="Docker Engine 28")
+    made.engine = SimpleNamespace(facts=facts, info=info, is_here=True, is_podman=False)
     made.images = SimpleNamespace(
         find=lambda asked: asked.image and SimpleNamespace(id=asked.image), any_for=lambda device: ""
     )

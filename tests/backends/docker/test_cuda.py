@@ -49,6 +49,7 @@ def found(**changes):
         "ptxas": "11.8.89",
         "libdevice": "/usr/local/cuda/nvvm/libdevice/libdevice.10.bc",
         "build": {"cuda_version": "11.2", "cudnn_version": "8", "cuda_compute_capabilities": ["sm_70", "compute_80"]},
+        "broken": {},
         "trouble": "",
         **changes,
     }
@@ -101,6 +102,18 @@ def test_what_the_catalogue_does_not_describe_disagrees(part, key, value, senten
     report = judge(ENVIRONMENT, found(**{part: {**found()[part], key: value}}))
     assert not report.is_complete
     assert report.disagreements == [sentence]
+
+
+def test_an_image_that_brings_its_packages_has_to_have_those_that_scenarios_import():
+    words = found(broken={"yaml": "ModuleNotFoundError: No module named 'yaml'"})
+    assert judge(ENVIRONMENT, words).is_complete  # its lock names what is in it
+    report = judge(dataclasses.replace(ENVIRONMENT, gpu_image="nvcr.io/tf:1"), words)
+    assert report.disagreements == ["The module yaml can't be imported (ModuleNotFoundError: No module named 'yaml')."]
+
+
+def test_builds_list_their_gpu_code_in_any_order():
+    build = {"cuda_compute_capabilities": ["compute_80", "sm_70"]}
+    assert judge(ENVIRONMENT, found(build=found()["build"] | build)).is_complete
 
 
 def test_the_gpu_code_that_was_read_takes_a_line():

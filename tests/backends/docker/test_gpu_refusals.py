@@ -243,7 +243,7 @@ TOLD = [
             "attached to the cgroup: bpf_prog_query(BPF_CGROUP_DEVICE) failed: operation not permitted"
         ),
         "can't change control groups",
-        "nvidia-container-cli.no-cgroups",
+        "Use CDI (--gpu-via cdi), which doesn't need them.",
     ),
     (
         OLD.format(
@@ -251,7 +251,7 @@ TOLD = [
             "permission denied"
         ),
         "can't change control groups",
-        "nvidia-container-cli.no-cgroups",
+        "Use CDI (--gpu-via cdi), which doesn't need them.",
     ),
     (
         HOOK.format("nvidia-container-cli: container error: cgroup subsystem devices not found"),
@@ -285,6 +285,23 @@ def test_a_refusal_that_is_known_has_a_sentence_and_what_mends_it(words: str, se
     # the engine's own words can be searched for
     assert "\n".join(rest) == f"Docker Engine refused to run a container: {words}"
     assert advice in error.value.advice
+
+
+def test_control_groups_are_disabled_for_rootless_engines_alone() -> None:
+    """In an engine with root, no container could open the GPUs after that."""
+    words = "nvidia-container-cli: mount error: failed to add device rules: bpf_prog_query(BPF_CGROUP_DEVICE) failed"
+    with_root, rootless = meaning(words), meaning(words, rootless=True)
+    assert with_root
+    assert rootless
+    assert "no-cgroups" not in with_root.do + with_root.command
+    assert "no-cgroups" in rootless.command
+
+
+def test_a_specification_is_refreshed_where_the_toolkit_does_so_by_itself() -> None:
+    """Its service writes to /var/run/cdi, whose specifications replace those in /etc/cdi."""
+    found = meaning('CDI device injection failed: failed to stat CDI host device "/dev/gone": no such file')
+    assert found
+    assert found.command.startswith("sudo systemctl restart nvidia-cdi-refresh || ")
 
 
 def test_every_refusal_that_is_known_is_one_that_was_seen() -> None:

@@ -1,5 +1,6 @@
 """How an engine gives GPUs to containers, by what it and the machine say."""
 
+import errno
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -88,9 +89,10 @@ def test_an_engine_elsewhere_that_does_not_say_is_asked_by_trying(info, found):
     assert ways(info, None) == found
 
 
-def an_engine(info: Mapping[str, Any], *, is_here: bool = True, rootless: bool = False) -> Any:
+def an_engine(info: Mapping[str, Any], *, is_here: bool = True, rootless: bool = False, system: str = "") -> Any:
     """An engine that says this of itself."""
-    return SimpleNamespace(info=info, is_here=is_here, facts=BackendFacts("docker", rootless=rootless))
+    facts = BackendFacts("docker", rootless=rootless, system=system)
+    return SimpleNamespace(info=info, is_here=is_here, facts=facts, is_podman="BuildahVersion" in info)
 
 
 @pytest.fixture
@@ -266,23 +268,60 @@ def test_what_has_nothing_to_do_with_gpus_is_no_reason_to_try_another_way():
         working(ALL_WAYS, trial({CDI: CannotRunHereError("Docker Engine stopped answering.")}))
 
 
+@pytest.mark.usefixtures("bare")
+def test_docker_desktop_is_tried_by_its_own_device_driver_and_sees_no_specification_of_this_machine(bare):
+    (bare / "nvidia.yaml").write_text(GENERATED)
+    desktop = an_engine({**NEITHER, "CDISpecDirs": [str(bare)]}, system="Docker Desktop")
+    assert find(desktop) == [GpuAccess(DRIVER)]
+    # from 4.34 on, it lists the runtime on every machine
+    assert [each.way for each in find(an_engine(WITH_RUNTIME, system="Docker Desktop"))] == [RUNTIME, DRIVER]
+    with pytest.raises(CannotRunHereError, match="Docker Desktop doesn't offer CDI") as error:
+        find(desktop, CDI)
+    assert "nvidia-ctk" not in error.value.advice
+
+
+def test_podman_is_named(bare):
+    (bare / "nvidia.yaml").write_text(GENERATED)
+    with pytest.raises(CannotRunHereError, match="Podman can't give GPUs") as error:
+        find(an_engine({"BuildahVersion": "1.33.7"}))
+    assert "Docker Engine" in error.value.advice
+
+
+def test_of_two_specifications_the_later_folder_counts(tmp_path):
+    static, refreshed = tmp_path / "etc", tmp_path / "run"
+    for folder in (static, refreshed):
+        folder.mkdir()
+    (static / "nvidia.yaml").write_text(GENERATED)
+    assert gpus.source([static, refreshed], ["0"]) == static / "nvidia.yaml"
+    (refreshed / "nvidia.yaml").write_text(GENERATED)
+    assert gpus.source([static, refreshed], ["0"]) == refreshed / "nvidia.yaml"
+    assert gpus.source([static, refreshed], ["7"]) is None
+
+
 NODES = ["/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"]
 
 
 @pytest.mark.parametrize(
-    ("nodes", "closed", "cuda", "words"),
+    ("seen", "words"),
     [
-        (NODES, [], True, ""),
-        (["/dev/dxg"], [], True, ""),
-        ([], [], True, ""),
-        ([], [], False, "no NVIDIA device and no libcuda.so.1"),
-        (NODES, [], False, "gets /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm and no libcuda.so.1"),
-        (NODES[:2], [], True, "sudo nvidia-modprobe -u -c 0"),
-        (NODES, NODES[:1], True, "may not open /dev/nvidia0"),
+        ({}, ""),
+        ({"nodes": ["/dev/dxg"]}, ""),
+        ({"nodes": []}, ""),
+        ({"nodes": [], "cuda": False}, "no NVIDIA device and no libcuda.so.1"),
+        ({"cuda": False}, "gets /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm and no libcuda.so.1"),
+        ({"nodes": NODES[:2]}, "sudo nvidia-modprobe -u -c 0"),
+        # a mode of the node, a control group or SELinux
+        ({"closed": {NODES[0]: [errno.EACCES, 0o660]}}, "NVreg_DeviceFileMode=0666"),
+        ({"closed": {NODES[0]: [errno.EACCES, 0o666]}}, "setsebool -P container_use_devices on"),
+        ({"closed": {NODES[0]: [errno.EPERM, 0o666]}}, "no-cgroups=false"),
+        ({"closed": {NODES[0]: [errno.ENXIO, 0o666]}}, "(ENXIO). To check the driver: nvidia-smi"),
+        ({"init": 802}, "nvidia-fabricmanager"),
+        ({"init": 803}, "different versions"),
+        ({"init": 1}, "cuInit fails with the error 1. To check the driver: nvidia-smi"),
     ],
 )
-def test_what_a_container_lacks_for_cuda_is_told_with_what_to_do(nodes, closed, cuda, words):
-    told = lacking({"nodes": nodes, "closed": closed, "cuda": cuda})
+def test_what_a_container_lacks_for_cuda_is_told_with_what_to_do(seen, words):
+    told = lacking({"nodes": NODES, "closed": {}, "cuda": True, "init": 0, **seen})
     assert words in told
     assert bool(told) is bool(words)
 

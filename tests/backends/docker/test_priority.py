@@ -10,7 +10,8 @@ from harness.model.backend import BackendFacts
 
 
 def engine(*, rootless: bool = False, **info: Any) -> Any:
-    return SimpleNamespace(info={"NCPU": 4, **info}, facts=BackendFacts("docker", rootless=rootless))
+    facts = BackendFacts("docker", rootless=rootless)
+    return SimpleNamespace(info={"NCPU": 4, **info}, facts=facts, is_podman="BuildahVersion" in info)
 
 
 @pytest.mark.parametrize(("driver", "parent"), [("cgroupfs", "/"), ("systemd", "-.slice")])
