@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tarfile
@@ -100,7 +101,7 @@ def test_each_step_has_its_outcome_whatever_becomes_of_the_others(tmp_path: Path
         (FAILED, "exit code 4"),
         (FAILED, "stopped after 0 s"),
         (PASSED, ""),
-        (LEFT_OUT, "raises failed: mend what it says first"),
+        (LEFT_OUT, "raises didn't pass: fix what it reports first"),
         (LEFT_OUT, "only root may"),
     ]
 
@@ -190,10 +191,43 @@ def test_what_is_planned_is_what_the_card_runs(tmp_path: Path) -> None:
 
 
 def test_on_a_card_that_no_release_runs_natively_it_reads_the_card(tmp_path: Path) -> None:
-    blackwell = Gpu(0, "GPU-1", "NVIDIA GeForce RTX 5090", (12, 0), 32 * 2**30)
-    newest = check._newest([blackwell], GpuHost(cards=[blackwell], driver="580.1"))
+    old = Gpu(0, "GPU-1", "NVIDIA GeForce GTX 780", (3, 0), 3 * 2**30)
+    newest = check._newest([old], GpuHost(cards=[old], driver="470.82.01"))
     steps = check.planned(newest, [], "0", 5, tmp_path)
     assert [step.name for step in steps if not step.left_out] == ["version", "doctor", "nvml"]
+
+
+def test_on_blackwell_it_runs_nvidias_tensorflow(tmp_path: Path) -> None:
+    blackwell = Gpu(0, "GPU-1", "NVIDIA GeForce RTX 5090", (12, 0), 32 * 2**30)
+    newest = check._newest([blackwell], GpuHost(cards=[blackwell], driver="580.65.06"))
+    assert newest == "tf2.17-ngc"
+    left_out = {step.name: step.left_out for step in check.planned(newest, [], "0", 5, tmp_path) if step.left_out}
+    assert left_out.pop("quick") == "this GPU runs only one of its releases"
+    assert set(left_out) <= {"locked"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_check_that_is_ended_leaves_a_bundle_and_no_process(
+    stand_ins: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    environ = {**os.environ, **Machine(stand_ins, [H100]).environ()}
+    command = [sys.executable, "-m", "bench.gpu_check", "--results", str(tmp_path)]
+    command += ["--only", "version,nvml", "--seconds", "300"]  # NVML is watched until the end
+    with subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        lines = iter(process.stdout.readline, "")
+        assert any("nvml: python -m bench" in line for line in lines if "[2/2]" in line)
+        (bundle,) = tmp_path.glob("*.zip")
+        assert "version" in contents(bundle)["summary.md"]
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while not (step := children.read_text().strip()):
+            assert process.poll() is None
+        process.send_signal(number)
+        rest = process.stdout.read()
+    assert process.returncode == 1, rest
+    assert "nvml | NVIDIA H100" in contents(bundle)["summary.md"]
+    assert "stopped by Ctrl-C" in contents(bundle)["summary.md"]
+    assert not Path(f"/proc/{step}").exists()
 
 
 def test_a_run_in_a_bundle_can_be_read_as_any_other(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,16 +109,23 @@ def main() -> int:
         steps = [step for step in every if not names or step.name in names]
         bundle = arguments.results / f"gpu-check-{_slug(cards[0].name)}-{datetime.date.today():%Y-%m-%d}.zip"
         announce(steps, cards[0], host, bundle)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, _interrupt)
         outcomes: list[Outcome] = []
-        with suppress(KeyboardInterrupt):  # between two steps: what is done is in the bundle
+        table = ""
+        with suppress(KeyboardInterrupt):  # between two steps: the bundle has the steps before
             for outcome in walked(steps, Path(scratch)):
                 outcomes.append(outcome)
-        mask = Mask()
-        table = summary(outcomes, cards[0], host)
-        bundle.parent.mkdir(parents=True, exist_ok=True)
-        write(bundle, mask.text(table + ends(outcomes)), outcomes, Path(scratch), mask)
-    print(f"\n{mask.text(table)}\n{bundle}: look through it, and attach it to an issue.")
+                mask, table = Mask(), summary(outcomes, cards[0], host)
+                bundle.parent.mkdir(parents=True, exist_ok=True)
+                write(bundle, mask.text(table + ends(outcomes)), outcomes, Path(scratch), mask)
+    print(f"\n{Mask().text(table)}\n{bundle}: look through it, and attach it to an issue.")
     return Exit.CELLS_FAILED if any(entry.status == FAILED for entry in outcomes) else Exit.OK
+
+
+def _interrupt(number: int, frame: object) -> None:
+    """Treat the end of a terminal, or of a job, like Ctrl-C: end the step, and write the bundle."""
+    raise KeyboardInterrupt
 
 
 def planned(environment: str, of_quick: Sequence[str], which: str, seconds: float, scratch: Path) -> Iterator[Step]:
@@ -145,12 +152,15 @@ def planned(environment: str, of_quick: Sequence[str], which: str, seconds: floa
     cell = ("-e", environment, "-s", "keras_step", *(word for axis in _CELL for word in ("-a", axis)), *_SHORT)
     for way in gpus.GpuWay:
         results = ("--results", str(scratch / way.value))
-        yield Step(way.value, (*matrix, "--gpu-via", way.value, *cell, *results), 60, 120)
+        yield Step(way.value, (*matrix, "--gpu-via", way.value, *cell, *results), 60, 120, after="images")
     quick = ("--suite", "quick", "--rounds", "1", "--results", str(scratch / "quick"))
-    yield Step("quick", (*matrix, *quick), 120, 240)
+    if of_quick:
+        yield Step("quick", (*matrix, *quick), 120, 240, after="images")
+    else:
+        yield Step("quick", (), left_out="this GPU runs only one of its releases")
     locked = (*matrix, "--lock-clocks", "base", *cell, "--results", str(scratch / "locked"))
     may = os.geteuid() == 0
-    yield Step("locked", locked, 60, 120, left_out="" if may else "only root may lock clocks")
+    yield Step("locked", locked, 60, 120, left_out="" if may else "only root may lock clocks", after="images")
 
 
 def _newest(cards: Sequence[Gpu], host: GpuHost) -> str:
@@ -179,7 +189,7 @@ def announce(steps: Sequence[Step], card: Gpu, host: GpuHost, bundle: Path) -> N
     for step in steps:
         needs = f"about {step.about:.0f} s" if step.counted else "where images are missing, downloads of 5 to 25 GB"
         print(f"  {step.name}: " + (f"left out, {step.left_out}" if step.left_out else f"{step.typed} ({needs})"))
-    print(f"What is found goes to {bundle}. Ctrl-C leaves out what is not done yet.", flush=True)
+    print(f"Each step adds its results to {bundle}. Ctrl-C leaves out the next steps.", flush=True)
 
 
 def walked(steps: Sequence[Step], scratch: Path) -> Iterator[Outcome]:
@@ -193,7 +203,7 @@ def walked(steps: Sequence[Step], scratch: Path) -> Iterator[Outcome]:
         elif stopped:
             outcome = Outcome(step, LEFT_OUT, "stopped by Ctrl-C")
         elif step.after in failed:
-            outcome = Outcome(step, LEFT_OUT, f"{step.after} failed: mend what it says first")
+            outcome = Outcome(step, LEFT_OUT, f"{step.after} didn't pass: fix what it reports first")
         elif step.counted and left - _GRACE < step.about:
             outcome = Outcome(step, LEFT_OUT, f"{left:.0f} s were left, and it takes about {step.about:.0f}")
         else:
@@ -201,7 +211,7 @@ def walked(steps: Sequence[Step], scratch: Path) -> Iterator[Outcome]:
             print(f"[{number}/{len(steps)}] {step.name}: {step.typed}", flush=True)
             outcome, stopped = taken(step, limit, scratch)
             left -= (time.monotonic() - begun) if step.counted else 0.0
-            failed |= {step.name} if outcome.status == FAILED else set()
+        failed |= {step.name} if outcome.status != PASSED else set()
         print(f"[{number}/{len(steps)}] {step.name}: {outcome.status}: {outcome.how}", flush=True)
         yield outcome
 
@@ -210,17 +220,18 @@ def taken(step: Step, limit: float, scratch: Path) -> tuple[Outcome, bool]:
     """Run a step for so many seconds at most; its outcome, and whether Ctrl-C was typed meanwhile."""
     begun, stopped, why = time.monotonic(), False, ""
     with tempfile.TemporaryFile(dir=scratch) as file:
-        # a session of its own: Ctrl-C reaches it from here, and its children with it
-        process = subprocess.Popen(
-            step.command,
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env={**os.environ, "COLUMNS": "120", "NO_COLOR": "1"},
-        )
         try:
+            with uninterrupted():
+                # a session of its own: Ctrl-C reaches it from here, and its children with it
+                process = subprocess.Popen(
+                    step.command,
+                    cwd=ROOT,
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    env={**os.environ, "COLUMNS": "120", "NO_COLOR": "1"},
+                )
             process.wait(limit)
         except subprocess.TimeoutExpired:
             why = f"stopped after {limit:.0f} s"
@@ -237,6 +248,24 @@ def taken(step: Step, limit: float, scratch: Path) -> tuple[Outcome, bool]:
     message = next((line.partition(": ")[2] for line in output.splitlines() if line.startswith("harness: ")), "")
     how = ". ".join(filter(None, (f"{why or f'exit code {process.returncode}'}, {took:.0f} s", message)))
     return Outcome(step, FAILED, how, output), stopped
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Hold back signals during the block, and raise KeyboardInterrupt at its end if there was one.
+
+    A process that has started, but isn't known yet, would go on without anybody to end it.
+    """
+    received: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    handlers = {number: signal.signal(number, lambda number, _: received.append(number)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    if received:
+        raise KeyboardInterrupt
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
@@ -291,9 +320,12 @@ def write(bundle: Path, text: str, outcomes: Sequence[Outcome], scratch: Path, m
 
 
 def _zip(bundle: Path, files: Mapping[str, str]) -> None:
-    with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED) as archive:
+    """Write the bundle, or leave the last one as it is: it is written again after each step."""
+    part = bundle.with_suffix(".part")
+    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files.items():
             archive.writestr(f"{bundle.stem}/{name}", text)
+    part.replace(bundle)
 
 
 def _slug(name: str) -> str:
