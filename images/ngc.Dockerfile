@@ -7,8 +7,9 @@ FROM scratch AS wheels
 
 FROM ${GPU_IMAGE} AS environment
 # /harness is where a launch's files are put, and where its artifacts are taken from; on /cache a volume is mounted, for
-# the code that the driver compiles.
-RUN useradd --create-home --uid 1000 harness && install -d -o harness -g harness /harness /cache
+# the code that the driver compiles. Ubuntu has a user of its own with this number from 24.04 on.
+RUN taken=$(getent passwd 1000 | cut -d: -f1); if [ -n "$taken" ]; then userdel --remove "$taken"; fi \
+ && useradd --create-home --uid 1000 harness && install -d -o harness -g harness /harness /cache
 ARG LOCK
 # The image's own pip, for its own Python; without dependencies, and without the image's constraints, which have no
 # hashes: its packages stay as they are.

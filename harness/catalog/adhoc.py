@@ -246,6 +246,7 @@ def _new(spec: Asked, environments: Sequence[Environment]) -> Environment:
         cuda=neighbour.cuda,
         cudnn=neighbour.cudnn,
         gpu_code=neighbour.gpu_code,
+        gpu_code_of=neighbour.tensorflow if _minor(spec.version) > _minor(neighbour.tensorflow) else "",
         ptx_alone=neighbour.ptx_alone,
         # the GPU code of a requested cuDNN isn't known
         cudnn_code="" if any(name.startswith("nvidia-cudnn-") for name in spec.pins) else neighbour.cudnn_code,

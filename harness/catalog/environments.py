@@ -21,7 +21,7 @@ VARIABLE = "ENVIRONMENTS"
 #: The largest size of a bake file in bytes. Its parser takes a second for 32 KB.
 _MOST = 128 * 1024
 
-_FIELDS = {field.name for field in fields(Environment)} - {"asked", "base", "line", "source", "wheel"}
+_FIELDS = {field.name for field in fields(Environment)} - {"asked", "base", "gpu_code_of", "line", "source", "wheel"}
 _REQUIRED = ("name", "tensorflow", "python", "as_of")
 #: If an entry has one of these, it must have all of them.
 _OF_GPU = ("cuda", "cudnn", "gpu_code")

@@ -129,7 +129,8 @@ def inputs(environment: Environment, device: Device) -> list[str]:
     keras = [f"keras=={environment.keras}"] if environment.keras else []
     if environment.gpu_image:
         # the image has TensorFlow and its dependencies, which must not change
-        return [*keras, "keras-applications", "keras-preprocessing"]
+        is_multi_backend = Version(environment.tensorflow) < Version("2")
+        return [*keras, *(["keras-applications", "keras-preprocessing"] if is_multi_backend else [])]
     release = _select_packages(spec, environment, device) if spec else _tensorflow(environment, device)
     return [*release, *(spec.others if spec else keras), "setuptools", "wheel"]
 

@@ -121,6 +121,10 @@ def _time(planned: "session.Planned", outlook: "session.DurationEstimate") -> st
         note = (
             f"The budget ends before all {subject} have the rounds that a verdict needs: {_about(outlook.verdicts)}. "
         )
+    if outlook.first_starts:
+        starts = counted(outlook.first_starts, "first start")
+        took += f"; {starts} of at least 30 min, in which the driver compiles GPU code"
+        at_most = "at least "
     return f"{note}It takes {at_most}about {_about(outlook.seconds)}: {took}."
 
 
@@ -139,4 +143,7 @@ def _first(outlook: "session.DurationEstimate") -> str:
     count = len(outlook.unprepared)
     if not count:
         return f"All {outlook.makes}s are ready."
-    return f"Before that, {counted(count, outlook.makes, 'is')} made: {', '.join(outlook.unprepared)}."
+    return (
+        f"Before that, {counted(count, outlook.makes, 'is')} made, which takes further time: "
+        f"{', '.join(outlook.unprepared)}."
+    )

@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 #: Packages that contain the module `tensorflow`, in order of preference.
 TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "tf-nightly-cpu")
@@ -43,6 +45,8 @@ class Environment:
     - `cuda_as_of`: the instant at which NVIDIA's packages are resolved; empty: `as_of`.
     - `cuda_image`: the image from which CUDA is copied; empty if CUDA comes from packages.
     - `gpu_image`: an image that contains TensorFlow. Such an environment has no CPU image.
+    - `gpu_code_of`: the older release whose GPU code is assumed for a wheel that is newer than the catalog; otherwise
+      empty.
 
     For environments that aren't in the catalog:
 
@@ -67,6 +71,7 @@ class Environment:
     cuda_as_of: str = ""
     cuda_image: str = ""
     gpu_image: str = ""
+    gpu_code_of: str = ""
     asked: str = ""
     base: str = ""
     line: str = ""
@@ -89,6 +94,11 @@ class Environment:
     def has_packaged_cuda(self) -> bool:
         """Whether CUDA is in packages of the GPU lock, so that no image is needed for it."""
         return bool(self.gpu_code) and not self.cuda_image and not self.gpu_image
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether its GPU code is an assumption."""
+        return bool(self.gpu_code_of)
 
     @property
     def release(self) -> tuple[int, int, int]:
@@ -166,13 +176,19 @@ def installed(name: str, pins: Mapping[str, str]) -> str | None:
     return next(iter(pinned), None)
 
 
-def unmet(requires: Iterable[str], pins: Mapping[str, str]) -> list[str]:
-    """Return the requirements that `pins` doesn't satisfy. Raises packaging's InvalidRequirement."""
+@cache
+def _parsed(text: str) -> Any:
+    """Parse a requirement: headers have few of them, which are compared with the pins of many cells."""
     from packaging import requirements
 
+    return requirements.Requirement(text)
+
+
+def unmet(requires: Iterable[str], pins: Mapping[str, str]) -> list[str]:
+    """Return the requirements that `pins` doesn't satisfy. Raises packaging's InvalidRequirement."""
     missing = []
     for text in requires:
-        requirement = requirements.Requirement(text)
+        requirement = _parsed(text)
         version = installed(normalise(requirement.name), pins)
         if version is None or not requirement.specifier.contains(version, prereleases=True):
             missing.append(text)

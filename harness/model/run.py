@@ -72,7 +72,8 @@ class StandIn:
 
     If `card` is empty, this machine can't make `role`. `reason` is a clause. `is_itself_too`: the suite has
     `environment` as well. `pins` are the packages of `role`, by which headers pick axis values. `passed_over` are
-    earlier substitutes of the suite's list that this machine can't have, with the reason as a sentence.
+    earlier substitutes of the suite's list that this machine can't have, with the reason as a sentence. `caveat` is a
+    sentence about what the substitute can't show, or empty.
     """
 
     environment: str
@@ -82,6 +83,7 @@ class StandIn:
     is_itself_too: bool = False
     pins: Mapping[str, str] = field(default_factory=dict)
     passed_over: Mapping[str, str] = field(default_factory=dict)
+    caveat: str = ""
 
 
 def stood_in(stand_ins: Sequence[StandIn]) -> str:
@@ -106,6 +108,7 @@ def stood_in(stand_ins: Sequence[StandIn]) -> str:
         own = [substitute.environment] if substitute.is_itself_too else []
         roles_of[substitute.environment] = [*roles_of.get(substitute.environment, own), substitute.role]
     sentences += [f"So this run does not compare {joined(roles)}." for roles in roles_of.values() if len(roles) > 1]
+    sentences += dict.fromkeys(stand_in.caveat for stand_in in stand_ins if stand_in.caveat)
     return " ".join(sentences)
 
 
@@ -161,7 +164,8 @@ class Plan:
       this number of later calls.
     - `interleave`, `clock`: how the cells of a round are measured, and which time.
     - `stand_ins`: substitutes for environments of a suite.
-    - `compiled`: a short description for each environment with GPU code that the driver compiles.
+    - `compiled`: a short description for each environment that the GPUs don't run natively: the driver compiles its
+      GPU code, or it is tried although it can't run.
     - `lock_clocks`: the locked clock of the GPUs: MHz, or BASE_CLOCK; empty if the run doesn't lock clocks.
     - `piloted`: round 0 is launched. A small run with fixed lengths may omit it.
     - `claims`: the issues, such as T#40261, whose claims are the only ones that the run measures. Without a

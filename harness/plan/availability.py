@@ -1,6 +1,6 @@
 """Check which cells can run before any image is built, and suggest alternatives for the others."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -9,8 +9,15 @@ from harness.model.environment import Device, Environment, Requirement, installe
 from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.run import Unavailable
 from harness.model.scenario import Cell, Need, Scenario, matches
+from harness.model.texts import counted, joined
 from harness.plan import settings
-from harness.plan.gpus import Fit, Support, fit
+from harness.plan.gpus import Fit, Support, can_try, fit
+
+#: The most environments that a sentence lists.
+_FEW = 3
+
+#: How an environment runs that can't run, according to the catalogue.
+TRIED = "tried anyway"
 
 #: The process variable that selects the backend of Keras 3, and the package of each backend except TensorFlow.
 KERAS_BACKEND = "KERAS_BACKEND"
@@ -28,6 +35,7 @@ def split(
     *,
     cards: Sequence[Gpu] = (),
     host: GpuHost = CPU_ALONE,
+    anyway: Collection[str] = (),
 ) -> tuple[list[Cell], list[Unavailable]]:
     """Return the cells that can run, and those that can't, with the reason and the advice.
 
@@ -35,7 +43,7 @@ def split(
     its GPU code runs on the GPUs, its packages are what the scenario needs, and its release has the settings.
     `environments` has the catalogue's environments and the cells' by name. `requirements` maps environments
     to the requirements for the cells' device. Every launch gets all of `cards`. Without them, or if `host` has no
-    information about the GPUs, the GPU check is skipped.
+    information about the GPUs, the GPU check is skipped. The environments `anyway` pass it as far as they have CUDA.
     """
 
     def work(cell: Cell) -> Reason | None:
@@ -46,6 +54,8 @@ def split(
 
     @cache
     def on_gpu(name: str) -> Reason | None:
+        if name in anyway and can_try(environments[name], host):
+            return None
         gpu_fit = on_cards(environments[name], environments.values(), cards, host)
         return (gpu_fit.reason, gpu_fit.advice) if gpu_fit.is_impossible else None
 
@@ -136,12 +146,18 @@ def on_cards(environment: Environment, catalog: Iterable[Environment], cards: Se
     own_fit = fit(environment, cards, host)
     if not own_fit.is_impossible:
         return own_fit
-    other = nearest_on(cards, host, environment, catalog)
+    known = list(catalog)
+    other = nearest_on(cards, host, environment, known)
+    newer = nearest_on(cards, replace(host, driver="", cuda=None), environment, known)
+    if newer and newer.release[0] == environment.release[0] and (not other or other.release[0] != newer.release[0]):
+        # the same major version would run with a newer driver
+        mend = fit(newer, cards, host).advice
+        own_fit = replace(own_fit, advice=f"{mend} Then use {newer.name}." if newer != environment else mend)
     if other is None:
         nowhere = "No environment of the catalogue runs on this GPU. Measure on the CPU, or on another GPU."
         return replace(own_fit, advice=own_fit.advice or nowhere)
-    compiled = "" if fit(other, cards, host).is_native else f" ({Support.COMPILED.value})"
-    which = f"{other.name}{compiled}."
+    other_fit = fit(other, cards, host)
+    which = f"{other.name} ({other_fit.support})." if other_fit.effort else f"{other.name}."
     return replace(own_fit, advice=f"{own_fit.advice} Or use {which}" if own_fit.advice else f"Use {which}")
 
 
@@ -155,11 +171,11 @@ def nearest_on(
     """
     major, minor, _ = to.release
 
-    def rank(environment: Environment) -> tuple[bool, bool, int, int, str]:
+    def rank(environment: Environment) -> tuple[int, bool, int, int, str]:
         its_major, its_minor, _ = environment.release
         # a later major version starts where the earlier one ended
         far = abs(its_minor - minor) if its_major == major else (its_minor if its_major > major else -its_minor)
-        return not fit(environment, cards, host).is_native, its_major != major, far, -its_minor, environment.name
+        return fit(environment, cards, host).effort, its_major != major, far, -its_minor, environment.name
 
     able = [
         environment
@@ -170,25 +186,36 @@ def nearest_on(
 
 
 def names_on(cards: Sequence[Gpu], host: GpuHost, catalog: Iterable[Environment]) -> list[str]:
-    """Return the environments that run on the GPUs. Those that the driver compiles come last, and are marked."""
+    """Return the environments that run on the GPUs. Those that aren't native come last, and are marked."""
     fits = [
         (environment.name, fit(environment, cards, host))
         for environment in catalog
         if Device.GPU in environment.devices
     ]
     able = sorted(
-        ((name, own_fit) for name, own_fit in fits if not own_fit.is_impossible), key=lambda pair: not pair[1].is_native
+        ((name, own_fit) for name, own_fit in fits if not own_fit.is_impossible), key=lambda pair: pair[1].effort
     )
-    return [name if own_fit.is_native else f"{name} ({own_fit.support})" for name, own_fit in able]
+    return [f"{name} ({own_fit.support})" if own_fit.effort else name for name, own_fit in able]
+
+
+def gpu_sentence(chosen: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost) -> str:
+    """Return a sentence about the number of environments that run on the GPUs."""
+    with_gpu = [environment for environment in chosen if Device.GPU in environment.devices]
+    able = names_on(cards, host, with_gpu)
+    models = joined(list(dict.fromkeys(card.name for card in cards)))
+    if not able:
+        return f"{models}: no environment runs here."
+    some = "" if len(able) > _FEW else f": {joined(able)}"
+    return f"{models}: {len(able)} of {counted(len(with_gpu), 'environment')} run here{some}."
 
 
 def compiled(environments: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost) -> dict[str, str]:
-    """Return the support of each environment whose GPU code the driver compiles in part or completely, by name."""
+    """Return the support of each environment that isn't simply native, by name. If it can't run, it is tried anyway."""
     fits = {environment.name: fit(environment, cards, host) for environment in environments}
     return {
-        name: own_fit.support.value
+        name: f"{TRIED}: {own_fit.reason}" if own_fit.is_impossible else own_fit.support.value
         for name, own_fit in fits.items()
-        if own_fit.support in {Support.PARTLY, Support.COMPILED}
+        if own_fit.support is not Support.NATIVE
     }
 
 

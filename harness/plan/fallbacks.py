@@ -1,13 +1,18 @@
 """Fallbacks for environments of a suite that this machine can't run: its GPUs, or its lack of a Python interpreter.
 
 A suite lists fallbacks in order of preference. A name is used if this machine can run it. Among the matches of a glob,
-environments with machine code for the GPUs come before those that the driver compiles, and then those whose interpreter
-is here. Then the one that keeps most of the cells is used, and then the oldest release. An environment without the
-packages that the cells need is skipped.
+environments whose interpreter is here come first. Then the one that keeps most of the cells is used, and then the
+oldest release. An environment without the packages that the cells need is skipped.
+
+On GPUs, environments with machine code for the GPUs come before those that the driver compiles, also in a list of
+names. A fallback has the same major version of TensorFlow, replaces only one environment, and keeps the order of
+releases: otherwise, the run would answer another question than the suite. If no fallback keeps the order, the cells are
+measured in an environment that the suite has too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
 
 from harness.model.backend import Supply
 from harness.model.environment import Device, Environment, Requirement, versions
@@ -15,8 +20,11 @@ from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.run import StandIn
 from harness.model.scenario import ENVIRONMENT, Axes, Cell, Scenario
 from harness.plan.availability import split
-from harness.plan.gpus import Support, fit
+from harness.plan.gpus import fit
 from harness.plan.selection import resolve
+
+#: The first release with Keras's present training loop (`Model.train_step`, from TensorFlow's release notes).
+_NEW_LOOP = (2, 2, 0)
 
 
 def stand_ins(
@@ -55,44 +63,97 @@ def stand_ins(
         able, _ = split(moved, scenarios, {name: locked(name)}, catalog)
         return [(cell.scenario, cell.axes) for cell in able]
 
-    def chosen(role: str) -> tuple[Environment, Mapping[str, str]] | None:
+    def candidates(role: str) -> _Candidates:
         own_cells = [cell for cell in cells if cell.environment == role]
         own = kept(role, own_cells) if device in catalog[role].devices else []
-        passed: dict[str, str] = {}
-        for pattern in instead[role]:
-            ranks = []
+        ranks: dict[str, _Rank] = {}
+        passed: dict[str, tuple[int, str]] = {}
+        for place, pattern in enumerate(instead[role]):
             for name in filter(runs, resolve([pattern], list(catalog), ENVIRONMENT)):
                 if absent and name in absent:
-                    passed[name] = absent[name]
-                    continue
-                able = kept(name, own_cells)
-                lost = sum(cell not in able for cell in own)
-                if able:
-                    is_compiled, effort = _is_compiled(catalog[name], cards, host), supply(locked(name))
-                    ranks.append((is_compiled, effort, lost, catalog[name].release, name))
-            if ranks:
-                return catalog[min(ranks)[-1]], passed
-        return None
+                    passed.setdefault(name, (place, absent[name]))
+                elif able := kept(name, own_cells):
+                    lost = sum(cell not in able for cell in own)
+                    effort = supply(locked(name))
+                    rank = (fit(catalog[name], cards, host).effort, place, effort, lost, catalog[name].release, name)
+                    ranks.setdefault(name, rank)
+        return _Candidates(catalog[role], len(own_cells), ranks, passed)
 
     def judged(role: str) -> tuple[str, str]:
         """Return the GPU that can't run an environment, if it is one, and the reason."""
         unfit = next((card.name for card in cards if fit(catalog[role], [card], host).is_impossible), "")
         return (unfit, fit(catalog[role], cards, host).reason) if unfit else ("", _no_python(catalog[role]))
 
-    roles = [role for role in instead if role in present and not runs(role)]
-    by_role = {role: taken for role in roles if (taken := chosen(role))}
+    roles = [candidates(role) for role in instead if role in present and not runs(role)]
+    if device is Device.CPU:
+        by_role = {role.of.name: min(role.ranks.values())[-1] for role in roles if role.ranks}
+    else:
+        by_role = _chosen_on_gpus(roles, catalog, [name for name in present if runs(name)])
     return [
         StandIn(
-            environment=substitute.name,
-            role=role,
-            card=judged(role)[0],
-            reason=judged(role)[1],
-            is_itself_too=substitute.name in present,
-            pins=locked(role).lock.pins if device in catalog[role].devices else versions(catalog[role]),
-            passed_over=passed,
+            environment=by_role[role.of.name],
+            role=role.of.name,
+            card=judged(role.of.name)[0],
+            reason=judged(role.of.name)[1],
+            is_itself_too=by_role[role.of.name] in present,
+            pins=locked(role.of.name).lock.pins if device in role.of.devices else versions(role.of),
+            passed_over=role.passed_before(by_role[role.of.name]),
+            caveat="" if device is Device.CPU else _caveat(role.of, catalog[by_role[role.of.name]]),
         )
-        for role, (substitute, passed) in by_role.items()
+        for role in roles
+        if role.of.name in by_role
     ]
+
+
+#: How well a fallback fits: its effort on the GPUs, its place in the suite's list, whether its interpreter is here, the
+#: number of lost cells, and its release and name.
+_Rank = tuple[int, int, Supply, int, tuple[int, int, int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """The fallbacks of an environment with this number of cells, by name.
+
+    `absent` are the fallbacks that this machine can't get, each with its place in the suite's list and the reason.
+    """
+
+    of: Environment
+    cells: int
+    ranks: Mapping[str, _Rank]
+    absent: Mapping[str, tuple[int, str]]
+
+    def passed_before(self, name: str) -> dict[str, str]:
+        """Return the fallbacks that this machine can't get although the suite doesn't prefer `name`, with reasons."""
+        return {other: reason for other, (place, reason) in self.absent.items() if place <= self.ranks[name][1]}
+
+
+def _chosen_on_gpus(
+    roles: Sequence[_Candidates], catalog: Mapping[str, Environment], others: Sequence[str]
+) -> dict[str, str]:
+    """Return the fallback of each environment on GPUs: together, they lose the fewest cells and keep the order.
+
+    `others` are the environments of the run that need no fallback.
+    """
+
+    def able(role: _Candidates) -> list[str]:
+        return ["", *(name for name in role.ranks if catalog[name].release[0] == role.of.release[0])]
+
+    def cost(names: Sequence[str]) -> tuple[int, int, list[_Rank]]:
+        pairs = list(zip(roles, names, strict=True))
+        lost = sum(role.cells for role, name in pairs if not name)
+        shared = sum(name in others for name in names)
+        return lost, shared, [role.ranks[name] for role, name in pairs if name]
+
+    def keeps_order(names: Sequence[str]) -> bool:
+        taken = [(role.of.release, catalog[name].release) for role, name in zip(roles, names, strict=True) if name]
+        own = {catalog[name].release for name in others}
+        places = sorted([*taken, *((release, release) for release in own)])
+        return all(
+            before[1] < after[1] or (before[1] == after[1] and after[1] in own) for before, after in pairwise(places)
+        )
+
+    best = min(filter(keeps_order, product(*map(able, roles))), key=cost, default=())
+    return {role.of.name: name for role, name in zip(roles, best, strict=True) if name}
 
 
 def in_place(names: Sequence[str], taken: Sequence[StandIn]) -> list[str]:
@@ -113,5 +174,11 @@ def _no_python(environment: Environment) -> str:
     return f"Python {environment.python} is missing, and uv has no download of it"
 
 
-def _is_compiled(environment: Environment, cards: Sequence[Gpu], host: GpuHost) -> bool:
-    return fit(environment, cards, host).support is Support.COMPILED
+def _caveat(role: Environment, substitute: Environment) -> str:
+    """Return a sentence about what the substitute can't show, or an empty text."""
+    if role.release[0] == 2 and role.release < _NEW_LOOP <= substitute.release:
+        return (
+            f"Keras's training loop changed in TensorFlow 2.2, so this run doesn't show how fast {role.name} trains. "
+            "The CPU (without --gpu) and GPUs up to compute capability 7.5, such as T4 and V100, do."
+        )
+    return ""

@@ -21,6 +21,10 @@ CAPABILITIES: Sequence[Capability] = (
 AMPERE: Capability = (8, 0)
 BLACKWELL: Capability = (10, 0)
 
+#: The CUDA whose compilers and libraries first supported a capability (its release notes), from the catalogue's oldest
+#: CUDA 11 on. Code for 8.0 also runs on 8.6 and 8.9 with an older CUDA, whose cuDNN and cuBLAS don't know these GPUs.
+_FIRST_CUDA: Mapping[Capability, tuple[int, int]] = {(8, 6): (11, 1), (8, 9): (11, 8)}
+
 #: The oldest driver that runs a CUDA (CUDA Toolkit release notes, "minimum required driver version", Linux). Up to
 #: CUDA 11.0, each release has a driver. From 11.1 on, a release runs on the first driver of its major version.
 _DRIVERS: Mapping[tuple[int, ...], str] = {
@@ -41,6 +45,9 @@ _PTX: Mapping[tuple[int, ...], tuple[int, int]] = {
 }
 
 
+#: The first CUDA that loads, and compiles, code when it is first needed (CUDA's programming guide, "Lazy Loading").
+_LAZY_LOADING = (12, 2)
+
 #: Why a release can't run on a GPU without a container, as a clause.
 _NO_PACKAGES = "its CUDA is in an image, and without containers, only TensorFlow 2.5 and later releases run on GPUs"
 
@@ -50,6 +57,9 @@ class Support(StrEnum):
 
     NATIVE = "native"
     PARTLY = "native, but some kernels are compiled at first use"
+    OLDER = "native, but its CUDA is older than the GPU"
+    UNREAD = "not known: the GPU code in its wheel was not read"
+    LAZY = "compiled at first use"
     COMPILED = "compiled at first start"
     CANNOT = "cannot run here"
 
@@ -73,7 +83,12 @@ class Fit:
     @property
     def is_native(self) -> bool:
         """Whether it starts at once; single kernels may still be compiled when they are first needed."""
-        return self.support in {Support.NATIVE, Support.PARTLY}
+        return self.support in {Support.NATIVE, Support.PARTLY, Support.OLDER}
+
+    @property
+    def effort(self) -> int:
+        """0 for an environment that the GPUs run well; higher numbers are worse."""
+        return 0 if self.support in {Support.NATIVE, Support.PARTLY} else self.rank
 
     @property
     def rank(self) -> int:
@@ -90,13 +105,27 @@ def judge(
     they are empty or None, the driver isn't checked. A newer driver never makes the result worse.
     """
     reason = _no_code(environment, capability) or _no_cudnn(environment, capability)
-    if reason:
+    if reason and not (environment.is_unread and code_of(environment).machine):
         return Fit(Support.CANNOT, reason)
     oldest, numbers = minimum_driver(environment), _version(driver)
     # a version without numbers may not be older
     if oldest and numbers and numbers < _version(oldest):
         cuda = f"CUDA {environment.cuda} needs the driver {oldest} or newer, but this machine has {driver}"
         return Fit(Support.CANNOT, cuda, f"Update the driver to {oldest} or newer.")
+    if reason:
+        return Fit(
+            Support.UNREAD,
+            f"{environment.exact} is newer than the catalogue, whose newest release can't run here: {reason}",
+            "The launches show whether this wheel runs on the GPU.",
+        )
+    if _is_older(environment, capability):
+        return Fit(
+            Support.OLDER,
+            f"CUDA {environment.cuda} and cuDNN {environment.cudnn} in its image are older than GPUs of compute "
+            f"capability {shown(capability)}. On such GPUs, cuDNN failed with CUDNN_STATUS_INTERNAL_ERROR (tensorflow "
+            "issues 44969, 45574)",
+            "If a launch fails with an error of cuDNN, use tf2.5 or a newer release.",
+        )
     if code_of(environment).all_runs_on(capability):
         return Fit(Support.NATIVE)
     return _compiled(environment, capability, driver_cuda)
@@ -109,9 +138,14 @@ def fit(environment: Environment, cards: Sequence[Gpu], host: GpuHost) -> Fit:
     """
     fits = [] if host.absent else [judge(environment, card.capability, host.cuda, host.driver) for card in cards]
     worst = max(fits, key=lambda card_fit: card_fit.rank, default=Fit(Support.NATIVE))
-    if host.needs_packages and not environment.has_packaged_cuda and not worst.is_impossible:
+    if not can_try(environment, host) and not worst.is_impossible:
         return Fit(Support.CANNOT, _NO_PACKAGES, "Measure this environment in containers, with Docker Engine.")
     return worst
+
+
+def can_try(environment: Environment, host: GpuHost) -> bool:
+    """Return whether a launch of the environment would have CUDA, whatever the GPUs."""
+    return environment.has_packaged_cuda or not host.needs_packages
 
 
 def _no_code(environment: Environment, capability: Capability) -> str:
@@ -121,8 +155,6 @@ def _no_code(environment: Environment, capability: Capability) -> str:
         return "the catalogue lists no GPU code for it"
     if code.runs_on(capability):
         return ""
-    if capability >= BLACKWELL:
-        return f"it has no code for {where}, {_on_blackwell(environment)}"
     if _version(environment.cuda) < (11,) and capability >= AMPERE:
         # CUDA 10's cuBLAS and cuDNN have no code for them either. TensorFlow 2.3's release notes say "over 30 minutes"
         # of its own code alone; tensorflow issue 44200 says 30 to 35 minutes of 1.14 on an RTX 3090.
@@ -130,6 +162,8 @@ def _no_code(environment: Environment, capability: Capability) -> str:
             f"CUDA {environment.cuda} is older than GPUs of {where}. On such GPUs, it took half an hour to start, "
             "stopped responding, or computed wrong results"
         )
+    if capability >= BLACKWELL and code.compiles_for(capability):
+        return _on_blackwell(environment, capability)
     if code.compiles_for(capability):
         return ""
     return f"it has no code for {where}, only for {_machine_code_list(code)}"
@@ -158,15 +192,26 @@ def code_of(environment: Environment) -> GpuCode:
     return GpuCode.parse(environment.gpu_code, environment.ptx_alone)
 
 
-def _on_blackwell(environment: Environment) -> str:
-    if environment.gpu_image:
-        return "and the libraries of its image are older than that GPU"
+def _on_blackwell(environment: Environment, capability: Capability) -> str:
+    """Return why an environment without code for a GPU from Blackwell on doesn't run there, as a clause."""
+    code = f"it has no code for compute capability {shown(capability)}"
+    if environment.release < (2, 16):
+        older = f"{code}, and the libraries of CUDA {environment.cuda} are older than this GPU"
+        return _no_cudnn(environment, capability) or older
     if environment.release < (2, 21):
         return (
-            "and the code that the driver compiles fails with CUDA_ERROR_INVALID_PTX (tensorflow issues 97387, "
-            "99592, 101746)"
+            f"{code}, and the code that the driver compiles fails with CUDA_ERROR_INVALID_PTX (tensorflow issues "
+            "97387, 99592, 101746)"
         )
-    return "and its compilers can't produce code that runs there (tensorflow issues 101746, 111958)"
+    return (
+        f"{code}. Its driver may compile its own kernels, but its XLA ends the process, because it creates PTX 8.5, "
+        "which has no such GPU (tensorflow issue 111958)"
+    )
+
+
+def _is_older(environment: Environment, capability: Capability) -> bool:
+    """Return whether CUDA in an environment's image is older than the GPU. Packages have a newer one than the build."""
+    return bool(environment.cuda_image) and _version(environment.cuda)[:2] < _FIRST_CUDA.get(capability, ())
 
 
 def _compiled(environment: Environment, capability: Capability, driver_cuda: tuple[int, int] | None) -> Fit:
@@ -189,6 +234,12 @@ def _compiled(environment: Environment, capability: Capability, driver_cuda: tup
             Support.PARTLY,
             f"{missing}: the driver compiles each of these kernels when it is first needed",
             "You don't have to do anything: the compiled code is saved.",
+        )
+    if _version(environment.cuda)[:2] >= _LAZY_LOADING:
+        return Fit(
+            Support.LAZY,
+            f"{missing}: the driver compiles each part when it is first needed, which takes minutes",
+            "Let the first launch finish. The compiled code is saved, so later launches start fast.",
         )
     return Fit(
         Support.COMPILED,
@@ -224,7 +275,7 @@ def describe(environment: Environment) -> str:
     for support, run in groupby(CAPABILITIES, way):
         members = [shown(capability) for capability in run]
         spans[support].append("-".join(dict.fromkeys([members[0], members[-1]])))
-    compiled = spans[Support.COMPILED]
+    compiled = [*spans[Support.LAZY], *spans[Support.COMPILED]]
     return ", ".join([*spans[Support.NATIVE], *(["compiled " + ", ".join(compiled)] if compiled else [])])
 
 

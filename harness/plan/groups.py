@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -31,6 +32,21 @@ def group(cells: Sequence[Cell], scenarios: Mapping[str, Scenario], reference: s
             of=[quantity for quantity in scenarios[members[0].scenario].quantities if is_of_launches(quantity)],
         )
         for name, members in groups.items()
+    ]
+
+
+def without_company(cells: Sequence[Cell], selected: Sequence[Cell], scenarios: Mapping[str, Scenario]) -> list[Cell]:
+    """Return the cells with nothing to compare them with, because the other `selected` cells of the group can't run.
+
+    If a scenario has statements of its source, a cell alone can show whether they are true.
+    """
+    sizes = Counter(name_of(cell, scenarios[cell.scenario]) for cell in selected)
+    left = Counter(name_of(cell, scenarios[cell.scenario]) for cell in cells)
+    return [
+        cell
+        for cell in cells
+        if left[name := name_of(cell, scenarios[cell.scenario])] == 1 < sizes[name]
+        and not scenarios[cell.scenario].expect
     ]
 
 

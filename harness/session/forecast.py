@@ -12,6 +12,7 @@ from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.launch import Launch, Protocol, Role, Sampling, Status
 from harness.model.run import Plan
 from harness.model.scenario import Cell
+from harness.plan.gpus import Support
 from harness.session.planning import Planned
 from harness.session.request import Request
 from harness.store.folder import RunFolder, uncollected
@@ -19,6 +20,9 @@ from harness.store.folder import RunFolder, uncollected
 #: Assumed seconds of a launch that no earlier run has: until the warm-up (it starts a container or a process, and
 #: imports TensorFlow), in the warm-up, and in the measurement.
 START, WARMUP, MEASURE = 3.0, 0.5, 1.0
+
+#: The least seconds of a first start in which the driver compiles all GPU code, as TensorFlow's own warning says.
+FIRST_START = 1800.0
 
 #: The number of newest runs in which launches of the same cells are searched.
 RUNS = 10
@@ -35,6 +39,7 @@ class DurationEstimate:
     - `unknown`: the number of cells without a known duration; `start`: the assumed seconds until their warm-up
     - `unprepared`: environments that must be prepared first. None if this machine can't run the plan
     - `makes`: the thing that the backend prepares, such as an image
+    - `first_starts`: the number of launches in which the driver compiles all GPU code first. `seconds` includes them
     - `unasked`: the reason why this machine can't run the plan, with advice
     """
 
@@ -46,6 +51,7 @@ class DurationEstimate:
     unasked: str = ""
     start: float = START
     verdicts: float = 0.0
+    first_starts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +101,23 @@ def outlook(planned: Planned) -> DurationEstimate:
     verdicts = _seconds(replace(plan, rounds=min(plan.rounds, FEWEST_ROUNDS), budget_seconds=None), times, slots)
     seconds = _seconds(plan, times, slots)
     is_told = plan.claims or (plan.budget_seconds is not None and not plan.budget_is_wish)
-    return DurationEstimate(seconds, basis, unknown, makes, missing, unasked, verdicts=verdicts if is_told else 0.0)
+    first_starts = len(
+        {
+            (cell.environment, cell.scenario)
+            for cell in planned.cells
+            if plan.compiled.get(cell.environment) == Support.COMPILED and cell not in earlier_times
+        }
+    )
+    return DurationEstimate(
+        seconds=seconds + first_starts * FIRST_START,
+        basis=basis,
+        unknown=unknown,
+        makes=makes,
+        unprepared=missing,
+        unasked=unasked,
+        verdicts=verdicts if is_told else 0.0,
+        first_starts=first_starts,
+    )
 
 
 def _slots(planned: Planned) -> int:

@@ -38,10 +38,10 @@ from harness.model.run import Group, Plan, Shard, StandIn, Unavailable
 from harness.model.scenario import CPUS, DEFAULT_SUITE, ENVIRONMENT, GROWTH, PEAK, STEP, TRACES, Cell, Scenario, Suite
 from harness.model.texts import joined
 from harness.plan import claims, settings, shards
-from harness.plan.availability import compiled, names_on, split
+from harness.plan.availability import TRIED, compiled, names_on, split
 from harness.plan.fallbacks import cells_in_place, in_place, stand_ins
 from harness.plan.gpus import Support
-from harness.plan.groups import group, is_of_launches, name_of, with_one_control
+from harness.plan.groups import group, is_of_launches, name_of, with_one_control, without_company
 from harness.plan.selection import Catalog, Selection, check_stand_ins, resolve, select, without_broken
 from harness.session import sources
 from harness.session.request import EVENLY, LaunchRequest, ProfileRequest, Request, SuiteLength, suite_seconds
@@ -50,6 +50,9 @@ from harness.store.folder import RunFolder, uncollected
 #: Quantities that need no pilot if lengths are given, because pilots would be half of the launches of a small run.
 #: Other quantities, such as the import time, would depend on files that aren't in memory yet.
 UNPILOTED = (STEP, PEAK, GROWTH, TRACES)
+
+#: Why a suite doesn't launch the only cell of a comparison that is left on a GPU.
+_NO_COMPANY = "no other cell of its comparison can run on this GPU, so there is nothing to compare it with"
 
 #: If the claims of a group need no narrower interval than this, on the log scale, the group has no A/A control.
 CONTROL_BELOW = math.log1p(0.10)
@@ -118,9 +121,18 @@ class Planned:
             return joined([name for name, its_way in self.plan.compiled.items() if its_way == way])
 
         whole, some = those(Support.COMPILED), those(Support.PARTLY)
+        lazy, unread, older = those(Support.LAZY), those(Support.UNREAD), those(Support.OLDER)
         return [
+            *([f"The driver compiles {lazy} in parts, each when it is first needed: minutes."] if lazy else []),
             *([f"The driver compiles {whole} at the first start, for 30 minutes or longer."] if whole else []),
             *([f"The driver compiles some kernels of {some} when they are first needed."] if some else []),
+            *([f"CUDA in the image of {older} is older than the GPU, so cuDNN may fail."] if older else []),
+            *([f"The launches show whether {unread} runs on the GPU: its GPU code isn't known."] if unread else []),
+            *(
+                f"{name} is {way.rstrip('.')}. It may fail, stop responding, or compute wrong results."
+                for name, way in self.plan.compiled.items()
+                if way.startswith(TRIED)
+            ),
         ]
 
     def refuse_nothing(self) -> None:
@@ -223,27 +235,25 @@ def plan(
         selection = Selection(suite=whole.name, axes=request.axes)
         scenarios = {scenario.name: scenario for scenario, _ in claimed}
         catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites={whole.name: whole})
-    cells, environments = select(selection, catalog, device) if not claimed or whole.parts else ([], others)
+    selected, environments = select(selection, catalog, device) if not claimed or whole.parts else ([], others)
     # a requested environment is measured or reported as unavailable; a suite replaces environments that can't run
     chosen_suite = None if typed else suites.get(suite or DEFAULT_SUITE)
-    taken: list[StandIn] = []
+    cells, taken = selected, list[StandIn]()
     if chosen_suite and chosen_suite.instead and (cards or not claimed):
         check_stand_ins(
             chosen_suite, resolve(chosen_suite.environments, list(by_name), ENVIRONMENT), list(by_name), findings
         )
         findings.check()
-        locked = cache(lambda name: load_lock(project, by_name[name], device))
-        why = {name: f"{error.message.splitlines()[0].rstrip(':.')}." for name, error in (lacking or {}).items()}
         taken = stand_ins(
             chosen_suite.instead,
             cells,
             catalog.scenarios,
             by_name,
-            locked,
+            cache(lambda name: load_lock(project, by_name[name], device)),
             supply=_supply(request, project, claimed),
             cards=cards,
             host=gpu_host,
-            absent=why,
+            absent={name: f"{error.message.splitlines()[0].rstrip(':.')}." for name, error in (lacking or {}).items()},
         )
         cells, environments = cells_in_place(cells, taken), in_place(environments, taken)
         (named,) = in_place([named], taken)
@@ -255,7 +265,11 @@ def plan(
         by_name,
         cards=cards,
         host=gpu_host,
+        anyway=_forced(request, typed, by_name, limits),
     )
+    if chosen_suite and device is Device.GPU and isinstance(request, Request) and not claimed:
+        runnable, lone = _in_company(runnable, selected, catalog.scenarios)
+        unavailable += lone
     reference = _reference(named, environments, runnable)
     new_plan = Plan(
         groups=group(runnable, catalog.scenarios, reference),
@@ -276,8 +290,11 @@ def plan(
             ],
         )
     else:  # a profile: every cell once, without rounds
-        groups = [replace(planned_group, control=None) for planned_group in new_plan.groups]
-        new_plan = replace(new_plan, groups=groups, profile_calls=request.calls)
+        new_plan = replace(
+            new_plan,
+            groups=[replace(planned_group, control=None) for planned_group in new_plan.groups],
+            profile_calls=request.calls,
+        )
     planned = Planned(
         request=request,
         suite=suite,
@@ -292,6 +309,32 @@ def plan(
         refused=refused,
     )
     return _part(planned, request) if isinstance(request, Request) else planned
+
+
+def _forced(
+    request: Request | ProfileRequest, typed: Sequence[str], catalog: Mapping[str, Environment], limits: Limits
+) -> list[str]:
+    """Return the requested environments that are launched even if the GPU can't run them. Raises UsageError."""
+    if not isinstance(request, Request) or not request.try_anyway:
+        return []
+    if not limits.gpus or not typed:
+        raise UsageError(
+            "--try-anyway launches requested environments on a GPU, but this run has "
+            f"{'no requested environments' if limits.gpus else 'no GPU'}.",
+            "Add -e with the environments." if limits.gpus else "Add --gpu, or omit --try-anyway.",
+        )
+    return resolve(typed, list(catalog), ENVIRONMENT)
+
+
+def _in_company(
+    cells: Sequence[Cell], selected: Sequence[Cell], scenarios: Mapping[str, Scenario]
+) -> tuple[list[Cell], list[Unavailable]]:
+    """Return the cells that have another one to compare them with, and those that a GPU left alone."""
+    lone = without_company(cells, selected, scenarios)
+    advice = "To measure this cell alone, pass -e {} -s {}."
+    return [cell for cell in cells if cell not in lone], [
+        Unavailable(cell, _NO_COMPANY, advice.format(cell.environment, cell.scenario)) for cell in lone
+    ]
 
 
 def _supply(

@@ -541,6 +541,15 @@ class Request(LaunchRequest):
             panel=OptionPanel.MACHINE,
         ),
     ] = ""
+    try_anyway: Annotated[
+        bool,
+        Option(
+            "Also launch the environments of -e that can't run on the GPU, according to the catalogue. They may fail, "
+            "stop responding, or compute wrong results.",
+            ("--try-anyway",),
+            panel=OptionPanel.GPU,
+        ),
+    ] = False
     spread: Annotated[
         bool,
         Option(

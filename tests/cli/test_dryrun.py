@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ from tests.stand_in.gpus import H100, MIG, RTX_3090, T4, Machine, StandIn
 V100 = StandIn("Tesla V100-SXM2-16GB", "7.0", 16)
 RTX_4090 = StandIn("NVIDIA GeForce RTX 4090", "8.9", 24)
 RTX_5090 = StandIn("NVIDIA GeForce RTX 5090", "12.0", 32)
+#: The first driver that has a Blackwell GPU.
+BLACKWELLS = {"STAND_IN_DRIVER": "570.86.10", "STAND_IN_CUDA": "12080"}
 
 
 def dry_run(machine: Machine, *typed: str, backend: str = "docker") -> subprocess.CompletedProcess[str]:
@@ -33,8 +36,8 @@ def environments(plan: dict[str, Any]) -> list[str]:
     [
         (T4, ["tf1.14", "tf2.0"]),
         (V100, ["tf1.14", "tf2.0"]),
-        (RTX_3090, ["tf1.15-ngc", "tf2.4"]),
-        (RTX_4090, ["tf1.15-ngc", "tf2.4"]),
+        (RTX_3090, ["tf1.15-ngc", "tf2.5"]),
+        (RTX_4090, ["tf1.15-ngc", "tf2.5"]),
         (H100, ["tf1.15-ngc", "tf2.16"]),
     ],
 )
@@ -54,22 +57,32 @@ def test_what_stands_in_is_said_first_and_what_the_driver_compiles(stand_ins: Pa
     done = dry_run(Machine(stand_ins, [H100]), "--gpu", "--suite", "seed")
     assert done.returncode == 0, done.stderr
     first, *others = done.stdout.splitlines()
-    assert first.startswith("tf1.15-ngc replaces tf1.14, and tf2.16 replaces tf2.0, which the NVIDIA H100 80GB HBM3")
-    assert "The driver compiles tf2.5 and tf2.15 at the first start, for 30 minutes or longer." in others
+    assert first.startswith("tf1.15-ngc replaces tf1.14, and tf2.5 replaces tf2.0, which the NVIDIA H100 80GB HBM3")
+    assert "The driver compiles tf2.5 at the first start, for 30 minutes or longer." in others
+    assert "The driver compiles tf2.15 in parts, each when it is first needed: minutes." in others
+    (time,) = [line for line in others if line.startswith("It takes at least about ")]
+    assert re.search(r"; \d+ first starts of at least 30 min, in which the driver compiles GPU code\.$", time)
 
 
-@pytest.mark.parametrize("typed", [(), ("--suite", "seed"), ("-e", "tf2.2*")])
-def test_where_nothing_runs_the_command_fails(stand_ins: Path, typed: tuple[str, ...]) -> None:
-    done = dry_run(Machine(stand_ins, [RTX_5090]), "--gpu", *typed)
+@pytest.mark.parametrize("typed", [(), ("-e", "tf2.2*")])
+def test_where_nothing_can_be_compared_the_command_fails(stand_ins: Path, typed: tuple[str, ...]) -> None:
+    done = dry_run(Machine(stand_ins, [RTX_5090], BLACKWELLS), "--gpu", *typed)
     assert done.returncode == 4, done.stdout
     assert "Nothing can be measured: none of the " in done.stderr
-    assert "No environment of the catalogue runs on this GPU" in done.stderr
+    assert "NVIDIA GeForce RTX 5090 runs tf2.17-ngc." in done.stderr
+
+
+def test_a_driver_that_was_updated_and_not_loaded_is_said_before_anything_else(stand_ins: Path) -> None:
+    done = dry_run(Machine(stand_ins, [T4], {"STAND_IN_NVML_INIT": "18"}), "--gpu")
+    assert done.returncode == 4, done.stdout
+    assert "--gpus 0: the NVIDIA driver was updated but not reloaded" in done.stderr
+    assert "Restart the machine" in done.stderr
 
 
 def test_what_was_typed_is_judged_as_it_was_typed_and_what_the_card_runs_is_told(stand_ins: Path) -> None:
     done = dry_run(Machine(stand_ins, [RTX_3090]), "--gpu", "-e", "tf1.14,tf2.0")
     assert done.returncode == 4
-    assert "NVIDIA GeForce RTX 3090 runs tf1.15-ngc, tf2.4, tf2.5, " in done.stderr
+    assert "NVIDIA GeForce RTX 3090 runs tf1.15-ngc, tf2.5, tf2.6, " in done.stderr
     assert "replaces" not in done.stdout
 
 

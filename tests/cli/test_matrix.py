@@ -345,7 +345,10 @@ def test_several_environments_and_scenarios_stand_in_one_option(harness: Harness
 def test_the_plan_says_what_is_built_first_and_what_launches_took(harness: Harness) -> None:
     asked = ("matrix", "-s", "ways", "-a", "way=fine", "--rounds", "1", "--backend", "local", "--dry-run")
     cache = {"HARNESS_CACHE_DIR": str(harness.root / "cache")}
-    assert "Before that, 2 local environments are made: old, new." in harness(*asked, **cache).stdout
+    assert (
+        "Before that, 2 local environments are made, which takes further time: old, new."
+        in harness(*asked, **cache).stdout
+    )
     harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1")
     done = harness(*asked)
     assert f": estimated from {harness.run.name}." in done.stdout

@@ -15,7 +15,7 @@ from harness.model.run import Unavailable
 from harness.model.scenario import Cell, Need, Scenario
 from harness.plan import availability
 from harness.plan.availability import nearest_on, nearest_with
-from tests.cards import A100, H100, K80, RTX5090, T4, V100
+from tests.cards import A100, H100, K80, T4, V100
 from tests.conftest import ROOT
 
 CATALOG = load_environments(Project(ROOT))
@@ -162,7 +162,8 @@ def test_an_old_driver_is_to_be_updated_or_an_older_release_taken() -> None:
 
 
 def test_where_nothing_runs_that_is_said() -> None:
-    able, unable = on_gpu(list(CATALOG), host(RTX5090))
+    kepler = replace(K80, capability=(3, 0))
+    able, unable = on_gpu(list(CATALOG), host(kepler))
     assert not able
     told = {each.advice.split(":")[0] for each in unable.values()}
     assert told == {"No environment of the catalogue runs on this GPU. Measure on the CPU, or on another GPU."}

@@ -39,7 +39,7 @@ def test_what_the_catalogue_says_of_a_wheel() -> None:
         ((3, 5), Support.CANNOT),
         ((8, 0), Support.NATIVE),  # ... compute_80 is machine code too ...
         ((8, 9), Support.NATIVE),
-        ((9, 0), Support.COMPILED),  # ... and compiled for newer ones
+        ((9, 0), Support.LAZY),  # ... and compiled for newer ones
     ],
 )
 def test_machine_code_runs_on_its_own_major_version_and_ptx_is_compiled_for_newer_ones(
@@ -110,10 +110,18 @@ def test_an_environment_runs_only_where_its_cudnn_does(capability: tuple[int, in
         ("tf2.3", (5, 0), Support.CANNOT),  # it has PTX of 7.0 alone
         ("tf2.7", (8, 0), Support.NATIVE),
         ("tf2.8", (8, 0), Support.PARTLY),
-        ("tf2.4", (8, 6), Support.NATIVE),
+        ("tf2.4", (8, 0), Support.NATIVE),
+        ("tf2.4", (8, 6), Support.OLDER),  # CUDA 11.1 is the first that has these GPUs, and 11.8 for 8.9
+        ("tf2.4", (8, 9), Support.OLDER),
+        ("tf2.5", (8, 9), Support.NATIVE),  # built with CUDA 11.2, and its packages are of 11.8
+        ("tf2.17-ngc", (7, 0), Support.CANNOT),
+        ("tf2.17-ngc", (9, 0), Support.NATIVE),
+        ("tf2.17-ngc", (10, 0), Support.NATIVE),
+        ("tf2.17-ngc", (12, 0), Support.NATIVE),
         ("tf2.4", (9, 0), Support.CANNOT),  # cuDNN 8.0 and CUDA 11.0 are older than an H100
         ("tf2.15", (8, 0), Support.PARTLY),
-        ("tf2.15", (9, 0), Support.COMPILED),
+        ("tf2.14", (9, 0), Support.COMPILED),
+        ("tf2.15", (9, 0), Support.LAZY),  # from CUDA 12.2 on, code is loaded when it is needed
         ("tf2.21", (8, 9), Support.NATIVE),
         ("tf2.21", (9, 0), Support.PARTLY),
     ],
@@ -139,10 +147,16 @@ def test_cuda_10_cannot_run_on_newer_gpus_though_it_has_ptx(capability: tuple[in
 
 
 @pytest.mark.parametrize("driver_cuda", [None, (12, 2), (12, 4), (13, 0)])
-def test_compiling_takes_half_an_hour_once(driver_cuda: tuple[int, int] | None) -> None:
-    found = judge(MIDDLE, (9, 0), driver_cuda, "535.54.03" if driver_cuda else "")
-    assert found.support is Support.COMPILED
-    assert "30 minutes or longer" in found.reason
+@pytest.mark.parametrize(
+    ("cuda", "support", "words"),
+    [("11.8", Support.COMPILED, "30 minutes or longer"), ("12.2", Support.LAZY, "when it is first needed")],
+)
+def test_what_is_compiled_is_saved(
+    cuda: str, support: Support, words: str, driver_cuda: tuple[int, int] | None
+) -> None:
+    found = judge(replace(MIDDLE, cuda=cuda), (9, 0), driver_cuda, "535.54.03" if driver_cuda else "")
+    assert found.support is support
+    assert words in found.reason
     assert "saved" in found.advice
 
 
@@ -183,16 +197,29 @@ def test_an_old_driver_is_told_and_an_unknown_one_is_not_judged(driver: str, sup
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("tf2.4", "CUDA_ERROR_INVALID_PTX (tensorflow issues 97387"),
+        ("tf1.15", "CUDA 10.0 is older than GPUs of compute capability 12.0"),
+        ("tf1.15-ngc", "the cuDNN in its image has no code for compute capability 12.0"),
+        ("tf2.4", "the cuDNN in its image has no code for compute capability 12.0"),
+        ("tf2.15", "the cuDNN in its image has no code for compute capability 12.0"),
+        ("tf2.16", "CUDA_ERROR_INVALID_PTX (tensorflow issues 97387"),
         ("tf2.20", "CUDA_ERROR_INVALID_PTX (tensorflow issues 97387"),
-        ("tf2.21", "111958"),
-        ("tf1.15-ngc", "the libraries of its image are older"),
+        ("tf2.21", "its XLA ends the process, because it creates PTX 8.5"),
     ],
 )
-def test_on_blackwell_nothing_of_today_runs_and_the_reason_names_the_issue(name: str, words: str) -> None:
+def test_on_blackwell_each_release_has_its_own_reason(name: str, words: str) -> None:
     found = judge(CATALOG[name], (12, 0), (12, 8), "570.86.10")
     assert found.support is Support.CANNOT
     assert words in found.reason
+
+
+def test_a_wheel_that_is_newer_than_the_catalogue_is_not_refused_unseen() -> None:
+    nightly = replace(CATALOG["tf2.21"], name="tf-nightly", tensorflow="2.23.0.dev20261026", gpu_code_of="2.21.0")
+    found = judge(nightly, (12, 0), (12, 8), "570.86.10")
+    assert found.support is Support.UNREAD
+    assert not found.is_impossible
+    assert "PTX 8.5" in found.reason
+    assert judge(nightly, (8, 9), (12, 8), "570.86.10").support is Support.NATIVE
+    assert judge(nightly, (12, 0), (11, 4), "470.82").is_impossible  # CUDA 12 needs a newer driver
 
 
 def test_a_release_with_code_for_blackwell_will_run_there() -> None:
@@ -207,6 +234,7 @@ def test_a_release_with_code_for_blackwell_will_run_there() -> None:
         ("tf1.15-ngc", "6.0-9.0"),
         ("tf2.4", "3.5-8.9"),
         ("tf2.15", "5.0-8.9, compiled 9.0"),
+        ("tf2.17-ngc", "7.5-12.0"),
         ("tf2.16", "5.0-9.0"),
         ("tf2.21", "7.5-9.0"),
     ],

@@ -255,7 +255,8 @@ def test_where_nothing_runs_it_is_said_what_this_card_runs(plan: Plan) -> None:
     assert no.value.message.endswith(" NVIDIA H100 runs nvidias and new.")
     assert no.value.advice == "Use nvidias."
     with pytest.raises(
-        CannotRunHereError, match=r"it has no code for compute capability 12\.0(.|\n)*\nNo environment of "
+        CannotRunHereError,
+        match=r"CUDA 10\.0 is older than GPUs of compute capability 12\.0(.|\n)*\nNo environment of ",
     ):
         plan(RTX5090, gpu=True).refuse_nothing()
     plan(H100, environments=["new"], gpu=True).refuse_nothing()

@@ -78,6 +78,7 @@ ASKED = Request(
     balance=Path("results/earlier"),
     on="ray://head:10001",
     slots="4",
+    try_anyway=True,
     spread=True,
 )
 
@@ -95,7 +96,7 @@ def test_a_request_knows_the_command_that_asks_for_the_same() -> None:
     words = "-e old -e new -s ways -a way=fine,prints -a speed=slow --gpu --gpu-via runtime --timeout 90s "
     words += "--memory 1073741824b --results elsewhere --precision 2.5% --budget 600s --margin 5% "
     words += "--sampling document --lock-clocks 1410 --warmup 0s --measure 0.25s --shard 2/5 --balance results/earlier "
-    words += "--on ray://head:10001 --slots 4 --spread"
+    words += "--on ray://head:10001 --slots 4 --try-anyway --spread"
     assert ASKED.command() == ["harness", "matrix", *words.split()]
 
 
