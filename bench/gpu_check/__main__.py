@@ -254,7 +254,7 @@ def taken(step: Step, limit: float, scratch: Path) -> tuple[Outcome, bool]:
 def uninterrupted() -> Iterator[None]:
     """Hold back signals during the block, and raise KeyboardInterrupt at its end if there was one.
 
-    A process that has started, but isn't known yet, would go on without anybody to end it.
+    A signal between the start of a process and its handle would leave the process running.
     """
     received: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -218,13 +218,13 @@ def test_whether_xla_compiles_what_it_can(environ, flags, jit, on):
 
 
 def release(number, **experimental):
-    """A TensorFlow with these functions of `tf.config.experimental`; in 1.15, `tf.config` has no function itself."""
+    """Return a TensorFlow with these functions of `tf.config.experimental`. In 1.15, `tf.config` itself has none."""
     return SimpleNamespace(__version__=number, config=SimpleNamespace(experimental=SimpleNamespace(**experimental)))
 
 
 @pytest.fixture
 def on_gpu(monkeypatch):
-    """A function that gives this process a GPU of a compute capability, by the driver's answer."""
+    """Return a function that gives this process GPUs of these compute capabilities, by the driver's answers."""
     return lambda *capabilities: monkeypatch.setattr(
         settings.driver, "gpus", lambda: [{"name": "a GPU", "capability": text} for text in capabilities]
     )

@@ -57,7 +57,7 @@ FILES = {
 
 @pytest.fixture
 def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
-    """A function that plans a suite, or other options, for a machine with one GPU and this driver."""
+    """Return a function that plans a suite, or other options, for a machine with one GPU and this driver."""
     monkeypatch.setenv("HARNESS_PROJECT", str(ROOT))
     for name, read in FILES.items():
         monkeypatch.setattr(planning, name, read)

@@ -9,7 +9,7 @@
      "closed": {SONAME: WORDS},                  what does not, of the SONAMEs
      "ptxas": VERSION, "libdevice": PATH,        XLA's assembler and device library, empty where there is none
      "build": {...}, "folders": [PATH, ...],     TensorFlow's build info, and where its own libraries are
-     "broken": {MODULE: WORDS},                  of MODULES, what can't be imported
+     "broken": {MODULE: WORDS},                  the errors of imports of MODULES
      "trouble": WORDS}                           why it could not be asked
 
 The script needs no GPU and no driver. It doesn't depend on harness, and runs on every Python from 3.7 on, which is the
