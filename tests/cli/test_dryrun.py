@@ -64,7 +64,7 @@ def test_what_stands_in_is_said_first_and_what_the_driver_compiles(stand_ins: Pa
     assert re.search(r"; \d+ first starts of at least 30 min, in which the driver compiles GPU code\.$", time)
 
 
-@pytest.mark.parametrize("typed", [(), ("-e", "tf2.2*")])
+@pytest.mark.parametrize("typed", [("--suite", "quick"), ("-e", "tf2.2*")])
 def test_where_nothing_can_be_compared_the_command_fails(stand_ins: Path, typed: tuple[str, ...]) -> None:
     done = dry_run(Machine(stand_ins, [RTX_5090], BLACKWELLS), "--gpu", *typed)
     assert done.returncode == 4, done.stdout
