@@ -37,6 +37,7 @@ from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.model.run import Run
 from harness.model.scenario import MACHINE, Cell, Claim, Scenario
+from harness.model.texts import format_exact
 
 #: A value below this share of the smallest claimed value would not have been reported, so it counts as not seen.
 SHARE = 0.1
@@ -342,7 +343,7 @@ class _Family:
         elif outcome is ClaimOutcome.NOT_SEEN and shown < PIECE:
             outcome, why = (
                 ClaimOutcome.UNCLEAR,
-                f"{int(calls):,} calls are too few to show {claim.range[0]:,.10g} bytes per call",
+                f"{int(calls):,} calls are too few to show {format_exact(claim.range[0])} bytes per call",
             )
         if outcome is not ClaimOutcome.UNCLEAR:
             return ClaimPlace(worse, None, outcome, estimate, level)

@@ -24,6 +24,7 @@ from harness.analysis.statistics import Difference, Interval, student, variance
 from harness.model.defaults import LEVEL
 from harness.model.launch import Clock, Launch, Role, Sample, Status
 from harness.model.scenario import GROWTH, OWN, PEAK, PRINTED, STEP, TRACES, WHOLE
+from harness.model.texts import format_plain
 
 #: A smaller change of memory over the calls that are looked at, in bytes, is told as none. Memory is counted in pages
 #: of 4 KiB, when they are first touched; what a process that keeps nothing takes there, the kit's own notes with it,
@@ -111,7 +112,7 @@ def _with(launch: Launch, quantity: str, clock: Clock) -> Launch:
         return bare
     if number is None or not 0.0 < number < math.inf:
         none = (
-            f"A ratio isn't possible: the {quantity} is {number:g}."
+            f"A ratio isn't possible: the {quantity} is {format_plain(number, 6)}."
             if number is not None
             else f"No {quantity} recorded."
         )

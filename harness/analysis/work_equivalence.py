@@ -9,6 +9,7 @@ from typing import Any
 from harness.model.environment import Device
 from harness.model.launch import Launch
 from harness.model.scenario import Cell
+from harness.model.texts import format_plain
 
 #: The number of steps by the scenario's count, and by the framework's count. They must be equal within each launch.
 CALLED, COUNTED = "steps_called", "steps_counted"
@@ -109,7 +110,7 @@ def _describe_difference(name: str, one: Any, other: Any, tolerance: float) -> s
     pairs = list(zip(one, other, strict=True)) if lists else [(one, other)]
     if all(_is_number(a) and _is_number(b) for a, b in pairs):
         apart = max((_relative_difference(a, b, tolerance) for a, b in pairs), default=0.0)
-        return f"{name}: {apart:.2g} apart" if apart > 0.0 else ""
+        return f"{name}: {format_plain(apart, 2)} apart" if apart > 0.0 else ""
     if lists:
         return next(
             filter(None, (_describe_difference(f"{name}[{at}]", a, b, tolerance) for at, (a, b) in enumerate(pairs))),

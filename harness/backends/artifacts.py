@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from typing import IO, cast
 
 from harness.backends.untrusted_text import one_line
+from harness.model.texts import format_plain
 
 #: Limits for the artifacts of a launch: total bytes, files, checked entries, depth of folders, and seconds for reading.
 BYTES_LIMIT = 64 * 1024**2
@@ -60,7 +61,7 @@ class Artifacts:
             self.refuse(name, f"this file and the files after it exceed the limits: {limits}")
         late = not over and time.monotonic() > self._until
         if late:
-            self.refuse(name, f"this file and the files after it were not read within {SECONDS_LIMIT:g} s")
+            self.refuse(name, f"this file and the files after it were not read within {format_plain(SECONDS_LIMIT)} s")
         return over or late
 
     def add(self, name: str, content: bytes) -> None:

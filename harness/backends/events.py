@@ -15,7 +15,7 @@ from harness.files import parse_json
 from harness.model.gpu import UsedGpu, pci_address
 from harness.model.launch import Sample, Status
 from harness.model.numbers import AMOUNT, BYTES, COUNT, DEPTH, LENGTH, SAMPLE, Within, is_amount, wrong
-from harness.model.texts import counted
+from harness.model.texts import counted, format_plain
 
 #: The largest number of bytes in a line, and in the whole output of a launch.
 LINE_LIMIT = 1024**2
@@ -287,7 +287,7 @@ def _number(event: Event, key: str) -> float:
 
 def _within(value: float, range_: Within, key: str) -> float:
     if value not in range_:
-        raise ValueError(f"{key} is not within {range_.least:g} and {range_.most:g} in a line")
+        raise ValueError(f"{key} is not within {format_plain(range_.least)} and {format_plain(range_.most)} in a line")
     return value
 
 

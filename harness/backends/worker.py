@@ -14,6 +14,7 @@ from harness.backends.untrusted_text import Tail, one_line
 from harness.model.errors import UsageError
 from harness.model.gpu import Gpu, UsedGpu, described
 from harness.model.launch import CPU_QUOTA, Job, Outcome, Status
+from harness.model.texts import format_plain
 
 #: The folder of artifacts, in which the worker starts.
 ARTIFACTS = "artifacts"
@@ -196,7 +197,7 @@ def _judge(events: Events, ending: Ending) -> tuple[Status, str]:
     """Return the status and the error: from invalid output, the worker's own end, or the end of the process."""
     if ending.seconds is not None:
         where = "its work was finished, but the process was" if events.status is not None else "it was"
-        return Status.TIMEOUT, f"{where} still running after {ending.seconds:g} s"
+        return Status.TIMEOUT, f"{where} still running after {format_plain(ending.seconds)} s"
     if ending.disk:
         return Status.FAILED, f"it was killed: it wrote {ending.disk / 1e9:.1f} GB to its disk"
     if ending.oom:

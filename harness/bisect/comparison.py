@@ -11,7 +11,7 @@ from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict, Withheld, shown_alpha
 from harness.model.launch import Launch
 from harness.model.scenario import GROWTH, STEP, Cell
-from harness.model.texts import counted
+from harness.model.texts import counted, format_number
 
 #: Total rounds of two environments after which a search compares them. It measures more only while the answer is open.
 #: Each interval has the level 1 - `LOOK_ALPHA`, so all of them together contain the truth with 95 % (Bonferroni).
@@ -68,8 +68,7 @@ class LookResult:
     @property
     def clause(self) -> str:
         """Return all of it: `tf2.1 takes ×17.6 the time of tf2.0 (16.3 to 18.9, 3 rounds: slower)`."""
-        number = "{:.3g}" if self.is_ratio else "{:+,.0f}"
-        low, high = number.format(self.low), number.format(self.high)
+        low, high = (format_number(end) if self.is_ratio else f"{end:+,.0f}" for end in (self.low, self.high))
         less, more = ("faster", "slower") if self.is_ratio else ("less", "more")
         direction = more if self.step > 0.0 else less
         verdict = direction if self.is_step else "same" if self.is_same else "unclear"
@@ -158,7 +157,7 @@ class ProbeRun:
             high=ratio.interval.high * bias if ratio.interval else math.inf,
             rounds=ratio.rounds,
             floor=math.log1p(margin),
-            what=f"{text} {verb} ×{ratio.value:.3g} the {what} of {fixed}",
+            what=f"{text} {verb} ×{format_number(ratio.value)} the {what} of {fixed}",
             remark=compared.verdict if compared.verdict is Verdict.DIFFERENT_WORK else remark,
             pythons=compared.pythons,
         )

@@ -12,7 +12,7 @@ from harness.bisect.search import Search, SearchEnd
 from harness.model.defaults import LEVEL
 from harness.model.environment import TENSORFLOW
 from harness.model.scenario import STEP
-from harness.model.texts import counted
+from harness.model.texts import counted, format_plain
 from harness.report.blocks import FILES, REPORT, Block, Code, Column, Items, Link, Section, Text, Words, tabulate
 from harness.report.format import duration, level
 
@@ -56,7 +56,7 @@ def sections(request: BisectRequest, search: Search, probe: Probe, package: str)
 
 def resume_command(request: BisectRequest, folder: Path) -> str:
     """Return the command that resumes a search with twice its budget."""
-    return f"harness bisect --resume {shlex.quote(str(folder))} --budget {request.budget / 30.0:g}m"
+    return f"harness bisect --resume {shlex.quote(str(folder))} --budget {format_plain(request.budget / 30.0, 6)}m"
 
 
 def _quantity(request: BisectRequest) -> str:
@@ -220,7 +220,7 @@ def _table(search: Search) -> Iterator[Block]:
         return "" if value is None or origin is None else search.format_value(value - origin)
 
     def probability(at: int) -> str:
-        return search.unknown.get(at) or (f"{round(100.0 * shares[at], 1):g} %" if at in shares else "")
+        return search.unknown.get(at) or (f"{format_plain(round(100.0 * shares[at], 1))} %" if at in shares else "")
 
     columns: list[Column[int]] = [
         Column("candidate", search.text, is_label=True),

@@ -14,7 +14,7 @@ from harness.bisect.comparison import LOOKS, LookResult, ProbeRun
 from harness.bisect.posterior import SPREAD, Posterior, Round, posterior
 from harness.bisect.probe import Probe
 from harness.model.errors import CannotRunHereError, Exit, HarnessError, UsageError
-from harness.model.texts import counted
+from harness.model.texts import counted, format_number
 
 #: A look at the ends may not take more than this share of the budget that is left after the scan.
 OF_ENDS = 0.5
@@ -110,7 +110,7 @@ class Search:
 
     def format_value(self, value: float) -> str:
         """Format a difference on the scale of the search: `×17.2`, or `+1,200 bytes per call`."""
-        return f"×{math.exp(value):.3g}" if self.is_ratio else f"{value:+,.0f} bytes per call"
+        return f"×{format_number(math.exp(value))}" if self.is_ratio else f"{value:+,.0f} bytes per call"
 
     def format_changes(self, changes: Sequence[FoundChange]) -> str:
         """Format changes of a scan: `×17.2 from tf2.15 to tf2.16; ×0.1 from tf2.17 to tf2.18`."""

@@ -23,7 +23,7 @@ from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Clock, Launch, Protocol, Role, Sampling, Status
 from harness.model.run import Plan, Run
 from harness.model.scenario import Cell
-from harness.model.texts import counted, escaped
+from harness.model.texts import counted, escaped, format_plain
 from harness.report import format, names
 from harness.runner.executor import WalkListener
 from harness.runner.schedule import RunEstimate
@@ -135,7 +135,7 @@ def describe_estimate(estimate: RunEstimate, plan: Plan) -> str:
         if estimate.left_out
         else ""
     )
-    enough = f"{math.ceil(estimate.needed * HEADROOM / 30.0) / 2.0:g}m"
+    enough = f"{format_plain(math.ceil(estimate.needed * HEADROOM / 30.0) / 2.0)}m"
     return (
         f"{sentence}. The budget of {budget} is too small for the {counted(fewest, 'round')} that all verdicts "
         f"need. These rounds take about {format.duration(estimate.needed)} (--budget {enough}).{some}"

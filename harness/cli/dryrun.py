@@ -11,7 +11,7 @@ from harness import session
 from harness.cli.messages import fitted, say, say_refused
 from harness.model.errors import Exit
 from harness.model.run import Shard, stood_in
-from harness.model.texts import counted, escaped
+from harness.model.texts import counted, escaped, format_plain
 
 
 def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool = False) -> Exit:
@@ -111,7 +111,7 @@ def _time(planned: "session.Planned", outlook: "session.DurationEstimate") -> st
     took = f"estimated from {outlook.basis}" if outlook.basis else ""
     if outlook.unknown:
         which = "these cells" if not outlook.basis else f"{outlook.unknown} of the cells"
-        guess = f"assuming {outlook.start:g} s until a launch measures"
+        guess = f"assuming {format_plain(outlook.start)} s until a launch measures"
         guess += f", because {planned.request.results} doesn't contain an earlier run of {which}"
         took = f"{took}, and {guess}" if took else guess
     subject = "claims" if plan.claims else "comparisons"

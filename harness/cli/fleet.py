@@ -9,6 +9,7 @@ from harness.cli import advice, options
 from harness.cli.messages import interruptible, say_refused
 from harness.machine.identity import name_machine
 from harness.model.errors import Exit
+from harness.model.texts import format_plain
 from harness.session.request import AUTO, Request
 
 app = typer.Typer(no_args_is_help=True, help="Give this machine a name, and check its slots.", cls=advice.CommandGroup)
@@ -56,7 +57,8 @@ def check(request: Request) -> None:
         typer.echo(f"{outcome.safe} of {requested} slots are safe: harness matrix --slots {outcome.safe}")
         return
     typer.echo(
-        f"With {requested} slots, the slowdown exceeds the margin of {outcome.margin * 100:g} %. {outcome.safe} safe."
+        f"With {requested} slots, the slowdown exceeds the margin of {format_plain(outcome.margin * 100, 6)} %. "
+        f"{outcome.safe} safe."
     )
     raise typer.Exit(Exit.CANNOT_RUN_HERE)
 

@@ -13,7 +13,7 @@ from harness.cli.messages import columns, say_broken
 from harness.model import settings
 from harness.model.errors import Exit
 from harness.model.scenario import STEP
-from harness.model.texts import counted, escaped
+from harness.model.texts import counted, escaped, format_exact
 
 if TYPE_CHECKING:
     from harness.model.scenario import Axes, Claim, Comparison, Scenario
@@ -186,7 +186,7 @@ def _claim(claim: "Claim") -> Iterator[str]:
     fixed = f"; reported as fixed in {claim.fixed}" if claim.fixed else ""
     hardware = f" ({claim.hardware})" if claim.hardware else ""
     when = f", where {_point(claim.when)}" if claim.when else ""
-    low, high = (f"{number:,.10g}" for number in claim.range)
+    low, high = map(format_exact, claim.range)
     much = f"{low} to {high}{' s' if claim.seconds else ' bytes per call' if claim.bytes else ' times'}"
     yield f"  {about}{' vs '.join(sides)}{when}: {much}{hardware}{fixed}"
 

@@ -24,7 +24,7 @@ from harness.machine.lock import machine_to_itself
 from harness.machine.slots import Slot
 from harness.model.errors import CannotRunHereError, DamagedError
 from harness.model.launch import Launch, Role
-from harness.model.texts import counted
+from harness.model.texts import counted, format_plain
 from harness.session.planning import Planned
 from harness.session.running import Listener, prepare, run
 
@@ -152,7 +152,7 @@ def allowed(kind: str, wanted: int | None) -> int:
     detail = f": {worst.slots} at the same time took {worst} times as long as one alone" if worst else ""
     raise CannotRunHereError(
         f"{counted(entry.safe, 'slot', 'is')} safe on this machine, and {wanted} were requested{detail} ({entry.work}, "
-        f"margin {entry.margin * 100:g} %, {entry.when}).",
+        f"margin {format_plain(entry.margin * 100, 6)} %, {entry.when}).",
         f"Use --slots auto, or measure again: {advice}",
     )
 

@@ -33,7 +33,7 @@ from harness.model.errors import CannotRunHereError, DamagedError, Exit, FileErr
 from harness.model.run import StopReason
 from harness.model.texts import has_password
 from harness.session.planning import Planned
-from harness.session.request import AUTO, EVENLY, LaunchRequest, Request
+from harness.session.request import AUTO, EVENLY, LaunchRequest, Request, seconds_text
 from harness.session.running import Listener, new_id, prepare, to_itself
 from harness.session.slot_plans import slot_cards, slots_of
 from harness.store.folder import RunFolder
@@ -223,7 +223,10 @@ def resume(
         raise UsageError(f"{error.filename} cannot be read: {error.strerror}.", "Start a new run.") from None
     except (ValueError, KeyError, TypeError):
         raise DamagedError(path / ASKED, "the request is missing") from None
-    longer = [*(["--rounds", str(rounds)] if rounds else []), *(["--budget", f"{budget:g}s"] if budget else [])]
+    longer = [
+        *(["--rounds", str(rounds)] if rounds else []),
+        *(["--budget", seconds_text(budget)] if budget else []),
+    ]
     if parcel and (longer or parcel.name != fleet_request.parcel):
         why = (
             f"{PARCEL} has changed since"

@@ -26,7 +26,7 @@ from harness.model.defaults import CONFIRM_ROUNDS, LEVEL
 from harness.model.environment import Device
 from harness.model.errors import UsageError
 from harness.model.history import Decision, Key, Series, Summary
-from harness.model.texts import counted, joined
+from harness.model.texts import counted, format_number, joined
 from harness.report.escape import fenced, markdown, plain
 
 #: The label of all regression alerts.
@@ -269,7 +269,7 @@ def _functions(decision: Decision) -> list[str]:
         "| function | before, ms per step | after, ms per step |",
         "| --- | ---: | ---: |",
         *(
-            f"| {markdown(name)} | {1000.0 * before:.3g} | {1000.0 * after:.3g} |"
+            f"| {markdown(name)} | {format_number(1000.0 * before)} | {format_number(1000.0 * after)} |"
             for name, before, after in decision.functions
         ),
         "",

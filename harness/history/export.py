@@ -17,7 +17,7 @@ from harness.history.index import History, decision_of, note_of
 from harness.model.defaults import LEVEL
 from harness.model.errors import CannotRunHereError, DamagedError, NothingSelectedError, UsageError
 from harness.model.history import Series, SeriesPoint
-from harness.model.texts import escaped
+from harness.model.texts import escaped, format_plain
 from harness.report.escape import dumps
 from harness.report.format import level
 
@@ -86,7 +86,7 @@ def _otava(series: Sequence[Series]) -> str:
     """
     compared = [one_series for one_series in series if any(point.log_ratio is not None for point in one_series.points)]
     columns = [
-        {point.run: f"{_ratio(point):.6g}" for point in one_series.points if point.log_ratio is not None}
+        {point.run: format_plain(_ratio(point), 6) for point in one_series.points if point.log_ratio is not None}
         for one_series in compared
     ]
     first = compared[0].points if compared else []
@@ -118,7 +118,11 @@ def _benchmark_action(series: Sequence[Series]) -> str:
                 "name": _name(one_series, several).translate({ord("|"): "¦", ord("`"): "'"}),
                 "unit": "× the reference's time",
                 "value": _ratio(point),
-                **({"range": " to ".join(f"{math.exp(end):.4g}" for end in ends)} if (ends := _ends(point)) else {}),
+                **(
+                    {"range": " to ".join(format_plain(math.exp(end), 4) for end in ends)}
+                    if (ends := _ends(point))
+                    else {}
+                ),
                 "extra": f"run: {point.run}\nrounds: {point.rounds}",
             }
             for one_series, point in _newest(series)

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from harness.model.defaults import BISECT_BUDGET, CONFIRM_ROUNDS, MARGIN
 from harness.plan.selection import parse_axes
-from harness.session.request import Option, OptionPanel, length_text, names, read_seconds
+from harness.session.request import Option, OptionPanel, length_text, names, read_seconds, seconds_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class ConfirmRequest(SeriesRequest):
             "For a confirmed slowdown of a release line: search the wheels between both sides, and stop before the "
             "launches exceed this time. 0s: don't search.",
             read=partial(read_seconds, or_none=True),
-            text="{:g}s".format,
+            text=seconds_text,
             shown=length_text(BISECT_BUDGET),
             metavar=length_text(BISECT_BUDGET),
             panel=OptionPanel.PRECISION,

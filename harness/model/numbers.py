@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+from harness.model.texts import format_number
+
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
@@ -70,7 +72,7 @@ def wrong(value: object, depth: int = DEPTH) -> str:
     if kind is str or kind is bool or value is None:
         return ""
     if kind is int or kind is float:
-        return "" if -MOST <= value <= MOST else f"a number is not within ±{MOST:g}"  # type: ignore[operator]
+        return "" if -MOST <= value <= MOST else f"a number is not within ±{format_number(MOST)}"  # type: ignore[operator]
     if depth == 0:
         return f"a value is nested deeper than {DEPTH}"
     inner = value.values() if isinstance(value, Mapping) else value

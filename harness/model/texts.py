@@ -1,5 +1,6 @@
 """Text for people: counts, lists, lists of CPUs, misspelled names."""
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -8,6 +9,8 @@ LISTED, NEAREST = 12, 4
 
 #: The longest range of CPUs: the highest NR_CPUS of the kernel.
 _LONGEST = 8192
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 _PLURALS = {"is": "are", "was": "were", "has": "have", "differs": "differ"}
 
@@ -56,6 +59,44 @@ def counted(count: int, noun: str, verb: str = "") -> str:
     if count != 1:
         noun, verb = noun + ("es" if noun.endswith("ch") else "s"), _PLURALS.get(verb, "")
     return f"{count:,} {noun} {verb}".rstrip()
+
+
+def format_number(value: float) -> str:
+    """Return three significant digits, with thousands apart: 0.0123, 5.52, 552, 12,300."""
+    return format_decimals(value, decimals_of(value))
+
+
+def format_decimals(value: float, decimals: int) -> str:
+    """Return a number with `decimals` decimals, negative to round before the point.
+
+    Numbers from 10¹² on, and below 10⁻¹⁰, are `1.17·10¹²` and `1.17·10⁻¹¹`.
+    """
+    if value and math.isfinite(value) and not 1e-10 <= abs(value) < 1e12:
+        digits, _, power = f"{value:.2e}".partition("e")
+        return f"{digits}·10{str(int(power)).translate(_SUPERSCRIPTS)}"
+    # adding zero turns a negative zero into zero
+    return f"{round(value, decimals) + 0.0:,.{max(0, decimals)}f}" if math.isfinite(value) else f"{value:f}"
+
+
+def decimals_of(value: float) -> int:
+    """Return the number of decimals for three significant digits; negative if digits before the point are rounded."""
+    rounded = abs(float(f"{value:.2e}"))
+    return 2 - math.floor(math.log10(rounded)) if 0.0 < rounded < math.inf else 2
+
+
+def format_plain(value: float, digits: int = 12, thousands: str = "") -> str:
+    """Return a number as a command accepts it, without thousands and needless zeros: `1170`, `0.5`, `0.00001`."""
+    rounded = float(f"{value:.{digits}g}")
+    if not rounded or not math.isfinite(rounded):
+        return f"{abs(rounded):.0f}" if rounded == 0.0 else f"{rounded:f}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
+    text = f"{rounded:{thousands}.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def format_exact(value: float) -> str:
+    """Return a number with its first 10 digits, with thousands apart: `0.5`, `12`, `1,234,567`."""
+    return format_plain(value, 10, ",") if abs(value) < 1e12 else format_number(value)
 
 
 def ordinal(number: int) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 from harness.analysis.profiles import Frame, depth
+from harness.model.texts import format_plain
 from harness.report.escape import plain
 
 #: The width of the picture and the height of a row, in units of the picture, which is scaled to the width of the page.
@@ -22,7 +23,8 @@ def draw(frames: Sequence[Frame], title: str, marked: Callable[[str], bool]) -> 
     height = ROW * depth(frames)
     boxes = "".join(_box(frame, plain(frame.name), marked=marked(frame.name)) for frame in frames)
     return (
-        f'<svg class="flame" role="img" viewBox="0 0 {WIDTH:g} {height:g}" font-size="{FONT:g}">'
+        f'<svg class="flame" role="img" viewBox="0 0 {format_plain(WIDTH)} {format_plain(height)}" '
+        f'font-size="{format_plain(FONT)}">'
         f"<title>{escape(plain(title))}</title>{boxes}</svg>"
     )
 
@@ -35,8 +37,8 @@ def _box(frame: Frame, name: str, *, marked: bool) -> str:
     shown = _shortened(name, width)
     words = f'<text x="{left + EDGE:.1f}" y="{top + ROW - 5:.1f}">{escape(shown)}</text>' if shown else ""
     return (
-        f'<g><title>{title}</title><rect class="{kind}" x="{left:.1f}" y="{top:g}" '
-        f'width="{max(0.5, width - 0.6):.1f}" height="{ROW - 1:g}"/>{words}</g>'
+        f'<g><title>{title}</title><rect class="{kind}" x="{left:.1f}" y="{format_plain(top)}" '
+        f'width="{max(0.5, width - 0.6):.1f}" height="{format_plain(ROW - 1)}"/>{words}</g>'
     )
 
 

@@ -13,7 +13,15 @@ from harness.analysis.tables import ScenarioTable, Value
 from harness.analysis.trends import Trend
 from harness.model.launch import Clock
 from harness.model.scenario import GROWTH, PEAK, STEP
-from harness.model.texts import counted, ordinal
+from harness.model.texts import (
+    counted,
+    decimals_of,
+    format_decimals,
+    format_exact,
+    format_number,
+    format_plain,
+    ordinal,
+)
 
 #: Marks of a number: uneven samples in a launch, outliers among the launches, uncounted steps, and a step that changes
 #: while it is measured.
@@ -100,15 +108,15 @@ def energy_unit(joules: Sequence[float]) -> Unit:
 
 def number(value: float) -> str:
     """Format a number with three significant digits and thousands separators: 0.0123, 5.52, 552, 12,300."""
-    return _fixed(value, _decimals(value))
+    return format_number(value)
 
 
 def time(estimate: Estimate, unit: Unit) -> str:
     """Return seconds per step, or another quantity, in a unit, with the interval: `5.52 ± 0.08`, `5.5 (3.1 to 9.8)`."""
     if unit is ONE and (estimate.interval is None or estimate.interval.high - estimate.interval.low < 1e-6):
-        return f"{estimate.value:,.7g}"  # a count that doesn't vary
+        return format_exact(estimate.value)  # a count that doesn't vary
     scaled = estimate.interval and Interval(estimate.interval.low * unit.factor, estimate.interval.high * unit.factor)
-    return _spread(estimate.value * unit.factor, scaled, _decimals, number)
+    return _spread(estimate.value * unit.factor, scaled, decimals_of, number)
 
 
 def gain(ratio: Estimate) -> str:
@@ -153,7 +161,7 @@ def between(interval: Interval | None, factor: float = 1.0) -> str:
 def size(value: float, sweep: MeasuredSweep) -> str:
     """Format a size with 3 digits. If all sizes of the sweep are whole, sizes from 10 on have no decimals."""
     if value in sweep.sizes:
-        return f"{value:,.10g}"
+        return format_exact(value)
     if value >= 10.0 and all(sweep_size.is_integer() for sweep_size in sweep.sizes):
         return f"{float(f'{value:.3g}'):,.0f}"
     return number(value)
@@ -212,7 +220,7 @@ def share(part: float) -> str:
 def level(sure: float) -> str:
     """Return a confidence level below 1, never rounded to 100 %: `95 %`, `98.3 %`, `99.95 %`."""
     away = 100.0 * (1.0 - sure)
-    return f"{_trimmed(_fixed(100.0 * sure, max(1, -math.floor(math.log10(away)))))} %"
+    return f"{_trimmed(format_decimals(100.0 * sure, max(1, -math.floor(math.log10(away)))))} %"
 
 
 def chance(probability: float) -> str:
@@ -231,13 +239,13 @@ def duration(seconds: float) -> str:
     for symbol, length, below in (("s", 1.0, 99.5), ("min", 60.0, 99.5), ("h", 3600.0, math.inf)):
         value = seconds / length
         if value < below:
-            return f"{_trimmed(_fixed(value, 1 if value < 9.95 else 0))} {symbol}"
+            return f"{_trimmed(format_decimals(value, 1 if value < 9.95 else 0))} {symbol}"
     raise ValueError(f"no length of time: {seconds}")
 
 
 def seconds(values: Sequence[float]) -> str:
     """Format the range of some lengths in seconds: `0.4 to 1.1`, `0.5`; empty if there are none."""
-    ends = [f"{end:g}" for end in ((min(values), max(values)) if values else ())]
+    ends = [format_plain(end, 6) for end in ((min(values), max(values)) if values else ())]
     return " to ".join(dict.fromkeys(ends))
 
 
@@ -271,32 +279,19 @@ def _spread(
 def _half(half: float, decimals: int) -> str:
     """Return a half-width with the digits of its value, rounded up so that no interval looks too narrow."""
     step = 10.0**-decimals
-    return _fixed(max(1.0, math.ceil(half / step - 1e-9)) * step, decimals)
-
-
-def _decimals(value: float) -> int:
-    """Return the number of decimals for three significant digits; negative if digits before the point are rounded."""
-    rounded = abs(float(f"{value:.2e}"))
-    return 2 - math.floor(math.log10(rounded)) if 0.0 < rounded < math.inf else 2
+    return format_decimals(max(1.0, math.ceil(half / step - 1e-9)) * step, decimals)
 
 
 def _percent_decimals(value: float) -> int:
     """Return the number of decimals of a percentage: 1 below 10 %, otherwise 0."""
-    return min(_decimals(value), 1 if abs(value) < 9.95 else 0)
+    return min(decimals_of(value), 1 if abs(value) < 9.95 else 0)
 
 
 def _signed(value: float) -> str:
-    text = _fixed(value, _percent_decimals(value))
+    text = format_decimals(value, _percent_decimals(value))
     return text if text.startswith("-") else f"+{text}"
 
 
 def _trimmed(text: str) -> str:
     """Remove zeros at the end of the decimals."""
-    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
-
-
-def _fixed(value: float, decimals: int) -> str:
-    if not math.isfinite(value) or abs(value) >= 1e12:
-        return f"{value:.2e}"
-    # adding 0.0 converts a negative zero to zero
-    return f"{round(value, decimals) + 0.0:,.{max(0, decimals)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text and "·" not in text else text

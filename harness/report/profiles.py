@@ -25,7 +25,7 @@ from harness.model.launch import Launch, Status
 from harness.model.profile import Part, Profile
 from harness.model.run import Run, stood_in
 from harness.model.scenario import STEP, Cell
-from harness.model.texts import counted
+from harness.model.texts import counted, format_plain
 from harness.report import escape, flamegraphs, format, names
 from harness.report.blocks import (
     FILES,
@@ -188,8 +188,8 @@ class ProfileReport:
             f"Shares of {'later calls' if part is Part.STEADY else 'the first call'} in {side} minus those in "
             f"{against}, largest changes first. Functions are matched by module and name, without packages, "
             "because releases rename them. A function that is missing on one side has 0 there. By cumulative time, a "
-            f"function is left out if it spends {100 * HANDED_ON:g} % of its time or more in a single function that "
-            "nothing else calls.",
+            f"function is left out if it spends {format_plain(100 * HANDED_ON)} % of its time or more in a single "
+            "function that nothing else calls.",
             True,
             where=FILES,
         )

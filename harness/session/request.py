@@ -29,6 +29,7 @@ from harness.model.gpu import BASE_CLOCK
 from harness.model.launch import Clock, Interleave, Protocol
 from harness.model.run import Shard
 from harness.model.scenario import DEFAULT_SUITE, Suite
+from harness.model.texts import format_plain
 from harness.plan.selection import parse_axes
 
 #: The value of --balance if no run knows the costs of groups: groups are placed by their number of cells.
@@ -145,7 +146,9 @@ def read_share(text: str, option: str) -> float:
     value = float(match[1]) / (100.0 if match[2] else 1.0) if match else 0.0
     if not 0.0 < value < 1.0:
         advice = f"Type {match[1]}%." if match and not match[2] and 1.0 <= value < 100.0 else ""
-        raise UsageError(f"{option} {text!r} is not a share such as {_share(MARGIN)} or {MARGIN:g}.", advice)
+        raise UsageError(
+            f"{option} {text!r} is not a share such as {_share(MARGIN)} or {format_plain(MARGIN)}.", advice
+        )
     return value
 
 
@@ -215,12 +218,21 @@ def suite_seconds(suite: Suite, key: SuiteLength) -> float | None:
 
 
 def _share(value: float) -> str:
-    return f"{value * 100:g}%"
+    return f"{format_plain(value * 100, 6)}%"
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a duration as options accept it: `90s`, `0.2s`."""
+    return f"{format_plain(seconds)}s"
 
 
 def length_text(seconds: float) -> str:
     """Return seconds as text in the largest unit without a fraction: `90s`, `10m`, `0.2s`."""
-    return next(f"{seconds / _SECONDS[unit]:g}{unit}" for unit in "hms" if unit == "s" or not seconds % _SECONDS[unit])
+    return next(
+        f"{format_plain(seconds / _SECONDS[unit])}{unit}"
+        for unit in "hms"
+        if unit == "s" or not seconds % _SECONDS[unit]
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,7 +321,7 @@ class LaunchRequest:
         Option(
             "Stop a launch that takes longer.",
             read=read_seconds,
-            text="{:g}s".format,
+            text=seconds_text,
             shown=length_text(TIMEOUT),
             metavar=length_text(TIMEOUT),
             panel=OptionPanel.MACHINE,
@@ -430,7 +442,7 @@ class Request(LaunchRequest):
             "End within this time, such as 10m, and measure what fits; with --resume, from now on. The budget of a "
             "suite is a wish: every comparison gets the rounds that a verdict needs.",
             read=read_seconds,
-            text="{:g}s".format,
+            text=seconds_text,
             metavar="10m",
             panel=OptionPanel.PRECISION,
         ),
@@ -486,7 +498,7 @@ class Request(LaunchRequest):
         Option(
             "The warm-up time of a launch, 0s or more; auto: the pilot of its group decides.",
             read=partial(read_length, or_none=True),
-            text="{:g}s".format,
+            text=seconds_text,
             shown=AUTO,
             metavar="0.5s",
             panel=OptionPanel.PRECISION,
@@ -497,7 +509,7 @@ class Request(LaunchRequest):
         Option(
             "The measurement time of a launch; auto: the pilot of its group decides.",
             read=read_length,
-            text="{:g}s".format,
+            text=seconds_text,
             shown=AUTO,
             metavar="0.5s",
             panel=OptionPanel.PRECISION,

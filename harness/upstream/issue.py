@@ -12,6 +12,7 @@ from harness.model.environment import TENSORFLOW, Environment, installed
 from harness.model.errors import CannotRunHereError
 from harness.model.run import Run
 from harness.model.scenario import STEP
+from harness.model.texts import format_exact
 from harness.report import format
 from harness.report.escape import fenced
 from harness.upstream.bundle_subject import IssueSide, Subject, moved, nightlies
@@ -259,7 +260,11 @@ def _claimed(about: Subject) -> list[str]:
     assert claim_result
     claim = claim_result.claim
     low, high = claim.range
-    size = f"{low:g} to {high:g} times" if claim.ratio else f"{about.amount(low)} to {about.amount(high)}"
+    size = (
+        f"{format_exact(low)} to {format_exact(high)} times"
+        if claim.ratio
+        else f"{about.amount(low)} to {about.amount(high)}"
+    )
     lines = [f"{claim.issue.url} says: {claim.reported} ({size}; {claim.hardware or 'hardware unknown'}).", ""]
     lines += ["| environment | outcome | measured |", "| --- | --- | --- |"]
     for place in claim_result.places:

@@ -93,7 +93,7 @@ def profiled(tf, step):
     """Profile calls, and return a Pass. Raises PassTooLarge, and errors of the step, the profiler and the parser."""
     once = seconds_of(step, 1)
     if once > LONGEST_SECONDS:
-        raise PassTooLarge("a call takes {:.1f} s, which exceeds the limit of {:g} s".format(once, LONGEST_SECONDS))
+        raise PassTooLarge("a call takes {:.1f} s, which exceeds the limit of {} s".format(once, LONGEST_SECONDS))
     calls = max(1, min(CALLS, int(SECONDS / once)))
     plain = seconds_of(step, calls)
     session = profiler(tf)
@@ -176,7 +176,7 @@ def resources(made, steps):
 
 def told_of(numbers):
     """Describe the result on one line, for a scenario that runs without harness."""
-    return "kernels ran in {:.3g} % of a step, {:.4g} of them; copies alone in {:.3g} %".format(
+    return "kernels ran in {:.3g} % of a step, {:,.2f} of them; copies alone in {:.3g} %".format(
         100 * numbers["profiled_kernel_seconds"] / numbers["profiled_seconds"],
         numbers["profiled_kernels"] / numbers["profiled_steps"],
         100 * numbers["profiled_copy_seconds"] / numbers["profiled_seconds"],

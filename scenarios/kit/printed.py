@@ -163,6 +163,6 @@ def find_numbers(text, pattern, names):
                 units[name].setdefault(unit, number)
     for name, by_unit in units.items():
         if len(by_unit) > 1:
-            message = "{:g} s and {:g} without a unit for {!r}: match numbers of one kind only"
+            message = "{} s and {} without a unit for {!r}: match numbers of one kind only"
             raise NumberError(message.format(by_unit["s"], by_unit[""], name))
     return {name: (values, next(iter(units[name]), "")) for name, values in numbers.items()}

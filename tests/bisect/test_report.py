@@ -160,8 +160,8 @@ def test_the_report_has_a_row_for_each_candidate_that_matters():
     markdown = told(searched([1.0, 1.0, 1.0, 3.0, 3.0])).markdown
     assert markdown.startswith("# Bisect: T#7\n")
     rows = [" ".join(each.split()) for each in markdown.splitlines()]
-    assert "| c0 | 2024-05-01 | first end | ×1 | |" in rows
-    assert "| c4 | 2024-05-05 | ×3 (4 rounds) | ×3 | 0 % |" in rows
+    assert "| c0 | 2024-05-01 | first end | ×1.00 | |" in rows
+    assert "| c4 | 2024-05-05 | ×3.00 (4 rounds) | ×3.00 | 0 % |" in rows
     assert "- 2026-1/report.md" in markdown
     assert "harness bisect 'T#7'" in markdown
 

@@ -56,9 +56,9 @@ def test_ends_that_do_not_differ_are_told_before_any_probe():
     machine = Machine([1.0, 1.0, 5.0, 1.0])
     with pytest.raises(EqualEndpointsError) as raised:
         narrowed(machine, first=scan)
-    assert "c0 and c3 do not differ: c3 takes ×1 (0.99 to 1.01, 3 rounds: same)." in str(raised.value)
+    assert "c0 and c3 do not differ: c3 takes ×1 (0.990 to 1.01, 3 rounds: same)." in str(raised.value)
     # the scan saw what lies between
-    assert "×5 from c1 to c2" in str(raised.value)
+    assert "×5.00 from c1 to c2" in str(raised.value)
     assert [kind for kind, *_ in machine.asked] == ["scan", "ends"]
 
 

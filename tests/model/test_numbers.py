@@ -30,7 +30,7 @@ def test_what_a_scenario_may_observe(value: object) -> None:
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, 10**400, 10 * MOST, [[-math.inf]], {"a": {"b": 10**101}}])
 def test_what_statistics_cannot_take(value: object) -> None:
-    assert wrong(value) == "a number is not within ±1e+100"
+    assert wrong(value) == "a number is not within ±1.00·10¹⁰⁰"
 
 
 def test_how_deep_a_value_may_be() -> None:

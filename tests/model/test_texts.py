@@ -1,6 +1,10 @@
-"""Lists of CPUs, as people and the kernel write them; places; JSON that a terminal shows."""
+"""Lists of CPUs, as people and the kernel write them; places; JSON that a terminal shows; numbers."""
 
+import ast
 import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,6 +14,9 @@ from harness.model.texts import (
     LISTED,
     NEAREST,
     cpu_list,
+    format_exact,
+    format_number,
+    format_plain,
     json_escaped,
     nearest,
     ordinal,
@@ -77,3 +84,59 @@ def test_what_acts_on_a_terminal_is_escaped_in_json() -> None:
 @pytest.mark.parametrize("password", ["", "me@", "me:secret@", "me:se@cret@"])
 def test_a_password_is_not_shown(password: str) -> None:
     assert without_password(f"-e x@https://{password}example.org/x@main") == "-e x@https://example.org/x@main"
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([format_number, format_exact, format_plain]))
+def test_a_number_has_no_exponent_and_its_value(number, write) -> None:
+    text = write(number)
+    digits, _, power = text.replace(",", "").partition("·10")
+    read = float(digits) * 10.0 ** int(power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")) or 0)
+    assert "e" not in text.lower()
+    assert read == pytest.approx(number, rel=5e-3, abs=1e-300)
+
+
+@pytest.mark.parametrize(
+    ("number", "number_text", "exact", "plain"),
+    [
+        (1172.0, "1,170", "1,172", "1172"),
+        (1234567.0, "1,230,000", "1,234,567", "1234567"),
+        (-0.5, "-0.500", "-0.5", "-0.5"),
+        (0.00001234, "0.0000123", "0.00001234", "0.00001234"),
+        (0.0, "0.00", "0", "0"),
+        (1.5e13, "1.50·10¹³", "1.50·10¹³", "15000000000000"),
+    ],
+)
+def test_numbers_for_readers_and_for_commands(number: float, number_text: str, exact: str, plain: str) -> None:
+    assert (format_number(number), format_exact(number), format_plain(number)) == (number_text, exact, plain)
+
+
+def test_no_text_of_harness_has_a_format_with_an_exponent() -> None:
+    """`f"{seconds:.3g}"` prints 1170 as 1.17e+03. `float(f"{seconds:.3g}")` only rounds."""
+    folder = Path(__file__).parents[2] / "harness"
+    places = [
+        f"{path.relative_to(folder)}:{line}"
+        for path in folder.rglob("*.py")
+        if path.name != "texts.py"
+        for line in _formats_with_exponent(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert places == []
+
+
+def _formats_with_exponent(tree: ast.Module) -> Iterator[int]:
+    """Yield the lines of formats such as `.3g`, except for arguments of `float`."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    rounded = {
+        id(inner)
+        for call in calls
+        if isinstance(call.func, ast.Name) and call.func.id == "float"
+        for inner in ast.walk(call)
+    }
+    for node in ast.walk(tree):
+        if id(node) in rounded:
+            continue
+        match node:
+            case ast.FormattedValue(format_spec=ast.JoinedStr(values=[*_, ast.Constant(value=str(spec))])):
+                if re.search(r"[eEgGn]$", spec):
+                    yield node.lineno
+            case ast.Constant(value=str(text)) if re.search(r"\{\w*:[^{}]*[eEgG]\}", text):
+                yield node.lineno

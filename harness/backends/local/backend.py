@@ -41,6 +41,7 @@ from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 from harness.model.gpu import GpuHost
 from harness.model.launch import Job, Outcome, Status
+from harness.model.texts import format_plain
 
 
 class LocalBackend(RegisteredBackend):
@@ -130,7 +131,7 @@ class LocalBackend(RegisteredBackend):
         inside, quota = host.container(), read_quota(Path("/"))[1]
         uncontrolled = [
             "" if cpus.can_pin() else "CPU pinning, which this system forbids",
-            "" if quota is None else f"CPU time (a quota of {quota:g} CPUs)",
+            "" if quota is None else f"CPU time (a quota of {format_plain(quota)} CPUs)",
             "network access",
             "memory (--memory)",
             f"the C library ({host.c_library()})",

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from harness.model.texts import format_plain
+
 #: The text for a value that the kernel doesn't show, as in most containers and virtual machines.
 NOT_SHOWN = "this system doesn't report it"
 
@@ -57,7 +59,7 @@ def graded(value: float, warn: float, bad: float) -> Level:
 
 def short(value: float) -> str:
     """Format a number with two digits: `0.42`, `12`, `130`."""
-    return f"{value:.2g}" if value < 10 else f"{value:.0f}"
+    return format_plain(value, 2) if value < 10 else f"{value:,.0f}"
 
 
 def gibibytes(count: float) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from harness.machine import sysfs
 from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, checked, graded, short
 from harness.model.defaults import MARGIN
+from harness.model.texts import format_plain
 
 Clock = Callable[[], float]
 Work = Callable[[int], object]
@@ -147,11 +148,11 @@ def noise(found: Noise) -> CheckResult:
         f"varies by {short(found.score_percent)} % over {found.blocks} blocks of {_milliseconds(found.median_seconds)}"
     )
     if found.blocks >= 100:
-        value += f"; 1 % of the blocks take at least {found.p99:.3g}× as long as the median"
+        value += f"; 1 % of the blocks take at least {format_plain(found.p99, 3)}× as long as the median"
     return checked(
         "noise",
         found.level,
-        f"{value}; the longest one takes {found.longest:.3g}×",
+        f"{value}; the longest one takes {format_plain(found.longest, 3)}×",
         facts,
         advice="Follow the advice of the checks below, then run harness doctor again. To compensate for the remaining "
         "noise, measure more rounds.",
@@ -162,7 +163,9 @@ def noise(found: Noise) -> CheckResult:
 def drift(found: Noise) -> CheckResult:
     """Check whether the CPU became slower or faster during the check."""
     shown = abs(found.drift_errors) >= DRIFT_ERRORS and found.blocks >= DRIFT_BLOCKS
-    value = f"none beyond the noise ({found.drift_percent:+.2g} %)"
+    value = (
+        f"none beyond the noise ({'+' if found.drift_percent >= 0.0 else ''}{format_plain(found.drift_percent, 2)} %)"
+    )
     if shown:
         direction = "slower" if found.drift_percent > 0 else "faster"
         value = f"{short(abs(found.drift_percent))} % {direction} from the first block to the last block"
@@ -261,7 +264,7 @@ def timer(found: Timer) -> CheckResult:
         "timer",
         level,
         f"{source}; one reading takes {found.cost * 1e9:.0f} ns, and the smallest step is "
-        f"{found.resolution * 1e9:.2g} ns",
+        f"{format_plain(found.resolution * 1e9, 2)} ns",
         {
             "source": found.source,
             "cost_seconds": found.cost,
@@ -275,4 +278,4 @@ def timer(found: Timer) -> CheckResult:
 
 
 def _milliseconds(seconds: float) -> str:
-    return f"{seconds * 1000:.3g} ms"
+    return f"{format_plain(seconds * 1000, 3)} ms"

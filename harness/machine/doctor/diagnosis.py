@@ -10,6 +10,7 @@ from harness.machine.doctor.check import CheckResult, Level, short
 from harness.machine.doctor.clock import BLOCK_SECONDS, Clock, Gaps, Noise, Timer, Work
 from harness.machine.doctor.counters import CpuPlace, Period
 from harness.model.defaults import MARGIN
+from harness.model.texts import format_plain
 
 #: The share of the time for blocks of work. The rest is for interruptions.
 WORK_SHARE = 0.75
@@ -20,8 +21,8 @@ _GRADES = {
     Level.WARN: ("usable", "To see differences of a few percent, measure more rounds or remove noise."),
     Level.BAD: (
         "noisy",
-        f"This exceeds the margin of {100.0 * MARGIN:g} %, and smaller differences count as none. Follow the advice "
-        "below before you measure.",
+        f"This exceeds the margin of {format_plain(100.0 * MARGIN)} %, and smaller differences count as none. Follow "
+        "the advice below before you measure.",
     ),
 }
 
@@ -84,9 +85,9 @@ def listen(
         size = clock.calibrate(now, work)
         timer = clock.look(place.root, now)
         before = counters.read_counters(place, now(), own())
-        say(f"Timing the same work repeatedly, for {working:.3g} s.")
+        say(f"Timing the same work repeatedly, for {format_plain(working, 3)} s.")
         blocks = clock.times(working, size, now, work)
-        say(f"Measuring interruptions, for {seconds - working:.3g} s.")
+        say(f"Measuring interruptions, for {format_plain(seconds - working, 3)} s.")
         gaps = clock.gaps(seconds - working, now)
         after = counters.read_counters(place, now(), own())
     return Diagnosis(Period(place, before, after, load), clock.summary(blocks), gaps, timer)

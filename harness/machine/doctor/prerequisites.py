@@ -7,7 +7,7 @@ from dataclasses import asdict
 from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, checked, gibibytes
 from harness.model.environment import Device
 from harness.model.gpu import Gpu, GpuHost, shown
-from harness.model.texts import counted
+from harness.model.texts import counted, format_plain
 
 #: An older Docker limits neither CPUs nor memory on kernels with control groups of version 2 only.
 OLDEST_DOCKER = (20, 10)
@@ -245,10 +245,10 @@ def _power_limit(card: Gpu) -> CheckResult | None:
     return _setting(
         card,
         "power limit",
-        f"{limit:g} W of {usual:g} W",
+        f"{format_plain(limit)} W of {format_plain(usual)} W",
         "The power limit was lowered, so under heavy load, this GPU runs at lower clocks than other GPUs of the "
         "same model.",
-        command=f"sudo nvidia-smi -i {card.index} -pl {usual:g}",
+        command=f"sudo nvidia-smi -i {card.index} -pl {format_plain(usual)}",
     )
 
 

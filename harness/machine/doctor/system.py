@@ -13,7 +13,7 @@ from harness.machine.cpus import describe, idle, shared_with
 from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, checked, gibibytes, graded, short
 from harness.machine.doctor.counters import CPUS, Period
 from harness.machine.quota import read_quota
-from harness.model.texts import counted
+from harness.model.texts import counted, format_plain
 
 if TYPE_CHECKING:
     import psutil
@@ -261,7 +261,7 @@ def cpu_quota(period: Period) -> CheckResult:
     level, value = Level.GOOD, "none" if is_found else None
     if quota is not None:
         level = Level.GOOD if quota > cpus else Level.BAD if quota < cpus else Level.WARN
-        value = f"this process and its child processes may use {quota:.3g} CPUs; a launch gets {cpus}"
+        value = f"this process and its child processes may use {format_plain(quota, 3)} CPUs; a launch gets {cpus}"
     return checked(
         "CPU quota",
         level,

@@ -8,6 +8,7 @@ from typing import Any
 from harness.machine.gpu.monitor import EVERY, Watch
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import ALL, FIRST, Gpu, GpuHost, shown
+from harness.model.texts import format_plain
 
 _NAME = re.compile(r"\d+(:\d+)?|(GPU|MIG)-[0-9a-fA-F][0-9a-fA-F-]*")
 _INSTANCE = re.compile(r"\d+:\d+|MIG-.*")
@@ -130,7 +131,7 @@ def facts(chosen: Sequence[Gpu], host: GpuHost, clock: str = "") -> dict[str, An
     """
     if host.absent:
         return {"gpus": f"not known: {host.absent}", "gpu_telemetry": f"none: {host.absent}"}
-    telemetry = f"NVML, every {EVERY:g} s" if chosen else "none: NVML can't see the GPUs of the launches"
+    telemetry = f"NVML, every {format_plain(EVERY)} s" if chosen else "none: NVML can't see the GPUs of the launches"
     return {"gpu_telemetry": telemetry, "gpus": [_facts(card, host.driver, clock) for card in chosen]}
 
 

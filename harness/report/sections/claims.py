@@ -10,7 +10,7 @@ from harness.analysis.statistics import Difference, Interval
 from harness.analysis.verdicts import Verdict
 from harness.model.defaults import LEVEL
 from harness.model.scenario import STEP, Cell, Claim
-from harness.model.texts import counted
+from harness.model.texts import counted, format_exact
 from harness.report import format, names
 from harness.report.blocks import (
     EVERYWHERE,
@@ -189,7 +189,7 @@ def _elsewhere(place: ClaimPlace) -> str:
 
 def _unclear(results: Results, place: ClaimPlace, claim: Claim) -> str:
     """Explain why a claim has no outcome, and what would settle it."""
-    least = f"{claim.range[0]:,.10g}"
+    least = format_exact(claim.range[0])
     below = f"at most {_number(place.at_most, place)}, below the claimed {least}" if place.at_most is not None else ""
     why = place.why or settled(results.found_of(claim.of), place.worse, place.settling)
     return "; ".join(filter(None, [below, why]))
@@ -209,7 +209,7 @@ def _remarks(results: Results, line: _ClaimLine) -> str:
 
 def claimed(claim: Claim) -> str:
     """Return the claimed range: `50 to 300×`, `5 to 20 s`, `1,000 to 20,000 B per call`."""
-    low, high = (f"{end:,.10g}" for end in claim.range)
+    low, high = map(format_exact, claim.range)
     return f"{low} to {high}{'×' if claim.ratio else ' s' if claim.seconds else ' B per call'}"
 
 

@@ -13,7 +13,7 @@ from harness.model.gpu import BASE_CLOCK, described
 from harness.model.launch import Clock, Launch
 from harness.model.run import Run, StopReason
 from harness.model.scenario import Scenario
-from harness.model.texts import counted, joined
+from harness.model.texts import counted, format_plain, joined
 from harness.report.blocks import (
     FILES,
     REST,
@@ -208,7 +208,7 @@ def _card(card: Mapping[str, Any]) -> str:
     limit, usual = card.get("power_limit_watts"), card.get("power_limit_default_watts")
     width, widest = card.get("pcie_width"), card.get("pcie_width_most")
     unusual = [
-        f"limited to {limit:g} W of {usual:g} W" if limit and usual and limit != usual else "",
+        f"limited to {format_plain(limit)} W of {format_plain(usual)} W" if limit and usual and limit != usual else "",
         f"{width} of {widest} PCIe lanes" if width and widest and width < widest else "",
         "divided into instances (MIG)" if "mig" in card else "",
         "a vGPU" if card.get("virtualization") == "vGPU" else "",
@@ -244,7 +244,11 @@ _LABELS = {"cpu": "CPU", "gpus": "GPUs", "gpu telemetry": "GPU telemetry", "gpus
 #: Words in keys that have another spelling in labels.
 _WORDS = {"sm": "SM", "ecc": "ECC", "pcie": "PCIe", "pci": "PCI", "mig": "MIG"}
 #: The format of numbers by the ending of their key. The label omits the ending.
-_UNITS: Mapping[str, Callable[[float], str]] = {"_bytes": bytes_, "_watts": "{:g} W".format, "_mhz": "{:g} MHz".format}
+_UNITS: Mapping[str, Callable[[float], str]] = {
+    "_bytes": bytes_,
+    "_watts": lambda watts: f"{format_plain(watts)} W",
+    "_mhz": lambda speed: f"{format_plain(speed)} MHz",
+}
 
 
 def label(key: str) -> str:

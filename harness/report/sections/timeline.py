@@ -9,7 +9,7 @@ from harness.analysis.timeline import Endings, Stopped
 from harness.model.launch import Protocol
 from harness.model.run import Plan, Run, StopReason
 from harness.model.scenario import CPUS
-from harness.model.texts import counted, cpu_list
+from harness.model.texts import counted, cpu_list, format_plain
 from harness.report import format
 from harness.report.blocks import Items, Section, Text
 from harness.report.sections import machines, turns
@@ -187,9 +187,10 @@ def _by_time(results: Results) -> str:
     if any(machine.turns for machine in results.each_machine.values()):
         return (
             f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then take a sample of at least "
-            f"{planned_.sample_seconds:.3g} s in each turn, and a few samples without interleaving at the end"
+            f"{format_plain(planned_.sample_seconds, 3)} s in each turn, and a few samples without interleaving at the "
+            "end"
         )
     return (
         f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then measure{f' for {measure} s' if measure else ''} "
-        f"in samples of at least {planned_.sample_seconds:.3g} s"
+        f"in samples of at least {format_plain(planned_.sample_seconds, 3)} s"
     )
