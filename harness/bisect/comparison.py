@@ -45,6 +45,11 @@ class LookResult:
         return self._scaled(self.value)
 
     @property
+    def steps(self) -> tuple[float, float]:
+        """Return the ends of the interval of the step."""
+        return self._scaled(self.low), self._scaled(self.high)
+
+    @property
     def is_step(self) -> bool:
         """Return whether the two are shown to differ: the interval excludes 0, and the value is beyond `floor`."""
         excludes_none = self._scaled(self.low) > 0.0 or self._scaled(self.high) < 0.0

@@ -61,6 +61,7 @@ class Probe:
         self._pool = ThreadPoolExecutor(1) if is_parallel else None
         self._builds: dict[str, Future[str]] = {}
         self._reasons: dict[str, str] = {}
+        self._pins: dict[str, Mapping[str, str]] = {}
 
     def __enter__(self) -> "Probe":
         return self
@@ -145,7 +146,9 @@ class Probe:
 
     def pins(self, text: str) -> Mapping[str, str]:
         """Return the versions of an environment's packages, from its lock file."""
-        return self._requirement(text).lock.pins
+        if text not in self._pins:
+            self._pins[text] = self._requirement(text).lock.pins
+        return self._pins[text]
 
     def python(self, text: str) -> str:
         """Return the Python version of an environment, X.Y."""

@@ -2,17 +2,18 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.bisect.candidates import NIGHTLIES, Candidate
+from harness.bisect.exchange import Exchange, changes, pair_of, versions
 from harness.bisect.probe import Probe
 from harness.bisect.request import BisectRequest
 from harness.bisect.search import Search, SearchEnd
 from harness.model.defaults import LEVEL
 from harness.model.environment import TENSORFLOW
 from harness.model.scenario import STEP
-from harness.model.texts import counted, format_plain
+from harness.model.texts import counted, format_plain, joined
 from harness.report.blocks import FILES, REPORT, Block, Code, Column, Items, Link, Section, Text, Words, tabulate
 from harness.report.format import duration, level
 
@@ -20,6 +21,7 @@ from harness.report.format import duration, level
 _REPOSITORIES = {
     "keras": ("keras-team/keras", "v"),
     "keras-nightly": ("keras-team/keras", ""),
+    "tf-keras": ("keras-team/tf-keras", "v"),
     "numpy": ("numpy/numpy", "v"),
     **dict.fromkeys(TENSORFLOW, ("tensorflow/tensorflow", "v")),
 }
@@ -30,16 +32,24 @@ _HASH = re.compile(r"-g([0-9a-f]{7,40})(?:-dirty)?$")
 _ROWS, _SKIPPED = 60, 5
 
 
-def sections(request: BisectRequest, search: Search, probe: Probe, package: str) -> list[Section]:
+def sections(
+    request: BisectRequest, search: Search, probe: Probe, package: str, exchanges: Sequence[Exchange] = ()
+) -> list[Section]:
     """Return the report of a search in its current state. `package` is the one that changes; empty for releases."""
     cell = ", ".join([request.scenario, *(f"{axis}={value}" for axis, value in request.axes.items())])
     kind = "commits" if request.repository else "versions"
     candidates = f"{kind} of {package}, all other packages unchanged" if package else "releases"
-    details = [*_commits(search, package, probe.commits()), *_changes(search), _cost(search, probe)]
+    details = [
+        *(_describe_exchange(entry) for entry in exchanges),
+        *_commits(search, package, probe.commits()),
+        *_packages(search, package, probe),
+        *_changes(search),
+        _cost(search, probe),
+    ]
     blocks: list[Block] = [
         *(Text(sentence, where=REPORT) for sentence in _answer(request, search)),
         Items(details, where=REPORT),
-        *_next(request, search, package, probe),
+        *_next(request, search, package, probe, exchanges),
         Text(f"Measured: the {_quantity(request)} of {cell}, in {candidates}.", where=FILES),
     ]
     if search.ends:
@@ -113,7 +123,29 @@ def _commits(search: Search, package: str, commits: Mapping[str, str]) -> Iterat
     if builds:
         yield builds
     if address:
-        yield [Link("Commits between them", address)]
+        yield [Link(f"Changes of {package or 'tensorflow'} between them", address)]
+
+
+def _describe_exchange(entry: Exchange) -> str:
+    """Return the result of the exchange of one package."""
+    if entry.result is None:
+        return f"Exchange of {entry.package}: {entry.text} was not measured, because {entry.why_not}."
+    return f"{entry.package} {entry.role}: {entry.result.clause}."
+
+
+def _packages(search: Search, package: str, probe: Probe) -> Iterator[Words]:
+    """Yield the packages that differ between the two candidates, and a link to the changes of each known one."""
+    listed = changes(search, probe)
+    if search.ends is None or len(listed) < 2:
+        return
+    first, last = pair_of(search) or ("", "")
+    yield f"{counted(len(listed), 'package')} of {last} differ from {first}: {joined(listed)}."
+    for name, (repository, tag) in _REPOSITORIES.items():
+        both = versions(search, name, probe)
+        # a nightly wheel has no tag
+        if both and name != package and name not in TENSORFLOW and not any("dev" in version for version in both):
+            address = f"https://github.com/{repository}/compare/{tag}{both[0]}...{tag}{both[1]}"
+            yield [Link(f"Changes of {name} between them", address)]
 
 
 def find_commits(search: Search, package: str, commits: Mapping[str, str]) -> tuple[str, str]:
@@ -160,7 +192,9 @@ def _cost(search: Search, probe: Probe) -> str:
     return f"Spent: {paired} in {runs}, {launches}, {duration(probe.spent)} of launches."
 
 
-def _next(request: BisectRequest, search: Search, package: str, probe: Probe) -> Iterator[Block]:
+def _next(
+    request: BisectRequest, search: Search, package: str, probe: Probe, exchanges: Sequence[Exchange]
+) -> Iterator[Block]:
     """Yield what the user can do to get a better answer."""
     if search.found is None or search.ends is None:
         return
@@ -174,6 +208,9 @@ def _next(request: BisectRequest, search: Search, package: str, probe: Probe) ->
         yield Text(f"{sentence} So no search can narrow the range further.", where=REPORT)
     elif request.repository:
         yield from _merged(request, search.candidates[search.found[1]])
+    elif moved := next((entry for entry in exchanges if entry.moves), None):
+        yield Text(f"To search the versions of {moved.package} between them:", where=REPORT)
+        yield Code(_search_command(request, moved.package, *_ends_of(search, moved)), where=REPORT)
     elif package:
         yield Text(
             "They are adjacent versions in the index, so only the commits between them are left to search.",
@@ -181,11 +218,22 @@ def _next(request: BisectRequest, search: Search, package: str, probe: Probe) ->
         )
     else:
         good, bad = (search.text(at) for at in (reversed(search.found) if search.is_fix else search.found))
-        axes = [word for axis, value in request.axes.items() for word in ("-a", f"{axis}={value}")]
-        cell = [request.issue] if request.issue else ["-s", request.scenario, *axes]
-        words = ["harness", "bisect", *cell, "--good", good, "--bad", bad, "--package", "tensorflow"]
         yield Text("To search the patch releases and release candidates between them:", where=REPORT)
-        yield Code(shlex.join(words), where=REPORT)
+        yield Code(_search_command(request, "tensorflow", good, bad), where=REPORT)
+
+
+def _search_command(request: BisectRequest, package: str, good: str, bad: str) -> str:
+    """Return the command that searches the versions of a package for the same cell."""
+    axes = [word for axis, value in request.axes.items() for word in ("-a", f"{axis}={value}")]
+    cell = [request.issue] if request.issue else ["-s", request.scenario, *axes]
+    return shlex.join(["harness", "bisect", *cell, "--good", good, "--bad", bad, "--package", package])
+
+
+def _ends_of(search: Search, moved: Exchange) -> tuple[str, str]:
+    """Return the good and the bad end of a search for the version of a package that makes the difference."""
+    older, newer = pair_of(search) or ("", "")
+    first, last = (older, moved.text) if moved.base == older else (moved.text, newer)
+    return (last, first) if search.is_fix else (first, last)
 
 
 def _merged(request: BisectRequest, commit: Candidate) -> Iterator[Block]:

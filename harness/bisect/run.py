@@ -10,6 +10,7 @@ from pathlib import Path
 from harness import session
 from harness.bisect import report
 from harness.bisect.candidates import Candidate, between, commits, moved_package, moving, releases
+from harness.bisect.exchange import Exchange, exchange
 from harness.bisect.probe import Probe
 from harness.bisect.request import BisectRequest
 from harness.bisect.search import EqualEndpointsError, Search, SearchEnd, narrow, scan
@@ -57,16 +58,19 @@ def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, 
                 search = _commit_search(request, probe)
             else:
                 search = _package_search(request, package, probe) if package else _release_search(request)
+            exchanges: list[Exchange] = []
             try:
                 if not package and len(search.candidates) > 2:
                     scan(search, probe)
                     _move_ends(search, request)
                 narrow(search, request.budget, probe)
+                if search.ended is SearchEnd.CONFIRMED:
+                    exchanges += exchange(search, request.budget, probe)
             except EqualEndpointsError as error:
                 advice = error.advice or f"To resume: {report.resume_command(request, folder)}"
                 raise EqualEndpointsError(error.message, advice) from None
             finally:
-                sections = report.sections(request, search, probe, package)
+                sections = report.sections(request, search, probe, package, exchanges)
                 if probe.runs:
                     write_atomically(folder / "report.md", markdown.full(sections))
             commits = [text for text in report.find_commits(search, package, probe.commits()) if text]

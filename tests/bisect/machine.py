@@ -41,7 +41,7 @@ class MachineRun:
 class Machine:
     """Measures candidates `c0`, `c1`, … with these seconds; `broken` have no result, `absent` cannot be made.
 
-    `off` is half the width of the intervals, on the log scale.
+    `off` is half the width of the intervals, on the log scale. `packages` are the pins by environment.
     """
 
     def __init__(self, seconds, broken=(), absent=(), off=0.01):
@@ -55,6 +55,7 @@ class Machine:
         self.say = self.said.append
         self.is_parallel = False
         self.spent = 0.0
+        self.packages = {}
 
     def measure(self, kind, texts, rounds, *, with_control=False):
         self.asked.append((kind, list(texts), rounds))
@@ -64,6 +65,9 @@ class Machine:
     def why_not(self, text):
         self.made.append(text)
         return self.absent.get(text, "")
+
+    def pins(self, text):
+        return self.packages.get(text, {})
 
     def estimated(self, environments, rounds, *, with_control=False):
         return 10.0 * rounds * (environments + with_control)

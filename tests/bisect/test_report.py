@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from harness.bisect.candidates import Candidate
+from harness.bisect.exchange import Exchange
 from harness.bisect.report import sections
 from harness.bisect.request import BisectRequest
 from harness.bisect.search import EqualEndpointsError, ReversedEndpointsError, SearchEnd, narrow, scan
@@ -23,8 +24,12 @@ class Runs:
     launched = 12
     spent = 90.0
 
-    def __init__(self, **builds):
+    def __init__(self, packages=None, **builds):
+        self._packages = packages or {}
         self._builds = builds
+
+    def pins(self, text):
+        return self._packages.get(text, {})
 
     def commits(self):
         return self._builds
@@ -43,8 +48,8 @@ def searched(seconds, *, budget=1e9, first=scan, dated=True, **changes):
     return search
 
 
-def told(search, package="", runs=None, request=REQUEST):
-    return Shown(sections(request, search, runs or Runs(), package))
+def told(search, package="", runs=None, request=REQUEST, exchanges=()):
+    return Shown(sections(request, search, runs or Runs(), package, exchanges))
 
 
 class Shown:
@@ -77,9 +82,11 @@ def test_the_builds_and_the_commits_between_them():
     lines = told(searched([1.0, 2.0], first=None), runs=runs).lines
     assert "GIT_VERSION: v2.15.0-11-g63f5a65c7cd and v2.16.1-19-g810f233968c" in lines
     compare = "https://github.com/tensorflow/tensorflow/compare/"
-    assert f"Commits between them ({compare}63f5a65c7cd...810f233968c)" in lines
+    assert f"Changes of tensorflow between them ({compare}63f5a65c7cd...810f233968c)" in lines
     # without these, the tags
-    assert f"Commits between them ({compare}v2.0.0...v2.1.0)" in told(searched([1.0, 2.0], first=None)).lines
+    assert (
+        f"Changes of tensorflow between them ({compare}v2.0.0...v2.1.0)" in told(searched([1.0, 2.0], first=None)).lines
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,12 +99,12 @@ def test_the_builds_and_the_commits_between_them():
 )
 def test_the_commits_of_a_package_that_moved(package, link):
     lines = told(searched([1.0, 2.0], first=None), package).lines
-    assert f"Commits between them (https://github.com/{link})" in lines
+    assert f"Changes of {package} between them (https://github.com/{link})" in lines
     assert lines[-1].startswith("They are adjacent versions in the index")
 
 
 def test_of_a_package_whose_repository_is_not_known_there_is_no_link():
-    assert not any("Commits" in each for each in told(searched([1.0, 2.0], first=None), "h5py").lines)
+    assert not any("between them (" in each for each in told(searched([1.0, 2.0], first=None), "h5py").lines)
 
 
 def test_another_change_and_what_was_skipped_are_told():
@@ -195,3 +202,45 @@ def test_of_a_merge_the_command_is_told_that_searches_its_commits():
     found = of_commits(merged=3).markdown
     assert "This commit is a merge of 3 commits." in found
     assert "--good '222222222222^1' --bad '222222222222^2' --repository . -e tf2.21 -s step -a call=fit" in found
+
+
+KERAS_2 = {"keras": "2.15.0", "numpy": "1.26.4", "tensorflow": "2.15.1"}
+KERAS_3 = {"keras": "3.0.5", "namex": "0.0.7", "numpy": "1.26.4", "tensorflow": "2.16.1"}
+
+
+def test_every_package_that_differs_is_named_and_both_repositories_are_linked():
+    runs = Runs({"c0": KERAS_2, "c1": KERAS_3}, c0="v2.15.0-11-g63f5a65c7cd", c1="v2.16.1-19-g810f233968c")
+    lines = told(searched([1.0, 2.0], first=None), runs=runs).lines
+    assert (
+        "3 packages of c1 differ from c0: keras 3.0.5 instead of 2.15.0, namex 0.0.7 added and tensorflow 2.16.1 "
+        "instead of 2.15.1."
+    ) in lines
+    github = "https://github.com"
+    assert (
+        f"Changes of tensorflow between them ({github}/tensorflow/tensorflow/compare/63f5a65c7cd...810f233968c)"
+        in lines
+    )
+    assert f"Changes of keras between them ({github}/keras-team/keras/compare/v2.15.0...v3.0.5)" in lines
+
+
+@pytest.mark.parametrize(
+    ("is_fix", "ends"), [(False, "--good c0 --bad c0+keras==3.0.5"), (True, "--good c0+keras==3.0.5 --bad c0")]
+)
+def test_the_package_that_makes_the_difference_is_said_with_the_command_that_searches_it(is_fix, ends):
+    search = searched([3.0, 1.0] if is_fix else [1.0, 3.0], first=None, is_fix=is_fix)
+    entry = Exchange(
+        "keras", "c0", "c0+keras==3.0.5", replace(search.pair, what="c0+keras==3.0.5 takes ×3.00"), (0.9, 0.8, 1.0)
+    )
+    lines = told(search, exchanges=[entry]).lines
+    assert lines[3].startswith("keras makes the difference: c0+keras==3.0.5 takes ×3.00 (")
+    assert lines[-2:] == [
+        "To search the versions of keras between them:",
+        f"harness bisect 'T#7' {ends} --package keras",
+    ]
+
+
+def test_an_exchange_that_was_not_possible_has_its_reason():
+    entry = Exchange("keras", "c0", "c0+keras==3.0.5", why_not="the budget is spent")
+    lines = told(searched([1.0, 3.0], first=None), exchanges=[entry]).lines
+    assert "Exchange of keras: c0+keras==3.0.5 was not measured, because the budget is spent." in lines
+    assert lines[-1].endswith("--package tensorflow")
