@@ -24,7 +24,7 @@ PAGE, STORED = DOCS / "results" / "upstream-issues.md", DOCS / "upstream.json"
 #: The lines before and after the table.
 BEGIN, END = "<!-- the table: python -m bench.upstream -->", "<!-- the end of the table -->"
 
-HEADS = ("issue", "claim", "claimed", "measured", "outcome", "newest release", "fixed in", "date", "machine")
+HEADS = ("issue", "claim", "claimed", "measured", "outcome", "newest release", "fixed between", "date", "machine")
 
 Row = Mapping[str, Any]
 
@@ -94,6 +94,7 @@ def _row(results: Results, result: ClaimResult) -> Row:
         "at": _place(result.at),
         "elsewhere": [_place(place) for place in result.elsewhere],
         "fixed": result.fixed.environment if result.fixed else "",
+        "last_seen": result.last_seen.environment if result.last_seen else "",
         "seconds": round(sum(launch.seconds for launch in results.launches if launch.cell in _cells(result))),
         "date": run.started[:10],
         "machine": str(run.host.get("cpu", "")),
@@ -127,11 +128,17 @@ def _line(row: Row) -> str:
         f"{row['at']['environment']}: {_measured(row['at'], row['claimed'])}",
         row["at"]["outcome"],
         f"{newest['environment']}: {newest['outcome']}, {_measured(newest, row['claimed'])}" if newest else "",
-        row["fixed"],
+        _fixed_between(row),
         row["date"],
         row["machine"],
     ]
     return f"| {' | '.join(escape.markdown(entry) if at else entry for at, entry in enumerate(entries))} |"
+
+
+def _fixed_between(row: Row) -> str:
+    """Return the releases between which the problem was fixed, or an empty text. Older rows have only the second."""
+    last = row.get("last_seen") or row["at"]["environment"].partition(" vs ")[0]
+    return f"{last} and {row['fixed']}" if row["fixed"] else ""
 
 
 def _measured(place: Row, claimed: str) -> str:

@@ -13,11 +13,22 @@ from harness.analysis.distribution import Times
 from harness.analysis.disturbance import Contention, contention
 from harness.analysis.looks import Look, looks
 from harness.analysis.moderation import Residual, Scatter
-from harness.analysis.rounds import Series, centre, counted, gave_number, pilots, references, seconds_per_round, series
+from harness.analysis.rounds import (
+    Series,
+    budget_seconds,
+    centre,
+    counted,
+    gave_number,
+    pilots,
+    references,
+    seconds_per_round,
+    series,
+)
 from harness.analysis.trends import Trend, trends
 from harness.model.launch import Launch, Status
-from harness.model.run import Run, Stop, Unavailable
+from harness.model.run import Run, Stop, StopReason, Unavailable
 from harness.model.scenario import Cell
+from harness.model.texts import format_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +45,7 @@ class Lookup:
     contention (if any), `rounds` the number of counted rounds, `costs` the seconds of one round, `stops` the reasons
     why it ended, and `looks` the share of the level for its verdicts. `trends` contains cells with non-stationary
     steps, `interpreters` the Python version (X.Y) of each environment, and `seen` caches the results of `observations`.
+    `budget` is the budget of the run in seconds.
     """
 
     cells: Mapping[Cell, None]
@@ -54,6 +66,7 @@ class Lookup:
     trends: Mapping[Cell, Trend]
     interpreters: Mapping[str, str]
     stops: Mapping[str, Stop] = field(default_factory=dict)
+    budget: float | None = None
     looks: Mapping[str, Look] = field(default_factory=dict)
     seen: dict[Cell, dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
 
@@ -135,6 +148,13 @@ class Lookup:
         one, two = (self.interpreters.get(name, "") for name in (environment, other))
         return (one, two) if one and two and one != two else None
 
+    def describe_budget(self, cell: Cell) -> str:
+        """Return that the budget ended the cell's group: `the budget of 20 s ended`. Empty if something else did."""
+        stop = self.stops.get(self.groups.get(cell, ""))
+        if stop is None or stop.reason is not StopReason.BUDGET:
+            return ""
+        return f"the budget{f' of {format_duration(self.budget)}' if self.budget else ''} ended"
+
     def culprit(self, cell: Cell) -> Launch | None:
         """Return the launch that explains why the cell has no result: its last counted one, or its failed pilot."""
         if self.lost.get(cell):
@@ -195,6 +215,7 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
         trends=trends(numbers, math.log1p(run.plan.margin)),
         interpreters={environment.name: environment.python for environment in run.environments},
         stops=run.stops,
+        budget=budget_seconds(run.plan, launches),
         looks=looks(run, counting),
     )
 

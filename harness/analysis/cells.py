@@ -22,9 +22,6 @@ STDERR_LINES = 20
 STDERR_CHARACTERS = 4000
 REASON_CHARACTERS = 500
 
-#: The reason of a cell that wasn't launched because the budget ended.
-OUT_OF_BUDGET = "the budget ended"
-
 #: The reason of a cell without launches, in a group with fewer launches than the run recorded.
 CUT_OFF = "its launches are missing from launches.jsonl, so the file is truncated"
 
@@ -169,7 +166,7 @@ def reason(cell: Cell, lookup: Lookup) -> tuple[str, str]:
     # a budget, but not a number of rounds, leaves out cells of a group that it measures
     if stop.rounds and (lookup.rounds_of(cell) < stop.rounds or stop.reason is StopReason.ROUNDS):
         return CUT_OFF, ""
-    return OUT_OF_BUDGET if stop.reason is StopReason.BUDGET else "", ""
+    return lookup.describe_budget(cell), ""
 
 
 def _stderr(cells: Sequence[Cell], lookup: Lookup) -> str:

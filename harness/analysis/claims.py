@@ -37,7 +37,7 @@ from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.model.run import Run
 from harness.model.scenario import MACHINE, Cell, Claim, Scenario
-from harness.model.texts import format_exact
+from harness.model.texts import counted, format_exact
 
 #: A value below this share of the smallest claimed value would not have been reported, so it counts as not seen.
 SHARE = 0.1
@@ -104,8 +104,9 @@ class ClaimPlace:
 class ClaimResult:
     """The result of a claim in its environment (`at`), and in the run's other environments, in the run's order.
 
-    `fixed` is the oldest release, after the claimed one, from which on no measured release shows the problem, if the
-    claim is confirmed in its environment. All results come from one `machine`, if the run has several.
+    If the claim is confirmed in its environment: `fixed` is the oldest measured release, after the claimed one, from
+    which on no measured release shows the problem, and `last_seen` the newest release before it that does. All results
+    come from one `machine`, if the run has several.
     """
 
     scenario: Scenario
@@ -113,12 +114,20 @@ class ClaimResult:
     at: ClaimPlace
     elsewhere: Sequence[ClaimPlace]
     fixed: ClaimPlace | None
+    last_seen: ClaimPlace | None
     machine: str = ""
 
     @property
     def places(self) -> list[ClaimPlace]:
         """The environment of the claim, then the others."""
         return [self.at, *self.elsewhere]
+
+    @property
+    def fixed_between(self) -> str:
+        """The releases between which it was fixed: `fixed between tf2.15 and tf2.21`; empty if it wasn't."""
+        if self.fixed is None or self.last_seen is None:
+            return ""
+        return f"fixed between {self.last_seen.environment} and {self.fixed.environment}"
 
 
 def of_ratio(
@@ -195,7 +204,7 @@ def _of_scenario(run: Run, scenario: Scenario, found_of: Callable[[str], Lookup]
         planned = found_of(claim.of).cells
         elsewhere = [place for place in elsewhere if all(cell in planned for cell in place.cells)]
         if elsewhere or all(cell in planned for cell in at.cells):
-            yield ClaimResult(scenario, claim, at, elsewhere, _find_fix(at, elsewhere, releases))
+            yield ClaimResult(scenario, claim, at, elsewhere, *_find_fix(at, elsewhere, releases))
 
 
 def _name_environments(claim: Claim, run: Run) -> Claim:
@@ -228,16 +237,22 @@ def _find_cells(run: Run, scenario: Scenario, claim: Claim) -> Iterator[Pair]:
 
 def _find_fix(
     at: ClaimPlace, elsewhere: Sequence[ClaimPlace], releases: Mapping[str, tuple[int, int, int]]
-) -> ClaimPlace | None:
-    """Return the oldest later release from which on the problem is absent in all releases with an outcome."""
+) -> tuple[ClaimPlace, ClaimPlace] | tuple[None, None]:
+    """Return the oldest later release from which on the problem is absent in all releases with an outcome.
+
+    Also the newest release before it that has the problem.
+    """
     since = releases.get(at.environment)
     if since is None or not at.outcome.holds:
-        return None
+        return None, None
     silent = (ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED)
     later = [place for place in elsewhere if releases[place.environment] > since and place.outcome not in silent]
     later.sort(key=lambda place: releases[place.environment])
     gone = list(takewhile(lambda place: place.outcome.is_gone, reversed(later)))
-    return gone[-1] if gone else None
+    if not gone:
+        return None, None
+    before = [at, *later[: len(later) - len(gone)]]
+    return gone[-1], next(place for place in reversed(before) if place.outcome.holds)
 
 
 class _Family:
@@ -287,6 +302,9 @@ class _Family:
 
     def _ratio(self, claim: Claim, worse: Cell, better: Cell) -> ClaimPlace:
         both = self._ratios[worse, better]
+        rounds = both.ratio.rounds if both else 0
+        if (both is None or both.withheld is Withheld.FEW_ROUNDS) and (why := self._cut_short(worse, rounds)):
+            return ClaimPlace(worse, better, ClaimOutcome.NOT_MEASURED, why=why)
         if both is None:
             return ClaimPlace(worse, better, ClaimOutcome.UNCLEAR, why="no round measured both sides of the claim")
         takes = both.ratio
@@ -306,6 +324,11 @@ class _Family:
         below = _upper_bound(takes.interval, claim) if outcome is ClaimOutcome.UNCLEAR else None
         return ClaimPlace(worse, better, outcome, takes, both.level, why, both.settling, below, both)
 
+    def _cut_short(self, cell: Cell, rounds: int) -> str:
+        """Return that the budget ended before the rounds that an outcome needs; empty if something else did."""
+        ended = self._found.describe_budget(cell)
+        return f"{ended} after {counted(rounds, 'round')} of {FEWEST_ROUNDS}" if ended else ""
+
     def _absolute(self, claim: Claim, worse: Cell) -> ClaimPlace:
         """Judge an absolute claim: seconds on the log scale, and bytes, which may be zero, on a linear scale."""
         if claim.bytes:
@@ -322,6 +345,8 @@ class _Family:
             values = [math.log(seconds) for seconds in self._found.series[worse].values()]
             calls, shown, least = 0, math.inf, math.log(SHARE * claim.range[0])
         rounds, alpha = len(values), self._alpha * self._found.look(worse).share
+        if rounds < FEWEST_ROUNDS and (cut := self._cut_short(worse, rounds)):
+            return ClaimPlace(worse, None, ClaimOutcome.NOT_MEASURED, why=cut)
         level = 1.0 - alpha
         if rounds < 2:
             return ClaimPlace(

@@ -90,13 +90,26 @@ def format_plain(value: float, digits: int = 12, thousands: str = "") -> str:
     if not rounded or not math.isfinite(rounded):
         return f"{abs(rounded):.0f}" if rounded == 0.0 else f"{rounded:f}"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
-    text = f"{rounded:{thousands}.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return trimmed(f"{rounded:{thousands}.{decimals}f}")
 
 
 def format_exact(value: float) -> str:
     """Return a number with its first 10 digits, with thousands apart: `0.5`, `12`, `1,234,567`."""
     return format_plain(value, 10, ",") if abs(value) < 1e12 else format_number(value)
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration with two digits, in a readable unit: `45 s`, `2.5 min`, `12 min`, `3 h`."""
+    for symbol, length, below in (("s", 1.0, 99.5), ("min", 60.0, 99.5), ("h", 3600.0, math.inf)):
+        value = seconds / length
+        if value < below:
+            return f"{trimmed(format_decimals(value, 1 if value < 9.95 else 0))} {symbol}"
+    raise ValueError(f"no length of time: {seconds}")
+
+
+def trimmed(text: str) -> str:
+    """Return a number without zeros at the end of its decimals."""
+    return text.rstrip("0").rstrip(".") if "." in text and "·" not in text else text
 
 
 def ordinal(number: int) -> str:

@@ -17,10 +17,12 @@ from harness.model.texts import (
     counted,
     decimals_of,
     format_decimals,
+    format_duration,
     format_exact,
     format_number,
     format_plain,
     ordinal,
+    trimmed,
 )
 
 #: Marks of a number: uneven samples in a launch, outliers among the launches, uncounted steps, and a step that changes
@@ -214,13 +216,13 @@ def spread(over: Spread, factor: float = 1.0) -> str:
 
 def share(part: float) -> str:
     """Format a share as a percentage without unnecessary digits: `3 %`, `1.31 %`, `12.5 %`."""
-    return f"{_trimmed(number(100.0 * part))} %"
+    return f"{trimmed(number(100.0 * part))} %"
 
 
 def level(sure: float) -> str:
     """Return a confidence level below 1, never rounded to 100 %: `95 %`, `98.3 %`, `99.95 %`."""
     away = 100.0 * (1.0 - sure)
-    return f"{_trimmed(format_decimals(100.0 * sure, max(1, -math.floor(math.log10(away)))))} %"
+    return f"{trimmed(format_decimals(100.0 * sure, max(1, -math.floor(math.log10(away)))))} %"
 
 
 def chance(probability: float) -> str:
@@ -236,11 +238,7 @@ def apart(logs: float) -> str:
 
 def duration(seconds: float) -> str:
     """Return a duration with two digits, in a readable unit: `45 s`, `2.5 min`, `12 min`, `3 h`."""
-    for symbol, length, below in (("s", 1.0, 99.5), ("min", 60.0, 99.5), ("h", 3600.0, math.inf)):
-        value = seconds / length
-        if value < below:
-            return f"{_trimmed(format_decimals(value, 1 if value < 9.95 else 0))} {symbol}"
-    raise ValueError(f"no length of time: {seconds}")
+    return format_duration(seconds)
 
 
 def seconds(values: Sequence[float]) -> str:
@@ -290,8 +288,3 @@ def _percent_decimals(value: float) -> int:
 def _signed(value: float) -> str:
     text = format_decimals(value, _percent_decimals(value))
     return text if text.startswith("-") else f"+{text}"
-
-
-def _trimmed(text: str) -> str:
-    """Remove zeros at the end of the decimals."""
-    return text.rstrip("0").rstrip(".") if "." in text and "·" not in text else text

@@ -140,7 +140,7 @@ def _longer(run: Run, ledger: RoundLog, path: Path, rounds: int | None, budget: 
     counts = {group.name: ledger.rounds(group) for group in run.plan.groups}
     most = max(counts.values(), default=0)
     if rounds is not None and rounds < most:
-        more = run_info.suggest_rounds(most)
+        more = run_info.suggest_rounds([most])
         raise UsageError(
             f"{path} has {counted(most, 'round')}, and --rounds {rounds} is fewer: with --resume it counts all rounds.",
             f"Use --rounds {more} for {more - most} more.",
@@ -168,7 +168,7 @@ def _over(run: Run, ledger: RoundLog, path: Path) -> str:
     what = f"The budget of {path} is spent" if is_spent else f"{path} is complete"
     return (
         f"{what}: it has {counted(most, 'round')}. To continue it: harness matrix --resume {shlex.quote(str(path))} "
-        f"--rounds {run_info.suggest_rounds(most)}"
+        f"--rounds {run_info.suggest_rounds([stop.rounds for stop in stops])}"
     )
 
 

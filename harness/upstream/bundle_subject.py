@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from harness.analysis.claims import ClaimOutcome, ClaimResult
+from harness.analysis.claims import ClaimOutcome, ClaimPlace, ClaimResult
 from harness.analysis.distribution import Quantity
 from harness.analysis.environments import pins
 from harness.analysis.quantities import growth_difference, growth_estimate, growths, kind, launches_of
@@ -138,15 +138,15 @@ class Subject:
 def subject(results: Results) -> Subject:
     """Return the main comparison of a run: a claim of an upstream issue, otherwise the first answer, otherwise a cell.
 
-    Claims that hold come first. A claim must be measured in its own environment, or hold in another one. `worse` is the
-    side that the claim calls worse; in an answer, it is the slower side. Raises NothingSelectedError if the run has no
-    result.
+    Claims that hold come first, each in the newest release in which it holds. A claim that holds nowhere must be
+    measured in its own environment. `worse` is the side that the claim calls worse; in an answer, it is the slower
+    side. Raises NothingSelectedError if the run has no result.
     """
     for claim_result in sorted(
         results.claims, key=lambda entry: not any(place.outcome.holds for place in entry.places)
     ):
-        for place in claim_result.places:
-            if place.outcome.holds or (place is claim_result.at and place.outcome not in _NOTHING):
+        for place in _order_places(results, claim_result):
+            if place.outcome not in _NOTHING:
                 candidate = _subject(results, claim_result.claim.of, place.worse, place.better)
                 if candidate is not None and place.estimate is not None and place.better is not None:
                     candidate = replace(candidate, ratio=place.estimate, level=place.level)
@@ -165,6 +165,15 @@ def subject(results: Results) -> Subject:
     raise NothingSelectedError(
         "The run doesn't contain a result to report upstream.", "For the reasons, see its report.md."
     )
+
+
+def _order_places(results: Results, claim_result: ClaimResult) -> list[ClaimPlace]:
+    """Return the places in which a claim holds, the newest release first and nightlies last, and then its own place."""
+    releases = {environment.name: environment.release for environment in results.run.environments}
+    wheels = nightlies(results)
+    holding = [place for place in claim_result.places if place.outcome.holds]
+    holding.sort(key=lambda place: (place.environment not in wheels, releases[place.environment]), reverse=True)
+    return [*holding, claim_result.at]
 
 
 def select(results: Results, scenarios: Sequence[str], environments: Sequence[str], axes: Axes) -> Subject:

@@ -276,7 +276,8 @@ def _claimed(about: Subject) -> list[str]:
             shown = number(place.estimate)
         lines.append(f"| {place.environment} | {place.outcome} | {shown or place.why} |")
     if claim_result.fixed:
-        lines += ["", f"The difference isn't measured in {claim_result.fixed.environment} and later releases."]
+        gone = claim_result.fixed.environment
+        lines += ["", f"The difference isn't seen in {gone}: it was {claim_result.fixed_between}."]
     return lines
 
 

@@ -15,7 +15,7 @@ from harness.analysis.statistics import Interval
 from harness.analysis.verdicts import Verdict
 from harness.model.environment import Device, Environment
 from harness.model.launch import Launch, Role, Status
-from harness.model.run import Unavailable
+from harness.model.run import Stop, StopReason, Unavailable
 from harness.model.scenario import Cell, Claim
 from tests.claims import BETTER, CLAIM, LEAK, WORSE, claimed_scenario
 from tests.factories import ENVIRONMENTS, broken, cell, cells, launch, rounds, run
@@ -70,6 +70,28 @@ def test_two_rounds_show_a_large_ratio_and_are_too_few_for_another() -> None:
     assert one({WORSE: 0.04, BETTER: 0.01}, count=2, spread=0.001).at.outcome is ClaimOutcome.CONFIRMED
     at = one({WORSE: 0.015, BETTER: 0.01}, count=2).at
     assert (at.outcome, at.why) == (ClaimOutcome.UNCLEAR, "too few rounds (2 of 3) for a verdict")
+
+
+@pytest.mark.parametrize(
+    ("counts", "claim", "why"),
+    [
+        ((2, 2), CLAIM, "the budget of 20 s ended after 2 rounds of 3"),
+        ((1, 1), CLAIM, "the budget of 20 s ended after 1 round of 3"),
+        ((1, 0), CLAIM, "the budget of 20 s ended"),
+        ((2, 0), LEAK, "the budget of 20 s ended after 2 rounds of 3"),
+    ],
+)
+def test_a_claim_that_a_budget_cuts_short_is_not_measured(counts: tuple[int, int], claim: Claim, why: str) -> None:
+    points = [(100.0 * at, 1e9 + 5000.0 * 100.0 * at) for at in range(21)]
+    launches = [
+        launch(member, seconds, number, memory=points if claim is LEAK else ())
+        for member, seconds, count in ((WORSE, 0.015, counts[0]), (BETTER, 0.01, counts[1]))
+        for number in range(1, count + 1)
+    ]
+    asked = run([WORSE, BETTER], scenarios=[claimed_scenario(claim)], asked={"budget_seconds": 20.0})
+    stops = {group.name: Stop(StopReason.BUDGET, max(counts)) for group in asked.plan.groups}
+    (result,) = Results(replace(asked, stops=stops), launches).claims
+    assert (result.at.outcome, result.at.why, result.at.estimate) == (ClaimOutcome.NOT_MEASURED, why, None)
 
 
 def test_what_cannot_run_says_why() -> None:
@@ -140,19 +162,31 @@ def test_other_environments_take_the_place_of_the_claimed_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ratios", "fixed"),
+    ("ratios", "fixed", "between"),
     [
-        ([3.0, 3.0, 1.0], "tf2.1"),
-        ([3.0, 1.0, 1.0], "tf2.0"),
-        ([3.0, 1.0, 0.5], "tf2.0"),
-        ([3.0, 1.0, 3.0], None),
-        ([3.0, 3.0, 3.0], None),
-        ([1.0, 1.0, 1.0], None),
+        ([3.0, 3.0, 1.0], "tf2.1", "fixed between tf2.0 and tf2.1"),
+        ([3.0, 1.0, 1.0], "tf2.0", "fixed between tf1.14 and tf2.0"),
+        ([3.0, 1.0, 0.5], "tf2.0", "fixed between tf1.14 and tf2.0"),
+        ([3.0, 1.0, 3.0], None, ""),
+        ([3.0, 3.0, 3.0], None, ""),
+        ([1.0, 1.0, 1.0], None, ""),
     ],
 )
-def test_it_is_fixed_in_the_first_release_from_which_on_it_is_not_seen(ratios: list[float], fixed: str | None) -> None:
-    found = releases(ratios).fixed
-    assert (found and found.environment) == fixed
+def test_it_is_fixed_before_the_first_release_from_which_on_it_is_not_seen(
+    ratios: list[float], fixed: str | None, between: str
+) -> None:
+    result = releases(ratios)
+    assert (result.fixed and result.fixed.environment, result.fixed_between) == (fixed, between)
+
+
+def test_a_release_without_a_clear_outcome_may_have_the_fix() -> None:
+    seconds = {cell(name, mode="graph"): 0.01 for name in ("tf1.14", "tf2.0", "tf2.1")}
+    seconds |= {cell("tf1.14", mode="eager"): 0.03, cell("tf2.1", mode="eager"): 0.01}
+    sides = {name: replace(getattr(CLAIM, name), environment="tf1.14") for name in ("worse", "better")}
+    vague = [launch(cell("tf2.0", mode="eager"), 0.01 * times, number) for number, times in enumerate((1, 2, 4), 1)]
+    (result,) = results([*rounds(seconds, 3, 0.001), *vague], [replace(CLAIM, **sides)], environments=ENVIRONMENTS)
+    assert [place.outcome for place in result.elsewhere] == [ClaimOutcome.UNCLEAR, ClaimOutcome.NOT_SEEN]
+    assert result.fixed_between == "fixed between tf1.14 and tf2.1"
 
 
 def test_only_a_later_release_fixes() -> None:

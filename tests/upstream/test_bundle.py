@@ -204,6 +204,26 @@ def test_what_an_issue_claims_comes_first_with_its_outcome() -> None:
     assert "| tf2.0 | larger | 3.0" in told
 
 
+def test_a_claim_is_about_the_newest_release_in_which_it_holds() -> None:
+    claim = Claim(
+        parse("T#33487"),
+        "eager takes twice as long",
+        ClaimSide("tf2.0", {"mode": "eager"}),
+        ClaimSide("tf2.0", {"mode": "graph"}),
+        ratio=(1.5, 2.5),
+        when={"call": "fit"},
+    )
+    times = {
+        cell(name, mode=mode): 0.01 * (ratio if mode == "eager" else 1.0)
+        for name, ratio in (("tf2.0", 2.0), ("tf2.1", 3.0), ("tf2.2", 1.0), ("nightly", 2.0))
+        for mode in ("eager", "graph")
+    }
+    newest = replace(NEW, name="tf2.2", tensorflow="2.2.0")
+    run = asked(times, about=compared(claims=[claim]), environments=(OLD, NEW, newest, NIGHTLY))
+    about = subject(Results(run, rounds(times, spread=0.001)))
+    assert [side.environment.name for side in about.sides] == ["tf2.1", "tf2.1"]
+
+
 def test_a_claim_of_cells_that_the_run_does_not_have_is_not_told() -> None:
     sides = [ClaimSide("tf2.1", {"mode": mode}) for mode in ("eager", "graph")]
     claim = Claim(

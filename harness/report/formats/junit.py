@@ -113,7 +113,7 @@ def _build_cell_case(results: Results, result: CellResult) -> _Case:
     # a cell with a result passes, unless some of its launches failed
     if cause is None or (cause.partial and _ENDED[cause.status] == "skipped"):
         return _Case(name, seconds=seconds)
-    advice = no_results.advice(results.run, cause)
+    advice = no_results.advice(results, cause)
     reason = no_results.reason(cause).rstrip(".")
     message = f"{cause.status}: {reason}.{f' {advice}' if advice else ''}"
     return _Case(name, _ENDED[cause.status], cause.status.value, plain(message), cause.stderr, seconds=seconds)

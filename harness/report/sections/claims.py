@@ -1,5 +1,6 @@
 """The claims of upstream issues, and whether they hold here."""
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from harness.report.blocks import (
     REPORT,
     Block,
     Bold,
+    Code,
     Column,
     Entry,
     Items,
@@ -63,6 +65,9 @@ def head(results: Results) -> Iterator[Block]:
         yield Text(counts(claims), where=EVERYWHERE)
     if claims:
         yield Items([sentence(results, result) for result in claims[:SENTENCES]], where=EVERYWHERE)
+    if commands := bisect_commands(results)[:SENTENCES]:
+        yield Text(f"To find the {'releases' if len(commands) > 1 else 'release'} with the fix:", where=REPORT)
+        yield Code("\n".join(commands), where=REPORT)
     levels = list(
         dict.fromkeys(format.level(place.level) for result in claims for place in result.places if _interval(place))
     )
@@ -120,7 +125,7 @@ def counts(claims: Sequence[ClaimResult]) -> str:
     outcomes = Counter(result.at.outcome for result in claims)
     listing = ", ".join(f"{outcomes[outcome]} {words}" for outcome, words in WORDS.items() if outcomes[outcome])
     fixed = sum(result.fixed is not None for result in claims)
-    more = f"; {fixed} of them fixed in a later release, measured" if fixed else ""
+    more = f"; {fixed} of them not seen in a later release" if fixed else ""
     return f"Of {counted(len(claims), 'claim')} of upstream issues: {listing}{more}."
 
 
@@ -130,6 +135,21 @@ def sentence(results: Results, result: ClaimResult) -> Words:
     outcome, rest = verdict(results, result)
     statement = f" says: {claim.reported.rstrip('.')}. "
     return [Link(claim.issue.short, claim.issue.url), statement, Bold(capital(outcome)), rest]
+
+
+def bisect_commands(results: Results) -> list[str]:
+    """Return the command that finds the release with the fix, for each issue with a claim that was fixed."""
+    exact = {environment.name: environment.exact for environment in results.run.environments}
+    commands = []
+    for result in results.claims:
+        if result.fixed and result.last_seen:
+            issue = result.claim.issue
+            cells = {(entry.scenario.name, entry.at.worse) for entry in results.claims if entry.claim.issue == issue}
+            axes = [word for axis, value in result.at.worse.axes.items() for word in ("-a", f"{axis}={value}")]
+            cell = ["-s", result.scenario.name, *axes] if len(cells) > 1 else []
+            ends = ["--bad", exact[result.last_seen.environment], "--good", exact[result.fixed.environment]]
+            commands.append(shlex.join(["harness", "bisect", issue.short, *cell, "--find-fix", *ends]))
+    return list(dict.fromkeys(commands))
 
 
 def text(results: Results, result: ClaimResult) -> str:
@@ -142,7 +162,7 @@ def verdict(results: Results, result: ClaimResult) -> tuple[str, str]:
     at, claim = result.at, result.claim
     parts = [f": {_describe_place(results, result, at)}." if at.estimate else f": {at.why}." if at.why else "."]
     if result.fixed:
-        parts.append(f"Fixed in {result.fixed.environment}, measured: {measured(result.fixed)}.")
+        parts.append(f"Not seen in {_where(result.fixed)}, {measured(result.fixed)}; {result.fixed_between}.")
     if claim.fixed:
         parts.append(f"Reported as fixed in {claim.fixed}.")
     elsewhere = [place for place in result.elsewhere if place is not result.fixed]
@@ -203,7 +223,7 @@ def _remarks(results: Results, line: _ClaimLine) -> str:
         parts.append(scenarios.remark(results, compared, of=claim.of))
     elif compared:
         parts.append(pythons(compared.pythons))
-    parts.append("measured as fixed from this release on" if place is line.result.fixed else "")
+    parts.append(line.result.fixed_between if place is line.result.fixed else "")
     return "; ".join(filter(None, parts))
 
 

@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 
 from harness.analysis.cell_set_names import Box, cover
-from harness.analysis.cells import OUT_OF_BUDGET, Missing
+from harness.analysis.cells import Missing
 from harness.analysis.results import Results
 from harness.model.launch import Status
-from harness.model.run import Run
 from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted
 from harness.report.blocks import FILES, REPORT, REST, Block, Code, Column, Folded, Section, Text, Where, tabulate
-from harness.report.sections import scripts
+from harness.report.sections import scripts, summary
 
 #: The largest number of reasons in report.md, and of error outputs in details.md.
 REASONS, OUTPUTS = 10, 10
@@ -23,12 +22,13 @@ def sections(results: Results) -> Iterator[Section]:
 
 
 def _blocks(results: Results) -> Iterator[Block]:
-    reasons = results.missing
+    reasons, command = results.missing, summary.command_to_continue(results)
     columns: list[Column[Missing]] = [
         Column("status", lambda missing: missing.status.value, is_label=True),
         Column("cells", lambda missing: cells(results, missing), is_label=True),
         Column("why", reason),
-        Column("what to do", lambda missing: advice(results.run, missing), is_optional=True),
+        # the first screen has the command that continues the run
+        Column("what to do", lambda missing: missing.advice if command else advice(results, missing), is_optional=True),
     ]
     first, rest = reasons[:REASONS], reasons[REASONS:]
     # an error that is in the answer isn't repeated
@@ -82,12 +82,12 @@ def reason(missing: Missing) -> str:
     return (missing.reason or unknown) + some
 
 
-def advice(run: Run, missing: Missing) -> str:
+def advice(results: Results, missing: Missing) -> str:
     """Return the advice; empty if none is known."""
-    budget = " --budget 10m" if missing.reason == OUT_OF_BUDGET else ""
-    return missing.advice or (
-        f"To continue the run: harness matrix --resume {run.shown_folder}{budget}" if _was_interrupted(missing) else ""
-    )
+    if missing.advice or not _was_interrupted(missing):
+        return missing.advice
+    command = summary.command_to_continue(results) or f"harness matrix --resume {results.run.shown_folder}"
+    return f"To continue the run: {command}"
 
 
 def _was_interrupted(missing: Missing) -> bool:

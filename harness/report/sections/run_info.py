@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.analysis.results import Results
@@ -114,13 +114,18 @@ def command_to_continue(run: Run, rounds: int | None = None) -> str:
         return ""
     if StopReason.INTERRUPTED in reasons:
         return shlex.join(command)
-    more = suggest_rounds(max(stop.rounds for stop in run.stops.values()))
+    more = suggest_rounds([stop.rounds for stop in run.stops.values()])
     return shlex.join([*command, "--rounds", str(rounds or min(more, run.plan.rounds))])
 
 
-def suggest_rounds(rounds: int) -> int:
-    """Return the total number of rounds to suggest for a run that has `rounds` rounds."""
-    return max(FEWEST_ROUNDS, 2 * rounds)
+def suggest_rounds(rounds: Collection[int]) -> int:
+    """Return how many rounds in all to suggest for a run whose groups have these rounds.
+
+    A verdict needs FEWEST_ROUNDS. If all groups have them, it is twice as many rounds. A run can't get fewer rounds
+    than a group has.
+    """
+    most = max(rounds, default=0)
+    return max(FEWEST_ROUNDS, most if min(rounds, default=0) < FEWEST_ROUNDS else 2 * most)
 
 
 def placement(run: Run) -> str:

@@ -16,7 +16,7 @@ from harness.analysis.statistics import Difference
 from harness.analysis.verdicts import MOST_ROUNDS, POWER, Verdict
 from harness.model.defaults import LEVEL
 from harness.model.environment import Environment
-from harness.model.launch import Clock
+from harness.model.launch import Clock, Status
 from harness.model.run import RULES, Run, StopReason, stood_in
 from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PRINTED, STEP, TRACES, Cell
 from harness.model.texts import counted
@@ -463,7 +463,8 @@ def command_to_continue(results: Results) -> str:
     """Return the command that continues a run; empty if its budget ended it with every comparison settled."""
     judged = _judged(results)
     by_budget = {stop.reason for stop in results.run.stops.values()} == {StopReason.BUDGET}
-    if by_budget and judged and all(is_settled(line.verdict) for line in judged):
+    is_whole = not any(missing.status is Status.INTERRUPTED for missing in results.missing)
+    if by_budget and is_whole and judged and all(is_settled(line.verdict) for line in judged):
         return ""
     return run_info.command_to_continue(results.run, rounds_to_settle(results))
 

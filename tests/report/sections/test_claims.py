@@ -10,7 +10,7 @@ from harness.analysis.results import Results
 from harness.model.launch import Clock, Launch, Status
 from harness.model.scenario import Cell, Claim
 from harness.report import sections
-from harness.report.blocks import Items, Link, Text, Where
+from harness.report.blocks import REPORT, Code, Items, Link, Text, Where
 from harness.report.sections import claims, summary
 from tests.claims import BETTER, CLAIM, LEAK, WORSE, claimed_scenario
 from tests.factories import ENVIRONMENTS, broken, cell, launch, rounds, run
@@ -59,8 +59,33 @@ def test_the_outcome_stands_first_with_its_interval_and_what_is_claimed(ratio: f
 
 def test_where_it_is_fixed_and_what_is_so_elsewhere() -> None:
     assert sentence(releases({"tf1.14": 3.0, "tf2.0": 1.5, "tf2.1": 1.0}, fixed="")).endswith(
-        " Fixed in tf2.1, measured: 1.00× (1.00 to 1.00). In tf2.0: confirmed, but smaller, 1.50× (1.50 to 1.50)."
+        " Not seen in tf2.1, 1.00× (1.00 to 1.00); fixed between tf2.0 and tf2.1. In tf2.0: confirmed, but smaller, "
+        "1.50× (1.50 to 1.50)."
     )
+
+
+def test_a_fix_has_the_command_that_finds_its_release() -> None:
+    results = releases({"tf1.14": 3.0, "tf2.0": 1.5, "tf2.1": 1.0})
+    command = "harness bisect 'T#33487' --find-fix --bad tf2.0 --good tf2.1"
+    assert Code(command, where=REPORT) in list(claims.head(results))
+    assert claims.bisect_commands(releases({"tf1.14": 3.0, "tf2.1": 3.0})) == []
+    # of an issue with claims about several cells, the cell
+    other = replace(CLAIM, when={"call": "train_on_batch"})
+    two = Results(replace(results.run, scenarios=[claimed_scenario(results.claims[0].claim, other)]), results.launches)
+    assert claims.bisect_commands(two) == [command]
+    cells = {cell(name, call="train_on_batch", mode=mode): 0.01 for name in ("tf2.0",) for mode in ("eager", "graph")}
+    several = Results(
+        run(
+            [*results.run.plan.cells, *cells],
+            scenarios=two.run.scenarios,
+            environments=results.run.environments,
+        ),
+        [*results.launches, *rounds(cells)],
+    )
+    assert claims.bisect_commands(several) == [
+        "harness bisect 'T#33487' -s step -a call=fit -a dtype=float32 -a mode=eager --find-fix --bad tf2.0 "
+        "--good tf2.1"
+    ]
 
 
 def test_two_environments_are_named_on_both_sides() -> None:
@@ -150,7 +175,7 @@ def test_several_are_counted_and_the_table_has_every_place() -> None:
     assert [row[2] for row in reading.rows(table)] == ["tf1.14", "tf2.0"] * 7
     assert reading.rows(table)[1][4:6] == ["1.00× (1.00 to 1.00)", "not seen here"]
     assert reading.told(next(summary.sections(both)), Where.PASTE)[0] == (
-        "Of 7 claims of upstream issues: 7 confirmed; 7 of them fixed in a later release, measured."
+        "Of 7 claims of upstream issues: 7 confirmed; 7 of them not seen in a later release."
     )
     items = [
         block for each in (next(summary.sections(both)), section) for block in each.blocks if isinstance(block, Items)

@@ -1,11 +1,15 @@
 """Why cells have no result."""
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from harness.analysis.results import Results
 from harness.model.launch import Status
-from harness.model.run import Unavailable
+from harness.model.run import Stop, StopReason, Unavailable
 from harness.report.blocks import Code, Where
+from harness.report.formats import render
 from harness.report.sections import no_results
 from harness.report.sections.no_results import OUTPUTS, REASONS
 from tests.factories import broken, cell, cells, launch, rounds, run, scenario
@@ -69,6 +73,19 @@ def test_a_run_that_ended_early_says_how_to_go_on():
     assert told["why"] == "The run ended before the first counted launch."
     assert told["what to do"] == "To continue the run: harness matrix --resume results/2026-11-21T04-10-00Z-3f2a"
     assert only(run(folder="/tmp/x"), [])["what to do"].endswith(" --resume /tmp/x")
+
+
+def test_what_the_budget_left_out_names_the_budget_and_has_one_command():
+    asked = run(cells(calls=("fit", "train_on_batch")), asked={"budget_seconds": 20.0, "rounds": 100})
+    stops = {group.name: Stop(StopReason.BUDGET, at) for group, at in zip(asked.plan.groups, (1, 0), strict=True)}
+    results = Results(replace(asked, stops=stops), rounds(TIMES, count=1))
+    markdown = render("md", results)
+    assert "the budget of 20 s ended" in markdown
+    assert re.findall(r"harness matrix --resume .*", markdown) == [
+        "harness matrix --resume results/2026-11-21T04-10-00Z-3f2a --rounds 3"
+    ]
+    (entry,) = results.missing
+    assert no_results.advice(results, entry).endswith("--rounds 3")
 
 
 def test_what_has_no_reason_says_so():

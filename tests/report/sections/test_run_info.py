@@ -277,7 +277,19 @@ def ended(*stops, **asked):
             [Stop(StopReason.BUDGET, 2)] * 2,
             {"budget_seconds": 90.0, "rounds": 100},
             "The budget of 90 s ended the run after 2 rounds (planned: at most 100 rounds).",
+            "harness matrix --resume 'results/a run' --rounds 3",
+        ),
+        (
+            [Stop(StopReason.BUDGET, 4), Stop(StopReason.BUDGET, 0)],
+            {"budget_seconds": 90.0, "rounds": 100},
+            "The budget of 90 s ended the run after 0 and 4 rounds (planned: at most 100 rounds).",
             "harness matrix --resume 'results/a run' --rounds 4",
+        ),
+        (
+            [Stop(StopReason.BUDGET, 4)] * 2,
+            {"budget_seconds": 90.0, "rounds": 100},
+            "The budget of 90 s ended the run after 4 rounds (planned: at most 100 rounds).",
+            "harness matrix --resume 'results/a run' --rounds 8",
         ),
         (
             [Stop(StopReason.BUDGET, 3), Stop(StopReason.ROUNDS, 5)],
@@ -298,7 +310,15 @@ def ended(*stops, **asked):
             "harness matrix --resume 'results/a run'",
         ),
     ],
-    ids=["as planned", "a budget", "a suite's budget, of one group", "a precision", "an interruption"],
+    ids=[
+        "as planned",
+        "a budget",
+        "a group left out",
+        "enough for verdicts",
+        "a suite's budget, of one group",
+        "a precision",
+        "an interruption",
+    ],
 )
 def test_what_ended_a_run_before_its_rounds_is_said_with_the_command_that_continues_it(stops, asked, sentence, command):
     asked_for = ended(*stops, **asked)
