@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from bench.simulation import percentiles
 from bench.simulation.bisection import End, Found, Searched, search
 from bench.simulation.correlated import (
     COMPARED,
@@ -49,6 +50,7 @@ from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.quantities import PIECE, slope
 from harness.analysis.sizing import FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE
 from harness.model.defaults import CLAIM_PRECISION
+from harness.model.scenario import PERCENTILES
 
 SIGMAS = (0.01, 0.03, 0.10)
 ROUNDS = (2, 3, 4, 5, 8, 20)
@@ -393,6 +395,17 @@ def _growth(runs: int, seed: int) -> None:
         "contains it",
     ]
     _print(["memory", "kept per call", *heads], rows)
+
+
+def _percentiles(runs: int, seed: int) -> None:
+    print("\n## Percentiles\n")
+    rows = []
+    for (name, machine), (of, share) in product(percentiles.MACHINES.items(), PERCENTILES.items()):
+        found = [percentiles.coverage(machine, share, launches, runs, seed) for launches in (3, 5, 10)]
+        ways = ([getattr(one, way) for one in found] for way in ("launches", "bootstrap", "steps"))
+        rows.append([name, of, *(" / ".join(_percent(share) for share in way) for way in ways)])
+    heads = ["t over launches", "bootstrap of launches", "bootstrap of all steps"]
+    _print(["machine", "of", *heads], rows)
 
 
 def _controls(tables: int, seed: int) -> None:
@@ -743,6 +756,7 @@ PARTS: dict[str, Part] = {
     "settling": _alone(_settling),
     "others": _alone(_others),
     "growth": _alone(_growth, 4),
+    "percentiles": _alone(_percentiles, 2),
 }
 
 

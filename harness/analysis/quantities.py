@@ -1,4 +1,4 @@
-"""Quantities other than the time per step: a phase of a launch, peak memory, memory growth, or the number of traces.
+"""Quantities other than the time per step: a phase, a percentile, peak memory, memory growth, or the number of traces.
 
 A launch has one value of each quantity. For a positive quantity, `launches_of` returns launches whose only sample is
 that value, so that series, control, moderation, verdicts and tables work as for times. Memory growth may be zero or
@@ -18,12 +18,12 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from harness.analysis.distribution import Quantity
+from harness.analysis.distribution import Quantity, quantile
 from harness.analysis.printed import unit_of
 from harness.analysis.statistics import Difference, Interval, student, variance
 from harness.model.defaults import LEVEL
 from harness.model.launch import Clock, Launch, Role, Sample, Status
-from harness.model.scenario import GROWTH, OWN, PEAK, PRINTED, STEP, TRACES, WHOLE
+from harness.model.scenario import GROWTH, OWN, PEAK, PERCENTILES, PRINTED, STEP, TRACES, WHOLE
 from harness.model.texts import format_plain
 
 #: A smaller change of memory over the calls that are looked at, in bytes, is told as none. Memory is counted in pages
@@ -57,7 +57,37 @@ def value(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float | N
             return _number(launch.observations.get(TRACES))
     if quantity.startswith(PRINTED):
         return _number(launch.observations.get(quantity))
+    if quantity in PERCENTILES:
+        return None if why_no_percentile(quantity, launch, clock) else percentile(quantity, launch, clock)
     return (launch.phases_cpu if clock is Clock.CPU else launch.phases).get(quantity)
+
+
+def percentile(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float:
+    """Return a percentile of the seconds of a launch's single steps, interpolated linearly.
+
+    CPU contention isn't subtracted: it is known for all steps together, and not for the slowest ones.
+    """
+    return quantile(sorted(_single_steps(launch, clock)), PERCENTILES[quantity])
+
+
+def why_no_percentile(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> str:
+    """Return why a launch has no such percentile, as a sentence; empty if it has one.
+
+    A percentile of means over several steps isn't a percentile of steps. With fewer steps than 1 / (1 - share), the
+    value would be an extrapolation beyond the slowest step.
+    """
+    most = max((sample.steps for sample in launch.samples), default=0)
+    if most > 1:
+        return f"Percentiles need single steps, but a sample of this launch has {most:,} steps."
+    fewest = round(1.0 / (1.0 - PERCENTILES[quantity]))
+    steps = len(_single_steps(launch, clock))
+    return f"{quantity} needs at least {fewest} steps, but this launch has {steps}." if steps < fewest else ""
+
+
+def _single_steps(launch: Launch, clock: Clock) -> list[float]:
+    """Return the seconds of each sample that has them, without zero."""
+    seconds = (sample.cpu_seconds if clock is Clock.CPU else sample.seconds for sample in launch.samples)
+    return [length for length in seconds if length]
 
 
 def _number(recorded: object) -> float | None:
@@ -110,6 +140,9 @@ def _with(launch: Launch, quantity: str, clock: Clock) -> Launch:
     bare = replace(launch, samples=(), alone=(), memory=(), calls_per_sample=None, block=0, places=())
     if launch.status is not Status.OK:
         return bare
+    if quantity in PERCENTILES and (why := why_no_percentile(quantity, launch, clock)):
+        advice = "Measure longer, such as --measure 10s." if len(launch.samples) > 1 else ""
+        return replace(bare, status=Status.NOT_AVAILABLE, error=why, advice=advice)
     if number is None or not 0.0 < number < math.inf:
         none = (
             f"A ratio isn't possible: the {quantity} is {format_plain(number, 6)}."

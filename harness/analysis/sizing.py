@@ -48,6 +48,9 @@ FEWEST_SAMPLES = 4
 #: Lengths are rounded up to a multiple of this, in seconds, because a pilot isn't more precise.
 MULTIPLE = 0.05
 
+#: The number of single steps that a launch measures for percentiles, if they take at most MEASURE: ten are above p99.
+STEPS = 1000
+
 #: The round after which the widths of claims are checked first. For claims of at least LARGE, two rounds are enough.
 FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE = 3, 2
 LARGE = 3.0
@@ -62,7 +65,9 @@ class PilotEstimate:
     turns: int
 
 
-def samplings(planned: Sampling, groups: Iterable[str], launches: Iterable[Launch]) -> dict[str, Sampling]:
+def samplings(
+    planned: Sampling, groups: Iterable[str], launches: Iterable[Launch], single_steps: Collection[str] = ()
+) -> dict[str, Sampling]:
     """Return each group's sampling: the plan's, with open lengths set from the run's pilots.
 
     Compared cells are measured in the same way, so each length is the longest length that any cell of a group suggests.
@@ -72,11 +77,13 @@ def samplings(planned: Sampling, groups: Iterable[str], launches: Iterable[Launc
 
     The lengths in the plan are for whole CPUs, like a suite's budget. Under a quota of 50 %, they are twice as long, so
     that a launch makes the same number of steps.
+
+    In the groups `single_steps`, each sample is one step, for percentiles. A pilot then sets a time for STEPS steps.
     """
     launches = list(launches)
     planned = _lengthened(planned, 1.0 / granted(launches))
     if not planned.is_open:
-        return dict.fromkeys(groups, planned)
+        return {group: _one_step(planned) if group in single_steps else planned for group in groups}
     pilots = [
         launch for launch in launches if launch.role is Role.PILOT and gave_number(launch) and not launch.fixes_calls
     ]
@@ -84,7 +91,17 @@ def samplings(planned: Sampling, groups: Iterable[str], launches: Iterable[Launc
     wishes: dict[str, list[PilotEstimate]] = defaultdict(list)
     for pilot in pilots:
         wishes[pilot.group].append(wish(pilot, between))
-    return {group: _filled(planned, wishes[group]) for group in groups}
+    filled = {group: _filled(planned, wishes[group]) for group in groups}
+    for group in filled.keys() & set(single_steps):
+        slowest = max((centre(pilot) for pilot in pilots if pilot.group == group), default=0.0)
+        longer = _clamped(max(filled[group].measure_seconds or 0.0, STEPS * slowest), MEASURE)
+        fixed = planned.measure_seconds is not None
+        filled[group] = _one_step(filled[group] if fixed else replace(filled[group], measure_seconds=longer))
+    return filled
+
+
+def _one_step(sampling: Sampling) -> Sampling:
+    return replace(sampling, calls_per_sample=1, turns=None)
 
 
 def _lengthened(planned: Sampling, times: float) -> Sampling:

@@ -75,7 +75,8 @@ def samplings_used(run: Run, launches: Sequence[Launch], lookup: Lookup) -> list
     """Return the sampling of launches with a result, each distinct one once per group."""
     planned = run.plan.sampling
     with_numbers = dict.fromkeys(lookup.groups[cell] for cell in lookup.series if cell in lookup.groups)
-    return list(samplings(planned, with_numbers, launches).values()) if planned.is_open else [planned]
+    is_one = not (planned.is_open or run.plan.single_steps)
+    return [planned] if is_one else list(samplings(planned, with_numbers, launches, run.plan.single_steps).values())
 
 
 def timeline(table: ScenarioTable, launches: Sequence[Launch], lookup: Lookup) -> list[Moment]:

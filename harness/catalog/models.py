@@ -31,7 +31,7 @@ from harness.catalog.toml import Findings, Key, choices, is_json, is_number, num
 from harness.model import issues
 from harness.model.environment import Device
 from harness.model.errors import UsageError
-from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, STEP, TRACES, Axes, matches
+from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PERCENTILES, STEP, TRACES, Axes, matches
 from harness.model.texts import nearest
 
 #: Axis names that scenarios can't use.
@@ -169,7 +169,7 @@ def _increasing(numbers: list[float]) -> list[float]:
 
 def _quantity(of: str, info: Info) -> str:
     """Check the quantity of an entry: the step, another quantity, or a phase in the file or one of its helpers."""
-    names = list(dict.fromkeys([STEP, PEAK, GROWTH, TRACES, *(info.context.phases or ()), *_PHASES]))
+    names = list(dict.fromkeys([STEP, *PERCENTILES, PEAK, GROWTH, TRACES, *(info.context.phases or ()), *_PHASES]))
     if info.context.phases is not None and of not in names and nearest(of, names):
         raise _invalid("expected a quantity or a phase of the file", choices(of, names, "possible values"))
     return of

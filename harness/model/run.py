@@ -10,7 +10,7 @@ from harness.model.defaults import MARGIN
 from harness.model.environment import Environment
 from harness.model.launch import Clock, Interleave, Limits, Role, Sampling
 from harness.model.numbers import Count, Rounds, Seconds, Share
-from harness.model.scenario import MACHINE, Cell, Scenario
+from harness.model.scenario import MACHINE, PERCENTILES, Cell, Scenario
 from harness.model.texts import joined
 
 SCHEMA = 1
@@ -36,7 +36,7 @@ class Group:
       identical cells. One such group is enough for a run.
     - `piloted`: round 0 launches some of its cells, if the plan has a round 0.
     - `machine`: in a merged run, the id of the machine that measured the group; otherwise empty.
-    - `of`: the compared quantities other than times of steps, such as phases and peak memory.
+    - `of`: the compared quantities other than the time per step, such as phases and peak memory.
     """
 
     name: str
@@ -49,6 +49,11 @@ class Group:
     machine: str = ""
     of: Sequence[str] = ()
     controlled: bool = True
+
+    @property
+    def times_single_steps(self) -> bool:
+        """Whether each sample is a single step, because percentiles are compared."""
+        return not PERCENTILES.keys().isdisjoint(self.of)
 
     @property
     def slots(self) -> list[tuple[Cell, Role]]:
@@ -204,6 +209,11 @@ class Plan:
         return bool(self.claims) and self.budget_seconds is not None
 
     @property
+    def single_steps(self) -> list[str]:
+        """Names of the groups whose samples are single steps."""
+        return [group.name for group in self.groups if group.times_single_steps]
+
+    @property
     def compiled_code(self) -> str:
         """Description of the environments with GPU code that the driver compiles; empty if there are none."""
         names: dict[str, list[str]] = {}
@@ -228,8 +238,11 @@ class Plan:
         return [(cell, Role.PILOT) for cell, role in group.slots if role is Role.MEASURE or both]
 
     def in_turns(self, group: Group) -> bool:
-        """Return whether the launches of a round of the group are interleaved."""
-        return self.interleave is Interleave.TURNS and len(group.slots) > 1
+        """Return whether the launches of a round of the group are interleaved.
+
+        Percentiles need hundreds of single steps without breaks. The first steps after a switch are slower.
+        """
+        return self.interleave is Interleave.TURNS and len(group.slots) > 1 and not group.times_single_steps
 
     def launches(self, number: int) -> int:
         """Return the highest number of launches in round `number` of all groups; 0 is the pilot."""

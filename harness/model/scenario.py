@@ -34,6 +34,9 @@ DEFAULT_SUITE = "headline"
 #: additional memory after each call, and the observation with that name.
 STEP, PEAK, GROWTH, TRACES = "step", "peak memory", "memory growth", "traces"
 
+#: Percentiles of the time of single steps, with their shares. A launch has one value of each.
+PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+
 #: Prefix for the names of numbers that a plain script prints, in its own units. They are observations.
 PRINTED = "printed: "
 
@@ -86,7 +89,8 @@ class Comparison:
     Along an axis, the value `plus` is compared with `against`, or with every other value if `against` is empty. Along
     `environment`, each environment is compared with the run's baseline, and `pick` chooses axis values by environment.
     With `percent`, the report also shows each difference in percent, as the source does: positive if `plus`, or the
-    environment, is faster. `of` is the compared quantity: STEP, PEAK, GROWTH, TRACES, a PRINTED number, or a phase.
+    environment, is faster. `of` is the compared quantity: STEP, a percentile, PEAK, GROWTH, TRACES, a PRINTED number,
+    or a phase.
     """
 
     name: str

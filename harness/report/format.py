@@ -12,7 +12,7 @@ from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.tables import ScenarioTable, Value
 from harness.analysis.trends import Trend
 from harness.model.launch import Clock
-from harness.model.scenario import GROWTH, PEAK, STEP
+from harness.model.scenario import GROWTH, PEAK, PERCENTILES, STEP
 from harness.model.texts import (
     counted,
     decimals_of,
@@ -80,7 +80,7 @@ def unit_of(table: ScenarioTable) -> Unit:
 
 def unit_of_quantity(quantity: str, values: Sequence[float], clock: Clock) -> Unit:
     """Return one unit for values of a quantity (at least one value; not the step)."""
-    if quantity == STEP:
+    if quantity == STEP or quantity in PERCENTILES:
         return unit(values, clock)
     if is_time(quantity):
         return of_clock(phase_unit(values), clock)

@@ -10,7 +10,7 @@ from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.tables import MeasuredCell, Row, ScenarioTable
 from harness.model.environment import Device
 from harness.model.launch import Clock
-from harness.model.scenario import BARE, ENVIRONMENT, GROWTH, PRINTED, STEP, WHOLE, Cell, Scenario
+from harness.model.scenario import BARE, ENVIRONMENT, GROWTH, PERCENTILES, PRINTED, STEP, WHOLE, Cell, Scenario
 from harness.model.settings import AS_IT_COMES
 
 # axis names of scenarios that repeat the value of a setting
@@ -70,6 +70,8 @@ def measure_of(quantity: str, clock: Clock) -> str:
     """Return a quantity: `time`, `CPU time`, `first call time`, `peak memory`; `loss, as printed`."""
     if quantity == STEP:
         return clock.time
+    if quantity in PERCENTILES:
+        return f"{quantity} of the {clock.time} per step"
     if quantity.startswith(PRINTED):
         return f"{quantity.removeprefix(PRINTED)}, as printed"
     return f"{quantity} {clock.time}" if is_time(quantity) else quantity

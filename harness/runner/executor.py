@@ -378,7 +378,7 @@ class RunExecutor:
         names = [group.name for group in self.plan.groups]
         if number == 0:
             return dict.fromkeys(names, self.plan.sampling.of_pilots)
-        return sizing.samplings(self.plan.sampling, names, ledger.launches)
+        return sizing.samplings(self.plan.sampling, names, ledger.launches, self.plan.single_steps)
 
 
 def _start(
@@ -416,5 +416,6 @@ def _start(
 
 def _sized(sampling: Sampling, number: int, ledger: RoundLog, cell: Cell, *, alone: bool) -> Sampling:
     """Return the sampling of a launch in round `number`. `alone`: it takes all samples without interleaving."""
-    sized = replace(sampling, calls_per_sample=ledger.calls_per_sample(cell)) if number else sampling
+    calls = sampling.calls_per_sample or ledger.calls_per_sample(cell)
+    sized = replace(sampling, calls_per_sample=calls) if number else sampling
     return replace(sized, turns=None) if alone else sized

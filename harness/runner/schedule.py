@@ -223,7 +223,7 @@ def round_seconds(plan: Plan, ledger: RoundLog, group: Group) -> float:
     pilots = [launch for launch in ledger.launches if launch.round == 0 and launch.samples]
     if not pilots:
         return 0.0
-    sampling = sizing.samplings(plan.sampling, [group.name], ledger.launches)[group.name]
+    sampling = sizing.samplings(plan.sampling, [group.name], ledger.launches, plan.single_steps)[group.name]
     planned = sampling.measure_seconds or 0.0
     planned *= UNMEASURED if plan.in_turns(group) else 1.0
 

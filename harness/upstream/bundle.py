@@ -22,7 +22,7 @@ from harness.model.environment import Device, Environment
 from harness.model.environment import pins as locked
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.run import Run
-from harness.model.scenario import PEAK, PRINTED, STEP
+from harness.model.scenario import PEAK, PERCENTILES, PRINTED, STEP
 from harness.session import read
 from harness.store import codec
 from harness.upstream.bundle_subject import Axes, Subject, select, subject
@@ -163,7 +163,8 @@ def _code(run: Run, about: Subject) -> str:
         }
         for side in about.sides
     ]
-    quantity = STEP if about.of.startswith(PRINTED) or (scenario.script and about.of != PEAK) else about.of
+    is_of_step = about.of.startswith(PRINTED) or about.of in PERCENTILES or (scenario.script and about.of != PEAK)
+    quantity = STEP if is_of_step else about.of
     kit = project.root / "scenarios" / "kit"
     kit = kit if kit.is_dir() else package_data.FOLDER / "scenarios" / "kit"
     head = f"{scenario.title.rstrip('.')}.\n\nMeasured: {sentence(about)}\n\n{how_to_run(run, about)}"

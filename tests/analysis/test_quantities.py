@@ -21,7 +21,8 @@ from harness.analysis.quantities import (
 )
 from harness.analysis.rounds import centre, gave_number, taken
 from harness.analysis.statistics import Interval
-from harness.model.launch import Clock, Role, Status
+from harness.analysis.verdicts import Verdict
+from harness.model.launch import Clock, Role, Sample, Status
 from tests.factories import PHASES, RESOURCES, broken, cell, in_turns, launch, run
 
 GRAPH, EAGER = cell(mode="graph"), cell(mode="eager")
@@ -50,6 +51,51 @@ def test_a_launch_has_one_sample_of_its_value(quantity, clock, expected):
     (made,) = launches_of(quantity, [told(observations={"traces": 7})], clock)
     assert [(sample.seconds, sample.steps) for sample in made.samples] == [(expected, 1)]
     assert gave_number(made)
+
+
+SINGLE = [Sample(at / 1000.0, 1, at / 2000.0) for at in range(1, 201)]
+
+
+@pytest.mark.parametrize(
+    ("quantity", "clock", "expected"),
+    [
+        ("p50", Clock.WALL, 0.1005),
+        ("p95", Clock.WALL, 0.19005),
+        ("p99", Clock.WALL, 0.19801),
+        ("p99", Clock.CPU, 0.099005),
+    ],
+)
+def test_a_percentile_is_that_of_a_launchs_single_steps(quantity, clock, expected):
+    (made,) = launches_of(quantity, [told(samples=random.Random(1).sample(SINGLE, 200))], clock)
+    assert [sample.seconds for sample in made.samples] == [pytest.approx(expected)]
+    assert taken(made) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("samples", "error"),
+    [
+        (SINGLE[:99], "p99 needs at least 100 steps, but this launch has 99."),
+        ([*SINGLE, Sample(1.0, 40)], "Percentiles need single steps, but a sample of this launch has 40 steps."),
+    ],
+)
+def test_a_launch_with_few_steps_or_with_several_in_a_sample_has_no_percentile(samples, error):
+    (made,) = launches_of("p99", [told(samples=samples)])
+    assert (made.status, made.error, gave_number(made)) == (Status.NOT_AVAILABLE, error, False)
+    assert "--measure" in made.advice
+
+
+def test_percentiles_are_judged_like_every_time():
+    slow = [Sample(sample.seconds * (3.0 if sample.seconds > 0.19 else 1.0), 1) for sample in SINGLE]
+    launches = [
+        launch(of, number=number, samples=samples)
+        for number in range(1, 4)
+        for of, samples in ((GRAPH, SINGLE), (EAGER, slow))
+    ]
+    verdicts = []
+    for quantity in ("p50", "p99"):
+        index = lookup(run([GRAPH, EAGER]), launches_of(quantity, launches))
+        verdicts += [compared.verdict for compared in compare([(EAGER, GRAPH)], index, 0.03) if compared]
+    assert verdicts == [Verdict.SAME, Verdict.SLOWER]
 
 
 def test_of_the_step_launches_stay_as_they_are():

@@ -266,6 +266,16 @@ def test_what_fixes_its_own_calls_asks_for_no_length():
     assert samplings(OPEN, [other.group], [other, slow, leaky]) == samplings(OPEN, [other.group], [other])
 
 
+def test_for_percentiles_a_sample_is_a_step_and_a_launch_has_a_thousand():
+    one, planned = pilot(), replace(OPEN, turns=15)
+    found = samplings(planned, [one.group, "other"], [one], [one.group])
+    assert (found[one.group].calls_per_sample, found[one.group].turns) == (1, None)
+    assert found[one.group].measure_seconds == min(5.0, max(wish(one, BETWEEN).measure, 1000 * one.centre))
+    assert (found["other"].calls_per_sample, found["other"].turns) == (None, 15)
+    fixed = Sampling(warmup_seconds=0.1, measure_seconds=0.3, turns=5)
+    assert samplings(fixed, [one.group], [], [one.group])[one.group] == replace(fixed, calls_per_sample=1, turns=None)
+
+
 def test_a_plan_with_turns_gets_as_many_as_any_cell_of_the_group_asks_for():
     few, many = pilot(), pilot(of=cell(mode="eager"), scatter=2.0 * SCATTER)
     planned = Sampling(turns=USUAL_TURNS)

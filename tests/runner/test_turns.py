@@ -318,3 +318,12 @@ def test_one_launch_may_fix_its_calls_while_the_others_take_turns(folder: RunFol
 
     launches = of_round(walk(folder, Backstage(answer), planned), 1)
     assert {launch.cell == fixed: len(launch.places) for launch in launches} == {True: 0, False: TURNS}
+
+
+def test_for_percentiles_launches_take_no_turns_and_a_sample_is_a_step(folder: RunFolder) -> None:
+    planned = plan(rounds=1)
+    stage = Backstage()
+    walk(folder, stage, replace(planned, groups=[replace(planned.groups[0], of=["p99"])]))
+    assert {word for _, word in stage.words} == {""}
+    measured = [job.sampling for job in stage.jobs[1:]]
+    assert {(sampling.calls_per_sample, sampling.turns) for sampling in measured} == {(1, None)}

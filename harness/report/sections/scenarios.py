@@ -11,7 +11,7 @@ from harness.analysis.statistics import FEWEST_FOR_INTERVAL, Difference, Estimat
 from harness.analysis.tables import Row, ScenarioTable, Value
 from harness.analysis.verdicts import Judgement, Verdict, Withheld, too_few
 from harness.model.defaults import ALPHA, FEWEST_ROUNDS, LEVEL
-from harness.model.scenario import ENVIRONMENT, GROWTH, STEP
+from harness.model.scenario import ENVIRONMENT, GROWTH, PERCENTILES, STEP
 from harness.model.texts import counted, joined
 from harness.report import format, names, plots
 from harness.report.blocks import FILES, Block, Column, Entry, Figure, Section, Table, Text, Where, tabulate
@@ -281,11 +281,19 @@ def _meaning(results: Results, table: ScenarioTable) -> str:
             "later half of the calls, the same within this amount, unclear if the interval allows both."
         )
     longer, verdicts = ("longer", "faster or slower") if is_time(table.quantity) else ("more", "less or more")
-    return (
+    text = (
         f"A ratio is the {measure} of the first cell divided by the {measure} of the second one: above 1, the first "
         f"takes {longer}. Verdicts describe the first: {verdicts} by more than {margin}, the same within {margin}, "
         "unclear if the interval allows both."
     )
+    if table.quantity in PERCENTILES:
+        share = format.share(PERCENTILES[table.quantity])
+        return (
+            f"{text} {table.quantity}: {share} of the single steps of a launch took at most this long. Each launch has "
+            "one value, and intervals are over launches, because steps of one launch aren't independent. CPU "
+            "contention isn't subtracted."
+        )
+    return text
 
 
 # the time per step

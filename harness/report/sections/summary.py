@@ -18,7 +18,7 @@ from harness.model.defaults import LEVEL
 from harness.model.environment import Environment
 from harness.model.launch import Clock, Status
 from harness.model.run import RULES, Run, StopReason, stood_in
-from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PRINTED, STEP, TRACES, Cell
+from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PERCENTILES, PRINTED, STEP, TRACES, Cell
 from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, FILES, REPORT, Block, Bold, Callout, Code, Items, Section, Text
@@ -210,7 +210,7 @@ def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -
         case Verdict.UNCLEAR:
             return f"No clear difference: {takes}{ends}", f"no clear difference {where}"
         case Verdict.DIFFERENT_WORK:
-            several = measure if measure.endswith(("s", "growth", "memory")) else f"{measure}s"
+            several = measure if measure.endswith(("s", "growth", "memory", "step")) else f"{measure}s"
             apart = f"{subject} and {base} did not do the same work{rows}: their {several} cannot be compared"
             return apart, f"different work {where}"
     return f"{takes}{ends}; {why_withheld(findings)}", why_withheld(findings, where)
@@ -241,7 +241,7 @@ def _of(answer: Answer) -> str:
     if quantity == STEP or not is_time(quantity):
         printed = f" for {quantity.removeprefix(PRINTED)}" if quantity.startswith(PRINTED) else ""
         return " at its peak" if quantity == PEAK else printed
-    return f" in the phase {quantity}"
+    return f" at {quantity}" if quantity in PERCENTILES else f" in the phase {quantity}"
 
 
 def _than(answer: Answer) -> str:

@@ -190,7 +190,11 @@ def _by_time(results: Results) -> str:
             f"{format_plain(planned_.sample_seconds, 3)} s in each turn, and a few samples without interleaving at the "
             "end"
         )
+    single = {way.calls_per_sample == 1 for way in used}
+    size = f"in samples of at least {format_plain(planned_.sample_seconds, 3)} s"
+    if True in single:
+        size = f"{size}, and for percentiles of one step" if False in single else "in samples of one step"
     return (
         f"{pilot}warm up{f' for {warmup} s' if warmup else ''}, then measure{f' for {measure} s' if measure else ''} "
-        f"in samples of at least {format_plain(planned_.sample_seconds, 3)} s"
+        f"{size}"
     )

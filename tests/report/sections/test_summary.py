@@ -1,6 +1,7 @@
 """The answer, in sentences."""
 
 import json
+import random
 from dataclasses import replace
 
 import pytest
@@ -8,13 +9,14 @@ import pytest
 from harness.analysis.answers import Finding
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference
+from harness.model.launch import Sample
 from harness.model.run import StandIn, Stop, StopReason
 from harness.report import format
 from harness.report.blocks import REPORT, Callout, Table, Text, within
 from harness.report.formats import render
 from harness.report.sections import summary
 from tests.factories import COMPARE, ENVIRONMENTS, cell, cells, launch, rounds, run, scenario
-from tests.quantified import VALUES, quantified, quantified_run
+from tests.quantified import NEW, VALUES, quantified, quantified_run
 
 TIMES = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
 BOTH = {**TIMES, **{cell(c.environment, call="train_on_batch", mode=c.axes["mode"]): 0.01 for c in TIMES}}
@@ -389,6 +391,32 @@ def test_what_is_the_same_of_other_quantities(quantity, told):
     alike = dict.fromkeys(VALUES, VALUES["tf2.0"])
     (sentence,) = summary.sentences(Results(quantified_run(quantity), quantified(values=alike, spread=0.002)))
     assert told in sentence
+
+
+def single_steps(slow=1.0):
+    """Launches of single steps, of which one in fifty takes longer in tf2.0."""
+    draw = random.Random(2)
+    return [
+        replace(
+            each,
+            samples=[
+                Sample(0.01 * draw.gauss(1.0, 0.01) * (slow if at % 50 == 0 and each.cell == NEW else 1.0), 1)
+                for at in range(200)
+            ],
+        )
+        for each in quantified()
+    ]
+
+
+def test_percentiles_have_words_of_their_own():
+    results = Results(quantified_run("p50", "p99"), single_steps(4.0))
+    first, second = summary.sentences(results)
+    assert first.startswith("TensorFlow 2.0.0 takes 3.")
+    assert "× as long as TensorFlow 1.14.0 at p99 (" in first
+    assert "takes as long as TensorFlow 1.14.0 at p50 within 3 %" in second
+    markdown = render("md", results)
+    assert "p99 of the time per step ratio" in markdown
+    assert "p99: 99 % of the single steps of a launch took at most this long." in markdown
 
 
 def test_a_number_that_a_script_prints_is_called_by_its_name():

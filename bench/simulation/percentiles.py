@@ -1,0 +1,84 @@
+"""How often intervals contain the true percentile: over launches by t and by the bootstrap, and over all steps."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.analysis.statistics import student
+from harness.model.defaults import LEVEL
+
+Floats = npt.NDArray[np.float64]
+
+#: Single steps of a launch, and resamples of the bootstrap.
+STEPS, RESAMPLES = 400, 400
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Standard deviations of launches and of steps on the log scale; `slow` steps take up to a few times as long.
+
+    `bursts`: the number of slow steps varies between launches.
+    """
+
+    launches: float
+    steps: float = 0.05
+    slow: float = 0.02
+    bursts: bool = True
+
+
+MACHINES: Mapping[str, Machine] = {
+    "launches differ by 2 %": Machine(0.02),
+    "launches differ by 10 %": Machine(0.10),
+    "equally many slow steps in each launch": Machine(0.02, bursts=False),
+    "no slow steps": Machine(0.02, slow=0.0),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Shares of intervals that contain the true value, for each way to compute them."""
+
+    launches: float
+    bootstrap: float
+    steps: float
+
+
+def draw(machine: Machine, launches: int, random: np.random.Generator) -> Floats:
+    """Return the seconds of the steps of some launches, of shape (launches, STEPS)."""
+    centres = np.exp(random.normal(0.0, machine.launches, (launches, 1)))
+    seconds = centres * np.exp(random.normal(0.0, machine.steps, (launches, STEPS)))
+    often = machine.slow * np.exp(random.normal(0.0, 0.5 if machine.bursts else 0.0, (launches, 1)))
+    is_slow = random.random((launches, STEPS)) < often
+    return np.where(is_slow, seconds * (1.0 + random.exponential(1.0, (launches, STEPS))), seconds)
+
+
+def coverage(machine: Machine, share: float, launches: int, runs: int, seed: int) -> Coverage:
+    """Return how often the intervals of a percentile contain the true value.
+
+    The true value is that of harness: the geometric mean over launches of a launch's percentile. For the steps of all
+    launches together, it is their percentile, and the interval is a bootstrap of steps as if they were independent.
+    """
+    random = np.random.default_rng([seed, launches, round(1000 * share)])
+    many = np.quantile(draw(machine, 20_000, random), share, axis=1)
+    true, pooled = float(np.log(many).mean()), float(np.quantile(draw(machine, 5_000, random), share))
+    hits = np.array([_hits(draw(machine, launches, random), share, true, pooled, random) for _ in range(runs)])
+    return Coverage(*hits.mean(axis=0).tolist())
+
+
+def _hits(seconds: Floats, share: float, true: float, pooled: float, random: np.random.Generator) -> Sequence[bool]:
+    logs, count = np.log(np.quantile(seconds, share, axis=1)), len(seconds)
+    half = student(count - 1, LEVEL) * float(logs.std(ddof=1)) / np.sqrt(count)
+    means = logs[random.integers(0, count, (RESAMPLES, count))].mean(axis=1)
+    steps = np.quantile(random.choice(seconds.ravel(), (RESAMPLES, seconds.size)), share, axis=1)
+    tails = ((1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0)
+    return [
+        abs(float(logs.mean()) - true) <= half,
+        _contains(np.quantile(means, tails), true),
+        _contains(np.quantile(steps, tails), pooled),
+    ]
+
+
+def _contains(ends: Floats, value: float) -> bool:
+    return bool(ends[0] <= value <= ends[1])
