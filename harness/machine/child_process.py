@@ -12,8 +12,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from harness.model.texts import format_plain
-
 #: Seconds after which a terminated command is killed.
 PATIENCE = 10.0
 
@@ -44,7 +42,7 @@ def run(command: Sequence[str], environ: Mapping[str, str], seconds: float | Non
     late: list[str] = []
 
     def stop() -> None:
-        late.append(f"the process took longer than {format_plain(seconds)} s")
+        late.append(f"the process took longer than {f'{seconds:.1f}'.removesuffix('.0')} s")
         process.terminate()
 
     timer = threading.Timer(seconds, stop) if seconds else None

@@ -180,12 +180,19 @@ def test_it_is_fixed_before_the_first_release_from_which_on_it_is_not_seen(
 
 
 def test_a_release_without_a_clear_outcome_may_have_the_fix() -> None:
-    seconds = {cell(name, mode="graph"): 0.01 for name in ("tf1.14", "tf2.0", "tf2.1")}
+    seconds = {cell(name, mode="graph"): 0.01 for name in ("tf1.14", "tf2.1")}
     seconds |= {cell("tf1.14", mode="eager"): 0.03, cell("tf2.1", mode="eager"): 0.01}
     sides = {name: replace(getattr(CLAIM, name), environment="tf1.14") for name in ("worse", "better")}
-    vague = [launch(cell("tf2.0", mode="eager"), 0.01 * times, number) for number, times in enumerate((1, 2, 4), 1)]
-    (result,) = results([*rounds(seconds, 3, 0.001), *vague], [replace(CLAIM, **sides)], environments=ENVIRONMENTS)
-    assert [place.outcome for place in result.elsewhere] == [ClaimOutcome.UNCLEAR, ClaimOutcome.NOT_SEEN]
+    other_work = [
+        launch(cell("tf2.0", mode=mode), 0.01, number, fingerprint={"outputs": output})
+        for number in range(1, 6)
+        for mode, output in (("graph", 1.0), ("eager", 2.0))
+    ]
+    (result,) = results([*rounds(seconds), *other_work], [replace(CLAIM, **sides)], environments=ENVIRONMENTS)
+    assert {place.environment: place.outcome for place in result.elsewhere} == {
+        "tf2.0": ClaimOutcome.DIFFERENT_WORK,
+        "tf2.1": ClaimOutcome.NOT_SEEN,
+    }
     assert result.fixed_between == "fixed between tf1.14 and tf2.1"
 
 

@@ -86,7 +86,7 @@ def test_a_password_is_not_shown(password: str) -> None:
     assert without_password(f"-e x@https://{password}example.org/x@main") == "-e x@https://example.org/x@main"
 
 
-@given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([format_number, format_exact, format_plain]))
+@given(st.floats(-1e300, 1e300), st.sampled_from([format_number, format_exact, format_plain]))
 def test_a_number_has_no_exponent_and_its_value(number, write) -> None:
     text = write(number)
     digits, _, power = text.replace(",", "").partition("·10")

@@ -325,5 +325,5 @@ def test_for_percentiles_launches_take_no_turns_and_a_sample_is_a_step(folder: R
     stage = Backstage()
     walk(folder, stage, replace(planned, groups=[replace(planned.groups[0], of=["p99"])]))
     assert {word for _, word in stage.words} == {""}
-    measured = [job.sampling for job in stage.jobs[1:]]
+    measured = [job.sampling for job in stage.jobs[-3:]]
     assert {(sampling.calls_per_sample, sampling.turns) for sampling in measured} == {(1, None)}

@@ -410,10 +410,10 @@ def single_steps(slow=1.0):
 
 def test_percentiles_have_words_of_their_own():
     results = Results(quantified_run("p50", "p99"), single_steps(4.0))
-    first, second = summary.sentences(results)
-    assert first.startswith("TensorFlow 2.0.0 takes 3.")
-    assert "× as long as TensorFlow 1.14.0 at p99 (" in first
-    assert "takes as long as TensorFlow 1.14.0 at p50 within 3 %" in second
+    median, slowest = summary.sentences(results)
+    assert "takes as long as TensorFlow 1.14.0 at p50 within 3 %" in median
+    assert slowest.startswith("TensorFlow 2.0.0 takes 3.")
+    assert "× as long as TensorFlow 1.14.0 at p99 (" in slowest
     markdown = render("md", results)
     assert "p99 of the time per step ratio" in markdown
     assert "p99: 99 % of the single steps of a launch took at most this long." in markdown
