@@ -93,7 +93,7 @@ def profiled(tf, step):
     """Profile calls, and return a Pass. Raises PassTooLarge, and errors of the step, the profiler and the parser."""
     once = seconds_of(step, 1)
     if once > LONGEST_SECONDS:
-        raise PassTooLarge("a call takes {:.1f} s, which exceeds the limit of {} s".format(once, LONGEST_SECONDS))
+        raise PassTooLarge("a call takes {:.1f} s, which exceeds the limit of {:.0f} s".format(once, LONGEST_SECONDS))
     calls = max(1, min(CALLS, int(SECONDS / once)))
     plain = seconds_of(step, calls)
     session = profiler(tf)

@@ -147,6 +147,11 @@ def decimal(number):
     return float("{:.15g}".format(number))
 
 
+def plain(number):
+    """Return a number as text without an exponent and without needless zeros: `0.002`, `5`."""
+    return "{:.12f}".format(number).rstrip("0").rstrip(".")
+
+
 def find_numbers(text, pattern, names):
     """Return the numbers that a regular expression finds, and their unit, by the names of its groups.
 
@@ -164,5 +169,5 @@ def find_numbers(text, pattern, names):
     for name, by_unit in units.items():
         if len(by_unit) > 1:
             message = "{} s and {} without a unit for {!r}: match numbers of one kind only"
-            raise NumberError(message.format(by_unit["s"], by_unit[""], name))
+            raise NumberError(message.format(plain(by_unit["s"]), plain(by_unit[""]), name))
     return {name: (values, next(iter(units[name]), "")) for name, values in numbers.items()}
