@@ -56,7 +56,7 @@ def draw(machine: Machine, launches: int, random: np.random.Generator) -> Floats
 def coverage(machine: Machine, share: float, launches: int, runs: int, seed: int) -> Coverage:
     """Return how often the intervals of a percentile contain the true value.
 
-    The true value is that of harness: the geometric mean over launches of a launch's percentile.
+    The true value is the geometric mean over launches of a launch's percentile, as in harness.
     """
     random = np.random.default_rng([seed, launches, round(1000 * share)])
     many = np.quantile(draw(machine, 4_000, random), share, axis=1)

@@ -394,7 +394,7 @@ def test_what_is_the_same_of_other_quantities(quantity, told):
 
 
 def single_steps(slow=1.0):
-    """Launches of single steps, of which one in fifty takes longer in tf2.0."""
+    """Return launches of single steps, of which one in fifty takes longer in tf2.0."""
     draw = random.Random(2)
     return [
         replace(
