@@ -24,8 +24,16 @@
 # reported = "creating a FloatList is much faster from a NumPy array than from the same tensor"
 # worse    = { environment = "tf2.13", value = "tensor" }
 # better   = { environment = "tf2.13", value = "array" }
-# ratio    = [10, 1000]             # "much faster"; T#37580 says of 2.1 that it "takes ages"
+# ratio    = [10, 1000]             # "much faster"
 # hardware = "RTX 4090, and CPU"
+#
+# [[tool.harness.claim]]
+# issue    = "T#37580"
+# reported = "a FloatList of a million zeros takes ages from a tensor, and from its array it does not, in 2.1"
+# worse    = { environment = "tf2.1", value = "tensor" }
+# better   = { environment = "tf2.1", value = "array" }
+# ratio    = [10, 10000]            # no number in the thread
+# hardware = "any"
 # ///
 """One FloatList of 2,000 numbers; the thread's has 10,000.
 

@@ -63,6 +63,13 @@
 # better   = { environment = "tf2.13", format = "keras" }
 # ratio    = [3.8, 5.9]
 # hardware = "a maintainer's machine"
+# [[tool.harness.claim]]
+# issue    = "K#19793"
+# reported = "15 models load in 12 minutes from .keras files, and in 2 if they are made again and load their weights"
+# worse    = { environment = "tf2.16", format = "keras" }
+# better   = { environment = "tf2.16", format = "weights" }
+# ratio    = [4.8, 7.5]
+# hardware = "not reported; 15 processes at once"
 #
 # [[tool.harness.compare]]
 # name  = "a SavedModel vs other formats"

@@ -39,6 +39,15 @@
 # ratio    = [1.05, 1.3]
 # hardware = "not reported"
 # visible  = ["cpu"]
+# [[tool.harness.claim]]
+# issue    = "https://github.com/uxlfoundation/oneDNN/issues/1112"
+# reported = "a recommender takes 6.3 s with oneDNN and 2.7 s without, in 2.5 (measured here with 2.7)"
+# worse    = { environment = "tf2.7", TF_ENABLE_ONEDNN_OPTS = "1" }
+# better   = { environment = "tf2.7", TF_ENABLE_ONEDNN_OPTS = "0" }
+# when     = { rows = "few" }
+# ratio    = [1.9, 2.9]
+# hardware = "not reported; the official wheels of 2.5 crash with oneDNN"
+# visible  = ["cpu"]
 #
 # [[tool.harness.compare]]
 # name    = "with oneDNN vs without"

@@ -49,6 +49,23 @@
 # bytes    = [3500, 14000]          # 7,000
 # of       = "memory growth"
 # hardware = "not reported"
+#
+# [[tool.harness.claim]]
+# issue    = "T#33030"
+# reported = "a loop of predict and fit leaks in 2.0 until it crashes, and a later nightly wheel is better"
+# worse    = { environment = "tf2.0", call = "predict" }
+# bytes    = [50000, 700000]        # no number that could be read
+# of       = "memory growth"
+# hardware = "not reported"
+# fixed    = "2.1"
+#
+# [[tool.harness.claim]]
+# issue    = "T#58676"
+# reported = "predict on arrays takes more and more memory in 2.10 to 2.12, but not in 2.8"
+# worse    = { environment = "tf2.11", call = "predict" }
+# bytes    = [20000, 1000000]       # no number for a small model
+# of       = "memory growth"
+# hardware = "not reported"
 # ///
 """200 calls with one row of 10 numbers: a dense layer of 32 units, and one of 2.
 

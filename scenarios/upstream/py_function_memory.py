@@ -40,6 +40,15 @@
 # when     = { where = "dataset" }
 # hardware = "Colab, and RTX 2080 Ti"
 # fixed    = "2.15"
+#
+# [[tool.harness.claim]]
+# issue    = "T#51839"
+# reported = "py_function in an endless loop leaks the arrays that it is given or returns, in 2.6 and nightly wheels"
+# worse    = { environment = "tf2.6", call = "py_function" }
+# bytes    = [200000, 1000000]      # 100,000 floats are given and returned here, and 40 million numbers there
+# of       = "memory growth"
+# when     = { where = "eager" }
+# hardware = "Colab"
 # ///
 """The cosines of 100,000 floats by NumPy, 100 times.
 

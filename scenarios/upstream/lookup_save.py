@@ -1,0 +1,63 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow>=2.6"]
+#
+# [tool.harness]
+# title  = "Saving a model with a large vocabulary"
+# source = "https://github.com/tensorflow/tensorflow/issues/57741"
+# tags   = ["upstream", "text"]
+#
+# [tool.harness.axes]
+# words = { sweep = [1000, 50000], unit = "words" }
+#
+# [[tool.harness.compare]]
+# name  = "release vs release"
+# along = "environment"
+#
+# [[tool.harness.claim]]
+# issue    = "T#57741"
+# reported = "saving a vocabulary of 25 million words takes 3,323 s: 6.6 s for 50,000 words"
+# worse    = { environment = "tf2.10", words = 50000 }
+# seconds  = [3.3, 13]
+# hardware = "not reported"
+# ///
+"""One save of a model of one's own with a StringLookup: as a SavedModel, and by Keras 3 in its own format."""
+
+import os
+import tempfile
+
+from kit import main, version
+
+
+def scenario(bench, *, words="50000"):
+    """Time one save."""
+    with bench.phase("import"):
+        import tensorflow as tf
+
+        keras = tf.keras
+        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+    bench.device()
+    path = os.path.join(tempfile.mkdtemp(), "model" if version(tf.__version__) < (2, 16) else "model.keras")
+    with bench.phase("build"):
+        model = make_model(keras, int(words))
+        numbers = model(tf.constant([["3"], ["4"]]))
+    bench.once(lambda: model.save(path))
+    bench.fingerprint(numbers=[int(number) for number in numbers])
+
+
+def make_model(keras, words):
+    """A model that turns words into numbers."""
+
+    class Preprocessor(keras.Model):
+        def __init__(self):
+            super(Preprocessor, self).__init__(trainable=False)
+            self.lookup = keras.layers.StringLookup(vocabulary=[str(number) for number in range(words)])
+
+        def call(self, inputs):
+            return self.lookup(inputs)
+
+    return Preprocessor()
+
+
+if __name__ == "__main__":
+    main(scenario)

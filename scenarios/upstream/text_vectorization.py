@@ -1,0 +1,79 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow>=2.4"]
+#
+# [tool.harness]
+# title  = "predict of many strings by TextVectorization, in one call and in two"
+# source = "https://github.com/keras-team/keras/issues/14915"
+# tags   = ["upstream", "text"]
+#
+# [tool.harness.axes]
+# calls = ["one", "two"]
+#
+# [[tool.harness.needs]]
+# requires = ["tensorflow<2.16"]
+# reason   = "Keras 3 (TensorFlow 2.16 and later) doesn't take NumPy arrays of strings."
+#
+# [[tool.harness.compare]]
+# name    = "one vs two"
+# along   = "calls"
+# plus    = "one"
+# against = "two"
+# [[tool.harness.compare]]
+# name  = "release vs release"
+# along = "environment"
+#
+# [[tool.harness.claim]]
+# issue    = "K#14915"
+# reported = "predict takes quadratic time: two calls with half of the strings each take half as long as one call"
+# worse    = { environment = "tf2.5", calls = "one" }
+# better   = { environment = "tf2.5", calls = "two" }
+# ratio    = [1.6, 2.4]             # a million strings, and here 50,000
+# hardware = "Windows 10"
+#
+# [[tool.harness.claim]]
+# issue    = "T#50666"
+# reported = "the same issue in the TensorFlow repository"
+# worse    = { environment = "tf2.5", calls = "one" }
+# better   = { environment = "tf2.5", calls = "two" }
+# ratio    = [1.6, 2.4]
+# hardware = "Windows 10"
+# ///
+"""50,000 strings of one number each, which a model turns into integers, in batches of 32.
+
+calls  one: in one call of `predict`; two: in two calls with half of them each
+"""
+
+from kit import main
+
+STRINGS = 50000
+
+
+def scenario(bench, *, calls="one"):
+    """Time the calls once."""
+    with bench.phase("import"):
+        import numpy as np
+        import tensorflow as tf
+
+        keras = tf.keras
+        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+    bench.device()
+    with bench.phase("build"):
+        if hasattr(keras.layers, "TextVectorization"):
+            make = keras.layers.TextVectorization
+        else:
+            make = keras.layers.experimental.preprocessing.TextVectorization
+        layer = make(max_tokens=200, output_mode="int", output_sequence_length=1)
+        strings = (np.arange(STRINGS) % 99 + 1).astype(str)[:, None]
+        layer.adapt(strings[:1000])
+        inputs = keras.layers.Input((1,), dtype="string")
+        model = keras.models.Model(inputs, layer(inputs))
+        parts = [strings] if calls == "one" else np.split(strings, 2)
+    with bench.phase("first call"):
+        model.predict(strings[:64])
+    numbers = bench.once(lambda: [model.predict(part) for part in parts])
+    bench.fingerprint(total=int(sum(part.sum() for part in numbers)))
+
+
+if __name__ == "__main__":
+    main(scenario)
