@@ -77,7 +77,7 @@
 # ///
 """One conversion.
 
-work  images_to_tensor: 20 arrays of 200 × 200 × 3 integers; floats_to_tensor: 50,000 Python floats; tensors_to_array:
+work  images_to_tensor: 5 arrays of 200 × 200 × 3 integers; floats_to_tensor: 50,000 Python floats; tensors_to_array:
       20 tensors of 20 × 20 floats, to one array; mean_of_tensors: np.mean of such tensors; elements: 1,792 floats of a
       tensor, one by one
 way   slow: the list of arrays, floats or tensors is converted, or the elements of the tensor are; fast: NumPy makes one
@@ -111,7 +111,7 @@ def scenario(bench, *, work="images_to_tensor", way="slow"):
 
 def make_images(tf, np):
     """A tensor of a list of arrays, and of one array."""
-    images = [np.full((200, 200, 3), number) for number in range(20)]
+    images = [np.full((200, 200, 3), number) for number in range(5)]
     return lambda: tf.convert_to_tensor(images), lambda: tf.convert_to_tensor(np.asarray(images))
 
 

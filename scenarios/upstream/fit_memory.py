@@ -68,7 +68,9 @@
 # ratio    = [1.25, 2]
 # hardware = "Tesla V100"
 # ///
-"""One epoch of a convolution of one filter on 800 images of 512 × 512 in 16 bits: 420 MB, and as many labels in 210 MB.
+"""One epoch of a convolution of one filter on 600 images of 512 × 512 in 16 bits: 315 MB.
+
+The filter of the issue has no stride, and this one has a stride of 8, so that an epoch takes seconds.
 
 data  arrays: fit is given the NumPy arrays; dataset: Dataset.from_tensor_slices of the arrays, in batches; sequence: a
       keras.utils.Sequence that takes slices of the arrays
@@ -76,7 +78,7 @@ data  arrays: fit is given the NumPy arrays; dataset: Dataset.from_tensor_slices
 
 from kit import main
 
-IMAGES, SIZE, BATCH, LARGEST = 800, 512, 8, 5000
+IMAGES, SIZE, STRIDE, BATCH, LARGEST = 600, 512, 8, 8, 5000
 
 
 def scenario(bench, *, data="arrays"):
@@ -91,11 +93,11 @@ def scenario(bench, *, data="arrays"):
     with bench.phase("build"):
         inputs = keras.layers.Input((SIZE, SIZE, 1))
         scaled = keras.layers.Lambda(lambda x: x / LARGEST)(inputs)
-        outputs = keras.layers.Conv2D(1, 3, activation="sigmoid", padding="same")(scaled)
+        outputs = keras.layers.Conv2D(1, 3, strides=STRIDE, activation="sigmoid", padding="same")(scaled)
         model = keras.models.Model(inputs, outputs)
         model.compile(optimizer="adam", loss="binary_crossentropy")
         x = np.ones((IMAGES, SIZE, SIZE, 1), "uint16")
-        y = np.ones((IMAGES, SIZE, SIZE, 1), "bool")
+        y = np.ones((IMAGES, SIZE // STRIDE, SIZE // STRIDE, 1), "bool")
 
     def epoch():
         if data == "sequence":

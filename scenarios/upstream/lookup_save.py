@@ -26,7 +26,7 @@
 import os
 import tempfile
 
-from kit import main, version
+from kit import digits, main, version
 
 
 def scenario(bench, *, words="50000"):
@@ -42,7 +42,7 @@ def scenario(bench, *, words="50000"):
         model = make_model(keras, int(words))
         numbers = model(tf.constant([["3"], ["4"]]))
     bench.once(lambda: model.save(path))
-    bench.fingerprint(numbers=[int(number) for number in numbers])
+    bench.fingerprint(numbers=digits(numbers))
 
 
 def make_model(keras, words):

@@ -23,7 +23,7 @@
 #
 # [[tool.harness.claim]]
 # issue    = "T#61524"
-# reported = "numpy() of a layer's weights makes a copy, and numpy() of a tensor does not"
+# reported = "numpy() of a layer's weights makes a copy of them"
 # worse    = { environment = "tf2.12", value = "variable" }
 # bytes    = [7000000, 12000000]    # a variable of 10 MB; theirs has 1.2 GB
 # of       = "memory growth"
