@@ -80,7 +80,7 @@ def scenario(bench, *, model="convolutions", call="eager"):
 
 
 def make_convolutions(keras):
-    """A class of one's own, with two convolutions."""
+    """Make a class of one's own with two convolutions, and return a model of it."""
 
     class Convolutions(keras.Model):
         def __init__(self):

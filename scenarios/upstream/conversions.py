@@ -110,31 +110,31 @@ def scenario(bench, *, work="images_to_tensor", way="slow"):
 
 
 def make_images(tf, np):
-    """A tensor of a list of arrays, and of one array."""
+    """Return the ways to convert a list of arrays to a tensor."""
     images = [np.full((200, 200, 3), number) for number in range(5)]
     return lambda: tf.convert_to_tensor(images), lambda: tf.convert_to_tensor(np.asarray(images))
 
 
 def make_floats(tf, np):
-    """A tensor of a list of floats, and of one array."""
+    """Return the ways to convert a list of floats to a tensor."""
     floats = np.linspace(0, 1, 50000).tolist()
     return lambda: tf.convert_to_tensor(floats), lambda: tf.convert_to_tensor(np.array(floats, "float32"))
 
 
 def make_tensors(tf, np):
-    """An array of a list of tensors, and of a list of their arrays."""
+    """Return the ways to convert a list of tensors to an array."""
     tensors = [tf.ones((20, 20)) for _ in range(20)]
     return lambda: np.array(tensors), lambda: np.array([tensor.numpy() for tensor in tensors])
 
 
 def make_mean(tf, np):
-    """The mean of a list of tensors, and of a list of their arrays."""
+    """Return the ways to compute the mean of a list of tensors."""
     tensors = [tf.ones((20, 20)) for _ in range(20)]
     return lambda: np.mean(tensors), lambda: np.mean([tensor.numpy() for tensor in tensors])
 
 
 def make_elements(tf, np):
-    """The elements of a tensor, and of its array."""
+    """Return the ways to read the elements of a tensor."""
     tensor = tf.ones((1792,))
     array = tensor.numpy()
     return lambda: [float(tensor[at]) for at in range(1792)], lambda: [float(array[at]) for at in range(1792)]

@@ -94,7 +94,7 @@ def scenario(bench, *, pipeline="object"):
 
 
 def make_objects(tf, np):
-    """A step that makes a dataset whose generator refers to an array, and takes one element."""
+    """Return a step that makes a dataset whose generator refers to an array, and takes one element."""
 
     def step():
         array = np.ones(1 << 17)
@@ -110,7 +110,7 @@ def make_objects(tf, np):
 
 
 def make_elements(tf, np):
-    """A step that takes the next elements of one dataset."""
+    """Return a step that takes the next elements of one dataset."""
 
     def generate():
         while True:
@@ -127,7 +127,7 @@ def make_elements(tf, np):
 
 
 def make_fit_generator(tf, np):
-    """A step that trains on the next batches of one dataset."""
+    """Return a step that trains on the next batches of one dataset."""
 
     def generate():
         while True:
@@ -138,14 +138,14 @@ def make_fit_generator(tf, np):
 
 
 def make_fit_slices(tf, np):
-    """A step that trains on the batches of two large arrays."""
+    """Return a step that trains on the batches of two large arrays."""
     arrays = np.ones((IMAGES,) + IMAGE), np.zeros((IMAGES, 1))
     dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(BATCH).repeat()
     return make_fit(tf, dataset, IMAGE, IMAGES // BATCH)
 
 
 def make_fit(tf, dataset, shape, batches):
-    """A step that fits a dense layer for so many batches."""
+    """Return a step that trains a dense layer on a number of batches."""
     layers = [tf.keras.layers.Dense(1, input_shape=shape)]
     if len(shape) == 3:
         layers.insert(0, tf.keras.layers.GlobalAveragePooling2D(input_shape=shape))
@@ -160,7 +160,7 @@ def make_fit(tf, dataset, shape, batches):
 
 
 def make_py_function(tf, np):
-    """A step that makes a dataset of records, and parses all of them."""
+    """Return a step that makes a dataset of records, and parses all of them."""
 
     def generate():
         for _ in range(RECORDS):

@@ -55,7 +55,7 @@
 # of       = "memory growth"
 # hardware = "RTX A5000"
 # ///
-"""What is kept of 10 models that take a step or more of `fit` and are then deleted, cleared and collected.
+"""What is kept of 8 models that take a step or more of `fit` and are then deleted, cleared and collected.
 
 model  lstm: two LSTMs of 64 and 32 units, 5 epochs; wide: two dense layers of 2,000 units, on 320 rows; deep: 200 dense
        layers of one unit, on one row; deep_eager: the same with run_eagerly=True; subclass: a class of one's own with
@@ -66,7 +66,7 @@ import gc
 
 from kit import main
 
-MODELS, COLUMNS, ROWS, LAYERS = 10, 100, 320, 200
+MODELS, COLUMNS, ROWS, LAYERS = 8, 100, 320, 200
 
 
 def scenario(bench, *, model="lstm"):
@@ -101,7 +101,7 @@ def scenario(bench, *, model="lstm"):
 
 
 def make_lstm(keras, shape):
-    """Two recurrent layers and a dense one."""
+    """Make a model of two recurrent layers and a dense one."""
     inputs = keras.layers.Input(shape)
     hidden = keras.layers.LSTM(64, return_sequences=True)(inputs)
     hidden = keras.layers.Dropout(0.2)(keras.layers.LSTM(32)(hidden))
@@ -109,7 +109,7 @@ def make_lstm(keras, shape):
 
 
 def make_wide(keras, shape):
-    """Two dense layers of 2,000 units."""
+    """Make a model of two dense layers of 2,000 units."""
     inputs = keras.layers.Input(shape)
     hidden = keras.layers.Dense(2000, activation="relu")(inputs)
     hidden = keras.layers.Dense(2000, activation="relu")(hidden)
@@ -117,7 +117,7 @@ def make_wide(keras, shape):
 
 
 def make_deep(keras, shape):
-    """Very many dense layers of one unit."""
+    """Make a model of very many dense layers of one unit."""
     inputs = hidden = keras.layers.Input(shape)
     for _ in range(LAYERS):
         hidden = keras.layers.Dense(1)(hidden)
@@ -125,7 +125,7 @@ def make_deep(keras, shape):
 
 
 def make_subclass(keras, shape):
-    """A class of one's own."""
+    """Make a class of one's own, and return a model of it."""
 
     class Dense4(keras.Model):
         def __init__(self):

@@ -112,7 +112,7 @@ def scenario(bench, *, data="arrays"):
 
 
 def make_sequence(keras, x, y):
-    """A sequence of slices of the arrays."""
+    """Return a sequence of slices of the arrays."""
 
     class Slices(keras.utils.Sequence):
         def __len__(self):

@@ -46,7 +46,7 @@ def scenario(bench, *, words="50000"):
 
 
 def make_model(keras, words):
-    """A model that turns words into numbers."""
+    """Make a model that turns words into numbers."""
 
     class Preprocessor(keras.Model):
         def __init__(self):

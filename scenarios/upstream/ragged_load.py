@@ -70,7 +70,7 @@ def scenario(bench, *, ragged="yes"):
 
 
 def make_block(tf, keras):
-    """A layer of one's own that takes ragged and dense inputs."""
+    """Make a class of layers that take ragged and dense inputs."""
 
     class Block(keras.layers.Layer):
         def __init__(self, **options):

@@ -83,7 +83,7 @@ def scenario(bench, *, vocabulary="large", call="layer"):
 
 
 def make_model(keras, layer):
-    """A model that has a layer, and does not use it."""
+    """Make a model that has a layer, and does not use it."""
 
     class LookupModel(keras.Model):
         def __init__(self):

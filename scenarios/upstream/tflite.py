@@ -223,7 +223,7 @@
 # ratio    = [1.3, 2.1]
 # hardware = "CentOS 7"
 # ///
-"""One inference by `tf.lite.Interpreter`, with one thread. Small models of the same kind replace those of the issues.
+"""One inference by `tf.lite.Interpreter`, with one thread. The models are small, and of the same kind as in the issues.
 
 model   residual: 6 convolutions of 32 and 64 filters with additions, on 64 × 64 pixels; separable: depthwise ones in
         their place; digits: a convolution, a pooling and a dense layer on 28 × 28 pixels; dense: 4 blocks of two dense
@@ -272,7 +272,7 @@ def scenario(bench, *, model="residual", format="float", rows="1"):
 
 
 def fixed(np, weights):
-    """The same noise for the weights each time; scales and variances stay as they are."""
+    """Return the same noise for the weights each time; scales and variances stay as they are."""
     noise = np.random.RandomState(42)
     return [
         (noise.standard_normal(weight.shape) * np.prod(weight.shape[:-1]) ** -0.5).astype("float32")
@@ -283,7 +283,7 @@ def fixed(np, weights):
 
 
 def make_predict(tf, network, batch):
-    """A step that runs the Keras model: in a tf.function, or in a session in TensorFlow 1."""
+    """Return a step that runs the Keras model: in a tf.function, or in a session in TensorFlow 1."""
     if not tf.executing_eagerly():
         return lambda: network.predict_on_batch(batch)
     function = tf.function(lambda batch: network(batch, training=False))
@@ -292,7 +292,7 @@ def make_predict(tf, network, batch):
 
 
 def convert(tf, network, format, batch):
-    """The model as TensorFlow Lite has it, as bytes."""
+    """Return the converted model, as bytes."""
     if version(tf.__version__) < (2, 0):
         path = os.path.join(tempfile.mkdtemp(), "model.h5")
         network.save(path)
@@ -318,7 +318,7 @@ def convert(tf, network, format, batch):
 
 
 def make_invoke(tf, content, format, batch):
-    """A step that runs the converted model."""
+    """Return a step that runs the converted model."""
     options = {}
     if format == "float_plain":
         resolvers = tf.lite.experimental.OpResolverType
@@ -336,7 +336,7 @@ def make_invoke(tf, content, format, batch):
 
 
 def make_convolutions(keras, shape, separable):
-    """Convolutions in pairs, with additions."""
+    """Make a model of convolutions in pairs, with additions."""
     layers = keras.layers
     inputs = layers.Input(shape[1:], shape[0])
     x = layers.Conv2D(32, 3, strides=2, padding="same", activation="relu")(inputs)
@@ -355,7 +355,7 @@ def make_convolutions(keras, shape, separable):
 
 
 def make_digits(keras, shape, _):
-    """The network of the examples of quantization."""
+    """Make the model of the examples of quantization."""
     layers = keras.layers
     inputs = layers.Input(shape[1:], shape[0])
     x = layers.MaxPooling2D((2, 2))(layers.Conv2D(12, (3, 3), activation="relu")(inputs))
@@ -363,7 +363,7 @@ def make_digits(keras, shape, _):
 
 
 def make_dense(keras, shape, _):
-    """The dense layers of a transformer."""
+    """Make a model of the dense layers of a transformer."""
     layers = keras.layers
     inputs = x = layers.Input(shape[1:], shape[0])
     for _ in range(4):
