@@ -27,7 +27,7 @@ BISECT_BUDGET = 900.0
 #: A slower script takes the time of three rounds.
 SCRIPT_BUDGET = 90.0
 #: --budget of `harness repro`: per issue, and at most.
-ISSUE_BUDGET, MOST_ISSUES_BUDGET = 300.0, 3600.0
+ISSUE_BUDGET, MOST_ISSUES_BUDGET = 300.0, 7200.0
 
 #: --warmup and --measure: the shortest and the longest that a pilot sets.
 WARMUP, MEASURE = (0.1, 5.0), (0.25, 5.0)

@@ -106,10 +106,10 @@ def test_what_is_typed_is_taken() -> None:
 
 
 @pytest.mark.usefixtures("claiming")
-def test_many_issues_have_an_hour() -> None:
+def test_many_issues_have_a_longer_budget() -> None:
     found = library().chosen([], every=True)
     assert repro.request(Request(), found, "").budget == 2 * ISSUE_BUDGET
-    assert repro.request(Request(), found * 20, "").budget == MOST_ISSUES_BUDGET
+    assert repro.request(Request(), found * 40, "").budget == MOST_ISSUES_BUDGET
 
 
 @pytest.mark.usefixtures("claiming")
