@@ -65,7 +65,7 @@ pipeline  object: a new dataset whose generator refers to a new array of 1 MB, a
 
 from kit import main
 
-ROUNDS, ELEMENTS, BATCHES, RECORDS = 20, 1000, 100, 100
+CALLS, ELEMENTS, BATCHES, RECORDS = 20, 1000, 100, 100
 IMAGES, IMAGE, BATCH = 16, (416, 416, 3), 8
 
 
@@ -89,7 +89,7 @@ def scenario(bench, *, pipeline="object"):
         step = make(tf, np)
     with bench.phase("first call"):
         elements = step()
-    bench.memory(step, ROUNDS)
+    bench.memory(step, CALLS)
     bench.fingerprint(elements=elements)
 
 
