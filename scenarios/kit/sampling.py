@@ -33,6 +33,10 @@ SLOW = 1.03
 # After a switch, the first call of 5 to 10 ms took 4 % longer; filling a cache of 32 MiB takes about 3 ms.
 LONG = 0.2
 
+# A launch keeps about this many single steps. Faster steps have untimed calls between them, so that the kept ones are
+# from the whole measurement.
+MOST_SINGLE_STEPS = 2000
+
 # The number of stretches of calls between readings of memory; the warm-up has one in this many calls.
 STRETCHES, WARM_ONE_IN = 20, 10
 
@@ -81,8 +85,8 @@ class TimeBounded:
             )
             return Measurement([], calls, warm + taken, warm, untimed, result)
         with phase("steady state"), watching():
-            samples, result = self._measure(step, calls, fetch, clock)
-        return Measurement(samples, calls, warm + calls * len(samples), warm, 0, result)
+            samples, untimed, result = self._measure(step, calls, per_call, fetch, clock)
+        return Measurement(samples, calls, warm + calls * len(samples) + untimed, warm, untimed, result)
 
     def _warm_up(self, step, fetch, clock):
         """Warm up. Return the calls per sample, the number of calls made, and the seconds per call in the last batch.
@@ -107,16 +111,23 @@ class TimeBounded:
                     return calls, total, per_call
             before = per_call
 
-    def _measure(self, step, calls, fetch, clock):
+    def _measure(self, step, calls, per_call, fetch, clock):
+        """Take samples. Return them, the number of untimed calls between them, and the last result."""
+        between = 0
+        if self.calls_per_sample == 1:
+            between = int(self.measure_seconds / (MOST_SINGLE_STEPS * per_call))
         samples = []
         measured = 0.0
         while measured < self.measure_seconds or (
             len(samples) < FEWEST_SAMPLES and measured < PATIENCE * self.measure_seconds
         ):
+            if between:
+                untimed, _ = time_calls(step, between, fetch, clock)
+                measured += untimed.seconds
             taken, result = time_calls(step, calls, fetch, clock)
             samples.append(taken)
             measured += taken.seconds
-        return samples, result
+        return samples, between * len(samples), result
 
     def _take_turns(self, step, calls, per_call, *, phase, watching, wait, fetch, clock):
         """Take a sample for each command TURN, and several without a break for a number, until the command END.

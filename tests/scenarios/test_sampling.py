@@ -9,7 +9,16 @@ from itertools import pairwise
 import pytest
 from kit import sampling as kit_sampling
 from kit.fetching import fetch
-from kit.sampling import FEWEST_SAMPLES, PATIENCE, Document, TimeBounded, sample_memory, slow_calls, time_calls
+from kit.sampling import (
+    FEWEST_SAMPLES,
+    MOST_SINGLE_STEPS,
+    PATIENCE,
+    Document,
+    TimeBounded,
+    sample_memory,
+    slow_calls,
+    time_calls,
+)
 from kit.words import END, TURN
 
 
@@ -315,3 +324,16 @@ def test_what_a_sample_used_of_cpus_is_read_outside_of_its_time(monkeypatch):
 
     monkeypatch.setattr(kit_sampling, "process_time", used)
     assert time_calls(work.step, 3, fetch, work.clock) == ((0.75, 0.375), None)
+
+
+@pytest.mark.parametrize(("length", "between"), [(1e-5, 50), (1e-3, 0)])
+def test_single_steps_are_from_the_whole_measurement_and_not_too_many(length, between):
+    work = Work(length)
+    sampling = TimeBounded(0.0, 1.0, 0.05, calls_per_sample=1)
+    found = sampling.run(work.step, None, work.phase, lambda: work, work.wait, fetch=fetch, clock=work.clock)
+    assert found.calls == 1
+    assert len(found.samples) == pytest.approx(min(MOST_SINGLE_STEPS, 1.0 / length), rel=0.05)
+    assert all(sample.seconds == pytest.approx(length) for sample in found.samples)
+    assert found.untimed == between * len(found.samples)
+    assert found.made == work.calls
+    assert work.phases["steady state"] == len(found.samples) + found.untimed
