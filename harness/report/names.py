@@ -70,8 +70,6 @@ def measure_of(quantity: str, clock: Clock) -> str:
     """Return a quantity: `time`, `CPU time`, `first call time`, `peak memory`; `loss, as printed`."""
     if quantity == STEP:
         return clock.time
-    if quantity in PERCENTILES:
-        return f"{quantity} of the {clock.time} per step"
     if quantity.startswith(PRINTED):
         return f"{quantity.removeprefix(PRINTED)}, as printed"
     return f"{quantity} {clock.time}" if is_time(quantity) else quantity
@@ -82,7 +80,8 @@ def per(table: ScenarioTable) -> str:
     scenario = table.scenario
     if scenario.script and table.quantity == STEP and WHOLE not in scenario.quantities:
         return f"{measure(table)} of the whole script"
-    return measure(table) + {STEP: " per step", GROWTH: " per call"}.get(table.quantity, "")
+    units = {STEP: " per step", GROWTH: " per call", **dict.fromkeys(PERCENTILES, " per step")}
+    return measure(table) + units.get(table.quantity, "")
 
 
 def title(table: ScenarioTable) -> str:

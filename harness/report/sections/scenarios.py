@@ -309,7 +309,22 @@ def times(results: Results, table: ScenarioTable) -> Iterator[Block]:
     yield times_table(table)
     yield Text(intervals(table, unit), True, where=FILES)
     yield from map(Figure, times_chart.pictures(results, table))
-    yield from (Text(sentence, True, where=FILES) for sentence in marked(table))
+    yield from (Text(sentence, True, where=FILES) for sentence in [*marked(table), *_no_percentiles(results, table)])
+
+
+def _no_percentiles(results: Results, table: ScenarioTable) -> Iterator[str]:
+    """Yield why cells that have a time per step have no percentile, in the table of the time per step."""
+    varying = names.varying(table)
+    for quantity in (name for name in table.scenario.quantities if name in PERCENTILES and table.quantity == STEP):
+        index, cells, why = results.found_of(quantity), list[str](), ""
+        for row, head, value in table.times():
+            cell = table.cell(row, head.side)
+            launch = index.culprit(cell)
+            if value.estimate and cell not in index.series and launch:
+                cells.append(names.cell_name(table, row, head.side, varying))
+                why = why or " ".join(filter(None, [launch.error, launch.advice]))
+        if cells:
+            yield f"No {quantity} for {listed(cells)}: {why}"
 
 
 def times_table(table: ScenarioTable) -> Table:

@@ -210,7 +210,7 @@ def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -
         case Verdict.UNCLEAR:
             return f"No clear difference: {takes}{ends}", f"no clear difference {where}"
         case Verdict.DIFFERENT_WORK:
-            several = measure if measure.endswith(("s", "growth", "memory", "step")) else f"{measure}s"
+            several = measure if measure.endswith(("s", "growth", "memory")) else f"{measure}s"
             apart = f"{subject} and {base} did not do the same work{rows}: their {several} cannot be compared"
             return apart, f"different work {where}"
     return f"{takes}{ends}; {why_withheld(findings)}", why_withheld(findings, where)

@@ -415,8 +415,19 @@ def test_percentiles_have_words_of_their_own():
     assert slowest.startswith("TensorFlow 2.0.0 takes 3.")
     assert "× as long as TensorFlow 1.14.0 at p99 (" in slowest
     markdown = render("md", results)
-    assert "p99 of the time per step ratio" in markdown
+    assert "p99 time ratio" in markdown
     assert "p99: 99 % of the single steps of a launch took at most this long." in markdown
+
+
+def test_the_report_says_why_a_cell_has_no_percentile():
+    assert (
+        "No p99 for tf1.14; tf2.0: Percentiles need single steps, but a sample of this launch has 10 steps."
+        in render("md", Results(quantified_run("p99"), quantified()))
+    )
+    few = [replace(each, samples=[Sample(0.01, 1)] * 40) for each in quantified()]
+    markdown = render("md", Results(quantified_run("p95", "p99"), few))
+    assert "No p99 for tf1.14; tf2.0: p99 needs at least 100 steps, but this launch has 40. Measure longer" in markdown
+    assert "No p95" not in markdown
 
 
 def test_a_number_that_a_script_prints_is_called_by_its_name():
