@@ -206,6 +206,7 @@ def test_of_packages_what_opens_what_is_missing_and_what_is_too_old(engine, buil
 def test_nvidias_own_image_keeps_its_packages_and_says_nothing_at_start(engine, builder):
     stand_in = builder.stand_in(
         {},
+        "RUN useradd --create-home --uid 1000 ubuntu",  # as in Ubuntu 24.04
         "RUN echo nothing==1 >/constraint.txt && mv /usr/local/bin/python /gone",
         "ENV NVIDIA_VISIBLE_DEVICES=all PIP_CONSTRAINT=/constraint.txt",
         'ENTRYPOINT ["sh", "-c", "echo a greeting; exec \\"$@\\"", "sh"]',
@@ -216,3 +217,5 @@ def test_nvidias_own_image_keeps_its_packages_and_says_nothing_at_start(engine, 
     said = output(engine, image, "python", "-c", script)
     assert said.startswith("2.2.5 ")
     assert "'NVIDIA_VISIBLE_DEVICES': 'void'" in said
+    assert output(engine, image, "id", "--user", "--name").strip() == "harness"
+    assert output(engine, image, "stat", "--format=%U", "/cache").strip() == "harness"
