@@ -106,11 +106,24 @@ def test_a_cdi_specification_that_is_older_than_the_driver_is_passed_over_for_th
     backend.check_gpus(["0"])
     assert backend.try_gpus([REQUIREMENT]) == [
         "Containers don't get GPUs through CDI. --gpus 0: The CDI specification is older than the NVIDIA driver: it "
-        f"lists {STALE}, which no longer exists. Regenerate the specification: sudo nvidia-ctk cdi generate "
+        f"lists {STALE}, which no longer exists. The specification is {nvidia.specifications / 'nvidia.json'}. "
+        "Regenerate the specification: sudo systemctl restart nvidia-cdi-refresh || sudo nvidia-ctk cdi generate "
         "--output=/etc/cdi/nvidia.yaml",
         "Containers get GPUs through the runtime nvidia.",
     ]
     assert backend.launch(REQUIREMENT, on_gpus("0")).status is Status.OK
+
+
+@pytest.mark.parametrize("is_refreshed_stale", [False, True])
+def test_of_two_specifications_the_engine_uses_the_later_folders(backend, nvidia, is_refreshed_stale):
+    for is_refreshed in (False, True):
+        nvidia.describe(*[STALE] * (is_refreshed is is_refreshed_stale), is_refreshed=is_refreshed)
+    backend.check_gpus(["0"])
+    first, *_ = backend.try_gpus([REQUIREMENT])
+    if is_refreshed_stale:
+        assert f"The specification is {nvidia.refreshed / 'nvidia.json'}." in first
+    else:
+        assert first == "Containers get GPUs through CDI."
 
 
 def test_a_runtime_that_fails_is_passed_over_for_the_engines_device_driver(backend, nvidia):
@@ -150,9 +163,7 @@ def test_where_nothing_works_the_run_ends_with_a_sentence_for_each_way(backend, 
         "Containers don't get GPUs through the runtime nvidia",
         "Containers don't get GPUs through the engine's device driver",
     ]
-    assert (
-        error.value.advice == "Regenerate the specification: sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
-    )
+    assert error.value.advice.startswith("Regenerate the specification: sudo systemctl restart nvidia-cdi-refresh || ")
 
 
 @pytest.mark.parametrize(
@@ -243,7 +254,8 @@ def test_nodes_that_are_open_to_one_group_are_open_to_containers(backend, nvidia
     nvidia.close(44)
     backend.check_gpus(["0"], way)
     (told,) = backend.try_gpus([REQUIREMENT])
-    assert "may not open /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm" in told
+    assert "can't open /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm (EACCES)" in told
+    assert "NVreg_DeviceFileMode=0666" in told
     monkeypatch.setattr("harness.backends.docker.gpus.groups", lambda _: [44])
     backend.check_gpus(["0"], way)
     assert backend.try_gpus([REQUIREMENT]) == [f"Containers get GPUs through {way.words}."]
@@ -293,7 +305,7 @@ def test_a_way_that_was_typed_and_does_not_work_ends_the_run_before_it_begins(nv
     done = harness(nvidia, root, "matrix", *CELL, "--gpu-via", "driver")
     assert done.returncode == 4, done.stderr
     assert "NVIDIA's tools can't change control groups" in done.stderr
-    assert "sudo nvidia-ctk config --in-place --set nvidia-container-cli.no-cgroups" in done.stderr
+    assert "Use CDI (--gpu-via cdi), which doesn't need them." in done.stderr
     assert not (root / "results").exists()
 
 
