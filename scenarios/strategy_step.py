@@ -23,6 +23,70 @@
 # requires = ["tensorflow>=2.4"]
 # reason   = "In TensorFlow 2.2 and 2.3, this strategy can't reduce a loss in a function on CPUs."
 #
+# [[tool.harness.claim]]
+# issue    = "T#60244"
+# reported = "on the CPUs of one machine, a step of MirroredStrategy takes the longer the more workers there are"
+# worse    = { environment = "tf2.9", strategy = "mirrored" }
+# better   = { environment = "tf2.9", strategy = "none" }
+# ratio    = [1.2, 10]              # no number; each worker has a batch of its own there, and a core here has them all
+# when     = { replicas = "4" }
+# hardware = "CPUs, Ubuntu 16.04"
+# visible  = ["cpu"]
+# [[tool.harness.claim]]
+# issue    = "T#60245"
+# reported = "the same with MultiWorkerMirroredStrategy, whose workers are processes"
+# worse    = { environment = "tf2.9", strategy = "multi_worker" }
+# better   = { environment = "tf2.9", strategy = "none" }
+# ratio    = [1.2, 20]              # as above
+# when     = { replicas = "2" }
+# hardware = "CPUs, Ubuntu 16.04"
+# visible  = ["cpu"]
+# [[tool.harness.claim]]
+# issue    = "T#57890"
+# reported = "a step takes 4 s on one machine and 7 s on two with the same batch each, and more machines bring nothing"
+# worse    = { environment = "tf2.9", strategy = "multi_worker" }
+# better   = { environment = "tf2.9", strategy = "none" }
+# ratio    = [1.4, 2.2]             # measured here on one machine, with half of the batch each
+# when     = { replicas = "2" }
+# hardware = "two machines; not reported which"
+# visible  = ["cpu"]
+# [[tool.harness.claim]]
+# issue    = "T#48374"
+# reported = "MultiWorkerMirroredStrategy looks a lot slower than training on one machine, in 2.4"
+# worse    = { environment = "tf2.4", strategy = "multi_worker" }
+# better   = { environment = "tf2.4", strategy = "none" }
+# ratio    = [1.5, 20]              # no number that could be read
+# when     = { replicas = "2" }
+# hardware = "not reported"
+# visible  = ["cpu"]
+# [[tool.harness.claim]]
+# issue    = "T#35095"
+# reported = "training takes 286 s with MirroredStrategy on two devices, and 197 s on one (measured here with 2.2)"
+# worse    = { environment = "tf2.2", strategy = "mirrored" }
+# better   = { environment = "tf2.2", strategy = "none" }
+# ratio    = [1.16, 1.8]            # by logical devices of a CPU; 2.1 has no public way to run a function on them
+# when     = { replicas = "2" }
+# hardware = "two GTX 1080 Ti"
+# visible  = ["cpu"]
+# [[tool.harness.claim]]
+# issue    = "T#33809"
+# reported = "MirroredStrategy with two devices is much slower than one device, with the same batch (measured with 2.2)"
+# worse    = { environment = "tf2.2", strategy = "mirrored" }
+# better   = { environment = "tf2.2", strategy = "none" }
+# ratio    = [1.2, 5]               # no number that could be read
+# when     = { replicas = "2" }
+# hardware = "two GPUs"
+# visible  = ["cpu"]
+# [[tool.harness.claim]]
+# issue    = "T#35144"
+# reported = "a step of MirroredStrategy with four devices takes about 3 times as long as with one (measured with 2.2)"
+# worse    = { environment = "tf2.2", strategy = "mirrored" }
+# better   = { environment = "tf2.2", strategy = "none" }
+# ratio    = [2.4, 3.8]             # each device has a batch of its own there
+# when     = { replicas = "4" }
+# hardware = "four Tesla V100"
+# visible  = ["cpu"]
+#
 # [[tool.harness.compare]]
 # name    = "mirrored vs none"
 # along   = "strategy"
