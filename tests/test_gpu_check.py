@@ -201,7 +201,12 @@ def test_on_blackwell_it_runs_nvidias_tensorflow(tmp_path: Path) -> None:
     blackwell = Gpu(0, "GPU-1", "NVIDIA GeForce RTX 5090", (12, 0), 32 * 2**30)
     newest = check._newest([blackwell], GpuHost(cards=[blackwell], driver="580.65.06"))
     assert newest == "tf2.17-ngc"
-    left_out = {step.name: step.left_out for step in check.planned(newest, [], "0", 5, tmp_path) if step.left_out}
+    refused = check._refused([blackwell], GpuHost(cards=[blackwell], driver="580.65.06"))
+    steps = {step.name: step for step in check.planned(newest, [], "0", 5, tmp_path, refused=refused)}
+    assert steps["images"].typed == "harness images build tf2.17-ngc tf2.21 --device gpu"
+    assert steps["refused"].typed.startswith("harness matrix --gpus 0 -e tf2.21 --try-anyway ")
+    assert sum(step.about for step in steps.values() if step.counted) < check.BUDGET
+    left_out = {name: step.left_out for name, step in steps.items() if step.left_out}
     assert left_out.pop("quick") == "this GPU runs only one of its releases"
     assert set(left_out) <= {"locked"}
 

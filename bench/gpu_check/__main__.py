@@ -31,7 +31,7 @@ from harness.machine.gpu import selection
 from harness.model.errors import CannotRunHereError, Exit, UsageError
 from harness.model.gpu import FIRST, Gpu, GpuHost, shown
 from harness.plan.availability import gpu_rows
-from harness.plan.gpus import Support
+from harness.plan.gpus import BLACKWELL, Support, fit
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Seconds that all steps may take together, without the images.
@@ -105,7 +105,8 @@ def main() -> int:
         names = arguments.only.split(",") if arguments.only else []
         settled = arguments.env or _newest(cards, host)
         of_quick = _measured(("--suite", "quick", "--gpus", arguments.gpus)) if not names or "images" in names else []
-        every = planned(settled, of_quick, arguments.gpus, arguments.seconds, Path(scratch))
+        refused = "" if arguments.env else _refused(cards, host)
+        every = planned(settled, of_quick, arguments.gpus, arguments.seconds, Path(scratch), refused=refused)
         steps = [step for step in every if not names or step.name in names]
         bundle = arguments.results / f"gpu-check-{_slug(cards[0].name)}-{datetime.date.today():%Y-%m-%d}.zip"
         announce(steps, cards[0], host, bundle)
@@ -128,10 +129,13 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def planned(environment: str, of_quick: Sequence[str], which: str, seconds: float, scratch: Path) -> Iterator[Step]:
+def planned(
+    environment: str, of_quick: Sequence[str], which: str, seconds: float, scratch: Path, *, refused: str = ""
+) -> Iterator[Step]:
     """The steps, in order: single cells in the environment, if the card runs one, and the suite `quick` in its own.
 
-    `which` are the cards as they are typed, `seconds` how long CPUs and cards are watched.
+    `which` are the cards as they are typed, `seconds` how long CPUs and cards are watched. `refused` is a release that
+    the catalog refuses on the GPU, and that is launched all the same.
     """
     on = ("--gpus", which)
     yield Step("version", (*HARNESS, "--version"), 1, 30)
@@ -143,7 +147,7 @@ def planned(environment: str, of_quick: Sequence[str], which: str, seconds: floa
         for name in ("images", "verify", "cdi", "runtime", "driver", "quick", "locked"):
             yield Step(name, (), left_out=why)
         return
-    images = list(dict.fromkeys([environment, *of_quick]))
+    images = list(dict.fromkeys(filter(None, [environment, *of_quick, refused])))
     build = (*HARNESS, "images", "build", *images, "--device", "gpu")
     # gigabytes are not fetched for containers that get no GPU
     yield Step("images", build, 900, 3600, counted=False, after="doctor")
@@ -153,6 +157,10 @@ def planned(environment: str, of_quick: Sequence[str], which: str, seconds: floa
     for way in gpus.GpuWay:
         results = ("--results", str(scratch / way.value))
         yield Step(way.value, (*matrix, "--gpu-via", way.value, *cell, *results), 60, 120, after="images")
+    if refused:
+        tried = ("-e", refused, "--try-anyway", "-s", "keras_step", *(word for axis in _CELL for word in ("-a", axis)))
+        results = ("-a", "xla=off", *_SHORT, "--results", str(scratch / "refused"))
+        yield Step("refused", (*matrix, *tried, *results), 60, 120, after="images")
     quick = ("--suite", "quick", "--rounds", "1", "--results", str(scratch / "quick"))
     if of_quick:
         yield Step("quick", (*matrix, *quick), 120, 240, after="images")
@@ -169,6 +177,15 @@ def _newest(cards: Sequence[Gpu], host: GpuHost) -> str:
     rows = gpu_rows(catalog.values(), catalog, cards, host)
     native = [row["name"] for row in rows if row["way"] in (Support.NATIVE, Support.PARTLY)]
     return max(native, key=lambda name: Version(catalog[name].tensorflow), default="")
+
+
+def _refused(cards: Sequence[Gpu], host: GpuHost) -> str:
+    """Return the newest release if it is refused here although the driver is new enough, or an empty text."""
+    catalog = load_environments(Project(ROOT))
+    releases = [environment for environment in catalog.values() if not environment.gpu_image]
+    newest = max(releases, key=lambda environment: environment.release)
+    is_too_new = all(card.capability >= BLACKWELL for card in cards)
+    return newest.name if is_too_new and fit(newest, cards, host).is_impossible else ""
 
 
 def _measured(typed: Sequence[str]) -> list[str]:
