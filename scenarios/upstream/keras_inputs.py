@@ -21,6 +21,13 @@
 # better   = { environment = "tf2.12" }
 # ratio    = [3.2, 5]
 # hardware = "CPU, Linux"
+# [[tool.harness.claim]]
+# issue    = "TK#155"
+# reported = "the same issue in the tf-keras repository"
+# worse    = { environment = "tf2.13" }
+# better   = { environment = "tf2.12" }
+# ratio    = [3.2, 5]
+# hardware = "CPU, Linux"
 #
 # [[tool.harness.compare]]
 # name  = "releases"

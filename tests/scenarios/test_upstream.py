@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 UPSTREAM = {path.stem: parse(path.read_text(), path) for path in sorted(ROOT.glob("scenarios/upstream/*.py"))}
 FAMILIES = {
     *("calls", "training", "functions", "data", "layers", "optimizers"),
-    *("memory", "load", "onednn", "text", "tflite", "conversions"),
+    *("memory", "load", "onednn", "text", "tflite", "conversions", "kernels"),
 }
 NOBODY_COULD = "not reproduced"
 CLAIMS = [claim for scenario in UPSTREAM.values() for claim in scenario.claims]

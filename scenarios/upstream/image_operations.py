@@ -1,0 +1,156 @@
+# /// script
+# requires-python = ">=3.6"
+# dependencies = ["tensorflow>=1.14"]
+#
+# [tool.harness]
+# title  = "Operations on images"
+# source = "https://github.com/tensorflow/tensorflow/issues/49205"
+# tags   = ["upstream", "kernels"]
+#
+# [tool.harness.axes]
+# operation = ["ssim", "patches_gradient", "conv_gradient", "patches_pooling", "pooling", "crop_or_pad"]
+#
+# [[tool.harness.compare]]
+# name  = "release vs release"
+# along = "environment"
+#
+# [[tool.harness.claim]]
+# issue    = "T#49205"
+# reported = "tf.image.ssim is extremely slow in 2.5: 30 s, compared with 2.4 (whose time could not be read)"
+# worse    = { environment = "tf2.5" }
+# better   = { environment = "tf2.4" }
+# when     = { operation = "ssim" }
+# ratio    = [1.5, 100]
+# hardware = "Colab with a K80"
+# [[tool.harness.claim]]
+# issue    = "T#49206"
+# reported = "tf.image.ssim of 30 pairs of 500 x 500 numbers takes 30.1 s in 2.5 (here of one pair)"
+# worse    = { environment = "tf2.5", operation = "ssim" }
+# seconds  = [0.7, 1.4]
+# hardware = "Colab with a K80"
+#
+# [[tool.harness.claim]]
+# issue    = "T#59185"
+# reported = "extract_patches and its gradient take 5.4 s in 2.11, and 3.1 s with the change that came after it"
+# worse    = { environment = "tf2.11" }
+# better   = { environment = "tf2.13" }
+# when     = { operation = "patches_gradient" }
+# ratio    = [1.3, 2.4]
+# hardware = "Colab CPU"
+# [[tool.harness.claim]]
+# issue    = "T#20146"
+# reported = "making the gradient of extract_image_patches takes 104 s in 1.8 (here a 16th of the size)"
+# worse    = { environment = "tf1.14", operation = "patches_gradient" }
+# of       = "first call"
+# seconds  = [4, 9]
+# hardware = "not reported; Fedora 28"
+# [[tool.harness.claim]]
+# issue    = "T#13017"
+# reported = "the gradient of extract_image_patches is extremely slow, and that of a convolution is not"
+# worse    = { environment = "tf1.14", operation = "patches_gradient" }
+# better   = { environment = "tf1.14", operation = "conv_gradient" }
+# ratio    = [2, 1000]              # no number could be read
+# hardware = "CPU of a Mac; TensorFlow 1.3"
+# [[tool.harness.claim]]
+# issue    = "T#58086"
+# reported = "a pooling layer made of extract_patches is extremely slow, compared with MaxPooling2D"
+# worse    = { environment = "tf2.9", operation = "patches_pooling" }
+# better   = { environment = "tf2.9", operation = "pooling" }
+# ratio    = [2, 1000]              # no number reported
+# hardware = "Colab"
+#
+# [[tool.harness.claim]]
+# issue    = "T#16396"
+# reported = "resize_image_with_crop_or_pad takes about 160 ms per image"
+# worse    = { environment = "tf1.14", operation = "crop_or_pad" }
+# seconds  = [0.1, 0.25]
+# hardware = "not reported; January 2018"
+# ///
+"""One call of a traced function on images.
+
+operation  ssim: compares two images of 500 x 500; patches_gradient, conv_gradient: takes patches of 5 x 5 of an image
+           of 512 x 512, or a convolution of 5 x 5 to 25 channels, and computes the gradient of the sum of squares;
+           patches_pooling, pooling: the maxima of 2 x 2 pixels of 8 images of 64 x 64 x 16, by patches or max_pool2d;
+           crop_or_pad: an image of 375 x 500 becomes one of 224 x 224
+"""
+
+from kit import eager_tensorflow, fixed_batch, fixed_weights, main
+
+SHAPES = {
+    "ssim": (2, 500, 500, 1),
+    "patches_gradient": (1, 512, 512, 1),
+    "conv_gradient": (1, 512, 512, 1),
+    "patches_pooling": (8, 64, 64, 16),
+    "pooling": (8, 64, 64, 16),
+    "crop_or_pad": (1, 375, 500, 3),
+}
+
+
+def scenario(bench, *, operation="ssim"):
+    """Measure one call, after the tracing."""
+    with bench.phase("import"):
+        tf = eager_tensorflow()
+    bench.device()
+    with bench.phase("build"):
+        x = tf.constant(fixed_batch(SHAPES[operation], "float32"))
+        function = tf.function(MAKERS[operation](tf))
+    with bench.phase("first call"):
+        result = bench.fetch(function(x))
+    bench.measure(lambda: function(x))
+    bench.fingerprint(shape=[int(size) for size in result.shape])
+
+
+def ssim(tf):
+    """Return a function that compares the first image and the second."""
+    return lambda x: tf.image.ssim(x[:1], x[1:], 1.0)
+
+
+def patches(tf, x, size, stride):
+    """Return the patches of that size, one every `stride` pixels."""
+    extract = tf.image.extract_patches if hasattr(tf.image, "extract_patches") else tf.extract_image_patches
+    return extract(x, [1, size, size, 1], [1, stride, stride, 1], [1, 1, 1, 1], "SAME")
+
+
+def gradient(tf, compute):
+    """Return a function that computes the gradient of the sum of squares of `compute(x)`."""
+
+    def run(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            total = tf.reduce_sum(tf.square(compute(x)))
+        return tape.gradient(total, x)
+
+    return run
+
+
+def conv_gradient(tf):
+    """Return a function that computes the gradient of a convolution."""
+    filters = tf.constant(fixed_weights([(5, 5, 1, 25)])[0].astype("float32"))
+    return gradient(tf, lambda x: tf.nn.conv2d(x, filters, strides=[1, 1, 1, 1], padding="SAME"))
+
+
+def patches_pooling(tf):
+    """Return a function that computes maxima over patches."""
+    images, height, width, channels = SHAPES["pooling"]
+    shape = (images, height // 2, width // 2, 4, channels)
+    return lambda x: tf.reduce_max(tf.reshape(patches(tf, x, 2, 2), shape), axis=3)
+
+
+def crop_or_pad(tf):
+    """Return a function that takes the middle of an image."""
+    resize = getattr(tf.image, "resize_with_crop_or_pad", None) or tf.image.resize_image_with_crop_or_pad
+    return lambda x: resize(x, 224, 224)
+
+
+MAKERS = {
+    "ssim": ssim,
+    "patches_gradient": lambda tf: gradient(tf, lambda x: patches(tf, x, 5, 1)),
+    "conv_gradient": conv_gradient,
+    "patches_pooling": patches_pooling,
+    "pooling": lambda tf: lambda x: tf.nn.max_pool2d(x, 2, 2, "SAME"),
+    "crop_or_pad": crop_or_pad,
+}
+
+
+if __name__ == "__main__":
+    main(scenario)
