@@ -63,8 +63,8 @@
 # ///
 """One operation, or one step of training, by the type of its numbers.
 
-work   matmul: two matrices of 256 x 256, as those of 768 x 768 take seconds; add: two tensors of 6.4 million numbers;
-       train: `train_on_batch` of two convolutions and a dense layer on 16 images of 32 x 32, with the mixed policy
+work   matmul: two matrices of 256 x 256; add: two tensors of 6.4 million numbers; train: `train_on_batch` of two
+       convolutions and a dense layer on 16 images of 32 x 32, with the mixed policy of that type
 """
 
 from kit import eager_tensorflow, fixed_batch, main
