@@ -15,8 +15,8 @@ import yaml
 
 from harness.history.alerts import LABEL
 from harness.history.index import History
-from harness.history.states import findings
-from harness.history.summary import of as summary_of
+from harness.history.states import find_changes
+from harness.history.summary import load_summary as summary_of
 from harness.model.history import Decision, Key
 from harness.model.run import Machine, Stop, StopReason
 from tests.cli.conftest import BAKE, SCENARIO, stored
@@ -276,7 +276,7 @@ def seed(place, remote, monkeypatch):
         folders.append(stored(Path("results"), made, rounds(seconds, 5, 0.002, number)))
     with History.open(writing=True) as history:
         history.add_all(map(summary_of, folders))
-        (found,) = [each for each in findings(history.series()) if each.ratio > 1.0]
+        (found,) = [each for each in find_changes(history.series()) if each.ratio > 1.0]
         when = "2026-10-21T04:10:00+00:00"
         history.decide(Decision(found.key, found.since, found.suspects, True, "run-c", when, 1.1, 1.09, 1.11))
     subprocess.run([sys.executable, "-m", "harness", "history", "export", "--git", "branch"], check=True,

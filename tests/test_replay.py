@@ -61,7 +61,7 @@ class Workflow:
         self.history_is_full = False
         self.alarms: list[list[dict[str, object]]] = []
         monkeypatch.setattr(nights, "_harness", self.call)
-        monkeypatch.setattr(summary, "of", lambda path: made(path.name))
+        monkeypatch.setattr(summary, "load_summary", lambda path: made(path.name))
 
     def call(
         self, folder: Path, command: str, *words: str, before: Sequence[str] = ()
@@ -141,7 +141,7 @@ def test_a_run_that_cannot_be_read_is_a_missing_point_too(workflow: Workflow, mo
     def refuse(path: Path) -> Summary:
         raise UsageError("It never ended.")
 
-    monkeypatch.setattr(summary, "of", refuse)
+    monkeypatch.setattr(summary, "load_summary", refuse)
     nights.replay(workflow.folder)
     assert {record.reason for record in nights.read_records(workflow.folder)} == {"It never ended."}
 

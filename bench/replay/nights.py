@@ -205,7 +205,7 @@ def _replay_night(folder: Path, plan: ReplayPlan, night: int, before: Sequence[s
     record = ReplayedNight(night, plan.days[night], environment, "", round(time.monotonic() - started, 1))
     new = sorted(set(results.glob("*")) - runs)
     try:
-        measured = summary.of(new[-1]) if new else None
+        measured = summary.load_summary(new[-1]) if new else None
     except HarnessError as error:
         return replace(record, reason=str(error))
     if measured is None:

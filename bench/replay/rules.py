@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 
 from harness.history.change_cache import ChangeCache
-from harness.history.states import State, judged
+from harness.history.states import State, judge_series
 from harness.model.history import Series
 
 #: The smallest number of nightly runs that a rule gets: harness needs three on either side of a change.
@@ -41,7 +41,7 @@ print(json.dumps(reports))
 def harness_reports(series: Series, cache: ChangeCache | None = None) -> Iterator[Report]:
     """Return what the history suspects to be slower."""
     for count in range(FIRST, len(series.points) + 1):
-        judgement = judged(Series(series.key, series.points[:count]), known=cache)
+        judgement = judge_series(Series(series.key, series.points[:count]), known=cache)
         for change, finding in zip(judgement.changes, judgement.findings, strict=True):
             if finding.state is State.SUSPECTED and change.ratio > 1.0:
                 yield count, change.index

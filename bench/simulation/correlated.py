@@ -14,7 +14,7 @@ import numpy as np
 from bench.simulation.machine import Floats
 from bench.simulation.nights import NEAR, ROUND, ROUNDS, RULES, Kind, Nights, Rule, at_most, delay, ours
 from harness.history.change_cache import CachedChanges, ChangeCache, Options
-from harness.history.detection import LEAST, holding, segmented
+from harness.history.detection import LEAST, fit_levels, keep_significant
 
 NIGHTS, HISTORY = 60, 30
 #: A planted step begins at this night.
@@ -75,8 +75,8 @@ class _Independent(ChangeCache):
 
     def found(self, values: Sequence[float], errors: Sequence[float], options: Options) -> CachedChanges:
         """Return the changes, none of which is only watched."""
-        segments = segmented(values, errors, fewest=options.fewest, least=options.least)
-        changes = holding(segments, p=options.p, least=options.least, is_independent=True)
+        segments = fit_levels(values, errors, fewest=options.fewest, least=options.least)
+        changes = keep_significant(segments, p=options.p, least=options.least, is_independent=True)
         return CachedChanges(changes, changes)
 
 
@@ -116,9 +116,9 @@ def inflations(correlation: float, nights: int, trials: int, seed: int) -> Float
     for trial in range(trials):
         values = 0.03 * autoregression(np.random.default_rng([seed, trial]), correlation, nights)
         values[-3:] += 2.0
-        segments = segmented(values.tolist(), [0.01] * nights, fewest=3, least=LEAST)
+        segments = fit_levels(values.tolist(), [0.01] * nights, fewest=3, least=LEAST)
         allowed, plain = (
-            holding(segments, p=0.01, least=LEAST, is_independent=is_independent)[-1]
+            keep_significant(segments, p=0.01, least=LEAST, is_independent=is_independent)[-1]
             for is_independent in (False, True)
         )
         logs.append(math.log(allowed.high / allowed.low) / math.log(plain.high / plain.low))

@@ -21,12 +21,12 @@ from scipy.special import betaincinv, gammaincinv
 
 from bench.simulation.machine import Floats
 from harness.analysis.statistics import student
-from harness.history.alerts import IssueStep, TrackedIssue, find_alerts, steps
+from harness.history.alerts import IssueStep, TrackedIssue, find_alerts, plan_steps
 from harness.history.alerts import Kind as Action
 from harness.history.change_cache import ChangeCache
 from harness.history.confirm import verdict
 from harness.history.index import History
-from harness.history.states import SeriesFinding, State, findings, judged
+from harness.history.states import SeriesFinding, State, find_changes, judge_series
 from harness.model.history import (
     CellPoint,
     Decision,
@@ -133,7 +133,7 @@ def ours(of: Nights, values: Floats, first: int = FIRST, known: ChangeCache | No
     for count in range(first, values.size + 1):
         for series in of.series(points[:count]):
             began = int(series.points[0].run.removeprefix("run-"))
-            judgement = judged(series, known=known)
+            judgement = judge_series(series, known=known)
             for change, finding in zip(judgement.changes, judgement.findings, strict=True):
                 if finding.state is State.SUSPECTED:
                     yield count, began + change.index
@@ -324,7 +324,7 @@ def whole(kind: Kind, seed: int, number: int, *, cells: int = 8) -> Whole:
             if night + 1 < FIRST:
                 continue
             series, decided = history.series(), 0
-            for finding in findings(series, history.decisions(), known=cache):
+            for finding in find_changes(series, history.decisions(), known=cache):
                 cell, is_true = int(finding.key.scenario[1:]), _is_true(ats, finding.key.scenario, finding.started)
                 if finding.state is State.SUSPECTED:
                     suspected.setdefault((cell, is_true), night + 1)
@@ -333,7 +333,7 @@ def whole(kind: Kind, seed: int, number: int, *, cells: int = 8) -> Whole:
                         _confirm(history, finding, math.log(1.05) if is_true else 0.0, draw, night)
                 if finding.state is State.CONFIRMED and is_true:
                     confirmed.add(cell)
-            for step in steps(find_alerts(series, history.decisions(), cache), issues.open):
+            for step in plan_steps(find_alerts(series, history.decisions(), cache), issues.open):
                 issues.do(step)
     changed = [cell for cell, at in enumerate(ats) if at is not None]
     titles = [_TITLE.fullmatch(issue.title) for issue in issues.open]

@@ -66,8 +66,8 @@ class Attribution:
         return min((effect for effect in self.effects if effect.parts and effect.beyond), key=_prominence, default=None)
 
     @property
-    def told(self) -> list[Effect]:
-        """The effects without the interactions that are `left`."""
+    def displayed_effects(self) -> list[Effect]:
+        """The effects that reports show: all but the interactions in `left`."""
         left = {id(effect) for effect in self.left}
         return [effect for effect in self.effects if id(effect) not in left]
 

@@ -190,7 +190,7 @@ def _prior_freedom(variances: Floats, expected: Floats, freedom: Floats, lends: 
         return np.where(counted, beside, worth)
     counted &= freedom >= FEWEST_FREEDOM_FOR_MORE
     if counted.sum() >= FEWEST_FOR_MORE:
-        # more only if the variances themselves are similar too
+        # use a larger weight only if the variances themselves are similar too
         spreads = (variances[counted], variances[counted] / expected[counted])
         worth[counted] = max(LENT, min(weight(spread, freedom[counted]) for spread in spreads))
     return worth

@@ -122,7 +122,7 @@ def make(text: str, known: Mapping[str, Environment]) -> Environment:
         before = kept(move.name)
         if before is not None and before.asked == str(move) and _fits(before, move, base):
             return before
-        return keep(_moved(move, base))
+        return keep(_replace_packages(move, base))
     spec = parse(text)
     if (before := _kept_for(spec)) is not None:
         return before
@@ -255,8 +255,8 @@ def _new(spec: Asked, environments: Sequence[Environment]) -> Environment:
     )
 
 
-def _moved(move: LockOverride, base: Environment) -> Environment:
-    """Return the base with other packages, as of the later date of both. Raises UsageError for unavailable packages."""
+def _replace_packages(move: LockOverride, base: Environment) -> Environment:
+    """Return the base with other packages, with the later of both dates. Raises UsageError if a package is missing."""
     packages = {name: _find_package(text, base) for name, text in move.by_name.items()}
     pins = move.pins
     releases = [name for name in packages if name in TENSORFLOW]

@@ -68,15 +68,15 @@ def environments(incomplete: str) -> list[tuple[str, str]]:
     if plus:
         base = before.rpartition(",")[2].partition("+")[0]
         return [(f"{before}+{name}==", version) for name, version in session.names.packages(base).items()]
-    return _further(incomplete, session.names.environments())
+    return _complete_last_name(incomplete, session.names.environments())
 
 
 def scenarios(incomplete: str) -> list[tuple[str, str]]:
     """Return the names of scenarios; Python files if the word is a path."""
     before, comma, begun = incomplete.rpartition(",")
     if "/" in begun:
-        return [(before + comma + path, "") for path in _below(begun) if path.endswith(("/", ".py"))]
-    return _further(incomplete, dict.fromkeys(session.names.scenarios(), ""))
+        return [(before + comma + path, "") for path in _list_paths(begun) if path.endswith(("/", ".py"))]
+    return _complete_last_name(incomplete, dict.fromkeys(session.names.scenarios(), ""))
 
 
 def suites() -> list[tuple[str, str]]:
@@ -86,7 +86,7 @@ def suites() -> list[tuple[str, str]]:
 
 def issues(incomplete: str) -> list[tuple[str, str]]:
     """Return the issues that have a claim in a scenario."""
-    return _further(incomplete, session.names.issues())
+    return _complete_last_name(incomplete, session.names.issues())
 
 
 def families() -> list[str]:
@@ -103,7 +103,7 @@ def axes(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     axis, equals, begun = incomplete.partition("=")
     if not equals:
         return [(f"{name}=", ", ".join(values[name])) for name in values]
-    return [(f"{axis}={value}", "") for value, _ in _further(begun, dict.fromkeys(values.get(axis, ()), ""))]
+    return [(f"{axis}={value}", "") for value, _ in _complete_last_name(begun, dict.fromkeys(values.get(axis, ()), ""))]
 
 
 def history_formats() -> list[str]:
@@ -113,7 +113,7 @@ def history_formats() -> list[str]:
     return list(FORMATS)
 
 
-def _further(incomplete: str, help_texts: Mapping[str, str]) -> list[tuple[str, str]]:
+def _complete_last_name(incomplete: str, help_texts: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return completions with help for the last name in `one,other`, without the names that are in it already."""
     before, comma, _ = incomplete.rpartition(",")
     return [(before + comma + name, about) for name, about in help_texts.items() if name not in before.split(",")]
@@ -121,7 +121,7 @@ def _further(incomplete: str, help_texts: Mapping[str, str]) -> list[tuple[str, 
 
 def runs(context: typer.Context, incomplete: str) -> list[str]:
     """Return the folders of runs in `--results`, newest first. If the word is another path, return entries below it."""
-    below = _below(incomplete if "/" in incomplete else f"{context.params.get('results') or 'results'}/")
+    below = _list_paths(incomplete if "/" in incomplete else f"{context.params.get('results') or 'results'}/")
     folders = [path.rstrip("/") for path in below if Path(path, "run.json").is_file()]
     return [
         *sorted(folders, reverse=True),
@@ -129,7 +129,7 @@ def runs(context: typer.Context, incomplete: str) -> list[str]:
     ]
 
 
-def _below(begun: str) -> list[str]:
+def _list_paths(begun: str) -> list[str]:
     """Return the paths that start with a partial path. Folders end with a slash."""
     folder, _, name = begun.rpartition("/")
     try:

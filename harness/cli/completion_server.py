@@ -15,10 +15,10 @@ from harness.model.errors import HarnessError
 
 def answer(app: typer.Typer, line: str) -> str:
     """Return the completions of the last word of a command line, one per line; empty if it can't be parsed."""
-    words = _words(line)[1:]
+    words = _split_words(line)[1:]
     begun = words.pop() if words and not line[-1:].isspace() else ""
     try:
-        return "\n".join(f"{value}\t{about}".rstrip("\t") for value, about in _completed(app, words, begun))
+        return "\n".join(f"{value}\t{about}".rstrip("\t") for value, about in _iterate_completions(app, words, begun))
     except HarnessError:
         return ""
 
@@ -32,7 +32,7 @@ def read_as_typed(command: Any, context: Any, words: list[str]) -> list[str]:
     return list(context.args)
 
 
-def _words(line: str) -> list[str]:
+def _split_words(line: str) -> list[str]:
     """Split a command line into words. An open quote or backslash at its end is accepted."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=False)
     lexer.whitespace_split, lexer.commenters = True, ""
@@ -44,7 +44,7 @@ def _words(line: str) -> list[str]:
     return words
 
 
-def _completed(app: typer.Typer, words: Sequence[str], begun: str) -> Iterator[tuple[str, str]]:
+def _iterate_completions(app: typer.Typer, words: Sequence[str], begun: str) -> Iterator[tuple[str, str]]:
     """Return the completions of a partial word with their help. Raises HarnessError for an unknown command."""
     command: Any = typer.main.get_command(app)
     context, left = command.make_context("harness", [], resilient_parsing=True), list(words)

@@ -16,7 +16,7 @@ from harness.cli.running import ProgressPrinter
 from harness.history import confirm as confirming
 from harness.history.index import History
 from harness.history.request import ConfirmRequest
-from harness.history.states import NEAR, SeriesFinding, State, findings
+from harness.history.states import NEAR, SeriesFinding, State, find_changes
 from harness.machine.identity import machine
 from harness.model.errors import Exit, HarnessError, UsageError
 from harness.model.history import Decision, Series, Summary
@@ -39,7 +39,7 @@ class Suspicion:
     @classmethod
     def of(cls, history: History, found: Sequence[Series]) -> "Suspicion":
         """Return the suspected changes in some series of a history."""
-        suspected = [entry for entry in findings(found, history.decisions()) if entry.state is State.SUSPECTED]
+        suspected = [entry for entry in find_changes(found, history.decisions()) if entry.state is State.SUSPECTED]
         series = {time_series.key: time_series for time_series in found}
         sides = {}
         for finding in suspected:
@@ -77,7 +77,7 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
         say("No change is suspected.")
         return Exit.OK
     here, code = machine(), Exit.OK
-    for some in confirming.together(asked.suspected):
+    for some in confirming.group_findings(asked.suspected):
         cell, since = escaped(some[0].key.cell), some[0].since
         heard = ProgressPrinter()
         try:
@@ -87,7 +87,7 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
                     "Run this command on that machine.",
                 )
             before, after = asked.sides[_place(some[0])]
-            question = confirming.question(some, before, after, usual, scripts)
+            question = confirming.plan_confirmation(some, before, after, usual, scripts)
             planned = session.plan(question.request)
             say(f"Measuring both sides of {counted(len(some), 'change')} since {since}: {cell}")
             with interruptible(heard.interrupted):
@@ -107,8 +107,8 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
         if worst and worst.ratio > 1.0 and worst.versions and has_search:
             located: dict[str, Any] = {}
             try:
-                located |= _located(worst, question, usual, heard, wait=wait)
-                located |= _profiled(replace(worst, **located), question, usual, heard, wait=wait)
+                located |= _locate_change(worst, question, usual, heard, wait=wait)
+                located |= _profile_change(replace(worst, **located), question, usual, heard, wait=wait)
             except KeyboardInterrupt:  # the decision itself is still stored
                 is_stopped = True
             decided = [
@@ -134,7 +134,7 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
     return code
 
 
-def _located(
+def _locate_change(
     decision: Decision,
     question: confirming.ConfirmationRun,
     usual: ConfirmRequest,
@@ -177,7 +177,7 @@ def _located(
     }
 
 
-def _profiled(
+def _profile_change(
     decision: Decision,
     question: confirming.ConfirmationRun,
     usual: ConfirmRequest,

@@ -157,7 +157,7 @@ class Count(WalkListener):
         self._pilots = plan.launches(0)
         sure = min(plan.rounds, FEWEST_ROUNDS) if plan.budget_is_wish else int(plan.is_spent_by_group)
         self._least = self._pilots + sure * plan.launches(1)  # with any budget
-        self._longer = _longer(plan.sampling, plan.sampling.of_pilots)
+        self._longer = _estimate_extra_seconds(plan.sampling, plan.sampling.of_pilots)
         self._spent = 0.0
         self._round = 0
         self._begun = 0.0
@@ -261,7 +261,7 @@ class Count(WalkListener):
         return f"{'at most ' if at_most else ''}{f'{minutes} min {seconds:02d} s' if minutes else f'{seconds} s'} left"
 
 
-def _longer(planned: Sampling, pilot: Sampling) -> float:
+def _estimate_extra_seconds(planned: Sampling, pilot: Sampling) -> float:
     """Return by how many seconds a launch is longer than a pilot, if the plan has these lengths; otherwise 0."""
     pairs = [(planned.warmup_seconds, pilot.warmup_seconds), (planned.measure_seconds, pilot.measure_seconds)]
     if planned.protocol is Protocol.DOCUMENT:

@@ -79,13 +79,13 @@ def _lines(planned: "session.Planned", outlook: "session.DurationEstimate") -> I
             yield str(cell) if plan.profile_calls else f"  {cell}"
     for entry in plan.unavailable:
         yield f"not available: {entry.cell}: {entry.reason.rstrip('.')}. {entry.advice}".rstrip()
-    yield _counts(planned)
+    yield _describe_counts(planned)
     if plan.cells:
-        yield _time(planned, outlook)
-        yield _first(outlook)
+        yield _describe_duration(planned, outlook)
+        yield _describe_builds(outlook)
 
 
-def _counts(planned: "session.Planned") -> str:
+def _describe_counts(planned: "session.Planned") -> str:
     """Return the numbers of cells, rounds and launches."""
     plan = planned.plan
     missing = f"{counted(len(plan.unavailable), 'cell')} not available."
@@ -104,7 +104,7 @@ def _counts(planned: "session.Planned") -> str:
     )
 
 
-def _time(planned: "session.Planned", outlook: "session.DurationEstimate") -> str:
+def _describe_duration(planned: "session.Planned", outlook: "session.DurationEstimate") -> str:
     """Describe the estimated duration and its source."""
     plan = planned.plan
     at_most = "at most " if plan.ends_early or plan.budget_seconds else ""
@@ -115,20 +115,19 @@ def _time(planned: "session.Planned", outlook: "session.DurationEstimate") -> st
         guess += f", because {planned.request.results} doesn't contain an earlier run of {which}"
         took = f"{took}, and {guess}" if took else guess
     subject = "claims" if plan.claims else "comparisons"
-    first = f"All {subject} have the rounds that a verdict needs after about {_about(outlook.verdicts)}. "
+    first = f"All {subject} have the rounds that a verdict needs after about {_format_about(outlook.verdicts)}. "
     note = first if outlook.verdicts and outlook.verdicts <= outlook.seconds else ""
     if outlook.verdicts > outlook.seconds:
-        note = (
-            f"The budget ends before all {subject} have the rounds that a verdict needs: {_about(outlook.verdicts)}. "
-        )
+        needed = _format_about(outlook.verdicts)
+        note = f"The budget ends before all {subject} have the rounds that a verdict needs: {needed}. "
     if outlook.first_starts:
         starts = counted(outlook.first_starts, "first start")
         took += f"; {starts} of at least 30 min, in which the driver compiles GPU code"
         at_most = "at least "
-    return f"{note}It takes {at_most}about {_about(outlook.seconds)}: {took}."
+    return f"{note}It takes {at_most}about {_format_about(outlook.seconds)}: {took}."
 
 
-def _about(seconds: float) -> str:
+def _format_about(seconds: float) -> str:
     """Format a rounded duration: `40 s`, `12 min`, `3 h 20 min`."""
     if seconds < 90:
         return f"{max(5, round(seconds / 5) * 5)} s"
@@ -136,7 +135,7 @@ def _about(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
 
 
-def _first(outlook: "session.DurationEstimate") -> str:
+def _describe_builds(outlook: "session.DurationEstimate") -> str:
     """Describe the images or environments that are built before the first launch."""
     if outlook.unprepared is None:
         return f"This machine cannot run this plan: {outlook.unasked.replace(chr(10), ' ')}"

@@ -65,7 +65,7 @@ def add(
     if not runs and not all_:
         raise UsageError("No run is specified.", "Pass folders of runs, such as results/RUN, or use --all.")
     paths = [*(runs or []), *(_folders(results) if all_ else [])]
-    _end(_added(paths))
+    _end(_add_runs(paths))
 
 
 @app.command(name="list")
@@ -120,9 +120,9 @@ def show(
         typer.echo(codec.dumps([_document(entry) for entry in selection], indent=2))
     elif points:
         for series in selection:
-            tell("\n".join([_head(series), *(f"  {line}" for line in columns([*_rows(series)]))]))
+            tell("\n".join([_format_head(series), *(f"  {line}" for line in columns([*_rows(series)]))]))
     else:
-        rows = [(_head(entry), counted(len(entry.points), "run"), *_rows(entry)[-1]) for entry in selection]
+        rows = [(_format_head(entry), counted(len(entry.points), "run"), *_rows(entry)[-1]) for entry in selection]
         tell("\n".join(columns(rows)))
 
 
@@ -133,7 +133,7 @@ def note(
 ) -> None:
     """Add a note to a date, for charts and lists."""
     from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
-    from harness.history.summary import instant  # noqa: PLC0415
+    from harness.history.summary import convert_to_utc  # noqa: PLC0415
 
     try:
         datetime.fromisoformat(when)
@@ -142,7 +142,7 @@ def note(
     if not text.strip():
         raise UsageError("The text of the note is empty.", 'Example: harness history note 2026-11-22 "driver 575"')
     with History.open(told=say) as history:
-        history.note(when if len(when) == 10 else instant(when), text.strip())
+        history.note(when if len(when) == 10 else convert_to_utc(when), text.strip())
 
 
 @app.command()
@@ -180,7 +180,7 @@ def report(
     from harness.history import changes, page  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.change_cache import ChangeCache  # noqa: PLC0415
     from harness.history.index import History  # noqa: PLC0415
-    from harness.history.states import judged  # noqa: PLC0415
+    from harness.history.states import judge_series  # noqa: PLC0415
 
     kind = format or ("md" if since or (output and output.suffix == ".md") else "html")
     if kind not in ("html", "md"):
@@ -191,15 +191,15 @@ def report(
         runs, notes, decisions = history.runs(), history.notes(), history.decisions()
         selection = _find_series(history, request)
     searched = ChangeCache.of_user()
-    now = [judged(series, decisions, known=searched) for series in selection]
+    now = [judge_series(series, decisions, known=searched) for series in selection]
     if kind == "html":
         text = page.render(now, runs, notes, MARGIN, cache=cache_dir())
         output = output or Path("history.html")
     else:
-        last = changes.since(runs, since or "", _earlier(output))
-        earlier_decisions = changes.decided(decisions, last) if last else []
+        last = changes.find_start(runs, since or "", _read_earlier_report(output))
+        earlier_decisions = changes.cut_decisions(decisions, last) if last else []
         before = (
-            [judged(series, earlier_decisions, known=searched) for series in changes.until(selection, last)]
+            [judge_series(series, earlier_decisions, known=searched) for series in changes.cut_series(selection, last)]
             if last
             else []
         )
@@ -261,7 +261,7 @@ def alarm(
 
     existing = alerts.read_issues(issues) if issues else []
     file = read_nightly_file(nightly) if nightly else None
-    now = _now(today)
+    now = _read_today(today)
     with History.open(told=say) as history:
         series, decisions, runs = history.series(), history.decisions(), history.runs()
         confirmed_alerts = alerts.find_alerts(
@@ -278,7 +278,7 @@ def alarm(
         unplanned = {*file.machines} - {*planned}
         errors = read_failures(failures) if failures else {}
         confirmed_alerts = [*overdue(planned, runs, errors, now, str(nightly)), *confirmed_alerts]
-    steps = alerts.steps(confirmed_alerts, existing, file=str(nightly) if nightly else "", unplanned=unplanned)
+    steps = alerts.plan_steps(confirmed_alerts, existing, file=str(nightly) if nightly else "", unplanned=unplanned)
     if as_json:
         typer.echo(codec.dumps([step.document for step in steps], indent=2))
         return
@@ -311,14 +311,16 @@ def digest(
     from harness.history.change_cache import ChangeCache  # noqa: PLC0415
     from harness.history.index import History  # noqa: PLC0415
     from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415
-    from harness.history.states import judged  # noqa: PLC0415
+    from harness.history.states import judge_series  # noqa: PLC0415
 
     rules = read_nightly_file(nightly).rules if nightly else ()
     with History.open(told=say) as history:
         runs, decisions = history.runs(), history.decisions()
         found = _find_series(history, SeriesRequest())
     searched = ChangeCache.of_user()
-    text = page.render([judged(each, decisions, known=searched) for each in found], runs, rules, _now(today), days)
+    text = page.render(
+        [judge_series(each, decisions, known=searched) for each in found], runs, rules, _read_today(today), days
+    )
     searched.save()
     if output:
         save(output, text.encode())
@@ -365,7 +367,7 @@ def rebuild(
 
     # the folder of a run has more information than its summary, so folders come first
     paths = _folders(results) if results.is_dir() or not source else []
-    paths += exported.summaries(source) if source else []
+    paths += exported.find_summaries(source) if source else []
     left_out: list[Path] = []
     summaries = list(_read(paths, left_out))
     run_ids = {summary.run for summary in summaries}
@@ -464,13 +466,13 @@ def _read(paths: Iterable[Path], left_out: list[Path]) -> Iterator["Summary"]:
 
     for path in paths:
         try:
-            yield summary.of(path)
+            yield summary.load_summary(path)
         except HarnessError as error:
             left_out.append(path)
             say(f"Left out: {error}")
 
 
-def _added(paths: Sequence[Path]) -> list[Path]:
+def _add_runs(paths: Sequence[Path]) -> list[Path]:
     """Add runs, and print their number. Return the runs that were left out."""
     from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
 
@@ -481,7 +483,7 @@ def _added(paths: Sequence[Path]) -> list[Path]:
         with History.open(writing=True, told=say) as history:
             read, added = read + len(summaries), added + len(history.add_all(summaries))
             where, runs = history.name, history.runs()
-    for name in _renewed(runs) if paths else ():
+    for name in _find_renewed_machines(runs) if paths else ():
         say(
             f"The machine {name} had a different id in each of its last {_RENEWALS} runs, so each run starts new "
             "time series. To continue the series of one machine, set HARNESS_MACHINE_ID, or id in nightly.toml."
@@ -492,7 +494,7 @@ def _added(paths: Sequence[Path]) -> list[Path]:
     return left_out
 
 
-def _renewed(runs: Sequence["HistoryEntry"]) -> list[str]:
+def _find_renewed_machines(runs: Sequence["HistoryEntry"]) -> list[str]:
     """Return the names of machines whose newest runs all have different machine ids."""
     ids: dict[str, list[str]] = {}
     for each in runs:
@@ -508,13 +510,13 @@ def _end(left_out: Sequence[Path]) -> None:
         raise typer.Exit(Exit.CELLS_FAILED)
 
 
-def _head(series: "Series") -> str:
+def _format_head(series: "Series") -> str:
     key = series.key
     machine = series.points[-1].origin.machine or key.machine
     return escaped(f"{key.cell}{f' / {key.versus}' if key.versus else ''} on {machine}")
 
 
-def _earlier(output: Path | None) -> str:
+def _read_earlier_report(output: Path | None) -> str:
     """Return the current text of a report's file; empty if it doesn't exist."""
     with suppress(OSError, UnicodeDecodeError):
         return output.read_text(encoding="utf-8") if output else ""
@@ -545,7 +547,7 @@ def _row(point: "SeriesPoint", *, is_line: bool) -> tuple[str, ...]:
     return _minute(point.started), ratio, f"{format.number(point.seconds * unit.factor)} {unit.symbol}", version
 
 
-def _now(today: str | None) -> datetime:
+def _read_today(today: str | None) -> datetime:
     """Return the end of a day in UTC, or the current time. Raises UsageError."""
     if not today:
         return datetime.now(UTC)

@@ -62,10 +62,10 @@ def fitted(text: str, stream: TextIO) -> str:
         width = os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):
         return text
-    return "\n".join(line for whole in text.split("\n") for line in _broken(whole, width))
+    return "\n".join(line for whole in text.split("\n") for line in _wrap_line(whole, width))
 
 
-def _broken(line: str, width: int) -> Iterator[str]:
+def _wrap_line(line: str, width: int) -> Iterator[str]:
     if len(line) <= width or not width or line.startswith("    "):
         yield line
         return

@@ -33,7 +33,7 @@ def run(
     fail_on: FailOn | None = None,
 ) -> Exit:
     """Measure a plan in a new run's folder, and return the exit code."""
-    planned = _trusted(session.plan(request, say=say, wait=wait))
+    planned = _ask_for_trust(session.plan(request, say=say, wait=wait))
     say_refused(planned.refused)
     shard = planned.plan.shard
     if shard:
@@ -42,12 +42,12 @@ def run(
             return Exit.OK
     heard = ProgressPrinter()
     with interruptible(heard.interrupted):
-        ended, lacks = _measured(planned, heard, wait=wait)
+        ended, lacks = _measure_plan(planned, heard, wait=wait)
         code = show(ended, json=json, fail_on=fail_on)
-    return _lacking(lacks, code)
+    return _report_missing_shards(lacks, code)
 
 
-def _trusted(planned: session.Planned) -> session.Planned:
+def _ask_for_trust(planned: session.Planned) -> session.Planned:
     """Return the plan with --trust if the user agrees on a terminal to run an untrusted script without a container."""
     name, scripts = planned.request.backend, planned.untrusted
     if not scripts or registry.is_contained(name) or not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -57,14 +57,16 @@ def _trusted(planned: session.Planned) -> session.Planned:
     return replace(planned, request=replace(planned.request, trust=True)) if is_trusted else planned
 
 
-def _lacking(lacks: Sequence[str], code: Exit) -> Exit:
+def _report_missing_shards(lacks: Sequence[str], code: Exit) -> Exit:
     """Print which shards of a run are missing, and return the exit code."""
     for sentence in lacks:
         say(sentence)
     return Exit.CELLS_FAILED if lacks and code in (Exit.OK, Exit.SLOWER) else code
 
 
-def _measured(planned: session.Planned, heard: "ProgressPrinter", *, wait: bool) -> tuple[session.Ended, Sequence[str]]:
+def _measure_plan(
+    planned: session.Planned, heard: "ProgressPrinter", *, wait: bool
+) -> tuple[session.Ended, Sequence[str]]:
     """Measure on the whole machine, in a slot or in shards. Return the run, and sentences about missing shards."""
     command, request = ["harness", *sys.argv[1:]], planned.request
     if not (isinstance(request, session.Request) and (request.slots or request.spread or request.on)):
@@ -83,12 +85,12 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
     """Measure the claims of issues in a new run, and return the exit code."""
     from harness.upstream import repro as upstream  # noqa: PLC0415 - only this command needs it
 
-    planned = _trusted(session.plan(request))
+    planned = _ask_for_trust(session.plan(request))
     say_refused(planned.refused)
     heard = ProgressPrinter()
     with interruptible(heard.interrupted):
-        ended, lacks = _measured(planned, heard, wait=wait)
-        code = _lacking(lacks, show(ended, json=json, fail_on=None, only=("answer", "claims")))
+        ended, lacks = _measure_plan(planned, heard, wait=wait)
+        code = _report_missing_shards(lacks, show(ended, json=json, fail_on=None, only=("answer", "claims")))
         left = upstream.unfinished(ended.results)
         if left:
             say(f"These claims have no outcome: {', '.join(left)}. The report shows the reasons.")
@@ -113,7 +115,7 @@ def resume(folder: Path, request: session.Request, *, wait: bool, json: bool, fa
         else:
             ended = session.resume(folder, heard, backend=request.backend, wait=wait, rounds=rounds, budget=budget)
         code = show(ended, json=json, fail_on=fail_on)
-    return _lacking(lacks, code)
+    return _report_missing_shards(lacks, code)
 
 
 def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Collection[str] = ()) -> Exit:
@@ -131,7 +133,7 @@ def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Coll
     if ended.results.run.plan.profile_calls:
         say(f"{state}. The report has the finished profiles. To get the other profiles, start a new run.")
     else:
-        say(f"{state}. To continue: {_again(ended.folder)}")
+        say(f"{state}. To continue: {_format_resume_command(ended.folder)}")
     return ended.broken_off.exit if ended.broken_off else Exit.INTERRUPTED
 
 
@@ -197,10 +199,10 @@ class ProgressPrinter(session.Listener):
         folder = shlex.quote(self._run.folder)
         message = f"Stopping without a report. The launches are saved. To write the report: harness report {folder}"
         if self._was_launching:
-            clean, again = f"harness clean {self._run.id}", _again(Path(self._run.folder))
+            clean, again = f"harness clean {self._run.id}", _format_resume_command(Path(self._run.folder))
             message += f"\nTo remove what a launch left behind: {clean}\nTo continue: {again}"
         return message
 
 
-def _again(folder: Path) -> str:
+def _format_resume_command(folder: Path) -> str:
     return f"harness matrix --resume {shlex.quote(str(folder))}"

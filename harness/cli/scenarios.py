@@ -129,13 +129,15 @@ def _lines(scenario: "Scenario", described: Mapping[str, Any]) -> Iterator[str]:
     yield from columns([fact for fact in facts if fact[1]])
     yield from _section("axes", columns([(axis, _values(scenario, axis)) for axis in scenario.axes]))
     yield from _section("settings, where -a names them", columns(_settings(scenario)))
-    yield from _section("not combined", map(_point, scenario.exclude))
-    on_one = ((_point(need.when) or "all cells", " or ".join(need.devices)) for need in scenario.needs if need.devices)
+    yield from _section("not combined", map(_format_axes, scenario.exclude))
+    on_one = (
+        (_format_axes(need.when) or "all cells", " or ".join(need.devices)) for need in scenario.needs if need.devices
+    )
     yield from _section("work of one device", columns(list(on_one)))
     yield from _section("compares", map(_comparison, scenario.compare))
     yield from _section("upstream issues say", (line for claim in scenario.claims for line in _claim(claim)))
     stated = (
-        (entry.observation, repr(entry.value), " ".join([_point(entry.when), *entry.requires]).strip())
+        (entry.observation, repr(entry.value), " ".join([_format_axes(entry.when), *entry.requires]).strip())
         for entry in scenario.expect
     )
     yield from _section("the source states", columns(list(stated)))
@@ -165,7 +167,7 @@ def _settings(scenario: "Scenario") -> list[tuple[str, str]]:
     return [(name, f"{', '.join(settings.values(name))} ({settings.SETTINGS[name].about})") for name in free]
 
 
-def _point(axes: "Axes") -> str:
+def _format_axes(axes: "Axes") -> str:
     return " ".join(f"{axis}={value}" for axis, value in axes.items())
 
 
@@ -174,18 +176,19 @@ def _comparison(comparison: "Comparison") -> str:
     if comparison.plus:
         text += f", positive when {comparison.plus} is faster than {comparison.against or 'another'}"
     picks = [
-        f"{_point(pick.axes)} where {' and '.join(pick.requires) or 'nothing else fits'}" for pick in comparison.pick
+        f"{_format_axes(pick.axes)} where {' and '.join(pick.requires) or 'nothing else fits'}"
+        for pick in comparison.pick
     ]
     return f"{text}, with {', '.join(picks)}" if picks else text
 
 
 def _claim(claim: "Claim") -> Iterator[str]:
     yield f"{claim.issue.short}: {claim.reported}"
-    sides = [f"{side.environment} {_point(side.axes)}".rstrip() for side in (claim.worse, claim.better) if side]
+    sides = [f"{side.environment} {_format_axes(side.axes)}".rstrip() for side in (claim.worse, claim.better) if side]
     about = "" if claim.of == STEP else f"{claim.of} of "
     fixed = f"; reported as fixed in {claim.fixed}" if claim.fixed else ""
     hardware = f" ({claim.hardware})" if claim.hardware else ""
-    when = f", where {_point(claim.when)}" if claim.when else ""
+    when = f", where {_format_axes(claim.when)}" if claim.when else ""
     low, high = map(format_exact, claim.range)
     much = f"{low} to {high}{' s' if claim.seconds else ' bytes per call' if claim.bytes else ' times'}"
     yield f"  {about}{' vs '.join(sides)}{when}: {much}{hardware}{fixed}"

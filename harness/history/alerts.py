@@ -21,7 +21,7 @@ from typing import Any
 from harness.files import parse_json, read_text
 from harness.history.change_cache import ChangeCache
 from harness.history.nightly_file import NEAR, SeriesRule
-from harness.history.states import SeriesFinding, State, findings
+from harness.history.states import SeriesFinding, State, find_changes
 from harness.model.defaults import CONFIRM_ROUNDS, LEVEL
 from harness.model.environment import Device
 from harness.model.errors import UsageError
@@ -95,7 +95,7 @@ class Alert:
         kept: dict[str, Any] = {"cause": _short(self.cause), "since": self.since, "series": sorted(self.series)[:100]}
         kept |= {"overdue": self.overdue, "file": self.file} if self.overdue else {}
         mark = f"<!-- harness-alarm {json.dumps(kept)} -->\n"
-        return mark + _bounded(self.body, BODY_CHARACTERS - len(mark))
+        return mark + _shorten_body(self.body, BODY_CHARACTERS - len(mark))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ def find_alerts(
     decided = {each.key for each in decisions if each.confirmed}
     by_key = {series.key: series for series in history if series.key in decided}
     causes: dict[str, list[SeriesFinding]] = {}
-    for finding in findings(by_key.values(), decisions, known=searched):
+    for finding in find_changes(by_key.values(), decisions, known=searched):
         machine = by_key[finding.key].points[-1].origin.machine
         if machines is not None and (machine or finding.key.machine) not in machines:
             continue
@@ -199,7 +199,7 @@ def _alert(
         "| --- | --- | --- |",
         *(
             f"| {markdown(finding.key.cell)} | {markdown(finding.key.versus)} "
-            f"| {_times(finding.ratio, finding.low, finding.high)} |"
+            f"| {_format_ratio(finding.ratio, finding.low, finding.high)} |"
             for finding in (worst, *rest)
         ),
         "",
@@ -209,13 +209,13 @@ def _alert(
         lines += [
             "",
             f"Confirmed on {markdown(last.when[:10])}: both sides were measured again side by side in the run "
-            f"{markdown(last.run)}, {_times(last.ratio, last.low, last.high)} as long.",
+            f"{markdown(last.run)}, {_format_ratio(last.ratio, last.low, last.high)} as long.",
         ]
     facts = _machine_facts(worst.key.machine, summary(last.run if last else worst.since) or summary(worst.since))
     if facts:
         lines += ["", f"Machine: {markdown(facts)}."]
     if last and last.sides:
-        lines += [*_between(last), *_functions(last)]
+        lines += [*_describe_versions(last), *_functions(last)]
         lines += ["", "To repeat the comparison:", "", fenced(shlex.join(_command(last)), "sh")]
     command = ["harness", "history", "show", "--points", "-s", worst.key.scenario, "-e", worst.key.environment]
     lines += ["", "Nightly runs:", "", fenced(shlex.join(command), "sh"), "", _RULES]
@@ -248,7 +248,7 @@ def _machine_facts(machine: str, summary: Summary | None) -> str:
     return ", ".join(filter(None, [cpu, measurer.system, measurer.kernel, measurer.driver]))
 
 
-def _between(decision: Decision) -> list[str]:
+def _describe_versions(decision: Decision) -> list[str]:
     """Return the versions around the change, and the commits between them, as lines of Markdown."""
     before, after = map(markdown, decision.sides)
     sentence = f"The change came after {before}, and at the latest with {after}."
@@ -293,7 +293,7 @@ def _is_of(decision: Decision, finding: SeriesFinding) -> bool:
     )
 
 
-def _times(ratio: float, low: float, high: float) -> str:
+def _format_ratio(ratio: float, low: float, high: float) -> str:
     return f"{ratio:.2f}× ({low:.2f} to {high:.2f})"
 
 
@@ -349,7 +349,7 @@ class IssueStep:
         }
 
 
-def steps(
+def plan_steps(
     alerts: Iterable[Alert], issues: Iterable[TrackedIssue], *, file: str = "", unplanned: Collection[str] = ()
 ) -> list[IssueStep]:
     """Return the action for each alert, in their order. Two alerts with the same issue are merged.
@@ -368,12 +368,12 @@ def steps(
         mine = next((issue for issue in ordered if issue.is_of(alert)), None)
         taken = next((at for at, step in enumerate(planned) if mine and step.issue == mine), None)
         if taken is not None:
-            planned[taken] = _step(_together(planned[taken].alert, alert), mine, 0)
+            planned[taken] = _plan_step(_merge_alerts(planned[taken].alert, alert), mine, 0)
         else:
-            planned.append(_step(alert, mine, sum(step.kind is Kind.OPEN for step in planned)))
+            planned.append(_plan_step(alert, mine, sum(step.kind is Kind.OPEN for step in planned)))
     held = {step.issue.number for step in planned if step.issue}
     planned += [
-        _closing(issue)
+        _close_issue(issue)
         for issue in ordered
         if not issue.closed
         and issue.number not in held
@@ -385,12 +385,12 @@ def steps(
     return planned
 
 
-def _closing(issue: TrackedIssue) -> IssueStep:
+def _close_issue(issue: TrackedIssue) -> IssueStep:
     alert = Alert(issue.overdue, [], "", "", issue.title, issue.body, overdue=issue.overdue)
     return IssueStep(Kind.CLOSE, alert, "The machine isn't overdue.", issue)
 
 
-def _step(alert: Alert, issue: TrackedIssue | None, opened: int) -> IssueStep:
+def _plan_step(alert: Alert, issue: TrackedIssue | None, opened: int) -> IssueStep:
     if issue is None:
         if opened < MOST_NEW:
             return IssueStep(Kind.OPEN, alert, "No issue exists for this cause.")
@@ -398,18 +398,18 @@ def _step(alert: Alert, issue: TrackedIssue | None, opened: int) -> IssueStep:
             Kind.HOLD, alert, f"At most {MOST_NEW} new issues per nightly run: the next nightly run opens it."
         )
     if issue.closed:
-        return _of_closed(alert, issue)
+        return _plan_for_closed(alert, issue)
     if (issue.title, issue.body) == (alert.title, alert.text):
         return IssueStep(Kind.KEEP, alert, "The issue is up to date.", issue)
     return IssueStep(Kind.EDIT, alert, "The issue is open, and its text has changed.", issue)
 
 
-def _of_closed(alert: Alert, issue: TrackedIssue) -> IssueStep:
+def _plan_for_closed(alert: Alert, issue: TrackedIssue) -> IssueStep:
     if issue.reason not in ("", "completed"):
         return IssueStep(
             Kind.KEEP, alert, f"The issue was closed as {issue.reason.replace('_', ' ')}, and stays closed.", issue
         )
-    if not alert.confirmed or _moment(alert.confirmed) <= _moment(issue.closed):
+    if not alert.confirmed or _parse_seconds(alert.confirmed) <= _parse_seconds(issue.closed):
         return IssueStep(
             Kind.KEEP, alert, "The issue was closed, and the change hasn't been confirmed again since then.", issue
         )
@@ -418,17 +418,17 @@ def _of_closed(alert: Alert, issue: TrackedIssue) -> IssueStep:
     )
 
 
-def _together(first: Alert, second: Alert) -> Alert:
+def _merge_alerts(first: Alert, second: Alert) -> Alert:
     """Merge two alerts that have the same issue."""
     return replace(
         first,
         series=sorted({*first.series, *second.series}),
-        confirmed=max(first.confirmed, second.confirmed, key=_moment),
+        confirmed=max(first.confirmed, second.confirmed, key=_parse_seconds),
         body=f"{first.body}\n\n---\n\n{second.body}",
     )
 
 
-def _moment(text: str) -> float:
+def _parse_seconds(text: str) -> float:
     """Return an ISO 8601 time as seconds since 1970; 0 if the text is invalid."""
     try:
         return datetime.fromisoformat(text).timestamp()
@@ -440,7 +440,7 @@ def _short(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _bounded(text: str, most: int) -> str:
+def _shorten_body(text: str, most: int) -> str:
     """Return the text, cut at the end of a line if it has more than `most` characters."""
     if len(text) <= most:
         return text

@@ -17,7 +17,7 @@ import numpy as np
 
 from harness.files import cache_dir, parse_json, read, write_atomically
 from harness.history import detection
-from harness.history.detection import FEWEST, LEAST, ChangePoint, P, holding, segmented
+from harness.history.detection import FEWEST, LEAST, ChangePoint, P, fit_levels, keep_significant
 
 #: The largest p and the fewest points of a tentative change.
 WATCHED_P, WATCHED_FEWEST = 1e-3, 2
@@ -48,12 +48,12 @@ def search(values: Sequence[float], errors: Sequence[float], options: Options) -
 
     Tentative changes are tested as if nightly runs were independent, so that correlation doesn't delay them.
     """
-    loose = segmented(values, errors, fewest=min(WATCHED_FEWEST, options.fewest), least=options.least)
+    loose = fit_levels(values, errors, fewest=min(WATCHED_FEWEST, options.fewest), least=options.least)
     # if all levels are long enough already, a minimum length wouldn't change them
     is_same = loose.shortest >= options.fewest
-    strict = loose if is_same else segmented(values, errors, fewest=options.fewest, least=options.least)
-    sure = holding(strict, p=options.p, least=options.least)
-    maybe = holding(loose, p=max(WATCHED_P, options.p), least=options.least, is_independent=True)
+    strict = loose if is_same else fit_levels(values, errors, fewest=options.fewest, least=options.least)
+    sure = keep_significant(strict, p=options.p, least=options.least)
+    maybe = keep_significant(loose, p=max(WATCHED_P, options.p), least=options.least, is_independent=True)
     return CachedChanges(sure, maybe)
 
 

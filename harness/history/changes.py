@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from harness.analysis.statistics import exp
-from harness.history import phrases as told
+from harness.history import phrases
 from harness.history.phrases import Names
 from harness.history.states import JudgedSeries, SeriesFinding
 from harness.model.errors import UsageError
@@ -26,7 +26,7 @@ _MARK = re.compile(r"<!-- harness history: up to ([\w.:+-]+) -->\s*\Z")
 LIMIT = 60_000
 
 
-def until(series: Sequence[Series], last: HistoryEntry) -> list[Series]:
+def cut_series(series: Sequence[Series], last: HistoryEntry) -> list[Series]:
     """Return the series without points after the run `last`."""
     cut = (
         replace(
@@ -38,18 +38,18 @@ def until(series: Sequence[Series], last: HistoryEntry) -> list[Series]:
     return [one_series for one_series in cut if one_series.points]
 
 
-def decided(decisions: Sequence[Decision], last: HistoryEntry) -> list[Decision]:
+def cut_decisions(decisions: Sequence[Decision], last: HistoryEntry) -> list[Decision]:
     """Return the decisions that existed when the run `last` started."""
-    return [decision for decision in decisions if told.moment(decision.when) <= told.moment(last.started)]
+    return [decision for decision in decisions if phrases.parse_time(decision.when) <= phrases.parse_time(last.started)]
 
 
-def reported(text: str) -> str:
+def read_last_run(text: str) -> str:
     """Return the id of the last run that a Markdown report covers; empty if the text isn't such a report."""
     match = _MARK.search(text)
     return match[1] if match else ""
 
 
-def since(entries: Sequence[HistoryEntry], asked: str = "", earlier: str = "") -> HistoryEntry | None:
+def find_start(entries: Sequence[HistoryEntry], asked: str = "", earlier: str = "") -> HistoryEntry | None:
     """Return the run after which a report starts; None if the report covers all runs.
 
     `asked` is the id of that run, or a date, which means the last run before it. Without `asked`, it is the last run of
@@ -58,16 +58,16 @@ def since(entries: Sequence[HistoryEntry], asked: str = "", earlier: str = "") -
     """
     by_id = {entry.run: entry for entry in entries}
     if not asked:
-        return by_id.get(reported(earlier)) or (entries[-2] if len(entries) > 1 else None)
+        return by_id.get(read_last_run(earlier)) or (entries[-2] if len(entries) > 1 else None)
     if asked in by_id:
         return by_id[asked]
     try:
-        when = told.moment(asked)
+        when = phrases.parse_time(asked)
     except ValueError:
         raise UsageError(
             f"{asked!r} is neither a run of the history nor a date.", "To list the runs: harness history list"
         ) from None
-    return next((entry for entry in reversed(entries) if told.moment(entry.started) < when), None)
+    return next((entry for entry in reversed(entries) if phrases.parse_time(entry.started) < when), None)
 
 
 def render(
@@ -99,9 +99,9 @@ def sections(
     notes: Sequence[Note],
 ) -> list[Section]:
     """Return the sections of the report: changed findings, current findings, and segment boundaries with notes."""
-    names = told.names([judged.series.key for judged in [*after, *before]], entries)
+    names = phrases.names([judged.series.key for judged in [*after, *before]], entries)
     was = {(finding.key, finding.since): finding for judged in before for finding in judged.findings}
-    current = [finding for members in told.causes(after) for finding in members]
+    current = [finding for members in phrases.group_by_cause(after) for finding in members]
     changed = [
         finding
         for finding in current
@@ -116,15 +116,15 @@ def sections(
     def table(members: Sequence[SeriesFinding], caption: str) -> Block:
         columns: list[Column[SeriesFinding]] = [
             Column("series", lambda finding: names.texts[finding.key]),
-            Column("time", told.size, is_number=True),
+            Column("time", phrases.format_change, is_number=True),
             Column(
                 "side by side",
-                lambda finding: told.size(finding.decision) if finding.decision else "",
+                lambda finding: phrases.format_change(finding.decision) if finding.decision else "",
                 is_number=True,
                 is_optional=True,
             ),
             Column("ratio now", lambda finding: ratios[finding.key], is_number=True),
-            Column("since", lambda finding: told.day(finding.started)),
+            Column("since", lambda finding: phrases.format_day(finding.started)),
             Column("state", lambda finding: finding.state.value),
             Column(
                 "was",
@@ -140,7 +140,7 @@ def sections(
 
     all_sections = [
         Section(_title(since), "changes", list(_head(after, later))),
-        Section("What changed", "changed", list(_changed(changed, gone, names, table))),
+        Section("What changed", "changed", list(_find_changed_blocks(changed, gone, names, table))),
         Section("What stands", "standing", [table(same, "Found before")] if same else []),
         Section("Segment boundaries and notes", "breaks", list(_breaks(after, later, notes))),
     ]
@@ -148,7 +148,7 @@ def sections(
 
 
 def _title(since: HistoryEntry | None) -> str:
-    return f"History: since the run of {told.day(since.started)}" if since else "History: all runs"
+    return f"History: since the run of {phrases.format_day(since.started)}" if since else "History: all runs"
 
 
 def _head(after: Sequence[JudgedSeries], later: Sequence[HistoryEntry]) -> Iterator[Block]:
@@ -158,10 +158,10 @@ def _head(after: Sequence[JudgedSeries], later: Sequence[HistoryEntry]) -> Itera
         yield Text(f"1 new run: {later[0].run}.")
     else:
         yield Text(f"{counted(len(later), 'run')}: {later[0].run} to {later[-1].run}.")
-    yield Text(told.answer(after))
+    yield Text(phrases.describe_counts(after))
 
 
-def _changed(
+def _find_changed_blocks(
     changed: Sequence[SeriesFinding],
     gone: Sequence[SeriesFinding],
     names: Names,
@@ -172,10 +172,15 @@ def _changed(
     for finding in changed:
         by_cause.setdefault(finding.cause, []).append(finding)
     for members in by_cause.values():
-        yield Text([Bold(f"{told.title(members)}."), f" {told.reasons(members)} {told.meaning(members[0].state)}"])
+        yield Text(
+            [
+                Bold(f"{phrases.title(members)}."),
+                f" {phrases.describe_suspects(members)} {phrases.explain_state(members[0].state)}",
+            ]
+        )
         yield table(members, "Series")
     if gone:
-        told_of = [f"{names.texts[lost.key]} ({told.size(lost)}, {lost.state.value})" for lost in gone]
+        told_of = [f"{names.texts[lost.key]} ({phrases.format_change(lost)}, {lost.state.value})" for lost in gone]
         yield Text(f"Found no longer: {listed(told_of)}.")
     if not changed and not gone:
         yield Text("No series changed its state.")
@@ -197,15 +202,17 @@ def _breaks(after: Sequence[JudgedSeries], later: Sequence[HistoryEntry], notes:
         if (run := judged.series.points[boundary.index].run) in runs
     )
     items = [
-        f"Before the run of {told.day(runs[run].started)}: {words} ({count:,} series"
+        f"Before the run of {phrases.format_day(runs[run].started)}: {words} ({count:,} series"
         f"{'; runs before and after it are not compared' if is_cut else ''})"
         for (run, is_cut, words), count in sorted(boundaries.items(), key=lambda item: (-item[1], item[0]))
     ]
     if len(items) > BREAKS:
         items[BREAKS:] = [f"and {len(items) - BREAKS:,} more"]
-    first = min((told.moment(entry.started) for entry in later), default=None)
+    first = min((phrases.parse_time(entry.started) for entry in later), default=None)
     items += [
-        f"Note of {told.day(note.when)}: {note.text}" for note in notes if first and told.moment(note.when) >= first
+        f"Note of {phrases.format_day(note.when)}: {note.text}"
+        for note in notes
+        if first and phrases.parse_time(note.when) >= first
     ]
     if items:
         yield Items(items)

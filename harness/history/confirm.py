@@ -78,7 +78,7 @@ def verdict(log: float, low: float, high: float, ratio: float, margin: float) ->
     return True if low > 0.0 and log > least / 2.0 else None
 
 
-def together(members: Sequence[SeriesFinding]) -> list[list[SeriesFinding]]:
+def group_findings(members: Sequence[SeriesFinding]) -> list[list[SeriesFinding]]:
     """Group findings that one run can decide: they have the same cause, scenario and baseline."""
     groups: dict[tuple[str, ...], list[SeriesFinding]] = {}
     for finding in members:
@@ -89,7 +89,7 @@ def together(members: Sequence[SeriesFinding]) -> list[list[SeriesFinding]]:
     return list(groups.values())
 
 
-def question(
+def plan_confirmation(
     members: Sequence[SeriesFinding],
     before: Summary,
     after: Summary,
@@ -107,7 +107,7 @@ def question(
     one, other = (summary.software[key.environment] for summary in (before, after))
     hashes = [summary.scenarios[key.scenario].hash for summary in (before, after)]
     if one.pins == other.pins and hashes[0] == hashes[1]:
-        raise _alike(members[0], one, other)
+        raise _explain_equal_sides(members[0], one, other)
     request = Request(
         axes=axes,
         gpu=key.device == Device.GPU.value,
@@ -119,7 +119,7 @@ def question(
         measure=usual.measure,
         margin=usual.margin,
         results=usual.results,
-        **_way(key),
+        **_make_request_fields(key),
     )
     sides = key.environment, key.environment
     if one.pins != other.pins:
@@ -151,7 +151,7 @@ def question(
     )
 
 
-def _way(key: Key) -> dict[str, Any]:
+def _make_request_fields(key: Key) -> dict[str, Any]:
     """Return the fields of a request that measures as the nightly runs did. `summary.summarise` stored them as text."""
     cpus = re.match(r"(\d+|all) CPUs?", key.way)
     return {
@@ -162,7 +162,7 @@ def _way(key: Key) -> dict[str, Any]:
     }
 
 
-def _alike(finding: SeriesFinding, one: SeriesSoftware, other: SeriesSoftware) -> UsageError:
+def _explain_equal_sides(finding: SeriesFinding, one: SeriesSoftware, other: SeriesSoftware) -> UsageError:
     """Return the error for a change whose two sides are identical today."""
     advice = "To annotate the change: harness history note"
     if one.image != other.image:

@@ -74,7 +74,7 @@ class Database(Protocol):
         ...
 
 
-def where(named: str | None = None) -> str:
+def find_location(named: str | None = None) -> str:
     """Return the location of the history: `named`, HARNESS_HISTORY, or history.duckdb in the user's data folder."""
     return named or os.environ.get("HARNESS_HISTORY") or str(data_dir() / "history.duckdb")
 

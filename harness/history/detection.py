@@ -97,7 +97,7 @@ def change_points(
     has `fewest` points on either side, occurs by chance with a probability below `p`, and is larger than `least` (log
     scale). Raises ValueError for lists of different lengths, and for a value that isn't finite.
     """
-    return holding(segmented(values, errors, fewest=fewest, least=least), p=p, least=least)
+    return keep_significant(fit_levels(values, errors, fewest=fewest, least=least), p=p, least=least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Segments:
     shortest: int
 
 
-def segmented(values: Sequence[float], errors: Sequence[float], *, fewest: int, least: float) -> Segments:
+def fit_levels(values: Sequence[float], errors: Sequence[float], *, fewest: int, least: float) -> Segments:
     """Return the best levels of a series. Arguments and errors are the same as for `change_points`."""
     y, standard_errors = np.asarray(values, np.float64), np.asarray(errors, np.float64)
     if y.shape != standard_errors.shape or not (
@@ -130,10 +130,10 @@ def segmented(values: Sequence[float], errors: Sequence[float], *, fewest: int, 
         return Segments(y, standard_errors, (), y.size)
     # a change affects one difference, and a spike two, which hardly affects the median
     spread = _spreads(standard_errors, (_MAD * _median(np.abs(np.diff(y)))) ** 2 / 2.0)
-    tried = [_places(y, spread, fewest)]
+    tried = [_find_places(y, spread, fewest)]
     for _ in range(2):
         spread = _spreads(standard_errors, _residual(y, spread, tried[-1]))
-        tried.append(_places(y, spread, fewest))
+        tried.append(_find_places(y, spread, fewest))
     shortest = min(b - a for places in tried for a, b in _between(places, y.size))
     return Segments(y, spread, tried[-1], shortest)
 
@@ -159,12 +159,12 @@ def _spreads(errors: Floats, variance: float) -> Floats:
 def _residual(y: Floats, spread: Floats, places: Sequence[int]) -> float:
     """Return the variance of points around their levels, without spikes."""
     parts = _between(places, y.size)
-    residuals = np.concatenate([y[a:b] - _level(y[a:b], spread[a:b]) for a, b in parts])
+    residuals = np.concatenate([y[a:b] - _fit_level(y[a:b], spread[a:b]) for a, b in parts])
     near: Floats = residuals[np.abs(residuals) < CAP * spread]
     return float(near @ near) / max(1, near.size - len(parts))
 
 
-def _places(y: Floats, spread: Floats, fewest: int) -> list[int]:
+def _find_places(y: Floats, spread: Floats, fewest: int) -> list[int]:
     """Return the indexes of the first points of the best levels, without the first level."""
     levels = _levels(y, spread)
     sums = np.zeros((y.size + 1, levels.size))  # the loss of the first t points to each level
@@ -202,7 +202,7 @@ def _between(places: Sequence[int], nights: int) -> list[tuple[int, int]]:
     return list(pairwise([0, *places, nights]))
 
 
-def _level(y: Floats, spread: Floats) -> float:
+def _fit_level(y: Floats, spread: Floats) -> float:
     """Return the level with the least loss for some points, by iteration from the best point or the median."""
     weights = spread**-2.0
     ordered = np.sort(y)
@@ -227,7 +227,7 @@ def _losses(y: Floats, spread: Floats, levels: Floats) -> Floats:
     return lost
 
 
-def holding(segments: Segments, *, p: float, least: float, is_independent: bool = False) -> list[ChangePoint]:
+def keep_significant(segments: Segments, *, p: float, least: float, is_independent: bool = False) -> list[ChangePoint]:
     """Return the changes that pass the tests, after removing the weakest failing change repeatedly.
 
     A change passes if its p is below `p` and its size on the log scale is above `least`. The errors of levels are
@@ -239,7 +239,7 @@ def holding(segments: Segments, *, p: float, least: float, is_independent: bool 
         ends = _between(places, segments.y.size)
         for (a, at), (_, b) in pairwise(ends):
             if (a, at, b) not in by_edges:
-                by_edges[a, at, b] = _step(segments.y[a:b], segments.spread[a:b], at - a)
+                by_edges[a, at, b] = _fit_step(segments.y[a:b], segments.spread[a:b], at - a)
         steps = [by_edges[a, at, b] for (a, at), (_, b) in pairwise(ends)]
         # levels that follow a slow drift hide the correlation, so estimate it again after each removal
         inflation = 1.0 if is_independent else _inflation(_correlation(segments, places, steps))
@@ -263,15 +263,15 @@ def detectable_change(
     A change is shown if `change_points` reports it. The points after the last change determine the variability of the
     series. If there are fewer than `FEWEST` of them, the result is None. For arguments and errors, see `change_points`.
     """
-    of = segmented(values, errors, fewest=FEWEST, least=least)
-    found = holding(of, p=p, least=least)
+    of = fit_levels(values, errors, fewest=FEWEST, least=least)
+    found = keep_significant(of, p=p, least=least)
     start = found[-1].index if found else 0
     y, given = of.y[start:], np.asarray(errors, np.float64)[start:]
     if y.size < FEWEST:
         return None
     spread = _spreads(given, (_MAD * _median(np.abs(np.diff(y)))) ** 2 / 2.0)
     spread = _spreads(given, _residual(y, spread, ()))
-    level, variance = _fitted(y, spread)
+    level, variance = _fit_level_variance(y, spread)
     # with the change, there are two levels
     inflation = _inflation(_lag_correlation((y - level) / spread, (), 2))
     error = inflation * math.sqrt(variance + _median(spread) ** 2 / nights)
@@ -331,16 +331,16 @@ class _Step(NamedTuple):
     is_slope: bool
 
 
-def _step(y: Floats, spread: Floats, cut: int) -> _Step:
+def _fit_step(y: Floats, spread: Floats, cut: int) -> _Step:
     """Return the step between two levels, which are fitted to the points before `cut` and from `cut` on."""
-    before, one = _fitted(y[:cut], spread[:cut])
-    after, other = _fitted(y[cut:], spread[cut:])
+    before, one = _fit_level_variance(y[:cut], spread[:cut])
+    after, other = _fit_level_variance(y[cut:], spread[cut:])
     levels = np.where(np.arange(y.size) < cut, before, after)
-    line = _line(y, spread)
+    line = _fit_line(y, spread)
     # a line that treats the points of one side as spikes doesn't explain the change
     near = np.abs(y - line) < CAP * spread
     is_near = min(near[:cut].mean(), near[cut:].mean()) >= 0.5
-    is_slope = is_near and _lost(y, spread, levels) >= _lost(y, spread, line)
+    is_slope = is_near and _sum_loss(y, spread, levels) >= _sum_loss(y, spread, line)
     return _Step(before, after, math.sqrt(one + other), is_slope)
 
 
@@ -355,17 +355,17 @@ def _change(fitted: _Step, at: int, nights: int, freedom: int, inflation: float)
     )
 
 
-def _fitted(y: Floats, spread: Floats) -> tuple[float, float]:
+def _fit_level_variance(y: Floats, spread: Floats) -> tuple[float, float]:
     """Return the level of some points, and its variance."""
-    level = _level(y, spread)
+    level = _fit_level(y, spread)
     return level, 1.0 / float((spread[np.abs(y - level) < CAP * spread] ** -2.0).sum())
 
 
-def _lost(y: Floats, spread: Floats, fitted: Floats) -> float:
+def _sum_loss(y: Floats, spread: Floats, fitted: Floats) -> float:
     return float(np.minimum(((y - fitted) / spread) ** 2, CAP**2).sum())
 
 
-def _line(y: Floats, spread: Floats) -> Floats:
+def _fit_line(y: Floats, spread: Floats) -> Floats:
     """Return the values of a straight line fitted to some points, without spikes; shape (points,)."""
     nights = np.arange(y.size, dtype=np.float64)
     weights = spread**-2.0

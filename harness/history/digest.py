@@ -8,7 +8,7 @@ from harness.history import phrases
 from harness.history.detection import FEWEST, detectable_change
 from harness.history.nightly_file import SeriesRule
 from harness.history.phrases import Names
-from harness.history.segments import epochs
+from harness.history.segments import split_segments
 from harness.history.states import JudgedSeries, SeriesFinding, State, standard_error
 from harness.model.history import HistoryEntry, Key
 from harness.model.texts import counted
@@ -34,15 +34,17 @@ def render(
 ) -> str:
     """Return the digest of the last `days` days before `now`."""
     names = phrases.names([each.series.key for each in judged], entries)
-    recent = [entry for entry in entries if phrases.moment(entry.started) > now - timedelta(days=days)]
+    recent = [entry for entry in entries if phrases.parse_time(entry.started) > now - timedelta(days=days)]
     machines = {each.series.key: each.series.points[-1].origin.machine for each in judged}
-    first = phrases.moment(recent[0].started) if recent else now
-    found = [finding for of in phrases.causes(judged) for finding in of]
-    new = [each for each in found if phrases.moment(each.started) >= first or _is_decided_since(each, first)]
+    first = phrases.parse_time(recent[0].started) if recent else now
+    found = [finding for of in phrases.group_by_cause(judged) for finding in of]
+    new = [each for each in found if phrases.parse_time(each.started) >= first or _is_decided_since(each, first)]
     new = [each for each in new if each.state in (State.CONFIRMED, State.SUSPECTED)]
     sections = [
         Section(
-            f"History: {counted(days, 'day')} to {phrases.day(now.isoformat())}", "digest", list(_head(recent, judged))
+            f"History: {counted(days, 'day')} to {phrases.format_day(now.isoformat())}",
+            "digest",
+            list(_head(recent, judged)),
         ),
         Section(
             "Slower", "slower", list(_findings([each for each in new if each.ratio > 1.0], names, rules, machines, now))
@@ -59,7 +61,7 @@ def render(
 
 
 def _is_decided_since(finding: SeriesFinding, first: datetime) -> bool:
-    return finding.decision is not None and phrases.moment(finding.decision.when) >= first
+    return finding.decision is not None and phrases.parse_time(finding.decision.when) >= first
 
 
 def _head(recent: Sequence[HistoryEntry], judged: Sequence[JudgedSeries]) -> Iterator[Block]:
@@ -70,8 +72,8 @@ def _head(recent: Sequence[HistoryEntry], judged: Sequence[JudgedSeries]) -> Ite
     if not recent:
         yield Text("No run was added in these days.")
     for machine, of in sorted(nights.items()):
-        yield Text(f"{machine}: {counted(len(of), 'run')}, the newest on {phrases.day(of[-1].started)}.")
-    yield Text(phrases.answer(judged))
+        yield Text(f"{machine}: {counted(len(of), 'run')}, the newest on {phrases.format_day(of[-1].started)}.")
+    yield Text(phrases.describe_counts(judged))
 
 
 def _findings(
@@ -91,8 +93,8 @@ def _findings(
 
     columns: list[Column[SeriesFinding]] = [
         Column("series", lambda each: names.texts[each.key]),
-        Column("time", phrases.size, is_number=True),
-        Column("since", lambda each: phrases.day(each.started)),
+        Column("time", phrases.format_change, is_number=True),
+        Column("since", lambda each: phrases.format_day(each.started)),
         Column("state", lambda each: each.state.value),
         Column("rule", rule, is_optional=True),
         Column("changed then", lambda each: "; ".join(each.suspects), is_optional=True),
@@ -160,7 +162,7 @@ def _column(nights: int, at: int) -> "Column[_Sensitivity]":
 
 
 def _sensitivity(of: JudgedSeries) -> _Sensitivity:
-    newest = epochs(of.series, of.breaks)[-1]  # points of earlier segments can't be compared
+    newest = split_segments(of.series, of.breaks)[-1]  # points of earlier segments can't be compared
     results = [
         (point.log_ratio, standard_error(point))
         for at in newest

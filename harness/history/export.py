@@ -40,7 +40,7 @@ def to_folder(history: History, folder: Path) -> int:
     return written
 
 
-def summaries(folder: Path) -> list[Path]:
+def find_summaries(folder: Path) -> list[Path]:
     """Return the paths of the runs that `to_folder` wrote. Raises UsageError if there are none."""
     paths = sorted(folder.glob("[0-9][0-9][0-9][0-9]-[0-9][0-9]/*.json"))
     if not paths:

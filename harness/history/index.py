@@ -13,8 +13,8 @@ from functools import cache
 from typing import Any, TypeVar
 
 from harness.history.database import Database, Row, connect
-from harness.history.database import where as place
-from harness.history.summary import instant
+from harness.history.database import find_location as place
+from harness.history.summary import convert_to_utc
 from harness.model.errors import DamagedError, UsageError
 from harness.model.history import (
     CellPoint,
@@ -181,7 +181,9 @@ class History:
             summary = _summary(text)
             machines = [measurer.machine for measurer in summary.machines]
             entries.append(
-                HistoryEntry(summary.run, instant(summary.started), machines, summary.suite, summary.reference, points)
+                HistoryEntry(
+                    summary.run, convert_to_utc(summary.started), machines, summary.suite, summary.reference, points
+                )
             )
         return entries
 
@@ -347,7 +349,7 @@ def _facts(summary: Summary) -> str:
 
 
 def _run_row(summary: Summary) -> Row:
-    return summary.run, instant(summary.started), summary.harness, summary.commit, summary.kit
+    return summary.run, convert_to_utc(summary.started), summary.harness, summary.commit, summary.kit
 
 
 def _summary(text: str) -> Summary:

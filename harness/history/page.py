@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from harness import __version__
 from harness.catalog.lines import parse_line
-from harness.history import chart
-from harness.history import phrases as told
+from harness.history import chart, phrases
 from harness.history.detection import ChangePoint
 from harness.history.phrases import Names
 from harness.history.segments import SegmentBoundary
@@ -116,9 +115,9 @@ def render(
     """
     from markupsafe import Markup
 
-    kept, length = bounded(series)
-    causes = told.causes(series)
-    names = told.names([judged.series.key for judged in series], entries)
+    kept, length = limit_series(series)
+    causes = phrases.group_by_cause(series)
+    names = phrases.names([judged.series.key for judged in series], entries)
     first, vega, last = assets.script(assets.FIRST), assets.vega(cache), assets.script(SCRIPTS)
     jinja = environment(_text)
     filters: Mapping[str, Callable[..., Any]] = {"trusted": Markup, "lines": lambda text: Markup(escape.entities(text))}
@@ -127,9 +126,9 @@ def render(
     return jinja.get_template("history.html.j2").render(
         title=title(entries),
         head=f"harness {__version__}, {counted(len(entries), 'run')}",
-        answer=told.answer(series),
+        answer=phrases.describe_counts(series),
         causes=[_item(cause, names, shown) for cause in causes[:CAUSES]],
-        notes=list(_left_out(series, kept, length, len(causes))),
+        notes=list(_describe_left_out(series, kept, length, len(causes))),
         margin=format.share(margin),
         words=json.dumps(WORDS),
         data=_dumps(_data(kept, names, notes, margin, length)),
@@ -147,7 +146,7 @@ def title(entries: Sequence[HistoryEntry]) -> str:
     if not entries:
         return "A history without runs"
     machines = {machine.id for entry in entries for machine in entry.machines}
-    days = list(dict.fromkeys(told.day(entry.started) for entry in (entries[0], entries[-1])))
+    days = list(dict.fromkeys(phrases.format_day(entry.started) for entry in (entries[0], entries[-1])))
     return f"History of {counted(len(entries), 'run')} on {counted(len(machines), 'machine')}, {' to '.join(days)}"
 
 
@@ -157,9 +156,9 @@ def anchor(key: Key) -> str:
     return f"s-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
 
 
-def bounded(series: Sequence[JudgedSeries]) -> tuple[list[JudgedSeries], int]:
+def limit_series(series: Sequence[JudgedSeries]) -> tuple[list[JudgedSeries], int]:
     """Return the series that fit into a page, in order, and the number of newest points that each of them has."""
-    kept = sorted(series, key=told.rank)[:SERIES]
+    kept = sorted(series, key=phrases.rank)[:SERIES]
     lengths = sorted(len(judged.series.points) for judged in kept)
     room = POINTS
     for place, length in enumerate(lengths):
@@ -170,7 +169,9 @@ def bounded(series: Sequence[JudgedSeries]) -> tuple[list[JudgedSeries], int]:
     return kept, max(lengths, default=0)
 
 
-def _left_out(series: Sequence[JudgedSeries], kept: Sequence[JudgedSeries], length: int, causes: int) -> Iterator[str]:
+def _describe_left_out(
+    series: Sequence[JudgedSeries], kept: Sequence[JudgedSeries], length: int, causes: int
+) -> Iterator[str]:
     """Yield a sentence for each kind of data that the page leaves out."""
     if causes > CAUSES:
         yield f"{CAUSES} of {causes:,} causes are listed here. The index of the page lists all series."
@@ -191,17 +192,17 @@ def _item(members: Sequence[SeriesFinding], names: Names, shown: set[Key]) -> It
     def link(finding: SeriesFinding) -> SeriesLink:
         other = f", {finding.state.value}" if finding.state is not first.state else ""
         place = anchor(finding.key) if finding.key in shown else ""
-        again = f"; in one run {told.size(finding.decision)}" if finding.decision else ""
-        return SeriesLink(place, names.texts[finding.key], f": {told.size(finding)}{other}{again}")
+        again = f"; in one run {phrases.format_change(finding.decision)}" if finding.decision else ""
+        return SeriesLink(place, names.texts[finding.key], f": {phrases.format_change(finding)}{other}{again}")
 
     links = [link(finding) for finding in members[:NAMED]]
     if len(members) > NAMED:
         links.append(SeriesLink("", f"and {len(members) - NAMED:,} more", ""))
     return Item(
-        title=told.title(members),
-        moved=told.moved(first),
-        is_quiet=first.state not in told.ORDER[:2],
-        lines=[f"{told.reasons(members)} {told.meaning(first.state)}"],
+        title=phrases.title(members),
+        moved=phrases.describe_direction(first),
+        is_quiet=first.state not in phrases.ORDER[:2],
+        lines=[f"{phrases.describe_suspects(members)} {phrases.explain_state(first.state)}"],
         links=links,
     )
 
@@ -211,11 +212,11 @@ def _data(
 ) -> Mapping[str, Any]:
     """Return the data for the page's scripts, as JSON values."""
     runs = {point.run: point.started for judged in series for point in judged.series.points[-length:]}
-    ordered = sorted(runs, key=lambda run: (told.moment(runs[run]), run))
+    ordered = sorted(runs, key=lambda run: (phrases.parse_time(runs[run]), run))
     places = {run: place for place, run in enumerate(ordered)}
     return {
         "margin": margin,
-        "states": [*(state.value for state in told.ORDER), ""],
+        "states": [*(state.value for state in phrases.ORDER), ""],
         "columns": [plain(name) for name in names.columns],
         "runs": [(plain(run), _seconds(runs[run])) for run in ordered],
         "notes": [
@@ -226,7 +227,7 @@ def _data(
 
 
 def _series(judged: JudgedSeries, names: Names, places: Mapping[str, int], length: int) -> SeriesData:
-    key, every, finding = judged.series.key, judged.series.points, told.newest(judged)
+    key, every, finding = judged.series.key, judged.series.points, phrases.find_last(judged)
     left = max(0, len(every) - length)
     points = every[left:]
     ends = [(point.log_ratio or 0.0, point.low, point.high) for point in points]
@@ -243,7 +244,8 @@ def _series(judged: JudgedSeries, names: Names, places: Mapping[str, int], lengt
         seconds=[None if point.seconds is None else float(f"{point.seconds:.4g}") for point in points],
         breaks=[(index - left, kind, plain(words)) for index, kind, words in _point_facts(judged, breaks, left)],
         changes=[
-            (change.index - left, _log(change.before), _log(change.after), told.size(change)) for change in changes
+            (change.index - left, _log(change.before), _log(change.after), phrases.format_change(change))
+            for change in changes
         ],
         levels=[
             (start - left, end - left, _log(level))
@@ -251,10 +253,10 @@ def _series(judged: JudgedSeries, names: Names, places: Mapping[str, int], lengt
                 every, left, [boundary.index for boundary in breaks if boundary.is_cut], changes
             )
         ],
-        state=str(told.ORDER.index(finding.state) if finding else len(told.ORDER)),
+        state=str(phrases.ORDER.index(finding.state) if finding else len(phrases.ORDER)),
         since=places.get(finding.since) if finding else None,
         size=_log(math.log(finding.ratio)) if finding else None,
-        told=plain(told.standing(judged), escape.PARAGRAPH_CHARACTERS),
+        told=plain(phrases.describe_series(judged), escape.PARAGRAPH_CHARACTERS),
         left=left,
     )
 
@@ -295,7 +297,7 @@ def _log(value: float) -> int:
 
 def _seconds(started: str) -> int:
     """Return seconds since 1970."""
-    return round(told.moment(started).timestamp())
+    return round(phrases.parse_time(started).timestamp())
 
 
 def _dumps(data: Mapping[str, Any]) -> str:

@@ -19,14 +19,14 @@ LARGE = 3.0
 ORDER = (State.CONFIRMED, State.SUSPECTED, State.WATCH, State.REFUTED)
 
 
-def newest(judged: JudgedSeries) -> SeriesFinding | None:
+def find_last(judged: JudgedSeries) -> SeriesFinding | None:
     """Return the last finding of a series, which determines its state; None if there is none."""
     return judged.findings[-1] if judged.findings else None
 
 
 def rank(judged: JudgedSeries) -> tuple[int, float, Key]:
     """Return the sort key of a series: state, then largest change first, then name."""
-    finding = newest(judged)
+    finding = find_last(judged)
     state = ORDER.index(finding.state) if finding else len(ORDER)
     return state, -abs(math.log(finding.ratio)) if finding else 0.0, judged.series.key
 
@@ -74,24 +74,24 @@ def _facts(key: Key, machines: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def day(started: str) -> str:
+def format_day(started: str) -> str:
     """Return the day of an instant (ISO 8601) in UTC: `18 Nov 2026`."""
-    when = moment(started)
+    when = parse_time(started)
     return f"{when.day} {when:%b %Y}"
 
 
-def moment(started: str) -> datetime:
+def parse_time(started: str) -> datetime:
     """Return the time of an ISO 8601 text; UTC is the default zone."""
     when = datetime.fromisoformat(started)
     return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
 
 
-def moved(finding: SeriesFinding) -> str:
+def describe_direction(finding: SeriesFinding) -> str:
     """Return the direction: slower or faster."""
     return "slower" if finding.ratio > 1.0 else "faster"
 
 
-def size(change: SeriesFinding | ChangePoint | Decision) -> str:
+def format_change(change: SeriesFinding | ChangePoint | Decision) -> str:
     """Format a change of time: `+8.1 % (+7.8 to +8.4)`, or from LARGE on `17.2× (16.9 to 17.5)`."""
     ratios = [change.ratio, change.low, change.high]
     if not 1 / LARGE < change.ratio < LARGE:
@@ -101,14 +101,14 @@ def size(change: SeriesFinding | ChangePoint | Decision) -> str:
     return f"{value} % ({low} to {high})"
 
 
-def causes(series: Iterable[JudgedSeries]) -> list[list[SeriesFinding]]:
+def group_by_cause(series: Iterable[JudgedSeries]) -> list[list[SeriesFinding]]:
     """Group findings by cause. Causes that need attention come first, and then the latest ones."""
     by_cause: dict[str, list[SeriesFinding]] = {}
     for judged in sorted(series, key=rank):
         for finding in judged.findings:
             by_cause.setdefault(finding.cause, []).append(finding)
     ordered = [sorted(some, key=lambda member: ORDER.index(member.state)) for some in by_cause.values()]
-    latest = sorted(ordered, key=lambda some: moment(some[0].started), reverse=True)
+    latest = sorted(ordered, key=lambda some: parse_time(some[0].started), reverse=True)
     return sorted(latest, key=lambda some: ORDER.index(some[0].state))
 
 
@@ -119,18 +119,18 @@ def title(members: Sequence[SeriesFinding]) -> str:
     """
     first = members[0]
     alike = [finding for finding in members if finding.state is first.state]
-    ways = {moved(finding) for finding in alike}
+    ways = {describe_direction(finding) for finding in alike}
     way = ways.pop() if len(ways) == 1 else "different"
-    since = f"since the run of {day(first.started)}"
+    since = f"since the run of {format_day(first.started)}"
     match first.state:
         case State.CONFIRMED | State.SUSPECTED:
-            return f"{first.state.value.capitalize()}: {_many(len(alike))} {way} {since}"
+            return f"{first.state.value.capitalize()}: {_count_series(len(alike))} {way} {since}"
         case State.REFUTED:
-            return f"Refuted: {_many(len(alike))} did not become {way} {since}"
-    return f"Watched: {_many(len(alike))} may be {way} {since}"
+            return f"Refuted: {_count_series(len(alike))} did not become {way} {since}"
+    return f"Watched: {_count_series(len(alike))} may be {way} {since}"
 
 
-def reasons(members: Sequence[SeriesFinding]) -> str:
+def describe_suspects(members: Sequence[SeriesFinding]) -> str:
     """Describe the changes of software at the time when the series of a cause changed."""
     suspects = list(dict.fromkeys(suspect for finding in members for suspect in finding.suspects))
     if not suspects:
@@ -138,9 +138,9 @@ def reasons(members: Sequence[SeriesFinding]) -> str:
     return f"Before that run, this changed: {joined(suspects)}."
 
 
-def meaning(state: State, decision: Decision | None = None) -> str:
+def explain_state(state: State, decision: Decision | None = None) -> str:
     """Explain a state in a sentence; for one series, with the result of its `decision`."""
-    text = f": {size(decision)}" if decision else ""
+    text = f": {format_change(decision)}" if decision else ""
     match state:
         case State.CONFIRMED:
             sides = joined(decision.sides) if decision else ""
@@ -157,7 +157,7 @@ def meaning(state: State, decision: Decision | None = None) -> str:
     )
 
 
-def standing(judged: JudgedSeries) -> str:
+def describe_series(judged: JudgedSeries) -> str:
     """Describe the changes of a series in sentences, the latest change first."""
     runs = counted(sum(point.log_ratio is not None for point in judged.series.points), "run")
     if not judged.series.key.reference:
@@ -165,25 +165,26 @@ def standing(judged: JudgedSeries) -> str:
     if not judged.findings:
         return f"No open change in {runs}."
     sentences = [
-        f"{finding.state.value.capitalize()}: its time is {size(finding)} since the run {finding.since} of "
-        f"{day(finding.started)}. {reasons([finding])} {meaning(finding.state, finding.decision)}"
+        f"{finding.state.value.capitalize()}: its time is {format_change(finding)} since the run {finding.since} of "
+        f"{format_day(finding.started)}. {describe_suspects([finding])} "
+        f"{explain_state(finding.state, finding.decision)}"
         for finding in reversed(judged.findings)
     ]
     return " ".join(sentences)
 
 
-def answer(series: Sequence[JudgedSeries]) -> str:
+def describe_counts(series: Sequence[JudgedSeries]) -> str:
     """Return a sentence that counts the series in each state.
 
     For example, `Of 17 series, 1 is confirmed to have changed and 16 are unchanged.`
     """
     compared = [judged for judged in series if judged.series.key.reference]
-    states = [finding.state if (finding := newest(judged)) else None for judged in compared]
+    states = [finding.state if (finding := find_last(judged)) else None for judged in compared]
     counts = [(states.count(state), words) for state, words in _TOLD.items() if state in states]
     if not any(states):
-        return f"No open change in {_many(len(compared))}."
+        return f"No open change in {_count_series(len(compared))}."
     listing = joined([f"{count:,} {'is' if count == 1 else 'are'} {words}" for count, words in counts])
-    return f"Of {_many(len(compared))}, {listing}."
+    return f"Of {_count_series(len(compared))}, {listing}."
 
 
 #: Names of the series in each state.
@@ -196,6 +197,6 @@ _TOLD = {
 }
 
 
-def _many(count: int) -> str:
+def _count_series(count: int) -> str:
     """Format a number of series. The singular and the plural of the word are the same."""
     return f"{count:,} series"

@@ -40,7 +40,7 @@ class SegmentBoundary:
     is_version: bool = False
 
 
-def breaks(series: Series) -> list[SegmentBoundary]:
+def find_boundaries(series: Series) -> list[SegmentBoundary]:
     """Return the segment boundaries and annotations of a series, in order. A point can have several."""
     key = series.key
     cuts = {
@@ -71,7 +71,7 @@ def breaks(series: Series) -> list[SegmentBoundary]:
     return boundaries
 
 
-def epochs(series: Series, boundaries: Sequence[SegmentBoundary]) -> list[range]:
+def split_segments(series: Series, boundaries: Sequence[SegmentBoundary]) -> list[range]:
     """Return the positions of the points of each segment, in order."""
     edges = [0, *sorted({boundary.index for boundary in boundaries if boundary.is_cut}), len(series.points)]
     return [range(first, end) for first, end in pairwise(edges)]

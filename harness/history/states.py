@@ -13,7 +13,7 @@ from enum import StrEnum
 from harness.analysis.statistics import student
 from harness.history.change_cache import ChangeCache, Options
 from harness.history.detection import ChangePoint
-from harness.history.segments import SegmentBoundary, breaks, epochs
+from harness.history.segments import SegmentBoundary, find_boundaries, split_segments
 from harness.model.history import Decision, Key, Series, SeriesPoint
 
 #: The largest distance, in runs, between a change and its true place. Annotations within this distance are suspects,
@@ -65,7 +65,7 @@ class JudgedSeries:
     findings: Sequence[SeriesFinding]
 
 
-def judged(
+def judge_series(
     series: Series,
     decisions: Sequence[Decision] = (),
     options: Options | None = None,
@@ -75,10 +75,10 @@ def judged(
 
     If a later change in the same segment reversed a change, both are left out, unless they were confirmed.
     """
-    settings, searched, boundaries = options or Options(), known or ChangeCache(), breaks(series)
+    settings, searched, boundaries = options or Options(), known or ChangeCache(), find_boundaries(series)
     mine = [decision for decision in decisions if decision.key == series.key]
     kept: list[tuple[ChangePoint, SeriesFinding]] = []
-    for epoch in epochs(series, boundaries):
+    for epoch in split_segments(series, boundaries):
         for change, is_watched in _changes(series.points, epoch, boundaries, settings, searched):
             finding = _finding(series, change, boundaries, mine, is_watched=is_watched)
             last, earlier = kept[-1] if kept else (None, None)
@@ -90,14 +90,14 @@ def judged(
     return JudgedSeries(series, boundaries, [change for change, _ in kept], [finding for _, finding in kept])
 
 
-def findings(
+def find_changes(
     history: Iterable[Series],
     decisions: Sequence[Decision] = (),
     options: Options | None = None,
     known: ChangeCache | None = None,
 ) -> list[SeriesFinding]:
     """Return the findings in a history, in the order of its series."""
-    return [finding for series in history for finding in judged(series, decisions, options, known).findings]
+    return [finding for series in history for finding in judge_series(series, decisions, options, known).findings]
 
 
 def _changes(
@@ -116,7 +116,7 @@ def _changes(
     # of the tentative changes, only the last one counts, because its level continues until today
     last = [change for change in maybe[-1:] if all(abs(change.index - other.index) > NEAR for other in sure)]
     last = last if epoch.stop == len(points) else []
-    return [(_placed(change, places, epoch, boundaries), change in last) for change in [*sure, *last]]
+    return [(_move_to_annotation(change, places, epoch, boundaries), change in last) for change in [*sure, *last]]
 
 
 def standard_error(point: SeriesPoint) -> float:
@@ -126,7 +126,7 @@ def standard_error(point: SeriesPoint) -> float:
     return max(0.0, point.high - point.low) / 2.0 / student(point.rounds - 1)
 
 
-def _placed(
+def _move_to_annotation(
     change: ChangePoint, places: Sequence[int], epoch: range, boundaries: Sequence[SegmentBoundary]
 ) -> ChangePoint:
     """Return the change with its position in the points of the series: at the nearest annotation, if one is near."""

@@ -63,7 +63,7 @@ def summarise(results: Results) -> Summary:
         commit=run.commit,
         suite=run.suite,
         margin=run.plan.margin,
-        way=_way(run),
+        way=_describe_settings(run),
         reference=series.get(run.reference, run.reference),
         kit=run.kit[:_LENGTH],
         machines=measurers,
@@ -91,7 +91,7 @@ def summarise(results: Results) -> Summary:
     )
 
 
-def of(path: Path) -> Summary:
+def load_summary(path: Path) -> Summary:
     """Return the summary of a finished run. `path` is the folder of the run, or a summary file.
 
     Raises UsageError if it is neither, if it is corrupt or from a newer harness, if the run has profiles, or if the run
@@ -104,7 +104,7 @@ def of(path: Path) -> Summary:
     results = session.read(path)
     if not results.run.stops and not results.run.plan.profile_calls:
         raise UsageError(f"{path} was interrupted.", f"Continue it: harness matrix --resume {path}")
-    return _checked(summarise(results), path)
+    return _check_summary(summarise(results), path)
 
 
 def read(path: Path) -> Summary:
@@ -118,10 +118,10 @@ def read(path: Path) -> Summary:
             f"{path} is neither a run's folder nor the summary of a run.",
             "Pass folders in results/, or files that `harness history export --git` wrote.",
         )
-    return _checked(codec.load(Summary, data, path), path)
+    return _check_summary(codec.load(Summary, data, path), path)
 
 
-def _checked(summary: Summary, path: Path) -> Summary:
+def _check_summary(summary: Summary, path: Path) -> Summary:
     """Return the summary. Raises DamagedError for invalid file names, times, numbers or machines."""
     if not _ID.fullmatch(summary.run):
         raise DamagedError(path, f"{summary.run!r} isn't a valid run id")
@@ -143,7 +143,7 @@ def _checked(summary: Summary, path: Path) -> Summary:
     return summary
 
 
-def instant(started: str) -> str:
+def convert_to_utc(started: str) -> str:
     """Convert an ISO 8601 time to UTC, so that the order of the texts is the order of time."""
     moment = datetime.fromisoformat(started)
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")
@@ -154,7 +154,7 @@ def write(summary: Summary, folder: Path) -> bool:
 
     Raises OSError.
     """
-    path = folder / instant(summary.started)[:7] / f"{summary.run}.json"
+    path = folder / convert_to_utc(summary.started)[:7] / f"{summary.run}.json"
     if path.exists():
         return False
     write_atomically(path, codec.dump(summary, indent=1) + b"\n")
@@ -261,7 +261,7 @@ def _rounded(seconds: float) -> float:
     return float(f"{seconds:.6g}")
 
 
-def _way(run: Run) -> str:
+def _describe_settings(run: Run) -> str:
     """Describe the settings of a run. If they differ, times of the same cell on the same machine aren't comparable."""
     plan = run.plan
     cpus = "all CPUs" if plan.limits.cpus is None else counted(len(plan.limits.cpus), "CPU")

@@ -44,14 +44,14 @@ def _count(count: int, allowed: set[int], topology: Topology | None) -> tuple[in
             "Use fewer, or `--cpus all`. To select one CPU by its number: `--cpus 1,` or `--cpus 1-1`.",
         )
     topology = topology or machine.read()
-    pool = _alike(count, allowed, topology)
+    pool = _list_candidates(count, allowed, topology)
     places = {_place(cpu, topology) for cpu in pool}
     parts = [{cpu for cpu in pool if _place(cpu, topology) == place} for place in places]
     choices = [_spread(count, part, allowed, topology) for part in [*parts, pool]]
-    return max(choices, key=lambda chosen: _merit(chosen, allowed, topology))
+    return max(choices, key=lambda chosen: _rank_choice(chosen, allowed, topology))
 
 
-def _alike(count: int, allowed: Collection[int], topology: Topology) -> set[int]:
+def _list_candidates(count: int, allowed: Collection[int], topology: Topology) -> set[int]:
     """Return the candidates: CPUs of the fastest kind that has enough. One CPU is isolated if possible, several aren't.
 
     The scheduler doesn't move threads between isolated CPUs. If a launch had several of them, all its threads would
@@ -75,7 +75,7 @@ def _spread(count: int, cpus: Iterable[int], allowed: Collection[int], topology:
     return tuple(sorted([*first, *rest][:count]))
 
 
-def _merit(chosen: tuple[int, ...], allowed: Collection[int], topology: Topology) -> tuple[object, ...]:
+def _rank_choice(chosen: tuple[int, ...], allowed: Collection[int], topology: Topology) -> tuple[object, ...]:
     """Return a key for comparing choices, with the most important criterion first."""
     cores = {topology.cpu(cpu).siblings for cpu in chosen}
     return (

@@ -206,10 +206,10 @@ def at_commit(folder: Path, revision: str) -> Snapshot:
     root = top(folder)
     commit = commit_of(root, revision)
     prefix = output(run_git(folder, "rev-parse", "--show-prefix"))
-    return Snapshot(root, _below(f"{commit}^{{tree}}", prefix), commit, _instant(root, commit), _address(root))
+    return Snapshot(root, _join_tree_path(f"{commit}^{{tree}}", prefix), commit, _instant(root, commit), _address(root))
 
 
-def _below(tree: str, prefix: str) -> str:
+def _join_tree_path(tree: str, prefix: str) -> str:
     return f"{tree.removesuffix('^{tree}')}:{prefix.rstrip('/')}" if prefix else tree
 
 
@@ -250,7 +250,7 @@ def working_copy(folder: Path) -> Iterator[Snapshot]:
         changed = names.stdout.count(b"\0")
         yield Snapshot(
             root,
-            _below(tree, prefix),
+            _join_tree_path(tree, prefix),
             head,
             _instant(root, head),
             _address(root),
@@ -280,12 +280,12 @@ def fetched(address: str, revision: str, advice: str = "Check the network.") -> 
                 raise CannotRunHereError(f"A repository cannot be created in {folder}: {last_line(creation)}.")
         is_whole = re.fullmatch(r"[0-9a-f]{40}", revision)
         if not is_whole or run_git(folder, "cat-file", "-e", f"{revision}^{{commit}}").returncode:
-            revision = _fetch(folder, address, revision, advice)
+            revision = _fetch_revision(folder, address, revision, advice)
         commit = commit_of(folder, revision)
     return Snapshot(folder, f"{commit}^{{tree}}", commit, _instant(folder, commit), shown)
 
 
-def _fetch(folder: Path, address: str, revision: str, advice: str) -> str:
+def _fetch_revision(folder: Path, address: str, revision: str, advice: str) -> str:
     """Fetch a revision into a local repository, and return its name there. Raises the errors of `fetched`."""
     shown = without_password(address)
     name = f"refs/harness/{hashlib.sha256(revision.encode()).hexdigest()[:16]}"

@@ -26,18 +26,18 @@ def machine() -> Machine:
         raise UsageError(
             f"Invalid HARNESS_MACHINE_ID {identity!r}.", "Use at most 64 letters, digits, `.`, `_` and `-`."
         )
-    kept = Machine(identity) if identity else _kept(_path())
-    return kept if named is None else Machine(kept.id, _named(named, "HARNESS_MACHINE"))
+    kept = Machine(identity) if identity else _read_or_create(_path())
+    return kept if named is None else Machine(kept.id, _check_name(named, "HARNESS_MACHINE"))
 
 
 def name_machine(name: str) -> Machine:
     """Give this machine a name for its later runs; an empty name removes it. Raises as `machine` does."""
     path = _path()
-    named = Machine(_kept(path).id, _named(name, "The name"))
+    named = Machine(_read_or_create(path).id, _check_name(name, "The name"))
     try:
-        write_atomically(path, _text(named))
+        write_atomically(path, _format_record(named))
     except OSError as error:
-        raise _unkept(path, error) from None
+        raise _make_storage_error(path, error) from None
     return named
 
 
@@ -45,17 +45,17 @@ def _path() -> Path:
     return data_dir() / "machine.json"
 
 
-def _named(name: str, what: str) -> str:
+def _check_name(name: str, what: str) -> str:
     if not _NAME.fullmatch(name):
         raise UsageError(f"{what} {name!r} isn't a valid name for a machine.", "Use at most 64 characters on one line.")
     return name.strip()
 
 
-def _text(record: Machine) -> str:
+def _format_record(record: Machine) -> str:
     return json.dumps({"id": record.id, "name": record.name}) + "\n"
 
 
-def _kept(path: Path) -> Machine:
+def _read_or_create(path: Path) -> Machine:
     """Return the machine in the file. If the file is missing, write a new id first."""
     try:
         if not path.exists():
@@ -63,7 +63,7 @@ def _kept(path: Path) -> Machine:
         document = parse_json(read(path))
         identity, name = document["id"], document.get("name", "")
     except OSError as error:
-        raise _unkept(path, error) from None
+        raise _make_storage_error(path, error) from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DamagedError(path, "it doesn't contain the id of this machine") from None
     if not (isinstance(identity, str) and isinstance(name, str) and _ID.fullmatch(identity) and _NAME.fullmatch(name)):
@@ -74,10 +74,10 @@ def _kept(path: Path) -> Machine:
 def _make(path: Path) -> None:
     """Write a new id. If several processes do this at once, the first one wins."""
     with creating(path) as part:
-        part.write_text(_text(Machine(f"m-{secrets.token_hex(4)}")), encoding="utf-8")
+        part.write_text(_format_record(Machine(f"m-{secrets.token_hex(4)}")), encoding="utf-8")
 
 
-def _unkept(path: Path, error: OSError) -> CannotRunHereError:
+def _make_storage_error(path: Path, error: OSError) -> CannotRunHereError:
     return CannotRunHereError(
         f"The id of this machine cannot be saved in {path}: {error.strerror}.",
         "Set HARNESS_DATA_DIR to another folder, or set HARNESS_MACHINE_ID.",

@@ -145,9 +145,9 @@ class Key:
 class Origin(NamedTuple):
     """Software and machine of a point. If one of them changes, the number may change too.
 
-    `lock` and `image` belong to the measured environment, `reference_lock` to its baseline, and so do `version` and
-    `reference_version`: the exact versions, as a value of -e. `scenario` is a hash of the scenario's files, and
-    `machine` the machine's name at the time of the run.
+    `lock`, `image` and `version` (the exact versions, as a value of -e) belong to the measured environment;
+    `reference_lock` and `reference_version` belong to its baseline. `scenario` is a hash of the scenario's files, and
+    `machine` is the machine's name at the time of the run.
     """
 
     driver: str

@@ -49,7 +49,7 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def spaced(text: str, shown: str) -> str:
+def keep_spaces(text: str, shown: str) -> str:
     """Return a part of a sentence with the spaces at its ends, which separate it from the other parts."""
     before, after = (" " if text[end : end + 1 or None].isspace() else "" for end in (0, -1))
     return f"{before}{shown}{after}"

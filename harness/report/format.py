@@ -142,7 +142,7 @@ def factor(value: float) -> str:
 
 
 def ratio(value: Estimate) -> str:
-    """Return a ratio with its interval: `2.70× (2.65 to 2.76)`; of memory growth the difference."""
+    """Return a ratio with its interval: `2.70× (2.65 to 2.76)`. For memory growth, it is a difference of bytes."""
     if isinstance(value, Difference):
         return f"{difference(value, BYTES)} B per call"
     return factor(value.value) + (f" ({between(value.interval)})" if value.interval else "")

@@ -174,7 +174,7 @@ def _span(span: str | Bold | Link) -> str:
             return f"**{escape.markdown(span.text)}**"
         case Link():
             return escape.link(span.text, span.address)
-    return escape.spaced(span, escape.markdown(span, escape.PARAGRAPH_CHARACTERS))
+    return escape.keep_spaces(span, escape.markdown(span, escape.PARAGRAPH_CHARACTERS))
 
 
 def _folded(summary: str, text: str) -> str:

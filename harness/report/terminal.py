@@ -24,7 +24,7 @@ from harness.report.blocks import (
     Where,
     Words,
 )
-from harness.report.escape import PARAGRAPH_CHARACTERS, clean, plain, spaced, web_address
+from harness.report.escape import PARAGRAPH_CHARACTERS, clean, keep_spaces, plain, web_address
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -105,7 +105,7 @@ def _span(span: str | Bold | Link) -> tuple[str, str]:
         case Link():
             address = web_address(span.address)
             return (f"{plain(span.text)} ({address})" if address else plain(span.address)), ""
-    return spaced(span, plain(span, PARAGRAPH_CHARACTERS)), ""
+    return keep_spaces(span, plain(span, PARAGRAPH_CHARACTERS)), ""
 
 
 def _item(words: Words) -> "RenderableType":

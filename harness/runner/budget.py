@@ -15,7 +15,7 @@ from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Launch
 from harness.model.run import Group, Plan
 from harness.runner.rounds import RoundLog
-from harness.runner.stop_rules import Widths, is_known, narrow
+from harness.runner.stop_rules import Widths, find_largest_width, is_precise
 
 #: Assumed seconds of a launch, if few launches have ended.
 USUAL_SECONDS = 4.0
@@ -135,7 +135,7 @@ class Spending:
     def _rounds_to_go(self, group: Group) -> int:
         """Return the expected number of rounds until the group's claims are settled; at least one."""
         rounds, ledger = self._rounds(group), self.ledgers[group.name]
-        width = self._widths(ledger.launches).get(group.name, math.inf) / narrow(self._plan)
+        width = self._widths(ledger.launches).get(group.name, math.inf) / find_largest_width(self._plan)
         # the width of an interval falls with the square root of the number of rounds
         needed = math.ceil(rounds * width**2 - 1e-9) if math.isfinite(width) else self._fewest(group)
         return min(max(1, needed - rounds), self._plan.rounds - rounds)
@@ -145,7 +145,7 @@ class Spending:
         return (
             rounds < self._plan.rounds
             and bool(ledger.slots(group, rounds + 1))
-            and not is_known(self._plan, group, ledger, self._widths)
+            and not is_precise(self._plan, group, ledger, self._widths)
         )
 
     def _fewest(self, group: Group) -> int:

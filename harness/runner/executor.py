@@ -19,7 +19,7 @@ from harness.plan.groups import balanced, order, split
 from harness.runner.budget import RoundRequest, Spending
 from harness.runner.launching import Launching, LaunchSlot, LaunchStore, Watch, share_seconds
 from harness.runner.rounds import RoundLog
-from harness.runner.schedule import Pairs, RunEstimate, Schedule, affordable, needed_budget
+from harness.runner.schedule import Pairs, RunEstimate, Schedule, limit_to_budget, needed_budget
 from harness.runner.stop_rules import Widths
 
 #: Turns end early if the turns of the slowest launch have taken this multiple of the planned measurement time. But
@@ -102,7 +102,7 @@ class RunExecutor:
                 self.listener.skip(len(self.plan.slots(group, 0)))
             else:
                 self._round(group, 0, ledger, self.plan.sampling.of_pilots)
-        plan = affordable(self.plan, ledger.launches, self.pairs)
+        plan = limit_to_budget(self.plan, ledger.launches, self.pairs)
         ledger = RoundLog(plan, ledger.launches)
         schedule = Schedule(plan, ledger, self.widths, spent)
         self.listener.skip(self.plan.rounds * (self.plan.launches(1) - plan.launches(1)))
@@ -212,7 +212,7 @@ class RunExecutor:
             begun: list[Launching] = []
             starts = self._starts(group, len(needed))
             for cell, role in needed:
-                sized = _sized(sampling, number, ledger, cell, alone=len(block) == 1)
+                sized = _sampling_of_launch(sampling, number, ledger, cell, alone=len(block) == 1)
                 # launches that aren't interleaved have one block each; the control comes next to its twin
                 slot = LaunchSlot(group.name, number, attempt, place, role, at if number and len(block) > 1 else 0)
                 first = ledger.is_first(cell)
@@ -226,7 +226,7 @@ class RunExecutor:
             for launch in [candidate for candidate in launches if candidate.ended_under_profiler]:
                 # this one isn't the cell's first launch any more, so it runs without the profiler
                 slot = LaunchSlot(group.name, number, attempt, place, launch.role, at)
-                sized = _sized(sampling, number, ledger, launch.cell, alone=True)
+                sized = _sampling_of_launch(sampling, number, ledger, launch.cell, alone=True)
                 ledger.add(*self._together([self._launching(slot, launch.cell, sized)]))
                 place += 1
 
@@ -414,7 +414,7 @@ def _start(
                 end(launching)
 
 
-def _sized(sampling: Sampling, number: int, ledger: RoundLog, cell: Cell, *, alone: bool) -> Sampling:
+def _sampling_of_launch(sampling: Sampling, number: int, ledger: RoundLog, cell: Cell, *, alone: bool) -> Sampling:
     """Return the sampling of a launch in round `number`. `alone`: it takes all samples without interleaving."""
     calls = sampling.calls_per_sample or ledger.calls_per_sample(cell)
     sized = replace(sampling, calls_per_sample=calls) if number else sampling

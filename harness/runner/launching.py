@@ -220,7 +220,7 @@ class Launching:
 
     def _record(self, outcome: Outcome) -> Launch:
         seen = {field.name: getattr(outcome, field.name) for field in fields(Seen)}
-        advice = GPU_LOST if outcome.resources.get("gpu_lost") else _advice(outcome, self.cell.environment)
+        advice = GPU_LOST if outcome.resources.get("gpu_lost") else _find_advice(outcome, self.cell.environment)
         if outcome.status is Status.OK:
             # TensorFlow's warnings in successful launches would be most of the file
             seen["stderr"] = ""
@@ -234,7 +234,7 @@ def share_seconds(launchings: Sequence[Launching]) -> None:
         launching.seconds = whole / len(launchings)
 
 
-def _advice(outcome: Outcome, environment: str) -> str:
+def _find_advice(outcome: Outcome, environment: str) -> str:
     """Return the advice for a launch in an environment with this outcome."""
     missing = _NO_MODULE.search(outcome.error) if outcome.status is Status.FAILED else None
     if missing:

@@ -164,7 +164,7 @@ class Schedule:
         return math.inf if budget is None else budget - self._spent()
 
 
-def affordable(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Plan:
+def limit_to_budget(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Plan:
     """Return the plan with the groups and cells for which the budget allows the rounds that a verdict needs.
 
     The budget of a suite, or one that is spent on claims, removes nothing; a suite's budget only becomes longer if a
@@ -184,7 +184,9 @@ def affordable(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Plan:
     for group in sorted(plan.groups, key=lambda group: round_seconds(plan, ledger, group)):
         cost = fewest * round_seconds(plan, ledger, group)
         if cost > left:
-            part = _part(group, pairs.get(group.name, ()), int(left / cost * len(group.slots)), is_first=not chosen)
+            part = _limit_group(
+                group, pairs.get(group.name, ()), int(left / cost * len(group.slots)), is_first=not chosen
+            )
             chosen |= {group.name: part} if part else {}
             break
         chosen[group.name] = group
@@ -192,7 +194,7 @@ def affordable(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Plan:
     return replace(plan, groups=[chosen[group.name] for group in plan.groups if group.name in chosen])
 
 
-def _part(group: Group, pairs: Sequence[tuple[Cell, Cell]], launches: int, *, is_first: bool) -> Group | None:
+def _limit_group(group: Group, pairs: Sequence[tuple[Cell, Cell]], launches: int, *, is_first: bool) -> Group | None:
     """Return the group with the cells of its first pairs, with at most `launches` per round; None if no pair fits."""
     cells: set[Cell] = set()
     control = 1 if group.control and group.controlled else 0
@@ -230,14 +232,14 @@ def round_seconds(plan: Plan, ledger: RoundLog, group: Group) -> float:
     def seconds(cell: Cell) -> float:
         own = [pilot for pilot in pilots if pilot.group == group.name] or pilots
         alike = [pilot for pilot in own if pilot.cell.environment == cell.environment] or own
-        started = max(_started(pilot) for pilot in alike)
+        started = max(_estimate_startup(pilot) for pilot in alike)
         call = max(statistics.fmean(sample.seconds for sample in pilot.samples) for pilot in alike)
         return started + max(sampling.warmup_seconds or 0.0, call) + max(planned, FEWEST_CALLS * call)
 
     return sum(seconds(cell) for cell, _ in group.slots)
 
 
-def _started(pilot: Launch) -> float:
+def _estimate_startup(pilot: Launch) -> float:
     """Return the seconds of a pilot without its warm-up and measurement."""
     own = pilot.phases.get("warm up", 0.0) + sum(sample.seconds for sample in pilot.samples)
     return max(0.0, pilot.seconds - own)

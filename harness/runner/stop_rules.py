@@ -17,14 +17,14 @@ Widths = Callable[[Sequence[Launch]], Mapping[str, float]]
 
 def open_groups(plan: Plan, ledger: RoundLog, number: int, widths: Widths) -> frozenset[str]:
     """Return the names of the groups that take part in round `number`."""
-    precise = _precise(plan, ledger, widths) if number > 1 else frozenset()
+    precise = _find_precise_groups(plan, ledger, widths) if number > 1 else frozenset()
     groups = [group for group in plan.groups if ledger.slots(group, number) and group.name not in precise]
     return frozenset(group.name for group in groups)
 
 
-def stops(plan: Plan, ledger: RoundLog, widths: Widths, *, interrupted: bool) -> dict[str, Stop]:
+def find_stops(plan: Plan, ledger: RoundLog, widths: Widths, *, interrupted: bool) -> dict[str, Stop]:
     """Return how each group ended, by name."""
-    precise = _precise(plan, ledger, widths)
+    precise = _find_precise_groups(plan, ledger, widths)
     return {group.name: _stop(plan, group, ledger, precise, interrupted=interrupted) for group in plan.groups}
 
 
@@ -44,7 +44,7 @@ def _observes(group: Group, ledger: RoundLog) -> bool:
     return any(pilot.only_observed for cell in group.cells if (pilot := ledger.pilot(cell)))
 
 
-def _precise(plan: Plan, ledger: RoundLog, widths: Widths) -> frozenset[str]:
+def _find_precise_groups(plan: Plan, ledger: RoundLog, widths: Widths) -> frozenset[str]:
     """Return the names of the groups whose intervals were narrow enough after their own last round.
 
     Later rounds of other groups also change the intervals of a finished group. They aren't considered, so a finished
@@ -54,13 +54,13 @@ def _precise(plan: Plan, ledger: RoundLog, widths: Widths) -> frozenset[str]:
     if not plan.ends_early:
         return frozenset()
     if plan.is_spent_by_group:
-        return frozenset(group.name for group in plan.groups if is_known(plan, group, ledger, widths))
+        return frozenset(group.name for group in plan.groups if is_precise(plan, group, ledger, widths))
     at = {group.name: rounds for group in plan.groups if (rounds := ledger.rounds(group))}
     for rounds in {rounds for name, rounds in at.items() if (name, rounds) not in ledger.widths}:
         then = widths([launch for launch in ledger.launches if launch.round <= rounds])
         measured = {(name, rounds): then.get(name, math.inf) for name in at if at[name] == rounds}
         ledger.widths = measured | ledger.widths
-    return frozenset(name for name, rounds in at.items() if ledger.widths[name, rounds] <= narrow(plan))
+    return frozenset(name for name, rounds in at.items() if ledger.widths[name, rounds] <= find_largest_width(plan))
 
 
 def rounds_needed(plan: Plan, group: Group, ledger: RoundLog) -> int:
@@ -76,18 +76,18 @@ def rounds_needed(plan: Plan, group: Group, ledger: RoundLog) -> int:
     if math.isinf(width):
         look = first_look(plan)
         return min(plan.rounds, max(look if rounds < look else FIRST_LOOK, rounds + 1))
-    return min(plan.rounds, max(rounds + 1, math.ceil(rounds * (width / narrow(plan)) ** 2)))
+    return min(plan.rounds, max(rounds + 1, math.ceil(rounds * (width / find_largest_width(plan)) ** 2)))
 
 
-def is_known(plan: Plan, group: Group, ledger: RoundLog, widths: Widths) -> bool:
+def is_precise(plan: Plan, group: Group, ledger: RoundLog, widths: Widths) -> bool:
     """Return whether the complete rounds of a group reach the precision of the plan. Other groups don't affect this."""
     rounds = ledger.rounds(group)
     if not plan.ends_early or not rounds:
         return False
     own = [launch for launch in ledger.launches if launch.group == group.name and launch.round <= rounds]
-    return widths(own).get(group.name, math.inf) <= narrow(plan)
+    return widths(own).get(group.name, math.inf) <= find_largest_width(plan)
 
 
-def narrow(plan: Plan) -> float:
+def find_largest_width(plan: Plan) -> float:
     """Return the largest width, as in `Widths`, at which a group ends."""
     return math.log1p(plan.precision) if plan.precision is not None else 1.0

@@ -44,7 +44,7 @@ def listened(cpus: str, seconds: str, say: Callable[[str], None]) -> dict[str, A
         "sentence": heard.headline(pinned=pinned is not None),
         "cpus": list(place.cpus),
         "seconds": heard.period.seconds,
-        "checks": [*map(_described, heard.checks)],
+        "checks": [*map(_describe_check, heard.checks)],
     }
 
 
@@ -78,7 +78,7 @@ def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any
     checks += [around.gpu_driver(host, wanted=bool(gpu_names) and host.is_here), *map(around.gpu, host.cards)]
     # settings are only checked on the GPUs of the launches
     checks += [check for card in host.chosen(gpu_names) for check in around.gpu_settings(card)]
-    document: dict[str, Any] = {"checks": [*map(_described, [*checks, *refused])]}
+    document: dict[str, Any] = {"checks": [*map(_describe_check, [*checks, *refused])]}
     if cards:
         document["gpus"] = [{"index": card.index, "name": card.name} for card in cards]
         document["environments"] = gpu_rows(environments, catalog, cards, host)
@@ -86,6 +86,6 @@ def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any
     return document
 
 
-def _described(check: CheckResult) -> dict[str, Any]:
+def _describe_check(check: CheckResult) -> dict[str, Any]:
     """Return a check as JSON values, with escaped texts, because process names and engine messages are untrusted."""
     return {**asdict(check), "value": plain(check.value)}

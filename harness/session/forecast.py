@@ -94,7 +94,7 @@ def outlook(planned: Planned) -> DurationEstimate:
         missing = [requirement.environment.name for requirement in backend.unprepared(planned.needed)]
     except (CannotRunHereError, registry.UntrustedError) as error:
         unasked = " ".join(filter(None, [error.message, error.advice]))
-    basis, earlier_times = _earlier(planned, name)
+    basis, earlier_times = _find_earlier_times(planned, name)
     times = {cell: earlier_times.get(cell, _Times()) for cell in planned.cells}
     unknown = sum(cell not in earlier_times for cell in planned.cells)
     plan, slots = planned.plan, _slots(planned)
@@ -142,7 +142,7 @@ def _seconds(plan: Plan, times: Mapping[Cell, _Times], slots: int) -> float:
     return min(whole, max(plan.budget_seconds, least))
 
 
-def _earlier(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Times]]:
+def _find_earlier_times(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Times]]:
     """Return the times of the plan's cells in the newest run that has most of them, and that run's id."""
     best: tuple[str, dict[Cell, _Times]] = "", {}
     cells = set(planned.cells)

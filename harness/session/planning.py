@@ -224,12 +224,12 @@ def plan(
     default = suites[DEFAULT_SUITE].environments if not suite and DEFAULT_SUITE in suites else ()
     selection = Selection(suite=suite, environments=typed or default, scenarios=chosen, axes=request.axes)
     catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites=suites)
-    selection, catalog, refused = _spared(selection, catalog, broken)
+    selection, catalog, refused = _drop_invalid(selection, catalog, broken)
     catalog, limits = _with_axes(selection, catalog, limits, request)
     device = Device.GPU if limits.gpus else Device.CPU
     claimed, absent = _find_claims(request, selection, catalog), list[Unavailable]()
     if claimed:
-        by_name, claimed, missing = _with_claimed(by_name, claimed)
+        by_name, claimed, missing = _add_claimed(by_name, claimed)
         others = [claims.newest(by_name), *resolve(typed, list(by_name), ENVIRONMENT)]
         whole, absent = claims.suite(claimed, others, by_name, missing, device)
         selection = Selection(suite=whole.name, axes=request.axes)
@@ -282,11 +282,12 @@ def plan(
         compiled=compiled((by_name[name] for name in {cell.environment: None for cell in runnable}), cards, gpu_host),
     )
     if isinstance(request, Request):
-        new_plan = _measured(new_plan, request, suites.get(suite), claimed)
+        new_plan = _add_lengths(new_plan, request, suites.get(suite), claimed)
         new_plan = replace(
             new_plan,
             groups=[
-                _piloted(_of_claims(planned_group, claimed, new_plan), new_plan) for planned_group in new_plan.groups
+                _drop_useless_pilot(_fit_to_claims(planned_group, claimed, new_plan), new_plan)
+                for planned_group in new_plan.groups
             ],
         )
     else:  # a profile: every cell once, without rounds
@@ -308,7 +309,7 @@ def plan(
         cards=cards,
         refused=refused,
     )
-    return _part(planned, request) if isinstance(request, Request) else planned
+    return _select_part(planned, request) if isinstance(request, Request) else planned
 
 
 def _forced(
@@ -405,7 +406,7 @@ def _locked(
     return requirements
 
 
-def _part(planned: Planned, request: Request) -> Planned:
+def _select_part(planned: Planned, request: Request) -> Planned:
     """Return the part of a plan that this machine measures, with one A/A control.
 
     If shards run in slots of one machine, only one shard has the control. The machines of a cluster get `--slots auto`
@@ -413,7 +414,7 @@ def _part(planned: Planned, request: Request) -> Planned:
     """
     if request.slots.isdecimal():
         planned = planned.with_one_control()
-    part = _sharded(planned, request, request.shard) if request.shard else planned
+    part = _select_shard(planned, request, request.shard) if request.shard else planned
     return part if request.on or request.slots.isdecimal() else part.with_one_control()
 
 
@@ -427,7 +428,7 @@ def next_in_place(planned: Planned, lacking: Mapping[str, UnavailableError]) -> 
     return replace(again, request=planned.request) if lost & roles else None
 
 
-def _sharded(planned: Planned, request: Request, shard: Shard) -> Planned:
+def _select_shard(planned: Planned, request: Request, shard: Shard) -> Planned:
     """Return the requested shard of a plan. If this machine can run nothing of a group, every shard reports the group.
 
     Without --seed, all shards have the same seed, which is a hash of the plan.
@@ -446,7 +447,7 @@ def _sharded(planned: Planned, request: Request, shard: Shard) -> Planned:
         places = shards.balanced({name: len(members) for name, members in whole.items()}, shard.of)
         places = {name: places[name] for name in names}
     elif request.balance:
-        places = shards.balanced(_took(request.balance, plan.groups), shard.of)
+        places = shards.balanced(_round_seconds(request.balance, plan.groups), shard.of)
     else:
         places = shards.placed(names, shard.of)
     part = planned.only([name for name in whole if places.get(name, shard.number) == shard.number])
@@ -454,7 +455,7 @@ def _sharded(planned: Planned, request: Request, shard: Shard) -> Planned:
     return replace(part, plan=replace(part.plan, shard=own_shard))
 
 
-def _took(path: Path, groups: Sequence[Group]) -> dict[str, float | None]:
+def _round_seconds(path: Path, groups: Sequence[Group]) -> dict[str, float | None]:
     """Return the seconds of a round of each group, from the run in a folder; None for groups that aren't in the run.
 
     Raises UsageError if none of the groups is in the run.
@@ -481,7 +482,7 @@ def _took(path: Path, groups: Sequence[Group]) -> dict[str, float | None]:
     return by_name
 
 
-def _measured(plan: Plan, request: Request, suite: Suite | None, claimed: Sequence[claims.Asked]) -> Plan:
+def _add_lengths(plan: Plan, request: Request, suite: Suite | None, claimed: Sequence[claims.Asked]) -> Plan:
     """Return the plan with its rounds, lengths and precision, from the request, or otherwise from the suite.
 
     Pilots determine lengths that are still open. If the request limits rounds, precision or budget, the limits of the
@@ -520,7 +521,7 @@ def _measured(plan: Plan, request: Request, suite: Suite | None, claimed: Sequen
     )
 
 
-def _piloted(planned_group: Group, plan: Plan) -> Group:
+def _drop_useless_pilot(planned_group: Group, plan: Plan) -> Group:
     """Return the group, without a pilot if the pilot would be useless.
 
     It is useless before a single round with given lengths. But if a phase is compared, the pilot is useful, because it
@@ -530,7 +531,7 @@ def _piloted(planned_group: Group, plan: Plan) -> Group:
     return replace(planned_group, piloted=planned_group.piloted and not is_brief)
 
 
-def _of_claims(planned_group: Group, claimed: Sequence[claims.Asked], plan: Plan) -> Group:
+def _fit_to_claims(planned_group: Group, claimed: Sequence[claims.Asked], plan: Plan) -> Group:
     """Return the group without a control and a pilot if its claims don't need them.
 
     The control isn't needed if no claim needs a narrow interval and no claim is about memory growth. The pilot isn't
@@ -581,7 +582,7 @@ def _find_claims(request: LaunchRequest, selection: Selection, catalog: Catalog)
     return claims.find_claims(request.claims, [catalog.scenarios[name] for name in names])
 
 
-def _with_claimed(
+def _add_claimed(
     catalog: Mapping[str, Environment], claimed: Sequence[claims.Asked]
 ) -> tuple[dict[str, Environment], list[claims.Asked], dict[str, HarnessError]]:
     """Return the catalogue with the environments of claims' requirements, and the claims with the names of these.
@@ -669,7 +670,7 @@ def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenar
     return scenarios, broken, chosen
 
 
-def _spared(
+def _drop_invalid(
     selection: Selection, catalog: Catalog, broken: Mapping[str, FileError]
 ) -> tuple[Selection, Catalog, dict[str, FileError]]:
     """Return the selection and the catalogue without invalid scenarios, and the errors of these scenarios."""

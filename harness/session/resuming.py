@@ -85,8 +85,8 @@ def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget
         )
     asks = rounds is not None or budget is not None
     ledger = RoundLog(begun.plan, folder.read_launches(begun))
-    longer = _longer(begun, ledger, path, rounds, budget) if asks else begun
-    over = _over(begun, ledger, path) if longer == begun else ""
+    longer = _extend_plan(begun, ledger, path, rounds, budget) if asks else begun
+    over = _explain_end(begun, ledger, path) if longer == begun else ""
     is_longer, begun = longer != begun, longer
     project, limits = Project.find(), begun.plan.limits
     device = Device.GPU if limits.gpus else Device.CPU
@@ -131,7 +131,7 @@ def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget
     return Earlier(folder, begun, planned, is_longer, over)
 
 
-def _longer(run: Run, ledger: RoundLog, path: Path, rounds: int | None, budget: float | None) -> Run:
+def _extend_plan(run: Run, ledger: RoundLog, path: Path, rounds: int | None, budget: float | None) -> Run:
     """Return the run with the requested longer plan, and with one more look at its results.
 
     The user has seen the results so far before requesting more rounds. So the current numbers of rounds are recorded as
@@ -156,7 +156,7 @@ def _longer(run: Run, ledger: RoundLog, path: Path, rounds: int | None, budget: 
     return replace(run, plan=plan, looks=looks, stops={})
 
 
-def _over(run: Run, ledger: RoundLog, path: Path) -> str:
+def _explain_end(run: Run, ledger: RoundLog, path: Path) -> str:
     """Return a sentence if the run has nothing left to measure; otherwise empty."""
     if not _has_ended(run) or any(ledger.rounds(group) < run.stops[group.name].rounds for group in run.plan.groups):
         return ""

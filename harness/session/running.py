@@ -50,8 +50,8 @@ from harness.report.sections import run_info
 from harness.runner.executor import RunExecutor, WalkListener
 from harness.runner.launching import LaunchMonitor, Watch
 from harness.runner.rounds import RoundLog
-from harness.runner.schedule import RunEstimate, affordable
-from harness.runner.stop_rules import stops
+from harness.runner.schedule import RunEstimate, limit_to_budget
+from harness.runner.stop_rules import find_stops
 from harness.session.early_pilots import Pilots
 from harness.session.jobs import JobMaker
 from harness.session.planning import Planned, next_in_place
@@ -179,7 +179,7 @@ def run(
             planned = in_slot(planned, taken, len(slots))
         else:
             held.enter_context(machine_to_itself(waiting))
-        return _walk(_begun(planned, command, observer, held, max(1, len(slots))), observer, planned.refused)
+        return _execute_run(_start_run(planned, command, observer, held, max(1, len(slots))), observer, planned.refused)
 
 
 def _take_slot(held: ExitStack, slots: Sequence[Slot], waiting: Callable[[str], object] | None) -> Slot:
@@ -201,7 +201,7 @@ def prepare(planned: Planned, listener: Listener, *, wait: bool = False) -> dict
         return {}
     with machine_to_itself(listener.say if wait else None):
         backend.check_room(planned.needed)
-        return dict(_prepared(backend, planned.needed, listener).unavailable)
+        return dict(_prepare_environments(backend, planned.needed, listener).unavailable)
 
 
 def resume(
@@ -231,7 +231,7 @@ def resume(
         return (
             _report_again(earlier_run, observer)
             if earlier_run.over
-            else _walk(_reopened(earlier_run, observer, held), observer, {})
+            else _execute_run(_reopen_run(earlier_run, observer, held), observer, {})
         )
 
 
@@ -250,7 +250,7 @@ def new_id(now: datetime) -> str:
     return f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
 
 
-def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: ExitStack, slots: int) -> _Ready:
+def _start_run(planned: Planned, command: Sequence[str], listener: Listener, held: ExitStack, slots: int) -> _Ready:
     """Create the folder of a new run, and prepare its environments. This launches no cell, except early pilots.
 
     `held` keeps resources until the run has ended. `slots` is the number of the machine's slots.
@@ -268,7 +268,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
     planned.refuse_nothing()
     _say_stand_ins(planned.plan, listener)
     lacks_python = any(not substitute.card for substitute in planned.plan.stand_ins)
-    if lacks_python and (sentence := _others(planned, backend)):
+    if lacks_python and (sentence := _suggest_environments(planned, backend)):
         listener.say(sentence)
     if limits.gpus:
         _try_gpus(backend, planned.needed, listener)  # before building images, with an existing image
@@ -280,7 +280,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
         jobs = JobMaker(planned.project, planned.scenarios, limits)
         pilots = Pilots(planned, named, backend, jobs)
         early = pilots if slots == 1 and pilots.may_begin(planned.plan) else None
-        planned, preparation = _with_what_is_there(planned, backend, listener, early, replan=slots == 1)
+        planned, preparation = _prepare_available(planned, backend, listener, early, replan=slots == 1)
         planned.refuse_nothing()
         if planned.plan.stand_ins:  # preparation may have changed the plan to the next substitute
             jobs = JobMaker(planned.project, planned.scenarios, limits)
@@ -326,7 +326,7 @@ def _begun(planned: Planned, command: Sequence[str], listener: Listener, held: E
     return _Ready(folder, begun, planned.requirements, jobs, backend, watch, finished)
 
 
-def _with_what_is_there(
+def _prepare_available(
     planned: Planned, backend: RegisteredBackend, listener: Listener, early: Meanwhile | None, *, replan: bool
 ) -> tuple[Planned, Preparation]:
     """Prepare the environments that are available here. Return the plan with these, and the preparation.
@@ -337,16 +337,16 @@ def _with_what_is_there(
     absent: dict[str, UnavailableError] = {}
     while True:
         try:
-            preparation = _prepared(backend, planned.needed, listener, early)
+            preparation = _prepare_environments(backend, planned.needed, listener, early)
         except NothingPreparedError as nothing:
-            nothing.advice = "\n".join(filter(None, [nothing.advice, _others(planned, backend)]))
+            nothing.advice = "\n".join(filter(None, [nothing.advice, _suggest_environments(planned, backend)]))
             raise
         for sentence in _unavailable(preparation):
             listener.say(sentence)
         absent |= preparation.unavailable
         again = next_in_place(planned, absent) if replan else None
         if again is None:
-            return _without(planned, preparation.unavailable), preparation
+            return _drop_environments(planned, preparation.unavailable), preparation
         planned = again
         _say_stand_ins(planned.plan, listener)
 
@@ -360,7 +360,7 @@ def _unavailable(preparation: Preparation) -> Iterator[str]:
         yield f"{joined(those)} {'is' if len(those) == 1 else 'are'} not available here: {reason}"
 
 
-def _others(planned: Planned, backend: RegisteredBackend) -> str:
+def _suggest_environments(planned: Planned, backend: RegisteredBackend) -> str:
     """Return a sentence about environments that this machine can make, with a command; empty if there are none.
 
     In a container that can't make any environment, the sentence recommends another container image.
@@ -386,7 +386,7 @@ def _others(planned: Planned, backend: RegisteredBackend) -> str:
     return f"Use a container image with Python {newest}, such as python:{newest}-slim, for {joined(names)}."
 
 
-def _reopened(earlier_run: Earlier, listener: Listener, held: ExitStack) -> _Ready:
+def _reopen_run(earlier_run: Earlier, listener: Listener, held: ExitStack) -> _Ready:
     """Prepare to resume a run. `held` keeps resources until the run has ended.
 
     Raises UsageError if something of the run has changed.
@@ -401,7 +401,7 @@ def _reopened(earlier_run: Earlier, listener: Listener, held: ExitStack) -> _Rea
     listener.say(f"Backend: {why}.")
     _say_stand_ins(begun.plan, listener)
     needed = [planned.requirements[environment] for environment in begun.images]
-    preparation = _prepared(backend, needed, listener)
+    preparation = _prepare_environments(backend, needed, listener)
     if limits.gpus:
         _try_gpus(backend, needed, listener)
     if begun.backend.priority:  # new launches get the same priority as earlier ones
@@ -421,11 +421,11 @@ def _say_stand_ins(plan: Plan, listener: Listener) -> None:
         listener.say(sentence)
 
 
-def _walk(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -> Ended:
+def _execute_run(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -> Ended:
     """Make the missing launches of a run, and write the reports."""
     folder = ready.folder
     with to_itself(folder):
-        ended, launches, end = _launched(ready, listener)
+        ended, launches, end = _make_launches(ready, listener)
         results = results_of(ended, launches)
         written = report(folder, results)
     if isinstance(end, CannotRunHereError):
@@ -440,7 +440,7 @@ def to_itself(folder: RunFolder) -> Iterator[None]:
         yield
 
 
-def _launched(
+def _make_launches(
     ready: _Ready, listener: Listener
 ) -> tuple[Run, list[Launch], KeyboardInterrupt | CannotRunHereError | None]:
     """Make the missing launches, and record how the groups ended.
@@ -487,8 +487,8 @@ def _launched(
         _clean(backend, ended.id, listener)
     launches = folder.read_launches(ended)
     if not plan.profile_calls:
-        held, names = affordable(plan, launches, pairs), [group.name for group in plan.groups]
-        by_group = stops(held, RoundLog(held, launches), widths, interrupted=end is not None)
+        held, names = limit_to_budget(plan, launches, pairs), [group.name for group in plan.groups]
+        by_group = find_stops(held, RoundLog(held, launches), widths, interrupted=end is not None)
         whole = {group.name for group in held.groups if group in plan.groups}
         ended = replace(ended, stops={name: _stop(by_group.get(name), is_whole=name in whole) for name in names})
         folder.write_run(ended, signed=True)
@@ -528,14 +528,14 @@ def _give_priority(backend: RegisteredBackend, limits: Limits, listener: Listene
             listener.say(sentence)
 
 
-def _prepared(
+def _prepare_environments(
     backend: Backend, needed: Sequence[Requirement], listener: Listener, early: Meanwhile | None = None
 ) -> Preparation:
     with listener.preparing() as progress:
         return backend.prepare(list(needed), progress, early)
 
 
-def _without(planned: Planned, missing: Mapping[str, UnavailableError]) -> Planned:
+def _drop_environments(planned: Planned, missing: Mapping[str, UnavailableError]) -> Planned:
     """Return the plan without environments that couldn't be prepared. Their cells are unavailable, with the reasons."""
     if not missing:
         return planned

@@ -65,7 +65,7 @@ def request(
             f"{path} is a plain script, and -a {own_axes[0]} needs a scenario with this axis.",
             f"To create a scenario from the script: harness scenarios new --from {path}",
         )
-    asked = replace(asked, environments=_expanded(asked.environments, Project.find()))
+    asked = replace(asked, environments=_expand_requirements(asked.environments, Project.find()))
     name, text, sentences = scripts.read(path)
     listed = {file.expanduser().absolute() for file in files}
     found_files = [file for file in script_files.find_beside(path, text) if file not in listed]
@@ -107,7 +107,7 @@ def request(
     return script_request, [*sentences, *runner_sentences]
 
 
-def _expanded(environments: Sequence[str], project: Project) -> list[str]:
+def _expand_requirements(environments: Sequence[str], project: Project) -> list[str]:
     """Return the environments, with the packages of files such as requirements.txt instead of their paths.
 
     The packages of a file without TensorFlow are added to the other environments. Raises UsageError and

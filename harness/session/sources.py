@@ -76,7 +76,7 @@ class _Maker:
     def environment(self, spec: SourceSpec) -> Environment:
         """Return the environment of a source, with its wheel in the cache."""
         base = self._base(spec)
-        if (before := _saved(spec, base)) is not None:
+        if (before := _find_saved(spec, base)) is not None:
             return before
         if (path := sources.wheel_file(spec)) is not None:
             wheel = sources.keep_wheel(path, spec.package, base.python)
@@ -174,7 +174,7 @@ class _Maker:
             return sources.keep_wheel(built[0], spec.package, base.python)
 
 
-def _saved(spec: SourceSpec, base: Environment) -> Environment | None:
+def _find_saved(spec: SourceSpec, base: Environment) -> Environment | None:
     """Return the environment that was made from this source before, if the spec has the id of one; otherwise None."""
     match = _KEPT.fullmatch(spec.place)
     if match is None:
@@ -193,8 +193,8 @@ def sides(asked: Request, package: str, base: str, head: str = "") -> Request:
     `head` is a revision, a folder or a pull request. By default, it is the working copy. Raises UsageError for an
     unknown revision, and NothingSelectedError if both sides are equal.
     """
-    environment = _one(asked.environments)
-    repository = asked.repository or _here(package)
+    environment = _select_environment(asked.environments)
+    repository = asked.repository or _find_repository(package)
     # absolute, because a relative path could also be a revision
     working_copy = repository if "://" in repository else str(Path(repository).expanduser().absolute())
     specs = [SourceSpec(environment, package, place) for place in (base, head or working_copy)]
@@ -208,7 +208,7 @@ def sides(asked: Request, package: str, base: str, head: str = "") -> Request:
     return replace(asked, environments=texts, repository=repository)
 
 
-def _one(environments: Sequence[str]) -> str:
+def _select_environment(environments: Sequence[str]) -> str:
     """Return the environment in which a package is replaced. By default, it is the newest one in the catalogue."""
     if len(environments) > 1:
         raise UsageError(
@@ -219,7 +219,7 @@ def _one(environments: Sequence[str]) -> str:
     return environments[0] if environments else catalog[-1].name
 
 
-def _here(package: str) -> str:
+def _find_repository(package: str) -> str:
     """Return this folder if it is in a repository, otherwise the package's repository."""
     try:
         return str(git.top(Path.cwd()))

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from harness.history import page as history
-from harness.history.states import judged
+from harness.history.states import judge_series
 from harness.model.history import Note
 from harness.report.html import assets
 from tests.browser.conftest import Opener
@@ -28,7 +28,7 @@ def hostile() -> str:
     """A history whose strings are scripts."""
     text = "</script><script>document.title = 'broken'</script>"
     made = series(key(text, text, call=text), noise(3))
-    return history.render([judged(made)], entries(3), [Note("2026-08-02", text)], 0.03)
+    return history.render([judge_series(made)], entries(3), [Note("2026-08-02", text)], 0.03)
 
 
 def lines(page: Page) -> Locator:

@@ -100,7 +100,7 @@ def nights(command: Callable[..., Result], index: PackageIndex, measured: list[S
             done = command("matrix", "-e", "old,new", "-s", "waits", *SHORT)
             assert done.exit_code == 0, done.stderr
             (run,) = Path("results").iterdir()
-            measured.append(summary.of(run))
+            measured.append(summary.load_summary(run))
         for night in range(1, 9):
             name = f"{night}.json"
             Path(name).write_bytes(codec.dump(_night(measured[0], night, before if night < 5 else after)))
@@ -182,7 +182,7 @@ def test_the_wheels_of_a_line_are_measured_side_by_side_and_searched_for_the_fir
     done = command("matrix", "-e", wheels[1], "-e", "tf-nightly-cpu", "-s", "waits", *SHORT)
     assert done.exit_code == 0, done.stderr
     (run,) = Path("results").iterdir()
-    measured = summary.of(run)
+    measured = summary.load_summary(run)
     assert measured.software["tf-nightly-cpu"].version == wheels[8]
     for day, wheel in wheels.items():
         Path(f"{day}.json").write_bytes(codec.dump(_night_of_line(measured, day, wheel)))

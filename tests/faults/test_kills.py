@@ -430,7 +430,7 @@ def test_a_run_is_in_a_history_once_however_often_its_adding_was_killed(
     assert killer("history", "add", str(folder)) == 0, killer.said
     with History.open(killer.environ["HARNESS_HISTORY"]) as history:
         (found,) = history.summaries()
-    assert found == summary.of(folder)
+    assert found == summary.load_summary(folder)
 
 
 def test_a_point_that_is_no_longer_there_is_told(killer: Killer) -> None:

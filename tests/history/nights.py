@@ -5,7 +5,7 @@ import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from harness.history.states import JudgedSeries, judged
+from harness.history.states import JudgedSeries, judge_series
 from harness.model.history import Decision, HistoryEntry, Key, Note, Origin, Series, SeriesPoint
 from harness.model.run import Machine
 
@@ -92,15 +92,17 @@ def season(nights: int = 120) -> tuple[list[JudgedSeries], list[HistoryEntry], l
     for place in range(12):
         one = series(key("conv", "tf2.2", filters=str(2**place)), noise(nights, place / 3, 0.01, place), half=0.012)
         made.append(changed(one, **driver))
-    decisions = [decided(judged(made[0]), confirmed=True), decided(judged(made[3]), confirmed=False)]
+    decisions = [decided(judge_series(made[0]), confirmed=True), decided(judge_series(made[3]), confirmed=False)]
     notes = [
         Note("2026-09-14", "BIOS updated, fans cleaned"),
         Note("2026-11-02T09:00:00+00:00", "the machine moved to the other room <b>&amp;</b>"),
     ]
-    return [judged(each, decisions) for each in made], entries(nights), notes
+    return [judge_series(each, decisions) for each in made], entries(nights), notes
 
 
 def many(count: int = 3000, nights: int = 60) -> tuple[list[JudgedSeries], list[HistoryEntry], list[Note]]:
     """Thousands of series."""
-    made = [judged(series(key(f"s{place % 50}", n=str(place)), noise(nights, seed=place))) for place in range(count)]
+    made = [
+        judge_series(series(key(f"s{place % 50}", n=str(place)), noise(nights, seed=place))) for place in range(count)
+    ]
     return made, entries(nights), []

@@ -20,11 +20,11 @@ from harness.history.alerts import (
     Alert,
     Kind,
     find_alerts,
+    plan_steps,
     read_issues,
-    steps,
 )
 from harness.history.nightly_file import RuleKind, SeriesRule
-from harness.history.states import findings
+from harness.history.states import find_changes
 from harness.model.defaults import CONFIRM_ROUNDS
 from harness.model.errors import UsageError
 from harness.model.history import Decision, Measurer, Summary
@@ -61,7 +61,7 @@ def tracked(github):
 
 def night(github, *alerts):
     """List the issues, decide, and carry out the steps."""
-    done = steps(alerts, tracked(github))
+    done = plan_steps(alerts, tracked(github))
     for step in done:
         script.carry_out(json.loads(json.dumps(step.document)))
     return [step.kind for step in done]
@@ -166,14 +166,14 @@ def test_a_step_that_gh_refuses_ends_the_script_and_is_named(monkeypatch):
         raise subprocess.CalledProcessError(1, words)
 
     monkeypatch.setattr(script, "gh", refuse)
-    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps([steps([alert()], [])[0].document])))
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps([plan_steps([alert()], [])[0].document])))
     with pytest.raises(SystemExit, match="::error::gh ended with 1: open a new one: Slower: a"):
         script.main()
 
 
 def test_a_night_whose_job_ends_early_opens_nothing_twice(github):
     both = [alert("a"), alert("b", series=["two"])]
-    script.carry_out(steps(both, [])[0].document)
+    script.carry_out(plan_steps(both, [])[0].document)
     assert night(github, *both) == [Kind.KEEP, Kind.OPEN]
     assert [each["title"] for each in github.issues] == ["Slower: a", "Slower: b"]
 
@@ -184,7 +184,7 @@ def slower(share=0.08, key=KEY):
 
 
 def decision(of, *, confirmed=True, when="2026-01-25T04:00:00+00:00"):
-    (finding,) = findings([of])
+    (finding,) = find_changes([of])
     return Decision(of.key, finding.since, finding.suspects, confirmed, "run-c", when, 1.08, 1.06, 1.1)
 
 
@@ -248,19 +248,19 @@ def test_an_alarm_of_a_line_has_the_wheels_the_commits_the_machine_and_the_comma
     assert all(text in told.body for text in (link, command, told.machine))
     (open_place,) = find_alerts([of], [replace(searched, pair=[], probability=None)])
     assert "The change came after x, and at the latest with y." in open_place.body
-    document = steps([told], [])[0].document
+    document = plan_steps([told], [])[0].document
     assert (document["sides"], document["command"], document["commits"]) == (pair, command, [link])
 
 
 def test_the_issue_of_a_machine_is_closed_by_its_next_run(github):
     silent = replace(alert("overdue | rack"), overdue="rack", file="a.toml", series=[])
     assert night(github, silent, alert("b", series=["two"])) == [Kind.OPEN, Kind.OPEN]
-    (closing,) = steps([], tracked(github), file="a.toml")
+    (closing,) = plan_steps([], tracked(github), file="a.toml")
     script.carry_out(closing.document)
     # the other issue is a slowdown, which a person closes
     assert [each["state"] for each in github.issues] == ["CLOSED", "OPEN"]
     assert github.comments == [closing.comment]
-    assert steps([], tracked(github), file="a.toml") == []
+    assert plan_steps([], tracked(github), file="a.toml") == []
     # it was overdue before it was closed: the same silence doesn't open it again
     assert night(github, silent) == [Kind.KEEP]
     assert night(github, replace(silent, confirmed="2026-12-09T04:00:00+00:00")) == [Kind.REOPEN]
@@ -271,7 +271,7 @@ def test_the_issue_of_a_machine_is_closed_by_its_next_run(github):
 )
 def test_the_issue_of_a_machine_stays_open_if_this_run_does_not_cover_the_machine(github, scope):
     night(github, replace(alert(), overdue="rack", file="a.toml"))
-    assert steps([], tracked(github), **scope) == []
+    assert plan_steps([], tracked(github), **scope) == []
 
 
 def test_an_issue_links_to_the_workflow_run_that_wrote_its_text(github, monkeypatch):
@@ -288,7 +288,7 @@ def test_an_issue_links_to_the_workflow_run_that_wrote_its_text(github, monkeypa
 def test_a_change_that_is_accepted_or_muted_is_no_issue_until_the_day(kind):
     of = slower()
     said = [decision(of)]
-    (finding,) = findings([of])
+    (finding,) = find_changes([of])
     since = finding.started[:10] if kind is RuleKind.ACCEPT else ""
     rule = SeriesRule(kind, of.key.cell, "bug 5", date(2026, 12, 31), since=since)
     assert find_alerts([of], said, rules=[rule], today=date(2026, 12, 31)) == []

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from harness.history import changes
-from harness.history.states import State, judged
+from harness.history.states import State, judge_series
 from harness.model.history import Note
 from tests.history.nights import changed, decided, entries, key, noise, run_of, season, series
 
@@ -12,7 +12,7 @@ from tests.history.nights import changed, decided, entries, key, noise, run_of, 
 def test_a_change_that_was_found_since_is_told_with_what_changed_before_it() -> None:
     of, runs, notes = season()
     since = runs[83]
-    before = [judged(each) for each in changes.until([each.series for each in of], since)]
+    before = [judge_series(each) for each in changes.cut_series([each.series for each in of], since)]
     text = changes.render(before, of, since, runs, notes)
     assert text.startswith("# History: since the run of 23 Oct 2026\n\n36 runs: ")
     assert "**Confirmed: 1 series slower since the run of 24 Oct 2026.** Before that run, this changed" in text
@@ -32,8 +32,8 @@ def test_what_stands_as_it_did_is_in_a_table_of_its_own() -> None:
 
 def test_a_confirmation_says_what_the_series_was_before() -> None:
     of = changed(series(key(), [*noise(10), *noise(6, 0.1, seed=2)]), lock=("9be2", 10))
-    before = judged(of)
-    after = judged(of, [decided(before, confirmed=True)])
+    before = judge_series(of)
+    after = judge_series(of, [decided(before, confirmed=True)])
     assert [each.state for each in after.findings] == [State.CONFIRMED]
     text = changes.render([before], [after], entries(16)[-1], entries(16), []).replace("\u00a0", " ")
     assert "| confirmed | suspected |" in text
@@ -43,15 +43,15 @@ def test_a_confirmation_says_what_the_series_was_before() -> None:
 
 def test_a_refutation_says_what_was_measured() -> None:
     of = changed(series(key(), [*noise(10), *noise(6, 0.1, seed=2)]), lock=("9be2", 10))
-    before = judged(of)
-    after = judged(of, [decided(before, confirmed=False)])
+    before = judge_series(of)
+    after = judge_series(of, [decided(before, confirmed=False)])
     text = changes.render([before], [after], entries(16)[-1], entries(16), []).replace("\u00a0", " ")
     assert "| +0.1 % (-0.1 to +0.3) |" in text
 
 
 def test_what_is_found_no_longer_is_said() -> None:
     of = series(key(), [*noise(10), *noise(6, 0.1, seed=2)])
-    found = judged(of)
+    found = judge_series(of)
     assert found.findings
     text = changes.render([found], [replace(found, findings=[], changes=[])], entries(16)[-2], entries(16), [])
     assert "Found no longer: step tf2.1 cpu vs tf1.14 (+1" in text
@@ -70,21 +70,21 @@ def test_without_an_earlier_run_everything_is_new() -> None:
 def test_the_last_line_says_up_to_which_run_it_tells() -> None:
     of, runs, notes = season()
     text = changes.render([], of, None, runs, notes)
-    assert changes.reported(text) == runs[-1].run
-    assert changes.reported("# Something else\n") == ""
-    assert changes.reported(f"{text}\nand somebody’s words") == ""
+    assert changes.read_last_run(text) == runs[-1].run
+    assert changes.read_last_run("# Something else\n") == ""
+    assert changes.read_last_run(f"{text}\nand somebody’s words") == ""
 
 
 def test_a_series_until_a_run_has_the_points_up_to_it_and_is_left_out_without_any() -> None:
     one, other = series(key(), noise(5)), series(key("later"), noise(5))
     late = replace(other, points=other.points[3:])
-    assert [len(each.points) for each in changes.until([one, late], entries(5)[2])] == [3]
-    assert changes.until([one], entries(5)[1])[0].points[-1].run == run_of(1)[0]
+    assert [len(each.points) for each in changes.cut_series([one, late], entries(5)[2])] == [3]
+    assert changes.cut_series([one], entries(5)[1])[0].points[-1].run == run_of(1)[0]
 
 
 def test_more_than_a_comment_has_room_for_is_cut_with_a_word_on_where_it_is() -> None:
-    of = [judged(series(key(n=str(at) * 40), [*noise(10), *noise(6, 0.1, seed=2)])) for at in range(600)]
+    of = [judge_series(series(key(n=str(at) * 40), [*noise(10), *noise(6, 0.1, seed=2)])) for at in range(600)]
     text = changes.render([], of, None, entries(16), [Note("2026-08-02", "moved")])
     assert len(text) < 65_000
     assert "The rest is left out because of the size limit" in text
-    assert changes.reported(text)
+    assert changes.read_last_run(text)

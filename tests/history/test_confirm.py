@@ -11,7 +11,7 @@ import pytest
 from harness.analysis.results import Results
 from harness.catalog.project import Project
 from harness.catalog.scenarios import fingerprint
-from harness.history.confirm import ConfirmationRun, _changes, decisions, question, together, verdict
+from harness.history.confirm import ConfirmationRun, _changes, decisions, group_findings, plan_confirmation, verdict
 from harness.history.request import ConfirmRequest
 from harness.history.states import SeriesFinding, State
 from harness.model.environment import Device, Environment
@@ -71,7 +71,7 @@ def test_a_change_is_there_or_not_or_open(percent, half, ratio, said):
 def test_one_run_decides_on_the_findings_of_one_cause_and_scenario():
     other = replace(KEY, axes=(("call", "train_on_batch"),))
     found = [finding(), finding(key=other), finding(key=replace(KEY, scenario="gather")), finding(cause="two")]
-    assert [len(each) for each in together(found)] == [2, 1, 1]
+    assert [len(each) for each in group_findings(found)] == [2, 1, 1]
 
 
 def pins(project: Project):
@@ -85,7 +85,7 @@ def pins(project: Project):
 def test_another_lock_is_the_environment_with_the_packages_of_then(project):
     now = pins(project)
     before = {**now, "numpy": "1.17.5"}
-    of = question([finding()], summary(before), summary(now), ConfirmRequest())
+    of = plan_confirmation([finding()], summary(before), summary(now), ConfirmRequest())
     assert of.sides == ("tf2.1+numpy==1.17.5", "tf2.1")
     assert of.request.environments == list(of.sides)
     assert (of.request.scenarios, of.request.axes) == (["keras_step"], {"call": ["fit"]})
@@ -95,19 +95,19 @@ def test_another_lock_is_the_environment_with_the_packages_of_then(project):
 def test_all_cells_of_a_cause_are_in_one_run(project):
     now = pins(project)
     found = [finding(), finding(key=replace(KEY, axes=(("call", "train_on_batch"),)))]
-    of = question(found, summary({**now, "numpy": "1.17.5"}), summary(now), ConfirmRequest(rounds=4))
+    of = plan_confirmation(found, summary({**now, "numpy": "1.17.5"}), summary(now), ConfirmRequest(rounds=4))
     assert of.request.axes == {"call": ["fit", "train_on_batch"]}
     assert of.request.rounds == 4
 
 
 def test_sides_that_are_the_same_are_refused():
     with pytest.raises(UsageError, match="the measured software didn't change"):
-        question([finding()], summary({"numpy": "1"}), summary({"numpy": "1"}), ConfirmRequest())
+        plan_confirmation([finding()], summary({"numpy": "1"}), summary({"numpy": "1"}), ConfirmRequest())
 
 
 def test_an_image_that_was_made_again_of_the_same_packages_is_named():
     with pytest.raises(UsageError, match="its image was rebuilt with the same packages"):
-        question([finding()], summary({}, image="sha256:1"), summary({}, image="sha256:2"), ConfirmRequest())
+        plan_confirmation([finding()], summary({}, image="sha256:1"), summary({}, image="sha256:2"), ConfirmRequest())
 
 
 def test_both_sides_are_measured_as_the_nights_were(project):
@@ -115,7 +115,7 @@ def test_both_sides_are_measured_as_the_nights_were(project):
 
     def asked(way):
         of = finding(key=replace(KEY, way=way))
-        request = question([of], summary({**now, "numpy": "1.17.5"}), summary(now), ConfirmRequest()).request
+        request = plan_confirmation([of], summary({**now, "numpy": "1.17.5"}), summary(now), ConfirmRequest()).request
         return request.cpus, request.interleave, request.clock, request.sampling
 
     assert asked("1 CPU, in turns") == ("1", None, Clock.WALL, Protocol.TIME)
@@ -133,7 +133,7 @@ def test_an_environment_that_was_typed_moves_as_it_was_typed(project, tmp_path, 
         replace(summary({}), software={name: SeriesSoftware("", "", {"six": "1.14.0", "numpy": each})})
         for each in ("1.17.5", "1.18.0")
     )
-    of = question([finding(key=replace(KEY, environment=name))], *sides, ConfirmRequest())
+    of = plan_confirmation([finding(key=replace(KEY, environment=name))], *sides, ConfirmRequest())
     assert of.sides == ("tf2.1+six==1.14.0+numpy==1.17.5", name)
 
 
@@ -143,7 +143,7 @@ def test_an_environment_that_is_not_in_the_catalogue_is_refused():
         replace(summary({}), software={"tf-of-mine": SeriesSoftware("", "", {"numpy": each})}) for each in "12"
     )
     with pytest.raises(UsageError, match="isn't in the catalogue"):
-        question([of], one, other, ConfirmRequest())
+        plan_confirmation([of], one, other, ConfirmRequest())
 
 
 HEADER = """# /// script
@@ -192,7 +192,7 @@ MINE = replace(KEY, scenario="mine", axes=(("size", "small"),))
 
 def test_another_file_is_measured_beside_that_of_now_in_both_environments(versions):
     path, before, after = versions
-    of = question([finding(key=MINE)], before, after, ConfirmRequest(), [path])
+    of = plan_confirmation([finding(key=MINE)], before, after, ConfirmRequest(), [path])
     (made,) = map(Path, of.request.scenarios)
     assert made.name == "mine_side_by_side.py"
     assert "EXTRA = 0" in (made.parent / "base" / "mine.py").read_text()
@@ -205,7 +205,7 @@ def test_another_file_with_another_lock_is_set_against_the_old_with_the_old(vers
     now = pins(project)
     software = [{"tf2.1": SeriesSoftware("", "", each)} for each in ({**now, "numpy": "1.17.5"}, now)]
     sides = (replace(each, software=of) for each, of in zip((before, after), software, strict=True))
-    of = question([finding(key=MINE)], *sides, ConfirmRequest(), [path])
+    of = plan_confirmation([finding(key=MINE)], *sides, ConfirmRequest(), [path])
     assert (of.sides, of.is_file) == (("tf2.1+numpy==1.17.5", "tf2.1"), True)
     assert of.request.environments == ["tf2.1+numpy==1.17.5", "tf2.1", "tf1.14"]
     assert of.request.scenarios[0].endswith("mine_side_by_side.py")
@@ -228,7 +228,7 @@ def test_a_file_that_is_nowhere_is_refused(versions):
         UsageError,
         match=r"The file of the scenario mine, as it was in run-1, was not found",
     ):
-        question([finding(key=MINE)], gone, after, ConfirmRequest(), [path])
+        plan_confirmation([finding(key=MINE)], gone, after, ConfirmRequest(), [path])
 
 
 def results(slower, count=6, noise=0.002):

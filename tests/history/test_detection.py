@@ -11,7 +11,7 @@ from otava.analysis import compute_change_points
 
 from bench.simulation.correlated import autoregression
 from harness.history import detection
-from harness.history.detection import CAP, FEWEST, LEAST, P, Segments, change_points, holding, segmented
+from harness.history.detection import CAP, FEWEST, LEAST, P, Segments, change_points, fit_levels, keep_significant
 
 NIGHTS = 60
 
@@ -172,7 +172,7 @@ def course(levels, seed):
 def test_no_levels_lose_less_than_those_that_are_found(levels, seed, fewest):
     y = np.append(course(levels, seed), [0.0] * 2 * fewest)
     spread = np.full(y.size, 0.01)
-    places = detection._places(y, spread, fewest)
+    places = detection._find_places(y, spread, fewest)
     sums = lost(y, spread)
     parts = list(pairwise([0, *places, y.size]))
     assert all(b - a >= fewest for a, b in parts)
@@ -184,9 +184,9 @@ def test_no_levels_lose_less_than_those_that_are_found(levels, seed, fewest):
 @given(courses, st.integers(0, 99))
 def test_levels_that_are_long_enough_are_those_that_have_to_be(levels, seed):
     values = list(course(levels, seed))
-    loose = segmented(values, [0.01] * len(values), fewest=2, least=LEAST)
+    loose = fit_levels(values, [0.01] * len(values), fewest=2, least=LEAST)
     if loose.shortest >= 4 and len(values) >= 8:
-        strict = segmented(values, [0.01] * len(values), fewest=4, least=LEAST)
+        strict = fit_levels(values, [0.01] * len(values), fewest=4, least=LEAST)
         assert list(loose.places) == list(strict.places)
         np.testing.assert_array_equal(loose.spread, strict.spread)
 
@@ -196,7 +196,7 @@ def found_anew(of, p):
     places = list(of.places)
     while places:
         parts = list(pairwise(pairwise([0, *places, of.y.size])))
-        steps = [detection._step(of.y[a:b], of.spread[a:b], at - a) for (a, at), (_, b) in parts]
+        steps = [detection._fit_step(of.y[a:b], of.spread[a:b], at - a) for (a, at), (_, b) in parts]
         inflation = detection._inflation(detection._correlation(of, places, steps))
         freedom = max(1, of.y.size - len(places) - 1)
         found = [
@@ -214,8 +214,8 @@ def found_anew(of, p):
 @given(courses, st.integers(0, 99), st.sampled_from([1e-3, P]))
 def test_what_is_remembered_of_a_change_is_what_a_new_test_says(levels, seed, p):
     values = list(course(levels, seed))
-    of = segmented(values, [0.01] * len(values), fewest=2, least=LEAST)
-    assert holding(of, p=p, least=LEAST) == found_anew(of, p)
+    of = fit_levels(values, [0.01] * len(values), fewest=2, least=LEAST)
+    assert keep_significant(of, p=p, least=LEAST) == found_anew(of, p)
 
 
 @settings(max_examples=20, deadline=None)
@@ -225,12 +225,12 @@ def test_the_line_is_the_weighted_one_without_the_spikes(seed, nights):
     spread = draw.uniform(0.005, 0.02, size=nights)
     y = 0.3 + 0.01 * np.arange(nights) + spread * np.clip(draw.normal(size=nights), -2.0, 2.0)
     straight = np.polyval(np.polyfit(np.arange(nights), y, 1, w=1.0 / spread), np.arange(nights))
-    np.testing.assert_allclose(detection._line(y, spread), straight, rtol=1e-7)
+    np.testing.assert_allclose(detection._fit_line(y, spread), straight, rtol=1e-7)
 
 
 def test_a_level_of_very_many_nights_is_that_of_all():
     y = np.append(np.random.default_rng(1).normal(size=3000) * 0.01, [5.0] * 1000)
-    assert detection._level(y, np.full(y.size, 0.01)) == pytest.approx(0.0, abs=1e-3)
+    assert detection._fit_level(y, np.full(y.size, 0.01)) == pytest.approx(0.0, abs=1e-3)
 
 
 def otava(values):
@@ -259,8 +259,8 @@ def swinging(correlation, seed, nights=NIGHTS, spread=0.03):
 
 
 def found_if_independent(values):
-    of = segmented(list(values), [0.01] * len(values), fewest=FEWEST, least=LEAST)
-    return holding(of, p=P, least=LEAST, is_independent=True)
+    of = fit_levels(list(values), [0.01] * len(values), fewest=FEWEST, least=LEAST)
+    return keep_significant(of, p=P, least=LEAST, is_independent=True)
 
 
 def test_slow_swings_of_a_machine_are_rarely_a_change():
@@ -298,7 +298,7 @@ def estimates(correlation, nights, cut):
     found = []
     for seed in range(200):
         of = Segments(swinging(correlation, seed, nights), np.full(nights, 0.03), [cut], cut)
-        found.append(detection._correlation(of, [cut], [detection._step(of.y, of.spread, cut)]))
+        found.append(detection._correlation(of, [cut], [detection._fit_step(of.y, of.spread, cut)]))
     return np.array(found)
 
 
@@ -318,7 +318,9 @@ def test_spikes_are_no_correlation():
     plain = Segments(values.copy(), np.full(NIGHTS, 0.01), [30], 30)
     values[[10, 11, 31, 50, 51]] += 1.0
     struck = Segments(values, plain.spread, [30], 30)
-    one, other = (detection._correlation(of, [30], [detection._step(of.y, of.spread, 30)]) for of in (plain, struck))
+    one, other = (
+        detection._correlation(of, [30], [detection._fit_step(of.y, of.spread, 30)]) for of in (plain, struck)
+    )
     assert other == pytest.approx(one, abs=0.15)
 
 

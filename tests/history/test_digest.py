@@ -8,7 +8,7 @@ import pytest
 from harness.history.detection import change_points, detectable_change
 from harness.history.digest import LINES, render
 from harness.history.nightly_file import RuleKind, SeriesRule
-from harness.history.states import findings, judged
+from harness.history.states import find_changes, judge_series
 from harness.model.history import Decision, HistoryEntry
 from tests.history.nights import FIRST, MACHINE, key, run_of, series
 
@@ -29,9 +29,9 @@ def page(*all_series, rules=(), now=NOW) -> str:
             Decision(
                 each.key, each.since, each.suspects, True, "run-c", NOW.isoformat(), each.ratio, each.low, each.high
             )
-            for each in findings([of])
+            for each in find_changes([of])
         ]
-    return render([judged(each, said) for each in all_series], ENTRIES, rules, now).replace("\xa0", " ")
+    return render([judge_series(each, said) for each in all_series], ENTRIES, rules, now).replace("\xa0", " ")
 
 
 def section(text: str, title: str) -> str:
@@ -48,7 +48,7 @@ def test_slower_and_faster_series_are_listed_apart() -> None:
 
 def test_a_change_of_an_earlier_week_is_not_listed() -> None:
     of = series(key("slow"), logs(0.1, since=6))
-    text = render([judged(of)], ENTRIES, (), NOW)
+    text = render([judge_series(of)], ENTRIES, (), NOW)
     assert "None." in section(text, "## Slower")
 
 

@@ -36,7 +36,7 @@ def test_a_history_is_made_again_from_what_git_has(tmp_path: Path, night: Summar
         assert export.to_folder(one, folder) == 2
         assert export.to_folder(one, folder) == 0
         with History.open(str(tmp_path / "other.duckdb"), writing=True) as other:
-            other.add_all(map(read, export.summaries(folder)))
+            other.add_all(map(read, export.find_summaries(folder)))
             export.take_words(other, folder)
             export.take_words(other, folder)
             assert list(other.summaries()) == nights
@@ -49,7 +49,7 @@ def test_a_history_is_made_again_from_what_git_has(tmp_path: Path, night: Summar
 
 def test_a_folder_without_summaries_and_damaged_words_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="doesn't contain summaries"):
-        export.summaries(tmp_path)
+        export.find_summaries(tmp_path)
     (tmp_path / "notes.jsonl").write_text("{\n")
     with History.open() as history, pytest.raises(DamagedError, match="line 1"):
         export.take_words(history, tmp_path)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.history import page
-from harness.history.states import judged
+from harness.history.states import judge_series
 from harness.model.history import Key, Note
 from harness.report.html import assets
 from tests.history.nights import entries, key, many, noise, season, series
@@ -33,7 +33,7 @@ def test_nothing_is_fetched_and_no_other_script_runs() -> None:
 
 def test_ratios_come_back_to_a_hundred_thousandth_with_their_intervals() -> None:
     logs = [0.1, None, -2.3456789]
-    (made,) = data(page.render([judged(series(key(), logs, half=0.01))], entries(3), [], 0.03))["series"]
+    (made,) = data(page.render([judge_series(series(key(), logs, half=0.01))], entries(3), [], 0.03))["series"]
     assert made["ratio"] == [10000, None, -234568]
     assert made["down"] == [1000, 0, 1000]
     assert made["up"] == [1100, 0, 1100]
@@ -76,7 +76,7 @@ def test_the_index_has_what_was_found_first_then_the_others_by_name() -> None:
 
 def test_of_too_many_points_the_newest_are_in_the_page_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "POINTS", 400)
-    of = [judged(series(key(n=str(place)), noise(20 if place else 500, seed=place))) for place in range(5)]
+    of = [judge_series(series(key(n=str(place)), noise(20 if place else 500, seed=place))) for place in range(5)]
     text = page.render(of, entries(500), [], 0.03)
     lengths = {each["name"]: len(each["runs"]) for each in data(text)["series"]}
     assert sorted(lengths.values()) == [20, 20, 20, 20, 320]
@@ -115,12 +115,12 @@ def test_a_level_goes_from_a_cut_or_a_change_to_the_next() -> None:
 
 
 def test_a_series_without_ratios_has_no_level() -> None:
-    (made,) = data(page.render([judged(series(key(), [None] * 3))], entries(3), [], 0.03))["series"]
+    (made,) = data(page.render([judge_series(series(key(), [None] * 3))], entries(3), [], 0.03))["series"]
     assert made["levels"] == []
 
 
 def test_machines_are_told_apart_where_there_are_several() -> None:
-    of = [judged(series(key(machine=name), noise(3))) for name in ("m-1a2b3c4d", "m-99999999")]
+    of = [judge_series(series(key(machine=name), noise(3))) for name in ("m-1a2b3c4d", "m-99999999")]
     made = data(page.render(of, entries(3), [], 0.03))
     assert made["columns"] == ["machine"]
     assert sorted(each["name"] for each in made["series"]) == [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from harness.history import phrases
 from harness.history.detection import ChangePoint
-from harness.history.states import State, judged
+from harness.history.states import State, judge_series
 from tests.history.nights import changed, entries, key, noise, season, series
 
 
@@ -25,7 +25,7 @@ from tests.history.nights import changed, entries, key, noise, season, series
 )
 def test_the_size_of_a_change(ratio: float, low: float, high: float, told: str) -> None:
     change = ChangePoint(3, 0.0, math.log(ratio), ratio, low, high, 1e-9)
-    assert phrases.size(change) == told
+    assert phrases.format_change(change) == told
 
 
 def test_a_series_is_named_by_its_cell_and_reference_and_by_what_else_differs() -> None:
@@ -46,44 +46,44 @@ def test_every_name_is_one_series(of: list[tuple[str, str]]) -> None:
 
 def test_the_answer_counts_each_state() -> None:
     of, *_ = season()
-    assert phrases.answer(of) == (
+    assert phrases.describe_counts(of) == (
         "Of 17 series, 1 is confirmed to have changed, 2 are suspected to have changed, 1 is refuted and "
         "13 are unchanged."
     )
-    assert phrases.answer(of[4:]) == "No open change in 13 series."
+    assert phrases.describe_counts(of[4:]) == "No open change in 13 series."
 
 
 def test_causes_are_in_the_order_of_what_has_to_be_looked_at() -> None:
     of, *_ = season()
-    causes = phrases.causes(of)
+    causes = phrases.group_by_cause(of)
     assert [[each.state for each in some] for some in causes] == [
         [State.CONFIRMED, State.SUSPECTED],
         [State.SUSPECTED],
         [State.REFUTED],
     ]
     assert phrases.title(causes[0]) == "Confirmed: 1 series slower since the run of 24 Oct 2026"
-    assert phrases.reasons(causes[1]) == "No recorded fact changed before that run."
+    assert phrases.describe_suspects(causes[1]) == "No recorded fact changed before that run."
 
 
 def test_a_cause_that_moved_series_both_ways_says_so() -> None:
     of = [
-        judged(changed(series(key(call=call), [*noise(10), *noise(8, level, seed=3)]), lock=("9be2", 10)))
+        judge_series(changed(series(key(call=call), [*noise(10), *noise(8, level, seed=3)]), lock=("9be2", 10)))
         for call, level in (("fit", 0.1), ("predict", -0.1))
     ]
-    (cause,) = phrases.causes(of)
+    (cause,) = phrases.group_by_cause(of)
     assert phrases.title(cause) == "Suspected: 2 series different since the run of 11 Aug 2026"
 
 
 def test_a_reference_has_times_alone() -> None:
-    of = judged(series(replace(key(), reference=""), [None, None]))
-    assert phrases.standing(of) == "This cell is the baseline of other cells, so it has times instead of ratios."
+    of = judge_series(series(replace(key(), reference=""), [None, None]))
+    assert phrases.describe_series(of) == "This cell is the baseline of other cells, so it has times instead of ratios."
 
 
 def test_what_a_series_stands_at_says_how_long_and_since_when() -> None:
     of, *_ = season()
-    told = phrases.standing(of[0])
+    told = phrases.describe_series(of[0])
     assert told.startswith("Confirmed: its time is +8.1 % (+7.9 to +8.4) since the run 2026-10-24T03-40-00Z-0054 of")
-    assert phrases.standing(of[-1]) == "No open change in 120 runs."
+    assert phrases.describe_series(of[-1]) == "No open change in 120 runs."
 
 
 @pytest.mark.parametrize(
@@ -95,4 +95,4 @@ def test_what_a_series_stands_at_says_how_long_and_since_when() -> None:
     ],
 )
 def test_a_day_is_of_utc(started: str, told: str) -> None:
-    assert phrases.day(started) == told
+    assert phrases.format_day(started) == told

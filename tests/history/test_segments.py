@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.history.segments import SegmentBoundary, breaks, epochs
+from harness.history.segments import SegmentBoundary, find_boundaries, split_segments
 from tests.history.series import series
 
 
@@ -18,7 +18,7 @@ from tests.history.series import series
     ],
 )
 def test_a_break_says_what_changed_to_what(changed, is_cut, words):
-    assert breaks(series([0.0] * 4, {2: changed})) == [SegmentBoundary(2, is_cut, words)]
+    assert find_boundaries(series([0.0] * 4, {2: changed})) == [SegmentBoundary(2, is_cut, words)]
 
 
 def test_another_version_of_a_line_is_a_mark_and_of_its_baseline_a_cut():
@@ -32,26 +32,26 @@ def test_another_version_of_a_line_is_a_mark_and_of_its_baseline_a_cut():
         },
     )
     # points of earlier versions of harness have no version
-    assert breaks(of) == [
+    assert find_boundaries(of) == [
         SegmentBoundary(2, False, "the version of tf2.1 (tf-nightly==1 → tf-nightly==2)", is_version=True),
         SegmentBoundary(4, True, "the version of tf1.14 (tf2.21 → tf2.22)"),
     ]
 
 
 def test_an_image_is_another_with_another_lock_and_is_not_told_apart():
-    found = breaks(series([0.0] * 4, {1: {"lock": "bbbbbbbbbbbb", "image": "2222222222", "scenario": "s2"}}))
+    found = find_boundaries(series([0.0] * 4, {1: {"lock": "bbbbbbbbbbbb", "image": "2222222222", "scenario": "s2"}}))
     assert [each.words.split(" (")[0] for each in found] == ["the lock of tf2.1", "the file of step"]
 
 
 def test_what_is_measured_by_and_not_with_is_no_break():
-    assert breaks(series([0.0] * 4, {2: {"machine": "new name", "harness": "9.9", "commit": "abc"}})) == []
+    assert find_boundaries(series([0.0] * 4, {2: {"machine": "new name", "harness": "9.9", "commit": "abc"}})) == []
 
 
 def test_an_epoch_begins_at_each_cut_and_at_no_mark():
     of = series([0.0] * 9, {2: {"lock": "b"}, 4: {"kit": "k2", "driver": "d"}, 7: {"reference_lock": "d"}})
-    assert epochs(of, breaks(of)) == [range(4), range(4, 7), range(7, 9)]
+    assert split_segments(of, find_boundaries(of)) == [range(4), range(4, 7), range(7, 9)]
 
 
 def test_a_series_of_no_point_has_no_break():
-    assert breaks(series([])) == []
-    assert epochs(series([]), []) == [range(0)]
+    assert find_boundaries(series([])) == []
+    assert split_segments(series([]), []) == [range(0)]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.history.states import Options, State, findings, judged
+from harness.history.states import Options, State, find_changes, judge_series
 from harness.model.history import Decision
 from tests.history.series import KEY, noise, of_line, series, stepped
 
@@ -19,7 +19,7 @@ def decision(finding, *, confirmed=True, **changed):
 
 
 def test_a_step_is_suspected_from_the_night_on_in_which_the_lock_moved():
-    (found,) = findings([series(stepped(40, 50), {40: LOCK})])
+    (found,) = find_changes([series(stepped(40, 50), {40: LOCK})])
     assert (found.state, found.since, found.suspects) == (State.SUSPECTED, "run-040", [MOVED])
     assert found.low < 1.08 < found.high
     assert found.started.startswith("2026-02-10")
@@ -27,51 +27,51 @@ def test_a_step_is_suspected_from_the_night_on_in_which_the_lock_moved():
 
 @pytest.mark.parametrize("apart", [-2, -1, 1, 2])
 def test_a_mark_nearby_is_where_the_change_is(apart):
-    (found,) = findings([series(stepped(40, 50, share=0.3), {40 + apart: LOCK})])
+    (found,) = find_changes([series(stepped(40, 50, share=0.3), {40 + apart: LOCK})])
     assert (found.since, found.suspects) == (f"run-{40 + apart:03}", [MOVED])
 
 
 def test_a_mark_far_away_is_no_suspect():
-    (found,) = findings([series(stepped(40, 50, share=0.3), {36: LOCK})])
+    (found,) = find_changes([series(stepped(40, 50, share=0.3), {36: LOCK})])
     assert (found.since, found.suspects) == ("run-040", [])
 
 
 def test_what_changed_in_a_night_without_a_number_is_suspected():
     logs = stepped(40, 52, share=0.3)
-    (found,) = findings([series([*logs[:40], *[None] * 6, *logs[40:]], {42: LOCK})])
+    (found,) = find_changes([series([*logs[:40], *[None] * 6, *logs[40:]], {42: LOCK})])
     assert (found.since, found.suspects) == ("run-042", [MOVED])
 
 
 @pytest.mark.parametrize("cut", [{"driver": "new"}, {"kit": "k2"}, {"reference_lock": "dddd"}])
 def test_nothing_is_compared_across_a_cut(cut):
-    seen = judged(series(stepped(40, 60, share=0.3), {40: cut}))
+    seen = judge_series(series(stepped(40, 60, share=0.3), {40: cut}))
     assert (seen.changes, seen.findings) == ([], [])
     assert [each.is_cut for each in seen.breaks] == [True]
 
 
 def test_a_change_is_found_in_either_epoch():
     logs = [*stepped(20, 40, 0.3), *stepped(20, 40, -0.3)]
-    seen = judged(series(logs, {40: {"driver": "new"}}))
+    seen = judge_series(series(logs, {40: {"driver": "new"}}))
     assert [each.index for each in seen.changes] == [20, 60]
     assert [each.ratio > 1.0 for each in seen.findings] == [True, False]
 
 
 def test_two_nights_are_watched_and_one_is_not():
-    steps = [findings([series(stepped(40, 40 + nights))]) for nights in (1, 2, 3)]
+    steps = [find_changes([series(stepped(40, 40 + nights))]) for nights in (1, 2, 3)]
     assert [[each.state for each in found] for found in steps] == [[], [State.WATCH], [State.SUSPECTED]]
 
 
 def test_what_slow_swings_may_explain_is_watched():
     swings = [each + 0.04 * math.sin(night / 3.0) for night, each in enumerate(noise(40, spread=0.002))]
-    (found,) = findings([series([*swings, *noise(6, 0.1, spread=0.002)])])
+    (found,) = find_changes([series([*swings, *noise(6, 0.1, spread=0.002)])])
     assert (found.state, found.since) == (State.WATCH, "run-040")
 
 
 def test_what_was_taken_back_is_over_unless_it_was_confirmed():
     of = series([*stepped(30, 40), *noise(10, seed=7)], {30: LOCK, 40: {"lock": "cccccccccccc"}})
-    assert findings([of]) == []
-    (was,) = findings([series(of_first(of, 40), {30: LOCK})])
-    again = findings([of], [decision(was)])
+    assert find_changes([of]) == []
+    (was,) = find_changes([series(of_first(of, 40), {30: LOCK})])
+    again = find_changes([of], [decision(was)])
     assert [each.state for each in again] == [State.CONFIRMED, State.SUSPECTED]
     assert again[-1].ratio < 1.0
 
@@ -82,42 +82,42 @@ def of_first(of, nights):
 
 @pytest.mark.parametrize(("confirmed", "state"), [(True, State.CONFIRMED), (False, State.REFUTED)])
 def test_a_decision_is_remembered_in_the_nights_after(confirmed, state):
-    (found,) = findings([series(stepped(40, 44), {40: LOCK})])
+    (found,) = find_changes([series(stepped(40, 44), {40: LOCK})])
     of = series(stepped(40, 60), {40: LOCK})
-    (later,) = findings([of], [decision(found, confirmed=confirmed)])
+    (later,) = find_changes([of], [decision(found, confirmed=confirmed)])
     assert later.state is state
     assert later.since == found.since
 
 
 def test_a_decision_is_of_its_suspects_and_of_its_series():
     of = series(stepped(40, 60), {40: LOCK})
-    (found,) = findings([of])
+    (found,) = find_changes([of])
     others = [
         decision(found, confirmed=False, suspects=["the lock of tf2.1 (aaaaaaaa → eeeeeeee)"]),
         decision(found, confirmed=False, suspects=[]),
         decision(found, confirmed=False, key=replace(KEY, environment="tf2.2")),
     ]
-    assert findings([of], others) == [found]
+    assert find_changes([of], others) == [found]
 
 
 def test_a_decision_of_a_change_without_a_suspect_is_of_its_place():
     of = series(stepped(40, 60))
-    (found,) = findings([of])
+    (found,) = find_changes([of])
     near, far = (decision(found, confirmed=False, since=f"run-{night:03}") for night in (42, 43))
-    assert findings([of], [near])[0].state is State.REFUTED
-    assert findings([of], [far]) == [found]
+    assert find_changes([of], [near])[0].state is State.REFUTED
+    assert find_changes([of], [far]) == [found]
 
 
 def test_the_last_decision_counts():
     of = series(stepped(40, 60), {40: LOCK})
-    (found,) = findings([of])
+    (found,) = find_changes([of])
     both = [decision(found, confirmed=False), decision(found)]
-    assert findings([of], both)[0].state is State.CONFIRMED
+    assert find_changes([of], both)[0].state is State.CONFIRMED
 
 
 def test_one_cause_is_of_one_environment_or_of_one_file_on_one_machine():
     def cause(changed, **key):
-        (found,) = findings([series(stepped(40, 60), {40: changed}, replace(KEY, **key))])
+        (found,) = find_changes([series(stepped(40, 60), {40: changed}, replace(KEY, **key))])
         return found.cause
 
     assert cause(LOCK) == cause(LOCK, axes=(("call", "train"),)) == cause(LOCK, scenario="other")
@@ -127,25 +127,25 @@ def test_one_cause_is_of_one_environment_or_of_one_file_on_one_machine():
 
 
 def test_series_without_a_reference_have_no_finding():
-    assert findings([series([None] * 50)]) == []
+    assert find_changes([series([None] * 50)]) == []
 
 
 def test_the_options_are_those_of_the_detector():
     of = series(stepped(40, 60, 0.05))
-    assert findings([of])
-    assert not findings([of], options=Options(least=math.log1p(0.2)))
+    assert find_changes([of])
+    assert not find_changes([of], options=Options(least=math.log1p(0.2)))
     for strict in (Options(fewest=30), Options(p=1e-200)):
-        assert [each.state for each in findings([of], options=strict)] == [State.WATCH]
+        assert [each.state for each in find_changes([of], options=strict)] == [State.WATCH]
 
 
 def test_a_decision_on_a_line_is_about_the_place_and_not_about_the_versions_of_one_night():
     of = of_line(stepped(40, 50, share=0.3))
-    (found,) = findings([of])
+    (found,) = find_changes([of])
     assert found.suspects == ["the version of tf-nightly (tf-nightly==2.23.0.dev039 → tf-nightly==2.23.0.dev040)"]
     pair = ["tf-nightly==2.23.0.dev041", "tf-nightly==2.23.0.dev042"]
     for near in ({"since": "run-042"}, {"since": "gone", "pair": pair}):
-        (again,) = findings([of], [decision(found, **{"suspects": ["another version"], **near})])
+        (again,) = find_changes([of], [decision(found, **{"suspects": ["another version"], **near})])
         assert again.state is State.CONFIRMED
         assert (" → ".join(pair) in again.cause) == ("pair" in near)
-    (far,) = findings([of], [decision(found, since="run-020", suspects=["another version"])])
+    (far,) = find_changes([of], [decision(found, since="run-020", suspects=["another version"])])
     assert far.state is State.SUSPECTED

@@ -8,7 +8,7 @@ import pytest
 from harness.analysis.results import Results
 from harness.fleet.merge import merge
 from harness.history.index import History
-from harness.history.summary import of as of_folder
+from harness.history.summary import load_summary as of_folder
 from harness.history.summary import read, summarise, write
 from harness.model.environment import Environment
 from harness.model.errors import DamagedError, UsageError

@@ -10,7 +10,7 @@ from harness.model.launch import Job, Launch, Outcome, Role, Sample, Status
 from harness.model.run import Plan, Stop, StopReason
 from harness.runner.budget import RoundRequest, Spending
 from harness.runner.rounds import RoundLog
-from harness.runner.stop_rules import stops
+from harness.runner.stop_rules import find_stops
 from harness.store.folder import RunFolder
 from tests import runs
 from tests.runner.stage import Backstage, Silent, interrupted_at, staged
@@ -120,7 +120,7 @@ def test_a_run_of_claims_with_a_budget_measures_one_group_after_the_other(folder
     assert [(launch.group, launch.round) for launch in launches] == [
         (group.name, number) for group in planned.groups for number in (1, 2, 3) for _ in group.cells
     ]
-    ended = stops(planned, RoundLog(planned, launches), narrow_after_three, interrupted=False)
+    ended = find_stops(planned, RoundLog(planned, launches), narrow_after_three, interrupted=False)
     assert set(ended.values()) == {Stop(StopReason.PRECISION, 3)}
 
 
@@ -131,7 +131,7 @@ def test_a_group_that_the_budget_did_not_reach_says_so() -> None:
         for number in (1, 2, 3)
         for cell in planned.groups[0].cells
     ]
-    found = stops(planned, RoundLog(planned, first), narrow_after_three, interrupted=False)
+    found = find_stops(planned, RoundLog(planned, first), narrow_after_three, interrupted=False)
     assert found == {"step 0": Stop(StopReason.PRECISION, 3), "step 1": Stop(StopReason.BUDGET, 0)}
 
 

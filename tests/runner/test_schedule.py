@@ -9,8 +9,8 @@ from harness.model.launch import CPU_QUOTA, Job, Launch, Outcome, Sample, Status
 from harness.model.run import Group, Plan, Stop, StopReason
 from harness.model.scenario import Cell
 from harness.runner.rounds import RoundLog
-from harness.runner.schedule import affordable
-from harness.runner.stop_rules import stops
+from harness.runner.schedule import limit_to_budget
+from harness.runner.stop_rules import find_stops
 from harness.store.folder import RunFolder
 from tests import runs
 from tests.runner.stage import Backstage, Silent, staged
@@ -92,7 +92,7 @@ class Ended:
     @property
     def rounds(self) -> list[int]:
         """How many rounds each group has, of the cells that were chosen."""
-        held = affordable(self.plan, self.launches, PAIRS)
+        held = limit_to_budget(self.plan, self.launches, PAIRS)
         ledger = RoundLog(held, self.launches)
         by_name = {group.name: ledger.rounds(group) for group in held.groups}
         return [by_name.get(group.name, 0) for group in self.plan.groups]
@@ -194,8 +194,8 @@ def test_of_a_group_that_the_budget_does_not_hold_the_first_comparisons_are_meas
     measured = {launch.cell for launch in ended.launches if launch.round}
     assert measured == {*second.cells, *third.cells[:2]}
     assert {*ended.listener.estimates[0].left_out} == {*ended.plan.cells} - measured
-    held = affordable(ended.plan, ended.launches, PAIRS)
-    found = stops(held, RoundLog(held, ended.launches), lambda _: {}, interrupted=False)
+    held = limit_to_budget(ended.plan, ended.launches, PAIRS)
+    found = find_stops(held, RoundLog(held, ended.launches), lambda _: {}, interrupted=False)
     assert found == {second.name: Stop(StopReason.BUDGET, 3), third.name: Stop(StopReason.BUDGET, 3)}
 
 

@@ -10,7 +10,7 @@ import pytest
 from harness.model.launch import Launch, Role, Status
 from harness.model.run import Plan, Stop, StopReason
 from harness.runner.rounds import RoundLog
-from harness.runner.stop_rules import open_groups, rounds_needed, stops
+from harness.runner.stop_rules import find_stops, open_groups, rounds_needed
 from tests.runs import launch, plan
 
 WIDE: Mapping[str, float] = {"step 0": 1.0}
@@ -44,14 +44,14 @@ def test_the_reason_is_stored_with_the_rounds(changes, width, done, interrupted,
     planned = replace(plan(rounds=done if reason is StopReason.PRECISION else 5), **changes)
     if reason is StopReason.PRECISION:
         planned = replace(planned, rounds=100)
-    found = stops(planned, rounds(planned, done), lambda _: {"step 0": width}, interrupted=interrupted)
+    found = find_stops(planned, rounds(planned, done), lambda _: {"step 0": width}, interrupted=interrupted)
     assert found == {"step 0": Stop(reason, done)}
 
 
 def test_a_group_whose_cells_all_failed_has_no_numbers() -> None:
     planned = plan()
     ledger = rounds(planned, 0, status=Status.FAILED)
-    assert stops(planned, ledger, lambda _: {}, interrupted=False) == {"step 0": Stop(StopReason.NO_NUMBERS, 0)}
+    assert find_stops(planned, ledger, lambda _: {}, interrupted=False) == {"step 0": Stop(StopReason.NO_NUMBERS, 0)}
     assert open_groups(planned, ledger, 1, lambda _: {}) == frozenset()
 
 
@@ -79,7 +79,7 @@ def test_a_group_of_claims_ends_when_it_tells_what_it_can_unless_a_precision_is_
 def test_a_group_whose_cells_only_observe_ends_after_its_pilot() -> None:
     planned = plan()
     ledger = rounds(planned, 0, samples=[], observations={"traces": 3})
-    assert stops(planned, ledger, lambda _: {}, interrupted=False) == {"step 0": Stop(StopReason.OBSERVED, 0)}
+    assert find_stops(planned, ledger, lambda _: {}, interrupted=False) == {"step 0": Stop(StopReason.OBSERVED, 0)}
     assert open_groups(planned, ledger, 1, lambda _: {}) == frozenset()
 
 
@@ -95,7 +95,7 @@ def test_a_group_that_ended_stays_so_though_what_others_measure_widens_its_inter
     assert open_groups(planned, ledger, 10, widths) == {going.name}
     # ... and where a run that goes on walks through its rounds again
     assert open_groups(planned, ledger, 8, widths) == {going.name}
-    assert stops(planned, ledger, widths, interrupted=False)[ended.name] == Stop(StopReason.PRECISION, 7)
+    assert find_stops(planned, ledger, widths, interrupted=False)[ended.name] == Stop(StopReason.PRECISION, 7)
 
 
 def test_a_group_that_the_budget_ended_goes_on_where_others_are_ahead() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.backends import compiled_code, worker
 from harness.backends.artifacts import Artifacts
 from harness.backends.docker import bake, gpu_refusals, gpus, recipe
-from harness.backends.docker.container import REMOVAL_SECONDS, created, printed
+from harness.backends.docker.container import REMOVAL_SECONDS, created, run_script
 from harness.backends.docker.engine import NAME, Engine, answer_seconds, connect, sentences
 from harness.backends.docker.images import Images, check_registry
 from harness.backends.docker.priority import SHARES, Priority, find_priority
@@ -294,7 +294,7 @@ class DockerBackend(ImageBackend):
         """
         environment, tag = requirement.environment, recipe.tag(requirement)
         image, script = self._image(requirement), SCRIPT.encode()
-        stdout, stderr, ending = printed(self.engine, image, script, run=self._run, seconds=_VERIFY_SECONDS)
+        stdout, stderr, ending = run_script(self.engine, image, script, run=self._run, seconds=_VERIFY_SECONDS)
         if not ending.clean:
             raise CannotRunHereError(f"{tag} could not list the installed packages ({ending}):\n{stderr}")
         verification = verified(requirement.lock.pins, stdout)

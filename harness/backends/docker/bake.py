@@ -26,7 +26,7 @@ from harness.machine.child_process import guarded
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import escaped
 
-#: The largest number of last lines of a failed step in an error, and of characters per line.
+#: An error message has at most this many of the last lines of a failed step, and this many characters per line.
 LINES = 15
 LENGTH = 500
 

@@ -309,20 +309,20 @@ def pack(files: Mapping[str, bytes], folders: tuple[str, ...] = ()) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for name in sorted(parents | set(folders)):
-            tar.addfile(_entry(name, tarfile.DIRTYPE, 0o755))
+            tar.addfile(_make_entry(name, tarfile.DIRTYPE, 0o755))
         for name, content in files.items():
-            tar.addfile(_entry(name, tarfile.REGTYPE, 0o644, len(content)), io.BytesIO(content))
+            tar.addfile(_make_entry(name, tarfile.REGTYPE, 0o644, len(content)), io.BytesIO(content))
     return buffer.getvalue()
 
 
-def _entry(name: str, kind: bytes, mode: int, size: int = 0) -> tarfile.TarInfo:
+def _make_entry(name: str, kind: bytes, mode: int, size: int = 0) -> tarfile.TarInfo:
     entry = tarfile.TarInfo(name)
     entry.type, entry.mode, entry.size = kind, mode, size
     entry.uid = entry.gid = UID
     return entry
 
 
-def printed(
+def run_script(
     engine: Engine, image: str, script: bytes, arguments: Sequence[str] = (), *, run: str, seconds: float
 ) -> tuple[str, str, Ending]:
     """Run a Python script in a new container. Return its stdout, its stderr, and how it ended.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backends.docker import cuda_probe, fatbins
-from harness.backends.docker.container import printed
+from harness.backends.docker.container import run_script
 from harness.backends.docker.engine import Engine
 from harness.backends.docker.gpu_code import HeldCode, held
 from harness.backends.untrusted_text import one_line
@@ -106,7 +106,7 @@ def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaRepo
 
     def answer(script: str, arguments: Sequence[str]) -> dict[str, Any]:
         source = Path(script).read_bytes()
-        stdout, stderr, ending = printed(engine, image, source, arguments, run="images", seconds=_SECONDS)
+        stdout, stderr, ending = run_script(engine, image, source, arguments, run="images", seconds=_SECONDS)
         try:
             return dict(parse_json(stdout))
         except (ValueError, TypeError):

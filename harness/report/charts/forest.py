@@ -132,7 +132,7 @@ def effects(results: Results, attribution: Attribution) -> Iterator[Picture]:
     on = f" on {device}" if device else ""
     ratios = [
         Ratio(names.effect(scenario, effect), effect.estimate, effect.verdict or NO_VERDICT)
-        for effect in attribution.told
+        for effect in attribution.displayed_effects
     ]
     chart = ForestPlot(_farthest(ratios), results.run.plan.margin)
     joined = "“A × B” is the additional factor of two changes. It is 1 if their two factors simply multiply."
@@ -140,7 +140,7 @@ def effects(results: Results, attribution: Attribution) -> Iterator[Picture]:
         f"{scenario.title}: effects of each change{on}",
         [
             chart.bars,
-            joined if any(effect.parts for effect in attribution.told) else "",
+            joined if any(effect.parts for effect in attribution.displayed_effects) else "",
             layout.some(len(chart.rows), len(ratios), "effect", "those farthest from 1"),
             chart.cut,
         ],

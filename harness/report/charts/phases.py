@@ -62,7 +62,7 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     ordered = in_order(phase for stack in stacks for phase in stack.phases)
     longest = max(ordered, key=lambda phase: sum(stack.phases.get(phase, 0.0) for stack in stacks))
     ends = layout.extremes(
-        stacks, lambda stack: stack.total, lambda stack: f"{_time(stack.total, unit)} ({stack.name})"
+        stacks, lambda stack: stack.total, lambda stack: f"{_format_time(stack.total, unit)} ({stack.name})"
     )
     words = layout.words(
         f"{scenario.title}: time to the first step",
@@ -87,7 +87,7 @@ def _layers(
     end = 1.02 * max(sum(stack.phases.values()) for stack in stacks) or 1.0
     called = layout.called(ordered, layout.SERIES_CHARACTERS)
     parts = [part for stack in stacks for part in _parts(stack, unit, called, end)]
-    totals = [{"name": stack.name, "told": _time(stack.total, unit)} for stack in stacks]
+    totals = [{"name": stack.name, "told": _format_time(stack.total, unit)} for stack in stacks]
     x = {
         "type": "quantitative",
         "scale": {"domain": [0.0, end * unit.factor], "nice": False},
@@ -143,5 +143,5 @@ def _parts(stack: PhaseStack, unit: Unit, called: Mapping[str, str], end: float)
         start = stop
 
 
-def _time(seconds: float, unit: Unit) -> str:
+def _format_time(seconds: float, unit: Unit) -> str:
     return f"{format.number(seconds * unit.factor)} {unit.symbol}"

@@ -68,7 +68,7 @@ class Assets:
 
 
 def assets(cache: Path | None = None) -> Assets:
-    """Return the page's assets. The folder `cache` stores those that are slow to create."""
+    """Return the page's style and scripts. The folder `cache` stores the parts that are slow to create."""
     return Assets(style=style(STYLES), first=script(FIRST), vega=vega(cache), last=script(LAST))
 
 

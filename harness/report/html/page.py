@@ -119,7 +119,7 @@ def _span(span: str | Bold | Link) -> str:
         case Link():
             target = escape.web_address(span.address)
             return f'<a href="{escape.html(target)}">{_text(span.text)}</a>' if target else _text(span.address)
-    return escape.spaced(span, _text(span))
+    return escape.keep_spaces(span, _text(span))
 
 
 def _lines(text: str) -> str:

@@ -43,7 +43,9 @@ def _blocks(results: Results, attribution: Attribution) -> Iterator[Block]:
     yield Text(sentence(attribution, results.run.plan), where=where)
     yield from map(Figure, forest.effects(results, attribution))
     caption = ", ".join(filter(None, ["Effects", attribution.scenario.title, device]))
-    yield tabulate(caption, columns(results), [(attribution, effect) for effect in attribution.told], noun="effect")
+    yield tabulate(
+        caption, columns(results), [(attribution, effect) for effect in attribution.displayed_effects], noun="effect"
+    )
     yield Text(cells(attribution), True)
 
 
@@ -186,7 +188,9 @@ def _levels(levels: Sequence[str]) -> str:
 def legend(results: Results, attributions: Sequence[Attribution]) -> str:
     """Explain the columns, once for all tables."""
     text = tabulate(
-        "", columns(results), [(attribution, effect) for attribution in attributions for effect in attribution.told]
+        "",
+        columns(results),
+        [(attribution, effect) for attribution in attributions for effect in attribution.displayed_effects],
     ).legend
     varies = any(ENVIRONMENT in attribution.axes for attribution in attributions)
     held = "Another environment is a change of all its contents: release, Python, packages and CUDA."

@@ -196,7 +196,7 @@ def _describe_place(results: Results, result: ClaimResult, place: ClaimPlace) ->
     )
     finding = f"{f'{where}, ' if where else ''}{statement}{f' ({when})' if when else ''}"
     hardware = f" ({claim.hardware})" if claim.hardware else ""
-    unclear = _unclear(results, place, claim) if place.outcome is ClaimOutcome.UNCLEAR else place.why
+    unclear = _explain_unclear(results, place, claim) if place.outcome is ClaimOutcome.UNCLEAR else place.why
     versions = pythons(place.compared.pythons) if place.compared else ""
     return "; ".join(filter(None, [finding, versions, f"claimed: {claimed(claim)}{hardware}", unclear]))
 
@@ -207,7 +207,7 @@ def _elsewhere(place: ClaimPlace) -> str:
     return f"{outcome}, {detail}" if detail else outcome
 
 
-def _unclear(results: Results, place: ClaimPlace, claim: Claim) -> str:
+def _explain_unclear(results: Results, place: ClaimPlace, claim: Claim) -> str:
     """Explain why a claim has no outcome, and what would settle it."""
     least = format_exact(claim.range[0])
     below = f"at most {_number(place.at_most, place)}, below the claimed {least}" if place.at_most is not None else ""
@@ -217,7 +217,7 @@ def _unclear(results: Results, place: ClaimPlace, claim: Claim) -> str:
 
 def _remarks(results: Results, line: _ClaimLine) -> str:
     place, claim = line.place, line.result.claim
-    parts = [place.why if place.outcome is not ClaimOutcome.UNCLEAR else _unclear(results, place, claim)]
+    parts = [place.why if place.outcome is not ClaimOutcome.UNCLEAR else _explain_unclear(results, place, claim)]
     compared = place.compared
     if compared and compared.verdict not in (Verdict.UNCLEAR, Verdict.DIFFERENT_WORK) and not place.why:
         parts.append(scenarios.remark(results, compared, of=claim.of))

@@ -72,14 +72,14 @@ def sentences(table: ScenarioTable, sweep: MeasuredSweep) -> list[tuple[str, int
     """Return a sentence for each comparison along a sweep, crossovers first."""
     by_text: dict[str, list[str]] = {}
     for race in sorted(sweep.races, key=lambda race: 0 if race.crossings else 1 if race.ahead else 2):
-        by_text.setdefault(_sentence(table, sweep, race), []).append(names.sides(table, race.column)[2])
+        by_text.setdefault(_describe_crossings(table, sweep, race), []).append(names.sides(table, race.column)[2])
     shared = {text: remarks(places) for text, places in by_text.items()}
     return [
         (f"{text} ({shared[text]})." if shared[text] else f"{text}.", len(places)) for text, places in by_text.items()
     ]
 
 
-def _sentence(table: ScenarioTable, sweep: MeasuredSweep, race: SweepComparison) -> str:
+def _describe_crossings(table: ScenarioTable, sweep: MeasuredSweep, race: SweepComparison) -> str:
     subject, base, _ = names.sides(table, race.column)
     if race.different:
         return f"{subject} and {base} did different work ({race.different}), so no crossing is computed"
