@@ -37,15 +37,16 @@ def resolve(name: str, text: str, asked: Sequence[str], moved: Sequence[str], op
     gone = {rival for package in map(_name, moved) for rival in (package, *rivals(package))}
     requirements = [*(text for text in asked if _name(text) not in gone), *moved]
     held = {package: version for package, version in had.items() if package not in gone}
-    # the installed release depends on the replaced package
-    away = sorted(gone & set(KERAS) - set(map(_name, moved)))
-    process = _compiled(requirements, options, held=held, away=away)
+    # the installed release depends on the replaced package, and a release limits its Keras, but runs with others too
+    overrides = [f"{package} ; python_version < '0'" for package in sorted(gone & set(KERAS) - set(map(_name, moved)))]
+    overrides += [text for text in moved if _name(text) in KERAS and "==" in text]
+    process = _compiled(requirements, options, held=held, overrides=overrides)
     if process.returncode == index.NO_SOLUTION:
-        alone = _compiled(moved, options, away=away)
+        alone = _compiled(moved, options, overrides=overrides)
         needed = held.keys() & pins(alone.stdout).keys()
         if needed:
             others = {package: version for package, version in held.items() if package not in needed}
-            again = _compiled(requirements, options, held=others, away=away, preferred=text)
+            again = _compiled(requirements, options, held=others, overrides=overrides, preferred=text)
             process = process if again.returncode == index.NO_SOLUTION else again
     if process.returncode:
         raise _refused(name, had, moved, process)
@@ -66,15 +67,15 @@ def _compiled(
     options: Sequence[str],
     *,
     held: Mapping[str, str] | None = None,
-    away: Collection[str] = (),
+    overrides: Collection[str] = (),
     preferred: str = "",
 ) -> subprocess.CompletedProcess[str]:
-    """Run uv with fixed versions (`held`), without some packages (`away`), and with a preferred lock."""
+    """Run uv with fixed versions (`held`), requirements that replace those of packages, and a preferred lock."""
     with tempfile.TemporaryDirectory() as folder:
         texts = {
             "asked": requirements,
             "held": [f"{name}=={version}" for name, version in (held or {}).items()],
-            "away": [f"{name} ; python_version < '0'" for name in away],
+            "overrides": overrides,
             "preferred": [preferred],
         }
         files = {name: Path(folder) / f"{name}.txt" for name in texts}
@@ -82,7 +83,7 @@ def _compiled(
             files[name].write_text("\n".join(lines) + "\n", encoding="utf-8")
         # uv prefers the versions of the file that it then writes
         output = [f"--output-file={files['preferred']}"] if preferred else []
-        bounds = [f"--constraints={files['held']}", f"--overrides={files['away']}"]
+        bounds = [f"--constraints={files['held']}", f"--overrides={files['overrides']}"]
         process = index.compiled(files["asked"], *options, *_OPTIONS, *bounds, *output)
         if preferred:
             process.stdout = files["preferred"].read_text(encoding="utf-8")

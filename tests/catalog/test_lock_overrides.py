@@ -22,7 +22,7 @@ def index(package_index: PackageIndex) -> PackageIndex:
     """An index with all that the base has, and younger versions of some."""
     for name in OWN:
         package_index.add(f"{name}-py3-none-any", DAY, NEEDS.get(name, ()))
-    needs = ["numpy<3", "scipy", "keras>=2.15"]
+    needs = ["numpy<3", "scipy", "keras<2.16,>=2.15"]
     package_index.add("tensorflow_cpu-2.15.1-cp311-cp311-manylinux2014_x86_64", DAY, needs)
     package_index.add("six-1.17.0-py3-none-any", LATER)
     package_index.add("numpy-1.26.9-py3-none-any", LATER)
@@ -84,6 +84,13 @@ def test_what_a_moved_package_needs_moves_with_it_and_is_told(base: Requirement,
     assert found.lock.pins == {name: base.lock.pins[name] for name in base.lock.pins if name != "keras"} | changed
     assert installed("keras", found.lock.pins) == "2.16.0.dev2024060103"
     assert "keras-nightly 2.16.0.dev2024060103 instead of keras 2.15.0 and six 1.17.0" in moved(project, found)
+
+
+def test_another_keras_is_installed_beyond_the_limit_of_its_tensorflow(
+    index: PackageIndex, base: Requirement, project: Project
+) -> None:
+    index.add("keras-3.0.5-py3-none-any", DAY, ["six"])
+    assert made("tf2.15+keras==3.0.5", project).lock.pins == {**base.lock.pins, "keras": "3.0.5"}
 
 
 def test_what_is_in_the_way_is_told_and_does_not_move(index: PackageIndex, base: Requirement, project: Project) -> None:
