@@ -70,7 +70,7 @@ def _compiled(
     overrides: Collection[str] = (),
     preferred: str = "",
 ) -> subprocess.CompletedProcess[str]:
-    """Run uv with fixed versions (`held`), requirements that replace those of packages, and a preferred lock."""
+    """Run uv with fixed versions (`held`), requirements that override others, and a preferred lock."""
     with tempfile.TemporaryDirectory() as folder:
         texts = {
             "asked": requirements,
