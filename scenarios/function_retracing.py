@@ -108,7 +108,7 @@ def function_maker(tf, argument, traces):
 
 
 def relaxing(function):
-    """Return tf.function's name of the option that treats a changing dimension as unknown."""
+    """Return the name, in this release, of the option of tf.function that treats a changing dimension as unknown."""
     new = "reduce_retracing"
     return new if new in inspect.signature(function).parameters else "experimental_relax_shapes"
 

@@ -78,7 +78,7 @@ def _sides(run: Run, scenario: Scenario, cells: Iterable[Cell]) -> list[Side]:
 
 
 def _compared_sides(run: Run, scenario: Scenario, entry: Comparison, sides: Sequence[Side]) -> list[tuple[Side, Side]]:
-    """Return the sides that an entry compares, each with its other side, which may be missing in `sides`.
+    """Return the pairs of sides that an entry compares. The second side of a pair may be missing from `sides`.
 
     Along an axis, `plus` is compared with each other value (or only with `against`), with equal other values and the
     same environment. Along the environments, each environment is compared with the run's baseline, for each combination

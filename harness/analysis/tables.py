@@ -27,8 +27,9 @@ class Value:
 
     If there is no number, `status` is the reason.
 
-    `status` is None if the cell doesn't exist. A time has its `shape`; `undone` describes the difference between a
-    launch's steps and those that the framework counted. A ratio has `compared`.
+    `status` is None if the cell doesn't exist. If the number is a time, `shape` describes the distribution of
+    its samples, and `undone` says how the steps of a launch differ from those that the framework counted. If it is a
+    ratio, `compared` has its verdict.
     """
 
     estimate: Estimate | None

@@ -147,7 +147,7 @@ def shown_alpha(comparisons: int) -> float:
 def judgements(
     logs: Logs, judged: Judged, rounds: Sequence[int], lost: bool | Sequence[bool], fewest: int = FEWEST_ROUNDS
 ) -> list[Judgement]:
-    """Return the judgement of each of the `logs` that were `judged`. `rounds` is the number of rounds of each estimate.
+    """Return a judgement for each log ratio that `judged` selects. `rounds` is the number of rounds of each estimate.
 
     A comparison with fewer than `fewest` rounds has a verdict only if it is certainly beyond its margin (`margins`).
 

@@ -190,6 +190,7 @@ class ProbeRun:
         if difference is None or difference.interval is None:
             return None
         calls = min((calls_looked_at(launch) for launch in self.launches if launch.memory), default=1.0)
+        more = "more" if difference.value > 0 else "fewer"
         return LookResult(
             value=difference.value,
             low=difference.interval.low,
@@ -197,7 +198,7 @@ class ProbeRun:
             rounds=difference.rounds,
             # the allocator takes memory in pieces: a difference of one piece counts as none
             floor=PIECE / max(calls, 1.0),
-            what=f"{text} keeps {difference.value:+,.0f} bytes per call more than {fixed}",
+            what=f"{text} keeps {abs(difference.value):,.0f} {more} bytes per call than {fixed}",
             is_ratio=False,
             pythons=pythons,
         )

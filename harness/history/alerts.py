@@ -192,7 +192,7 @@ def _alert(
     more = f" and {len(rest)} more" if rest else ""
     title = f"Slower since {since[:10]}: {worst.key.scenario} in {worst.key.environment}{more}, on {machine}"
     lines = [
-        f"On the machine {markdown(machine)}, since the run {markdown(worst.since)} of {since[:10]}. "
+        f"First seen on the machine {markdown(machine)}, in the run {markdown(worst.since)} of {since[:10]}. "
         + (f"Changes at that time: {joined(changed)}." if changed else "No recorded fact changed at that time."),
         "",
         "| series | against | takes |",

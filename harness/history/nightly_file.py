@@ -126,7 +126,7 @@ def read_nightly_file(path: Path = PLACE) -> NightlyFile:
     except OSError as error:
         raise UsageError(f"Can't read {path}: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:
-        reason = "it is nested too deep" if isinstance(error, RecursionError) else error
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise UsageError(f"{path} isn't valid TOML: {reason}.") from None
     try:
         return _read(_Table(document, "the file"))
@@ -240,7 +240,7 @@ class _Table:
         if not _NAME.fullmatch(value) or "--" in value:
             raise UsageError(
                 f"Invalid name {value!r} in {self.place}.",
-                "Use at most 41 letters, digits, `_` and single `-`, and start with a letter or digit.",
+                "Use at most 41 characters: letters, digits, `_` and `-`, but not `--`. Start with a letter or digit.",
             )
         return value
 

@@ -63,7 +63,7 @@ class Snapshot:
 
     - `repository`: the folder of the repository; `tree`: the id of the tree, with the package's folder after a colon
     - `commit`: the commit, or the commit on which a working copy is based; `instant`: its time in seconds since 1970
-    - `address`: the address of the repository without a password; empty if it has none
+    - `address`: the URL of the repository, without its password; empty if the repository has no URL
     - `changed`: the number of files that differ from the commit; `difference`: the hash of these differences, or empty
     """
 

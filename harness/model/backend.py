@@ -140,7 +140,7 @@ Meanwhile = Callable[[str, Progress, Callable[[], bool]], object]
 
 
 class Supply(IntEnum):
-    """Whether a machine has what an environment needs beside packages, such as a Python interpreter. Best first."""
+    """Whether a machine has what an environment needs besides packages, such as a Python interpreter. Best first."""
 
     HERE = 0
     #: It may be downloaded, or nobody knows.

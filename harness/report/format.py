@@ -185,12 +185,12 @@ def trend(found: Trend, clock: Clock) -> str:
     first, last = found.stages[0], found.stages[-1]
     times = [stage.seconds for stage in (first, last)]
     scale = of_clock(phase_unit(times) if min(times) >= 1e-4 else MICROSECONDS, clock)
-    begins, ends = (f"{number(length * scale.factor)} {scale.symbol}" for length in times)
+    first_time, last_time = (f"{number(length * scale.factor)} {scale.symbol}" for length in times)
     unsure = " (may be the machine's)" if found.unsure else ""
     if found.counted:
         at = [ordinal(_whole(math.floor(stage.step) + 1.0)) for stage in (first, last)]
-        return f"{begins} at the {at[0]} step, {ends} at the {at[1]}{unsure}"
-    return f"{begins} at first, {ends} {counted(max(1, _whole(last.step - first.step)), 'step')} later{unsure}"
+        return f"{first_time} at the {at[0]} step, {last_time} at the {at[1]}{unsure}"
+    return f"{first_time} at first, {last_time} {counted(max(1, _whole(last.step - first.step)), 'step')} later{unsure}"
 
 
 def steps(span: Interval) -> str:

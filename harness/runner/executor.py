@@ -320,17 +320,17 @@ class RunExecutor:
         `longest` seconds. If a launch fails, the others continue.
         """
         with ExitStack() as stack:
-            left: list[Launching] = []
+            remaining: list[Launching] = []
             ended: list[Launch] = []
 
             def end(launching: Launching) -> None:
                 ended.append(launching.stored(self.folder))
-                left.remove(launching)
+                remaining.remove(launching)
                 self.listener.end(ended[-1])
 
             def begin(launching: Launching) -> None:
                 self.listener.begin(launching.cell, launching.slot.round)
-                left.append(stack.enter_context(launching))
+                remaining.append(stack.enter_context(launching))
 
             try:
                 _start(launchings, at_once, begin, end)
@@ -341,11 +341,11 @@ class RunExecutor:
                         member.alone(max(1, int(ALONE_SHARE * taken / stretches)))
                         if not member.waits:
                             end(member)
-                for member in list(left):
+                for member in list(remaining):
                     member.end()
                     end(member)
             except (KeyboardInterrupt, CannotRunHereError):
-                for member in left:
+                for member in remaining:
                     member.interrupted(self.folder)
                 raise
             return ended

@@ -64,7 +64,7 @@ class Planned:
 
     - `request`: the request; `suite`: the name of the suite, or an empty text if the request names scenarios or issues
     - `plan`: groups of cells, rounds and limits. `plan.unavailable` has the cells that can't be measured, with reasons
-    - `environments`: the selected environments; `requirements`: for each name, the packages for the run's device
+    - `environments`: the selected environments; `requirements`: the packages of each, by its name, for the run's device
     - `scenarios`: the selected scenarios by name; `refused`: scenarios with invalid files, which aren't measured
     - `reference`: the name of the baseline environment
     - `cards`: the GPUs of each launch; `gpu_host`: facts about the machine that has the GPUs

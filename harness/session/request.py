@@ -594,7 +594,7 @@ class ProfileRequest(LaunchRequest):
 
 
 def shared(name: str, **changes: Any) -> Option:
-    """Return the option of `Request`'s field of this name, with `changes`."""
+    """Return the option of the field `name` of `Request`, with these changes."""
     return replace(options(Request)[name].option, **changes)
 
 

@@ -192,7 +192,7 @@ class RunFolder:
                     if line.endswith(b"\n"):
                         yield line[:-1]
                     elif len(line) == LINE_MOST:
-                        raise DamagedError(self._launches, f"a line has more than {LINE_MOST >> 20} MiB")
+                        raise DamagedError(self._launches, f"a line is longer than {LINE_MOST >> 20} MiB")
         except OSError as error:
             raise UsageError(f"{self._launches} cannot be read: {error.strerror}.") from None
 

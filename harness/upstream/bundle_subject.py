@@ -114,7 +114,7 @@ class Subject:
         return f"{format.number(value * factor)} {unit}"
 
     @property
-    def sentence(self) -> str:
+    def clause(self) -> str:
         """Return the result in a clause: `predict takes 4.10 times as long as model(x) (95 %: 3.90 to 4.30)`."""
         worse, ratio = self.label(self.worse), self.ratio
         takes = "takes" if kind(self.of) in (Quantity.STEP, Quantity.SECONDS) else "has"

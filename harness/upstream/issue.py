@@ -83,7 +83,7 @@ def issue(results: Results, about: Subject, code: str, tracker: str, hide: Calla
 
 def sentence(about: Subject) -> str:
     """Return the result in a sentence."""
-    return f"{about.sentence} ({', '.join(about.shared)})." if about.shared else f"{about.sentence}."
+    return f"{about.clause} ({', '.join(about.shared)})." if about.shared else f"{about.clause}."
 
 
 def how_to_run(run: Run, about: Subject) -> str:

@@ -47,7 +47,7 @@ def _parsed(text: str) -> ast.Module:
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        line = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else "it is nested too deep"
+        line = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else "it is nested too deeply"
         raise UsageError(
             f"The scenario's text in run.json isn't valid Python ({line}), so no script can be written.",
             "For the results of the run, see its report.md.",

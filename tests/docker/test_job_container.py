@@ -67,7 +67,8 @@ def test_two_releases_are_compared(job: Run) -> None:
     assert done.returncode == 0, done.stderr
     launches = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert {launch["status"] for launch in launches} == {"ok"}
-    assert {launch["cell"]["environment"] for launch in launches} == set(re.findall(r"-e (\S+)", RELEASES))
+    environments = {launch["cell"]["environment"] for launch in launches}
+    assert environments == set(re.findall(r"-e (\S+)", RELEASES)), done.stderr
 
 
 def test_a_release_without_its_python_says_which_others_can_be_made(job: Run) -> None:

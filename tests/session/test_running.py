@@ -147,7 +147,7 @@ def test_a_run_that_is_complete_is_reported_again_and_says_what_continues_it(req
     for more in ({}, {"rounds": 2}):
         ears = Ears()
         again = session.resume(folder, ears, **more)
-        told = f"{folder} is complete: it has 2 rounds. To continue it: harness matrix --resume {folder} --rounds 4"
+        told = f"{folder} is complete: it has 2 rounds. To continue it: harness matrix --resume {folder} --rounds 3"
         assert (ears.said, ears.ended) == ([told], [])
         assert again.written.files
         assert (folder / "report.md").exists()
@@ -212,7 +212,7 @@ def test_a_received_run_is_not_gone_on_with(request_: dict, tmp_path: Path) -> N
 GPUS = """
 variable "ENVIRONMENTS" {
   default = [
-    { name = "gone", tensorflow = "1.14.0", python = "3.11", as_of = "2019-09-01T00:00:00Z", cuda = "10.0", cudnn = "7.4", gpu_code = "sm_70" },
+    { name = "gone", tensorflow = "2.0.0", python = "3.11", as_of = "2019-09-01T00:00:00Z", cuda = "10.0", cudnn = "7.4", gpu_code = "sm_70" },
     { name = "there", tensorflow = "2.4.0", python = "3.11", as_of = "2019-11-01T00:00:00Z", cuda = "11.0", cudnn = "8.0", gpu_code = "sm_80" },
   ]
 }

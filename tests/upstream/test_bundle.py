@@ -244,7 +244,7 @@ def test_growth_of_memory_is_told_in_bytes_a_call() -> None:
     results = Results(asked(about=compared(of=GROWTH)), [*leaking(EAGER, 100_000), *leaking(GRAPH, 10)])
     about = subject(results)
     assert (about.of, about.worse.cell) == (GROWTH, EAGER)
-    assert "eager memory growth: 101 KiB a call more than graph" in about.sentence
+    assert "eager memory growth: 101 KiB a call more than graph" in about.clause
     assert 'OF = "memory growth"' in made(results)["repro.py"]
 
 
@@ -311,7 +311,7 @@ def test_the_notebooks_cells_run_as_they_are(tmp_path: Path, measured: Path, ind
 def test_two_cells_are_compared_if_they_are_selected() -> None:
     about = select(Results(asked(), rounds(TIMES)), ["step"], ["tf2.*"], {})
     assert [side.cell for side in about.sides] == [EAGER, GRAPH]
-    assert about.sentence.startswith("eager takes 3.0")
+    assert about.clause.startswith("eager takes 3.0")
 
 
 def test_a_cell_without_a_result_has_a_script_and_no_text_for_an_issue() -> None:

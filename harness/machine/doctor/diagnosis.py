@@ -21,8 +21,8 @@ _GRADES = {
     Level.WARN: ("usable", "To see differences of a few percent, measure more rounds or remove noise."),
     Level.BAD: (
         "noisy",
-        f"This exceeds the margin of {format_plain(100.0 * MARGIN)} %, and smaller differences count as none. Follow "
-        "the advice below before you measure.",
+        f"This exceeds the margin of {format_plain(100.0 * MARGIN)} %, below which harness reports no difference. "
+        "Follow the advice below before you measure.",
     ),
 }
 
