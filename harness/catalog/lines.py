@@ -105,6 +105,8 @@ def parse_line(text: str, today: Callable[[], date] = lambda: datetime.now(UTC).
     if not is_line:
         near = nearest(name, LINES)
         hint = f" Did you mean {near}@{day}?" if near else ""
+        if day.startswith("py"):
+            raise UsageError(f"{text!r}: {day!r} isn't a version of Python.", f"For example: -e {name}@py3.11")
         raise UsageError(
             f"{text!r}: {name} isn't a release line, so you can't select a day.{hint}",
             f"Release lines are {joined(LINES)}, and an environment with a nightly Keras, such as "

@@ -59,7 +59,7 @@ class PackageFile:
         The version may be empty if no requirement depends on it.
         """
         chosen = python or _PYTHONS[-1]
-        return [_without_marker(requirement) for requirement in self.others if _applies(requirement, chosen)]
+        return [_drop_marker(requirement) for requirement in self.others if _applies(requirement, chosen)]
 
 
 def is_package_file(text: str) -> bool:
@@ -81,19 +81,19 @@ def read(path: Path) -> PackageFile:
                 "Lock it, for example with uv lock, or list its packages: -e requirements.txt",
             )
         path = lock
-    text = _text(path)
+    text = _read_text(path)
     if path.name == "uv.lock":
-        requirements = _of_uv(path)
+        requirements = _read_uv(path)
     elif path.suffix == ".txt":
-        requirements = _of_pip(text, path)
+        requirements = _read_pip(text, path)
     elif path.suffix in {".yml", ".yaml"}:
-        requirements = _of_conda(text, path)
+        requirements = _read_conda(text, path)
     else:
-        requirements = _of_lock(text, path)
-    return _read(requirements)
+        requirements = _read_lock(text, path)
+    return _split(requirements)
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return read_text(path)
     except OSError as error:
@@ -102,7 +102,7 @@ def _text(path: Path) -> str:
         raise UsageError(f"The file {path} can't be read: it isn't UTF-8 text.") from None
 
 
-def _read(requirements: Iterable[tuple[str, Requirement]]) -> PackageFile:
+def _split(requirements: Iterable[tuple[str, Requirement]]) -> PackageFile:
     """Separate TensorFlow from other requirements, each with its place in the file for errors."""
     tensorflow, others = "", []
     for place, requirement in requirements:
@@ -111,23 +111,26 @@ def _read(requirements: Iterable[tuple[str, Requirement]]) -> PackageFile:
         if canonicalize_name(requirement.name) not in TENSORFLOW:
             others.append(requirement)
         elif exact(requirement):
-            tensorflow = _without_marker(requirement)
+            tensorflow = _drop_marker(requirement)
         else:
             raise UsageError(f"{place}: {str(requirement)!r} has no exact version.", "Example: tensorflow==2.15.0")
     return PackageFile(tensorflow, tuple(others))
 
 
-def _of_pip(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
+def _read_pip(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
     for number, line in enumerate(text.replace("\\\n", " ").splitlines(), 1):
         plain = re.sub(r"(^|\s)#.*", "", line).split(" --hash")[0].strip()
         if plain and (not plain.startswith("-") or _OTHER_FILE.match(plain)):
             place = f"{path}, line {number}"
-            yield place, _requirement(plain, place)
+            yield place, _parse_requirement(plain, place)
 
 
-def _of_conda(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
+def _read_conda(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
     try:
         document = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        place = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise UsageError(f"{path}{place}: this isn't valid YAML: {error.problem}.") from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise UsageError(f"{path} isn't valid YAML: {str(error).splitlines()[0]}.") from None
     packages = document.get("dependencies") if isinstance(document, Mapping) else None
@@ -136,18 +139,18 @@ def _of_conda(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
     for package in packages:
         lines = package.get("pip") if isinstance(package, Mapping) else None
         if isinstance(lines, list) and all(isinstance(line, str) for line in lines):
-            yield from _of_pip("\n".join(lines), path)
+            yield from _read_pip("\n".join(lines), path)
         elif not isinstance(package, str):
             raise UsageError(f"{path}: an entry of dependencies is neither a package nor a list of pip's packages.")
-        elif requirement := _from_conda(package, path):
+        elif requirement := _convert_conda(package, path):
             yield str(path), requirement
 
 
-def _from_conda(package: str, path: Path) -> Requirement | None:
+def _convert_conda(package: str, path: Path) -> Requirement | None:
     """Return a package of conda as a requirement for the package index, or None if the environment has it already."""
     match = _CONDA.fullmatch(package.strip())
     if not match:
-        raise _not_from_an_index(package, str(path))
+        raise _make_index_error(package, str(path))
     name, operator, version, prefix, build, bounds = match.groups()
     if build:
         raise UsageError(
@@ -159,18 +162,18 @@ def _from_conda(package: str, path: Path) -> Requirement | None:
     # conda's = allows all versions that start with it; a TensorFlow of three parts is exact
     is_exact = operator == "==" or (name in TENSORFLOW and version and version.count(".") == 2)
     suffix = "" if is_exact and not prefix else ".*"
-    return _requirement(f"{name}=={version}{suffix}" if version else f"{name}{bounds or ''}", str(path))
+    return _parse_requirement(f"{name}=={version}{suffix}" if version else f"{name}{bounds or ''}", str(path))
 
 
-def _of_uv(path: Path) -> Iterator[tuple[str, Requirement]]:
+def _read_uv(path: Path) -> Iterator[tuple[str, Requirement]]:
     options = ["--frozen", "--no-hashes", "--no-emit-project", "--no-header", "--no-annotate", "--no-dev", "--quiet"]
     process = run_uv(["export", f"--directory={path.absolute().parent}", *options])
     if process.returncode:
         raise UsageError(f"{path} can't be read by uv:\n{last_words(process.stderr)}", "Lock it again: uv lock")
-    return _of_pip(process.stdout, path)
+    return _read_pip(process.stdout, path)
 
 
-def _of_lock(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
+def _read_lock(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
     """Read the packages of pylock.toml (PEP 751), poetry.lock or pdm.lock: those that a project needs to run."""
     try:
         document = tomllib.loads(text)
@@ -192,28 +195,28 @@ def _of_lock(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
             isinstance(source, Mapping) and source.get("type", "legacy") != "legacy"
         )
         if is_elsewhere or not version:
-            raise _not_from_an_index(str(name)[:80], str(path))
-        marker = _marker(package)
-        yield str(path), _requirement(f"{name}=={version}{f' ; {marker}' if marker else ''}", str(path))
+            raise _make_index_error(str(name)[:80], str(path))
+        marker = _read_marker(package)
+        yield str(path), _parse_requirement(f"{name}=={version}{f' ; {marker}' if marker else ''}", str(path))
 
 
-def _marker(package: Mapping[str, Any]) -> str:
+def _read_marker(package: Mapping[str, Any]) -> str:
     """Return a package's marker. Poetry has one for each group, if they differ."""
     marker = package.get("marker", package.get("markers", ""))
     return str(marker.get("main", "") if isinstance(marker, Mapping) else marker)
 
 
-def _requirement(text: str, place: str) -> Requirement:
+def _parse_requirement(text: str, place: str) -> Requirement:
     try:
         requirement = Requirement(text)
     except InvalidRequirement:
-        raise _not_from_an_index(text, place) from None
+        raise _make_index_error(text, place) from None
     if requirement.url:
-        raise _not_from_an_index(text, place)
+        raise _make_index_error(text, place)
     return requirement
 
 
-def _not_from_an_index(text: str, place: str) -> UsageError:
+def _make_index_error(text: str, place: str) -> UsageError:
     return UsageError(
         f"{place}: {text[:80]!r} isn't a package from an index.",
         "Write the packages with their versions instead of this line.",
@@ -226,5 +229,5 @@ def _applies(requirement: Requirement, python: str) -> bool:
     return marker is None or marker.evaluate({**_LAUNCHES, **versions})
 
 
-def _without_marker(requirement: Requirement) -> str:
+def _drop_marker(requirement: Requirement) -> str:
     return str(requirement).split(";")[0].strip()

@@ -35,7 +35,7 @@ def group(cells: Sequence[Cell], scenarios: Mapping[str, Scenario], reference: s
     ]
 
 
-def without_company(cells: Sequence[Cell], selected: Sequence[Cell], scenarios: Mapping[str, Scenario]) -> list[Cell]:
+def find_lone_cells(cells: Sequence[Cell], selected: Sequence[Cell], scenarios: Mapping[str, Scenario]) -> list[Cell]:
     """Return the cells with nothing to compare them with, because the other `selected` cells of the group can't run.
 
     If a scenario has statements of its source, a cell alone can show whether they are true.

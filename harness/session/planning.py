@@ -41,7 +41,7 @@ from harness.plan import claims, settings, shards
 from harness.plan.availability import TRIED, compiled, names_on, split
 from harness.plan.fallbacks import cells_in_place, in_place, stand_ins
 from harness.plan.gpus import Support
-from harness.plan.groups import group, is_of_launches, name_of, with_one_control, without_company
+from harness.plan.groups import find_lone_cells, group, is_of_launches, name_of, with_one_control
 from harness.plan.selection import Catalog, Selection, check_stand_ins, resolve, select, without_broken
 from harness.session import sources
 from harness.session.request import EVENLY, LaunchRequest, ProfileRequest, Request, SuiteLength, suite_seconds
@@ -52,7 +52,7 @@ from harness.store.folder import RunFolder, uncollected
 UNPILOTED = (STEP, PEAK, GROWTH, TRACES)
 
 #: Why a suite doesn't launch the only cell of a comparison that is left on a GPU.
-_NO_COMPANY = "no other cell of its comparison can run on this GPU, so there is nothing to compare it with"
+_LONE = "no other cell of its comparison can run on this GPU, so there is nothing to compare it with"
 
 #: If the claims of a group need no narrower interval than this, on the log scale, the group has no A/A control.
 CONTROL_BELOW = math.log1p(0.10)
@@ -268,7 +268,7 @@ def plan(
         anyway=_forced(request, typed, by_name, limits),
     )
     if chosen_suite and device is Device.GPU and isinstance(request, Request) and not claimed:
-        runnable, lone = _in_company(runnable, selected, catalog.scenarios)
+        runnable, lone = _drop_lone_cells(runnable, selected, catalog.scenarios)
         unavailable += lone
     reference = _reference(named, environments, runnable)
     new_plan = Plan(
@@ -327,14 +327,14 @@ def _forced(
     return resolve(typed, list(catalog), ENVIRONMENT)
 
 
-def _in_company(
+def _drop_lone_cells(
     cells: Sequence[Cell], selected: Sequence[Cell], scenarios: Mapping[str, Scenario]
 ) -> tuple[list[Cell], list[Unavailable]]:
     """Return the cells that have another one to compare them with, and those that a GPU left alone."""
-    lone = without_company(cells, selected, scenarios)
+    lone = find_lone_cells(cells, selected, scenarios)
     advice = "To measure this cell alone, pass -e {} -s {}."
     return [cell for cell in cells if cell not in lone], [
-        Unavailable(cell, _NO_COMPANY, advice.format(cell.environment, cell.scenario)) for cell in lone
+        Unavailable(cell, _LONE, advice.format(cell.environment, cell.scenario)) for cell in lone
     ]
 
 

@@ -121,18 +121,18 @@ def _expand_requirements(environments: Sequence[str], project: Project) -> list[
         raise UsageError("The file of packages has no TensorFlow.", "Name a release too, such as -e tf2.15")
     catalog = load_environments(project)
     more = [file for file in files if not file.tensorflow]
-    bases = [text for base in bases for text in _names(base, catalog)] if more else bases
+    bases = [text for base in bases for text in _match_names(base, catalog)] if more else bases
     expanded = [(base, "+", [*more]) for base in bases]
     expanded += [(file.tensorflow, ",", [file, *more]) for file in files if file.tensorflow]
-    return [_with_packages(base, joint, packages, catalog) for base, joint, packages in expanded]
+    return [_add_packages(base, joint, packages, catalog) for base, joint, packages in expanded]
 
 
-def _names(text: str, catalog: Mapping[str, Environment]) -> list[str]:
+def _match_names(text: str, catalog: Mapping[str, Environment]) -> list[str]:
     """Return the names of the catalogue that match a glob, or the text itself."""
     return fnmatch.filter(catalog, text) or [text]
 
 
-def _with_packages(base: str, joint: str, files: Sequence[PackageFile], catalog: Mapping[str, Environment]) -> str:
+def _add_packages(base: str, joint: str, files: Sequence[PackageFile], catalog: Mapping[str, Environment]) -> str:
     """Return an environment with the packages of files that apply in its Python."""
     python = ""
     if any(file.depends_on_python for file in files):
