@@ -354,9 +354,12 @@ def lacking(seen: Mapping[str, Any]) -> str:
             "A test container gets no /dev/nvidia-uvm, which CUDA needs. Load the kernel module and describe the GPUs "
             f"again: sudo nvidia-modprobe -u -c 0 && ({GENERATE})"
         )
-    if init:
-        return f"cuInit fails with the error {init}. {_INIT_ERRORS.get(init, 'To check the driver: nvidia-smi')}"
-    return ""
+    return describe_init_error(init) if init else ""
+
+
+def describe_init_error(error: int) -> str:
+    """Return the cause of an error of cuInit, and what to do."""
+    return f"cuInit fails with the error {error}. {_INIT_ERRORS.get(error, 'To check the driver: nvidia-smi')}"
 
 
 def _closed(closed: Mapping[str, Sequence[int]]) -> str:
