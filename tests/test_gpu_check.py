@@ -1,4 +1,4 @@
-"""`make gpu-check`, on stand-ins for GPUs and without any."""
+"""`make gpu-check`, on substitutes for GPUs and without a GPU."""
 
 import json
 import os
@@ -7,20 +7,21 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bench.gpu_check import __main__ as check
-from bench.gpu_check.__main__ import FAILED, LEFT_OUT, PASSED, Outcome, Step, summary, walked, write
+from bench.gpu_check.__main__ import FAILED, LEFT_OUT, PASSED, Outcome, Plan, Step, summary, walked, write
 from bench.gpu_check.masking import Mask, here
 from bench.gpu_check.recording import Replay
 from harness.machine.gpu import host
 from harness.model.gpu import Gpu, GpuHost
 from harness.store.folder import RunFolder
 from tests.conftest import ROOT
-from tests.stand_in.gpus import H100, Machine
+from tests.stand_in.gpus import H100, T4, Machine
 
 CARD = Gpu(0, "GPU-90", "NVIDIA H100", (9, 0), 80 * 2**30)
 HOST = GpuHost(cards=[CARD], driver="550.54.15")
@@ -75,6 +76,32 @@ def test_on_a_card_without_an_engine_what_needs_none_passes_and_the_rest_says_wh
         assert not any(name in text for text in files.values()), name
 
 
+def test_without_an_engine_the_driver_is_tried_and_each_check_says_what_it_lacks(
+    stand_ins: Path, tmp_path: Path
+) -> None:
+    names = "facts,ways,images,physics,right,starts"
+    done = gpu_check(Machine(stand_ins, [T4]), tmp_path, "--no-engine", "--only", names)
+    assert done.returncode == 0, done.stdout
+    (bundle,) = tmp_path.iterdir()
+    summary = contents(bundle)["summary.md"]
+    assert "CUDA starts and finds GPUs: 1." in summary
+    assert "left out: it is about containers, and --no-engine was passed" in summary
+    assert summary.count("left out: No ") == 3
+
+
+def test_with_no_engine_that_answers_the_way_without_one_is_named(stand_ins: Path, tmp_path: Path) -> None:
+    done = gpu_check(Machine(stand_ins, [T4]), tmp_path, "--only", "ways")
+    assert done.returncode == 1
+    assert 'To check without containers: make gpu-check ARGS="--no-engine"' in done.stdout
+
+
+def test_an_error_of_cuinit_is_explained(stand_ins: Path, tmp_path: Path) -> None:
+    machine = Machine(stand_ins, [T4], {"STAND_IN_CUINIT": "803"})
+    done = gpu_check(machine, tmp_path, "--no-engine", "--only", "ways")
+    assert done.returncode == 1
+    assert "Outside containers, cuInit fails with the error 803. The driver's library and its kernel" in done.stdout
+
+
 def python(name: str, code: str, limit: float = 60.0, **more: object) -> Step:
     return Step(name, (sys.executable, "-c", code), about=1, limit=limit, **more)  # type: ignore[arg-type]
 
@@ -84,6 +111,21 @@ def outcomes_of(steps: Sequence[Step], scratch: Path) -> list[tuple[str, str]]:
     return [
         (each.status, "" if each.status == PASSED else each.how.partition(",")[0]) for each in walked(steps, scratch)
     ]
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        (0, (PASSED, "The GPU is fast.")),
+        (1, (FAILED, "The GPU is fast.")),
+        (4, (LEFT_OUT, "The GPU is fast.")),
+    ],
+)
+def test_a_check_says_what_it_found_or_why_it_found_nothing(
+    tmp_path: Path, code: int, outcome: tuple[str, str]
+) -> None:
+    (result,) = walked([python("check", f"print('gpu-check: The GPU is fast.'); raise SystemExit({code})")], tmp_path)
+    assert (result.status, result.how.rpartition(" s. ")[2]) == outcome
 
 
 ENDLESS = "import time; print('begun', flush=True); time.sleep(1000)"
@@ -178,37 +220,73 @@ def test_half_a_line_of_a_run_that_was_stopped_is_masked_as_text(tmp_path: Path)
     assert Mask({}).file(path) == '{"cell": 1}\n{"path": "~/w'
 
 
+def steps_on(card: Gpu, driver: str, folder: Path, **changes: Any) -> dict[str, Step]:
+    """Return the steps by name, as `make gpu-check` plans them on this GPU."""
+    host = GpuHost(cards=[card], driver=driver, needs_packages=bool(changes.get("without_engine")))
+    plan = Plan(check._newest([card], host), "0", 5.0, folder, **changes)
+    return {step.name: step for step in plan.steps()}
+
+
+def seconds(steps: Mapping[str, Step]) -> float:
+    return sum(step.about for step in steps.values() if step.counted)
+
+
 def test_what_is_planned_is_what_the_card_runs(tmp_path: Path) -> None:
-    newest = check._newest([CARD], HOST)
-    steps = list(check.planned(newest, ["tf1.15-ngc", "tf2.16"], "0", 5, tmp_path))
-    assert [step.name for step in steps] == [
-        *("version", "doctor", "nvml", "images", "verify", "cdi", "runtime", "driver", "quick", "locked")
-    ]
-    typed = {step.name: step.typed for step in steps}
-    assert typed["images"] == "harness images build tf2.21 tf1.15-ngc tf2.16 --device gpu"
+    lazy = check._compiled([CARD], HOST)
+    steps = steps_on(CARD, HOST.driver, tmp_path, of_quick=["tf1.15-ngc", "tf2.16"], lazy=lazy, has_tf32=True)
+    typed = {name: step.typed for name, step in steps.items()}
+    assert typed["images"] == f"harness images build tf2.21 tf1.15-ngc tf2.16 {lazy} --device gpu"
+    assert typed["verify"] == "harness images verify tf2.21 --device gpu"
     assert typed["cdi"].startswith("harness matrix --gpus 0 --gpu-via cdi -e tf2.21 ")
-    assert sum(step.about for step in steps if step.counted) < check.BUDGET
+    assert " -a calls=1,10 -a tf32=on,off " in typed["products"]
+    # the driver compiles its code for this GPU
+    assert f" -e {lazy} " in typed["lazy"]
+    assert " -a cuda_loading=lazy " in typed["lazy"]
+    assert seconds(steps) < check.BUDGET
+
+
+def test_images_whose_gpu_code_nobody_read_are_read(tmp_path: Path) -> None:
+    t4 = Gpu(0, "GPU-1", "Tesla T4", (7, 5), 15 * 2**30)
+    steps = steps_on(t4, "550.54.15", tmp_path, of_quick=["tf1.14", "tf2.0"])
+    assert steps["verify"].typed == "harness images verify tf2.21 tf1.14 tf2.0 --device gpu"
+    assert "tf32" not in steps["products"].typed
+    assert seconds(steps) < check.BUDGET
 
 
 def test_on_a_card_that_no_release_runs_natively_it_reads_the_card(tmp_path: Path) -> None:
     old = Gpu(0, "GPU-1", "NVIDIA GeForce GTX 780", (3, 0), 3 * 2**30)
-    newest = check._newest([old], GpuHost(cards=[old], driver="470.82.01"))
-    steps = check.planned(newest, [], "0", 5, tmp_path)
-    assert [step.name for step in steps if not step.left_out] == ["version", "doctor", "nvml"]
+    steps = steps_on(old, "470.82.01", tmp_path)
+    assert {name for name, step in steps.items() if not step.left_out} == {
+        *("version", "facts", "ways", "doctor", "nvml")
+    }
 
 
 def test_on_blackwell_it_runs_nvidias_tensorflow(tmp_path: Path) -> None:
     blackwell = Gpu(0, "GPU-1", "NVIDIA GeForce RTX 5090", (12, 0), 32 * 2**30)
-    newest = check._newest([blackwell], GpuHost(cards=[blackwell], driver="580.65.06"))
-    assert newest == "tf2.17-ngc"
     refused = check._refused([blackwell], GpuHost(cards=[blackwell], driver="580.65.06"))
-    steps = {step.name: step for step in check.planned(newest, [], "0", 5, tmp_path, refused=refused)}
+    steps = steps_on(blackwell, "580.65.06", tmp_path, refused=refused, has_tf32=True)
     assert steps["images"].typed == "harness images build tf2.17-ngc tf2.21 --device gpu"
+    assert " -e tf2.17-ngc " in steps["products"].typed
     assert steps["refused"].typed.startswith("harness matrix --gpus 0 -e tf2.21 --try-anyway ")
-    assert sum(step.about for step in steps.values() if step.counted) < check.BUDGET
+    assert seconds(steps) < check.BUDGET
     left_out = {name: step.left_out for name, step in steps.items() if step.left_out}
     assert left_out.pop("quick") == "this GPU runs only one of its releases"
     assert set(left_out) <= {"locked"}
+
+
+def test_without_an_engine_launches_are_in_a_local_environment(tmp_path: Path) -> None:
+    t4 = Gpu(0, "GPU-1", "Tesla T4", (7, 5), 15 * 2**30)
+    steps = steps_on(t4, "550.54.15", tmp_path, without_engine=True)
+    assert steps["local"].typed.startswith("harness matrix --gpus 0 --backend local --trust -e tf2.21 ")
+    # installing the environment isn't part of the ten minutes
+    assert not steps["local"].counted
+    assert steps["products"].after == "local"
+    assert " --backend local " in steps["products"].typed
+    assert steps["ways"].typed.endswith(" --no-engine")
+    assert {"images", "verify", "cdi", "runtime", "driver", "quick"} <= {
+        name for name, step in steps.items() if step.left_out
+    }
+    assert seconds(steps) < check.BUDGET
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

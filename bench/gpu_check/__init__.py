@@ -1,1 +1,1 @@
-"""`make gpu-check`: everything that needs a card, in one command, and a bundle for an issue."""
+"""`make gpu-check`: everything that needs a GPU, in one command, and a bundle for an issue."""

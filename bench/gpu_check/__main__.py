@@ -1,12 +1,14 @@
-"""`make gpu-check`: runs what needs a card, in ten minutes at most, and writes a bundle to attach to an issue.
+"""`make gpu-check`: runs everything that needs a GPU, in ten minutes at most, and writes a bundle for an issue.
 
-`make gpu-check ARGS="--gpus 1"` takes another GPU than the first. Images that are not there are made first, and are not
-counted. Each step is recorded whatever becomes of it. Exit code 1 where one failed, 4 where there is no card.
+`make gpu-check ARGS="--gpus 1"` checks another GPU than the first, and `--no-engine` checks without containers. Missing
+images and environments are created in addition to the ten minutes. Each step is recorded, whatever its result. The exit
+code is 1 if a step failed, and 4 without a GPU.
 """
 
 import argparse
 import datetime
 import json
+import math
 import os
 import re
 import signal
@@ -17,11 +19,12 @@ import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.version import Version
 
+from bench.gpu_check.checks import CHECKS, PRODUCTS, RESULT
 from bench.gpu_check.masking import Mask
 from harness import __version__
 from harness.backends.docker import gpus
@@ -30,8 +33,9 @@ from harness.catalog.project import Project
 from harness.machine.gpu import selection
 from harness.model.errors import CannotRunHereError, Exit, UsageError
 from harness.model.gpu import FIRST, Gpu, GpuHost, shown
+from harness.model.texts import counted
 from harness.plan.availability import gpu_rows
-from harness.plan.gpus import BLACKWELL, Support, fit
+from harness.plan.gpus import AMPERE, BLACKWELL, Support, fit
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Seconds that all steps may take together, without the images.
@@ -42,9 +46,11 @@ _GRACE = 30.0
 _MOST = 1_000_000
 
 HARNESS = (sys.executable, "-m", "harness")
-#: One cell, as short as a launch can be.
+#: The axes of one cell.
 _CELL = ("model=small", "data=small", "call=train_on_batch", "api=tf.keras", "inputs=numpy", "mode=eager")
 _SHORT = ("--rounds", "1", "--warmup", "300ms", "--measure", "1s")
+#: Products of large matrices, measured for seconds: the power readings of some GPUs are means over the last second.
+_PRODUCTS = ("-s", f"bench/gpu_check/{PRODUCTS}.py", "-a", "side=8192", "--warmup", "1.5s", "--measure", "2s")
 _RUN_FILES = ("run.json", "launches.jsonl", "report.md")
 
 PASSED, FAILED, LEFT_OUT = "passed", "failed", "left out"
@@ -54,7 +60,8 @@ PASSED, FAILED, LEFT_OUT = "passed", "failed", "left out"
 class Step:
     """A command, about how long it takes and when it is stopped, in seconds; or why it is left out.
 
-    Images are made outside of the ten minutes: they are not `counted`. `after` names a step that has to pass first.
+    Images and environments are created in addition to the ten minutes: their steps aren't `counted`. `after` names a
+    step that has to pass first.
     """
 
     name: str
@@ -74,7 +81,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a step: `passed`, `failed` or `left out`, and in words how or why."""
+    """The result of a step: `passed`, `failed` or `left out`, with the reason in words."""
 
     step: Step
     status: str
@@ -87,11 +94,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make gpu-check", description=__doc__)
     parser.add_argument("--gpus", default=FIRST, help="the GPU to check, as --gpus of harness matrix has it")
     parser.add_argument("--seconds", type=float, default=5.0, help="how long to listen to the CPUs, and to watch GPUs")
-    parser.add_argument("--env", default="", help="the environment of single cells; else the newest that runs natively")
+    parser.add_argument(
+        "--env", default="", help="the environment of single cells; default: the newest that runs natively"
+    )
     parser.add_argument("--only", default="", help="steps by their names, such as nvml,cdi; all where left out")
-    parser.add_argument("--results", type=Path, default=ROOT / "results", help="where the bundle goes")
+    parser.add_argument("--no-engine", action="store_true", help="check without containers, as in a notebook")
+    parser.add_argument("--results", type=Path, default=ROOT / "results", help="the folder of the bundle")
     arguments = parser.parse_args()
-    host = gpus.host()
+    without = arguments.no_engine
+    host = replace(gpus.host(), needs_packages=True) if without else gpus.host()
     try:
         cards = selection.cards(selection.wish(True, arguments.gpus), host)
         if not cards:
@@ -103,11 +114,19 @@ def main() -> int:
         return error.exit
     with tempfile.TemporaryDirectory(prefix="gpu-check-") as scratch:
         names = arguments.only.split(",") if arguments.only else []
-        settled = arguments.env or _newest(cards, host)
-        of_quick = _measured(("--suite", "quick", "--gpus", arguments.gpus)) if not names or "images" in names else []
-        refused = "" if arguments.env else _refused(cards, host)
-        every = planned(settled, of_quick, arguments.gpus, arguments.seconds, Path(scratch), refused=refused)
-        steps = [step for step in every if not names or step.name in names]
+        plan = Plan(
+            environment=arguments.env or _newest(cards, host),
+            which=arguments.gpus,
+            seconds=arguments.seconds,
+            scratch=Path(scratch),
+            refused="" if arguments.env or without else _refused(cards, host),
+            lazy="" if without else _compiled(cards, host),
+            has_tf32=all(card.capability >= AMPERE for card in cards),
+            without_engine=without,
+        )
+        if not without and (not names or {"images", "quick"} & set(names)):
+            plan = replace(plan, of_quick=_measured([*plan.matrix[3:], "--suite", "quick"]))
+        steps = [step for step in plan.steps() if not names or step.name in names]
         bundle = arguments.results / f"gpu-check-{_slug(cards[0].name)}-{datetime.date.today():%Y-%m-%d}.zip"
         announce(steps, cards[0], host, bundle)
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -129,54 +148,144 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def planned(
-    environment: str, of_quick: Sequence[str], which: str, seconds: float, scratch: Path, *, refused: str = ""
-) -> Iterator[Step]:
-    """The steps, in order: single cells in the environment, if the card runs one, and the suite `quick` in its own.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is checked, and with which releases.
 
-    `which` are the cards as they are typed, `seconds` how long CPUs and cards are watched. `refused` is a release that
-    the catalog refuses on the GPU, and that is launched all the same.
+    - `environment`: the environment of single cells; empty if the GPU runs none.
+    - `which`: the GPUs, as they are passed. `seconds`: how long CPUs and GPUs are watched.
+    - `of_quick`: the environments of the suite `quick`; empty if nothing can be compared.
+    - `refused`: a release that the catalog refuses on the GPU, and that is launched all the same.
+    - `lazy`: a release whose code the driver compiles at the start, unless CUDA loads it lazily.
     """
-    on = ("--gpus", which)
-    yield Step("version", (*HARNESS, "--version"), 1, 30)
-    yield Step("doctor", (*HARNESS, "doctor", *on, "--seconds", f"{seconds * 1000:.0f}ms"), 10 + seconds, 60 + seconds)
-    recording = ("-m", "bench.gpu_check.recording", str(scratch / "nvml.jsonl"), "--seconds", f"{seconds:g}")
-    yield Step("nvml", (sys.executable, *recording), 5 + seconds, 30 + seconds)
-    if not environment:
-        why = "no environment of the catalogue runs natively on this GPU"
-        for name in ("images", "verify", "cdi", "runtime", "driver", "quick", "locked"):
-            yield Step(name, (), left_out=why)
-        return
-    images = list(dict.fromkeys(filter(None, [environment, *of_quick, refused])))
-    build = (*HARNESS, "images", "build", *images, "--device", "gpu")
-    # gigabytes are not fetched for containers that get no GPU
-    yield Step("images", build, 900, 3600, counted=False, after="doctor")
-    yield Step("verify", (*HARNESS, "images", "verify", environment, "--device", "gpu"), 20, 90)
-    matrix = (*HARNESS, "matrix", *on)
-    cell = ("-e", environment, "-s", "keras_step", *(word for axis in _CELL for word in ("-a", axis)), *_SHORT)
-    for way in gpus.GpuWay:
-        results = ("--results", str(scratch / way.value))
-        yield Step(way.value, (*matrix, "--gpu-via", way.value, *cell, *results), 60, 120, after="images")
-    if refused:
-        tried = ("-e", refused, "--try-anyway", "-s", "keras_step", *(word for axis in _CELL for word in ("-a", axis)))
-        results = ("-a", "xla=off", *_SHORT, "--results", str(scratch / "refused"))
-        yield Step("refused", (*matrix, *tried, *results), 60, 120, after="images")
-    quick = ("--suite", "quick", "--rounds", "1", "--results", str(scratch / "quick"))
-    if of_quick:
-        yield Step("quick", (*matrix, *quick), 120, 240, after="images")
-    else:
-        yield Step("quick", (), left_out="this GPU runs only one of its releases")
-    locked = (*matrix, "--lock-clocks", "base", *cell, "--results", str(scratch / "locked"))
-    may = os.geteuid() == 0
-    yield Step("locked", locked, 60, 120, left_out="" if may else "only root may lock clocks", after="images")
+
+    environment: str
+    which: str
+    seconds: float
+    scratch: Path
+    of_quick: Sequence[str] = ()
+    refused: str = ""
+    lazy: str = ""
+    has_tf32: bool = False
+    without_engine: bool = False
+
+    @property
+    def matrix(self) -> Sequence[str]:
+        """The start of the commands that measure. In containers, nobody has to trust the scenario `products`."""
+        backend = ("--backend", "local", "--trust") if self.without_engine else ()
+        return (*HARNESS, "matrix", "--gpus", self.which, *backend)
+
+    def steps(self) -> Iterator[Step]:
+        """Return the steps, in order: the machine, the images, and the launches with the checks of their results."""
+        yield from self._machine()
+        if not self.environment:
+            why = "no environment of the catalogue runs natively on this GPU"
+            for name in ("images", "verify", "cdi", "runtime", "driver", "products", *CHECKS, "quick", "locked"):
+                yield Step(name, (), left_out=why)
+            return
+        ready = "local" if self.without_engine else "images"
+        yield from self._environments()
+        tf32 = ("-a", "tf32=on,off") if self.has_tf32 else ()
+        products = (*self.matrix, "-e", self.environment, *_PRODUCTS, "-a", "calls=1,10", *tf32, "--rounds", "1")
+        yield Step("products", (*products, *self._results("products")), 100, 240, after=ready)
+        yield self._check("physics")
+        yield self._check("right")
+        if self.refused:
+            tried = ("-e", self.refused, "--try-anyway", *_keras_options(), "-a", "xla=off", *_SHORT)
+            yield Step("refused", (*self.matrix, *tried, *self._results("refused")), 60, 120, after=ready)
+        if self.without_engine:
+            yield Step("quick", (), left_out="it includes TensorFlow 1, whose CUDA is in an image")
+        elif self.of_quick:
+            quick = ("--suite", "quick", "--rounds", "1", *self._results("quick"))
+            yield Step("quick", (*self.matrix, *quick), 120, 240, after=ready)
+        else:
+            yield Step("quick", (), left_out="this GPU runs only one of its releases")
+        locked = (*self.matrix, "--lock-clocks", "base", "-e", self.environment, *_keras_options(), *_SHORT)
+        why = "" if os.geteuid() == 0 else "only root may lock clocks"
+        yield Step("locked", (*locked, *self._results("locked")), 40, 120, left_out=why, after=ready)
+        if self.lazy:
+            lazy = ("-e", self.lazy, *_PRODUCTS, "-a", "calls=1", "-a", "cuda_loading=lazy", "--rounds", "2")
+            yield Step("lazy", (*self.matrix, *lazy, *self._results("lazy")), 60, 300, after=ready)
+        yield self._check("starts")
+
+    def _machine(self) -> Iterator[Step]:
+        """Return the steps that need no environment."""
+        # with --gpus, the doctor requires an engine
+        on, seconds = () if self.without_engine else ("--gpus", self.which), self.seconds
+        yield Step("version", (*HARNESS, "--version"), 1, 30)
+        yield self._access("facts", 5, 120)
+        yield self._access("ways", 30, 300)
+        noise = (*HARNESS, "doctor", *on, "--seconds", f"{seconds * 1000:.0f}ms")
+        yield Step("doctor", noise, 10 + seconds, 60 + seconds)
+        recording = ("bench.gpu_check.recording", str(self.scratch / "nvml.jsonl"), "--seconds", f"{seconds:g}")
+        yield Step("nvml", (sys.executable, "-m", *recording), 5 + seconds, 30 + seconds)
+
+    def _environments(self) -> Iterator[Step]:
+        """Return the steps that create environments, and that show how launches get a GPU."""
+        cell = ("-e", self.environment, *_keras_options(), *_SHORT)
+        if self.without_engine:
+            for name in ("images", "verify", *gpus.GpuWay):
+                yield Step(str(name), (), left_out="it is about containers, and --no-engine was passed")
+            # gigabytes aren't installed for a driver that doesn't work
+            yield Step("local", (*self.matrix, *cell, *self._results("local")), 900, 3600, counted=False, after="ways")
+            return
+        images = list(dict.fromkeys(filter(None, [self.environment, *self.of_quick, self.refused, self.lazy])))
+        build = (*HARNESS, "images", "build", *images, "--device", "gpu")
+        # gigabytes aren't fetched for containers that get no GPU
+        yield Step("images", build, 900, 3600, counted=False, after="ways")
+        # the images whose GPU code isn't in the catalog are read too
+        read = dict.fromkeys([self.environment, *_unread(images)])
+        verify = (*HARNESS, "images", "verify", *read, "--device", "gpu")
+        yield Step("verify", verify, 20 * len(read), 90 * len(read), after="images")
+        for way in gpus.GpuWay:
+            via = (*self.matrix, "--gpu-via", way.value, *cell, *self._results(way.value))
+            yield Step(way.value, via, 30, 120, after="images")
+
+    def _access(self, name: str, about: float, limit: float) -> Step:
+        without = ("--no-engine",) if self.without_engine else ()
+        command = (sys.executable, "-m", "bench.gpu_check.access", name, "--gpus", self.which, *without)
+        return Step(name, command, about, limit)
+
+    def _check(self, name: str) -> Step:
+        """Return the step that checks the launches of the steps before, also if one of these failed."""
+        return Step(name, (sys.executable, "-m", "bench.gpu_check.checks", name, str(self.scratch)), 2, 30)
+
+    def _results(self, name: str) -> Sequence[str]:
+        return ("--results", str(self.scratch / name))
+
+
+def _keras_options() -> list[str]:
+    """Return the options for one cell of keras_step, as short as a launch can be."""
+    return ["-s", "keras_step", *(word for axis in _CELL for word in ("-a", axis))]
 
 
 def _newest(cards: Sequence[Gpu], host: GpuHost) -> str:
-    """The newest release that all of the cards run natively; empty where none is."""
+    """Return the newest release that all of the GPUs run natively; empty if there is none."""
     catalog = load_environments(Project(ROOT))
     rows = gpu_rows(catalog.values(), catalog, cards, host)
     native = [row["name"] for row in rows if row["way"] in (Support.NATIVE, Support.PARTLY)]
     return max(native, key=lambda name: Version(catalog[name].tensorflow), default="")
+
+
+def _unread(names: Sequence[str]) -> list[str]:
+    """Return the environments whose GPU code in cuDNN isn't in the catalog: nobody could read their images."""
+    catalog = load_environments(Project(ROOT))
+    return [name for name in names if not catalog[name].cudnn_code]
+
+
+def _compiled(cards: Sequence[Gpu], host: GpuHost) -> str:
+    """Return the newest release whose code the driver compiles at the first start; empty if there is none.
+
+    Lazy loading, which CUDA has in these releases, probably makes this start short.
+    """
+    catalog = load_environments(Project(ROOT))
+    compiled = [
+        environment
+        for environment in catalog.values()
+        if environment.has_packaged_cuda and fit(environment, cards, host).support is Support.COMPILED
+    ]
+    newest = max(compiled, key=lambda environment: environment.release, default=None)
+    return newest.name if newest else ""
 
 
 def _refused(cards: Sequence[Gpu], host: GpuHost) -> str:
@@ -190,7 +299,7 @@ def _refused(cards: Sequence[Gpu], host: GpuHost) -> str:
 
 def _measured(typed: Sequence[str]) -> list[str]:
     """The environments in which the command would launch something; none where it cannot say."""
-    command = (*HARNESS, "matrix", *typed, "--dry-run", "--json")
+    command = (*HARNESS, *typed, "--dry-run", "--json")
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     try:
         return list(dict.fromkeys(cell["cell"].split()[1] for cell in json.loads(process.stdout)["cells"]))
@@ -202,9 +311,10 @@ def announce(steps: Sequence[Step], card: Gpu, host: GpuHost, bundle: Path) -> N
     """Say what will be done, and how long that takes."""
     minutes = sum(step.about for step in steps if step.counted and not step.left_out) / 60
     print(f"GPU {card.index}: {card.name}, compute capability {shown(card.capability)}, driver {host.driver}.")
-    print(f"This takes about {minutes:.0f} minutes, {BUDGET / 60:.0f} at most, and the time to make images:")
+    extra = f"at most {BUDGET / 60:.0f}, and the time to create images or environments"
+    print(f"This takes about {counted(math.ceil(minutes), 'minute')}, {extra}:")
     for step in steps:
-        needs = f"about {step.about:.0f} s" if step.counted else "where images are missing, downloads of 5 to 25 GB"
+        needs = f"about {step.about:.0f} s" if step.counted else "if they are missing, downloads of 5 to 25 GB"
         print(f"  {step.name}: " + (f"left out, {step.left_out}" if step.left_out else f"{step.typed} ({needs})"))
     print(f"Each step adds its results to {bundle}. Ctrl-C leaves out the next steps.", flush=True)
 
@@ -234,12 +344,12 @@ def walked(steps: Sequence[Step], scratch: Path) -> Iterator[Outcome]:
 
 
 def taken(step: Step, limit: float, scratch: Path) -> tuple[Outcome, bool]:
-    """Run a step for so many seconds at most; its outcome, and whether Ctrl-C was typed meanwhile."""
+    """Run a step for at most `limit` seconds. Return its outcome, and whether Ctrl-C was pressed."""
     begun, stopped, why = time.monotonic(), False, ""
     with tempfile.TemporaryFile(dir=scratch) as file:
         try:
             with uninterrupted():
-                # a session of its own: Ctrl-C reaches it from here, and its children with it
+                # in a new session, Ctrl-C reaches the process and its children from here only
                 process = subprocess.Popen(
                     step.command,
                     cwd=ROOT,
@@ -259,12 +369,15 @@ def taken(step: Step, limit: float, scratch: Path) -> tuple[Outcome, bool]:
         file.seek(0)
         output = file.read().decode(errors="replace")[-_MOST:]
     took = time.monotonic() - begun
+    results = [line.removeprefix(RESULT) for line in output.splitlines() if line.startswith(RESULT)]
     if not why and process.returncode == 0:
-        return Outcome(step, PASSED, f"{took:.0f} s", output), stopped
-    # the harness's own sentence, where it refused
+        return Outcome(step, PASSED, ". ".join(filter(None, (f"{took:.0f} s", " ".join(results)))), output), stopped
+    if not why and results and process.returncode == Exit.CANNOT_RUN_HERE:
+        return Outcome(step, LEFT_OUT, " ".join(results), output), stopped
+    # harness prints one sentence if it can't do something
     message = next((line.partition(": ")[2] for line in output.splitlines() if line.startswith("harness: ")), "")
-    how = ". ".join(filter(None, (f"{why or f'exit code {process.returncode}'}, {took:.0f} s", message)))
-    return Outcome(step, FAILED, how, output), stopped
+    parts = (f"{why or f'exit code {process.returncode}'}, {took:.0f} s", message, " ".join(results))
+    return Outcome(step, FAILED, ". ".join(filter(None, parts)), output), stopped
 
 
 @contextmanager
@@ -303,7 +416,7 @@ def summary(outcomes: Sequence[Outcome], card: Gpu, host: GpuHost) -> str:
     lines = [
         f"| {outcome.step.name} | {where} | {date} | {outcome.status}: {_cell(outcome.how)} |" for outcome in outcomes
     ]
-    return "\n".join(["| what | card | when | outcome |", "| --- | --- | --- | --- |", *lines, ""])
+    return "\n".join(["| what | GPU | date | result |", "| --- | --- | --- | --- |", *lines, ""])
 
 
 def _cell(text: str) -> str:
@@ -311,7 +424,7 @@ def _cell(text: str) -> str:
 
 
 def ends(outcomes: Sequence[Outcome]) -> str:
-    """What each step said last."""
+    """Return the last lines of each step's output."""
     parts = []
     for outcome in outcomes:
         if outcome.output:
