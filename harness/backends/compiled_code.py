@@ -2,7 +2,8 @@
 
 If a release has only PTX for a GPU, the driver compiles it at the first start, which can take more than half an hour.
 The result is stored in caches that outlive launches: one per environment, scenario and GPU model. Scenarios don't share
-a cache, because a scenario could change code that another scenario would run.
+a cache, because a scenario could change code that another scenario would run. One more cache per environment and GPU
+model is filled by the first start, a launch of the kit alone. The worker copies it into the new caches of scenarios.
 """
 
 import hashlib
@@ -19,15 +20,17 @@ from harness.model.launch import Limits
 _MOST_BYTES = 2**31
 
 
-def environ(folder: str) -> dict[str, str]:
-    """Return the driver's variables for its code in a folder."""
-    return {"CUDA_CACHE_PATH": folder, "CUDA_CACHE_MAXSIZE": str(_MOST_BYTES)}
+def environ(folder: str, first: str = "") -> dict[str, str]:
+    """Return the driver's variables for its code in a folder, and the worker's for the code of the first start."""
+    own = {"CUDA_CACHE_PATH": folder, "CUDA_CACHE_MAXSIZE": str(_MOST_BYTES)}
+    return {**own, "FIRST_START_CACHE_PATH": first} if first else own
 
 
 def name_cache(made_from: str, files: Mapping[str, bytes], cards: Sequence[Gpu]) -> str:
     """Return the name of a cache: the image's id or the lock's hash, a hash of the scenario's files, and GPU models.
 
-    `files` has all files of a launch. The files of the kit have no effect, because the kit is trusted.
+    `files` has all files of a launch. The files of the kit have no effect, because the kit is trusted. Without other
+    files, the result is the cache of the first start.
     """
     own = hashlib.sha256()
     for name, data in sorted(files.items()):

@@ -142,7 +142,8 @@ def _describe_builds(outlook: "session.DurationEstimate") -> str:
     count = len(outlook.unprepared)
     if not count:
         return f"All {outlook.makes}s are ready."
+    size, time = outlook.download_bytes / 1e9, _format_about(outlook.download_seconds)
     return (
-        f"Before that, {counted(count, outlook.makes, 'is')} made, which takes further time: "
-        f"{', '.join(outlook.unprepared)}."
+        f"Before that, {counted(count, outlook.makes, 'is')} made: {', '.join(outlook.unprepared)}. "
+        f"Downloads of up to {size:.1f} GB take about {time} at {outlook.download_rate / 1e6:.0f} Mbit/s."
     )

@@ -8,6 +8,7 @@ from typing import Self
 
 from harness.backends import registry
 from harness.model.defaults import FEWEST_ROUNDS
+from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.launch import Launch, Protocol, Role, Sampling, Status
 from harness.model.run import Plan
@@ -24,6 +25,14 @@ START, WARMUP, MEASURE = 3.0, 0.5, 1.0
 #: The least seconds of a first start in which the driver compiles all GPU code, as TensorFlow's own warning says.
 FIRST_START = 1800.0
 
+#: The assumed bytes of the packages of an environment, and of NVIDIA's libraries, which a registry or an index sends.
+#: NVIDIA's images with a TensorFlow of their own are larger.
+PACKAGES = {Device.CPU: 300_000_000, Device.GPU: 600_000_000}
+CUDA, NVIDIA_IMAGE = 2_000_000_000, 6_000_000_000
+
+#: The assumed bits per second of downloads.
+RATE = 100_000_000
+
 #: The number of newest runs in which launches of the same cells are searched.
 RUNS = 10
 
@@ -39,7 +48,8 @@ class DurationEstimate:
     - `unknown`: the number of cells without a known duration; `start`: the assumed seconds until their warm-up
     - `unprepared`: environments that must be prepared first. None if this machine can't run the plan
     - `makes`: the thing that the backend prepares, such as an image
-    - `first_starts`: the number of launches in which the driver compiles all GPU code first. `seconds` includes them
+    - `download_bytes`: the assumed size of the downloads for `unprepared`; `download_rate`: the assumed bits per second
+    - `first_starts`: the number of environments whose GPU code the driver compiles first. `seconds` includes this
     - `unasked`: the reason why this machine can't run the plan, with advice
     """
 
@@ -52,6 +62,13 @@ class DurationEstimate:
     start: float = START
     verdicts: float = 0.0
     first_starts: int = 0
+    download_bytes: int = 0
+    download_rate: int = RATE
+
+    @property
+    def download_seconds(self) -> float:
+        """The time of the downloads at the assumed rate."""
+        return 8 * self.download_bytes / self.download_rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +103,13 @@ class _Times:
 
 def outlook(planned: Planned) -> DurationEstimate:
     """Estimate the duration of a plan, which depends on the environments that the run's backend has available."""
+    missing: list[Requirement] | None
     unasked, missing, name, makes = "", None, planned.request.backend, ""
     try:
         root, gpus = planned.project.root, planned.plan.limits.gpus
         backend, _ = registry.choose(name, root, "", untrusted=planned.untrusted, gpus=gpus)
         name, makes = backend.name, backend.makes
-        missing = [requirement.environment.name for requirement in backend.unprepared(planned.needed)]
+        missing = backend.unprepared(planned.needed)
     except (CannotRunHereError, registry.UntrustedError) as error:
         unasked = " ".join(filter(None, [error.message, error.advice]))
     basis, earlier_times = _find_earlier_times(planned, name)
@@ -101,23 +119,32 @@ def outlook(planned: Planned) -> DurationEstimate:
     verdicts = _seconds(replace(plan, rounds=min(plan.rounds, FEWEST_ROUNDS), budget_seconds=None), times, slots)
     seconds = _seconds(plan, times, slots)
     is_told = plan.claims or (plan.budget_seconds is not None and not plan.budget_is_wish)
-    first_starts = len(
-        {
-            (cell.environment, cell.scenario)
-            for cell in planned.cells
-            if plan.compiled.get(cell.environment) == Support.COMPILED and cell not in earlier_times
-        }
-    )
+    compiled = {name for name, way in plan.compiled.items() if way == Support.COMPILED}
+    started = {cell.environment for cell in earlier_times}
+    first_starts = len(compiled.intersection(cell.environment for cell in planned.cells) - started)
     return DurationEstimate(
         seconds=seconds + first_starts * FIRST_START,
         basis=basis,
         unknown=unknown,
         makes=makes,
-        unprepared=missing,
+        unprepared=None if missing is None else [requirement.environment.name for requirement in missing],
         unasked=unasked,
         verdicts=verdicts if is_told else 0.0,
         first_starts=first_starts,
+        download_bytes=_count_bytes(missing or ()),
     )
+
+
+def _count_bytes(missing: Sequence[Requirement]) -> int:
+    """Return the assumed size of the downloads for environments. They share NVIDIA's libraries of the same versions."""
+    libraries = dict[object, int]()
+    for requirement in missing:
+        environment, pins = requirement.environment, requirement.lock.pins
+        if requirement.device is Device.GPU:
+            packages = frozenset(pin for pin in pins.items() if pin[0].startswith("nvidia-"))
+            source = environment.gpu_image or environment.cuda_image or packages
+            libraries[source] = NVIDIA_IMAGE if environment.gpu_image else CUDA
+    return sum(PACKAGES[requirement.device] for requirement in missing) + sum(libraries.values())
 
 
 def _slots(planned: Planned) -> int:

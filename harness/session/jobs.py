@@ -8,7 +8,8 @@ from pathlib import Path
 from harness.catalog.project import Project
 from harness.catalog.scenarios import files_of, fingerprint, kit_files
 from harness.machine import cpus
-from harness.model.launch import Job, Limits, Sampling
+from harness.model.environment import Device
+from harness.model.launch import SHORT, Job, Limits, Sampling
 from harness.model.scenario import CPUS, Cell, Scenario
 
 
@@ -59,6 +60,11 @@ class JobMaker:
             environ={axis: cell.axes[axis] for axis in scenario.environ},
             settings={axis: cell.axes[axis] for axis in scenario.settings},
         )
+
+    def first_start(self, environment: str) -> Job:
+        """Return the job of an environment's first start, in which the driver compiles code. It has only the kit."""
+        cell = Cell("first start", environment, Device.GPU, {})
+        return Job(cell, "kit/first_start.py", self.kit, SHORT, self._limits, environ={})
 
     def _choose_cores(self, count: str) -> Limits:
         """Return the limits of launches on this number of cores, which are some of the CPUs of the largest launches."""

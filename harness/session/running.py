@@ -40,11 +40,11 @@ from harness.model.backend import (
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError, FileError, NothingPreparedError, UnavailableError
 from harness.model.gpu import Gpu
-from harness.model.launch import BROKEN, Launch, Limits
+from harness.model.launch import BROKEN, Launch, Limits, Status
 from harness.model.run import RULES, Machine, Plan, Run, Stop, StopReason, Unavailable, stood_in
 from harness.model.scenario import Cell
 from harness.model.texts import joined, without_password
-from harness.plan.gpus import fit
+from harness.plan.gpus import Support, fit
 from harness.plan.groups import control
 from harness.report.sections import run_info
 from harness.runner.executor import RunExecutor, WalkListener
@@ -460,6 +460,8 @@ def _make_launches(
     watch = partial(LaunchMonitor, {"slots": ended.slots}, ready.watch) if ended.slots > 1 else ready.watch
     starts = cpus.starting(plan.limits.cpus, os.sched_getaffinity(0)) if backend.can_move() else ()
     try:
+        with cpus.keeping_off(plan.limits.cpus):
+            _make_first_starts(ready, listener)
         with cpus.keeping_off(plan.limits.cpus), listener.launching(ended) as heard:
             memory = HELD_SHARE * (ended.backend.memory_bytes if ended.backend.is_remote else host.free_memory())
             walk = RunExecutor(
@@ -493,6 +495,21 @@ def _make_launches(
         ended = replace(ended, stops={name: _stop(by_group.get(name), is_whole=name in whole) for name in names})
         folder.write_run(ended, signed=True)
     return ended, launches, end
+
+
+def _make_first_starts(ready: _Ready, listener: Listener) -> None:
+    """Let the driver compile the GPU code of each environment that needs it, once and before any scenario runs."""
+    plan = ready.run.plan
+    for name in dict.fromkeys(cell.environment for cell in plan.cells):
+        if plan.compiled.get(name) not in {Support.COMPILED, Support.LAZY}:
+            continue
+        listener.say(f"First start of {name}: the driver compiles its GPU code, unless an earlier run saved it.")
+        outcome = ready.backend.launch(ready.requirements[name], ready.jobs.first_start(name))
+        if outcome.status is not Status.OK:
+            listener.say(
+                f"The first start of {name} failed ({outcome.status}): {outcome.error.rstrip('.')}. So the driver "
+                "compiles the GPU code again for each scenario."
+            )
 
 
 def _stop(stop: Stop | None, *, is_whole: bool) -> Stop:

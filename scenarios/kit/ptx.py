@@ -1,9 +1,13 @@
 """The folder in which the GPU's driver stores compiled code, if harness provides one."""
 
 import os
+import shutil
 from contextlib import contextmanager, suppress
 
 VARIABLE = "CUDA_CACHE_PATH"
+
+# The folder with the code of the image's first start, which was filled without any file of a scenario.
+FIRST_START = "FIRST_START_CACHE_PATH"
 
 # A file in the folder with the driver's version. Another driver compiles everything again.
 MARKER = "harness-filled"
@@ -13,23 +17,31 @@ DRIVER = "/proc/driver/nvidia/version"
 class CompiledCode:
     """Measures how much compiled code the driver adds to the folder.
 
-    folder: its path, or None if there is none; driver: a file that identifies the driver.
+    folder: its path, or None if there is none; driver: a file that identifies the driver; first: the folder with the
+    code of the image's first start, or None. A new folder gets a copy of its code.
     """
 
-    def __init__(self, folder=None, driver=DRIVER):
+    def __init__(self, folder=None, driver=DRIVER, first=None):
         self._folder = folder
         self._driver = driver
+        if first is not None and self.is_new and self._is_filled(first):
+            with suppress(OSError):  # then the driver compiles again
+                copy(first, folder)
+                self.mark()
         self._before = None if folder is None else held(folder)
         self._steady = None
 
     @property
     def is_new(self):
         """Whether there is a folder that no launch has filled for this driver."""
-        return self._folder is not None and text(self._marker) != (text(self._driver) or "")
+        return self._folder is not None and not self._is_filled(self._folder)
+
+    def _is_filled(self, folder):
+        return text(os.path.join(folder, MARKER)) == (text(self._driver) or "")
 
     def mark(self):
         """Mark the folder as filled for this driver. Without write access, this does nothing."""
-        with suppress(OSError), open(self._marker, "w") as file:
+        with suppress(OSError), open(os.path.join(self._folder, MARKER), "w") as file:
             file.write(text(self._driver) or "")
 
     def watching(self, telemetry):
@@ -52,9 +64,17 @@ class CompiledCode:
         steady = {} if self._steady is None else {"steady_ptx_cache_filled_bytes": self._steady}
         return dict(steady, ptx_cache_bytes=self._before, ptx_cache_filled_bytes=filled)
 
-    @property
-    def _marker(self):
-        return os.path.join(self._folder, MARKER)
+
+def copy(source, target):
+    """Copy the files below the folder `source`, without the marker file. Raises OSError."""
+    for parent, _, names in os.walk(source):
+        folder = os.path.join(target, os.path.relpath(parent, source))
+        os.makedirs(folder, exist_ok=True)
+        for name in names:
+            if name != MARKER:
+                path = os.path.join(folder, name)
+                shutil.copyfile(os.path.join(parent, name), path + ".part")
+                os.replace(path + ".part", path)  # the driver never reads a part of a file
 
 
 def held(folder):

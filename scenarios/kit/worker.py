@@ -16,7 +16,7 @@ from .events import EventWriter, ReaderGone, take_standard_output
 from .job import SCHEMA, JobError, read_job
 from .outcome import CPU_FALLBACK, FAILED, OK, Attempt, Outcome, failure
 from .profiling import Profiler
-from .ptx import VARIABLE, CompiledCode
+from .ptx import FIRST_START, VARIABLE, CompiledCode
 from .settings import Settings
 from .telemetry import Telemetry
 from .words import Words, take_standard_input
@@ -61,7 +61,7 @@ def report(path, emit, words, telemetry):
         executable=sys.executable,
         affinity=process.affinity(),
     )
-    compiled = CompiledCode(os.environ.get(VARIABLE))
+    compiled = CompiledCode(os.environ.get(VARIABLE), first=os.environ.get(FIRST_START))
     outcome = Outcome(FAILED, problem, None) if job is None else perform(job, emit, words, telemetry, compiled)
     build = git_version()
     if build:

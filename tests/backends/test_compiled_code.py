@@ -36,6 +36,11 @@ def test_the_driver_is_told_a_size_that_holds_all_of_tensorflow() -> None:
     assert environ("/cache") == {"CUDA_CACHE_PATH": "/cache", "CUDA_CACHE_MAXSIZE": "2147483648"}
 
 
+def test_a_launch_of_the_kit_alone_has_the_cache_of_the_first_start() -> None:
+    assert name_cache(IMAGE, {"kit/worker.py": b"2"}, [H100]) == name_cache(IMAGE, {}, [H100])
+    assert name_cache(IMAGE, {"step.py": b""}, [H100]) != name_cache(IMAGE, {}, [H100])
+
+
 @pytest.mark.parametrize(
     ("cards", "started", "seconds"),
     [([T4], (), 5.0), ([H100], (), 60.0), ([], (), 60.0), ([H100], ("place",), 5.0)],

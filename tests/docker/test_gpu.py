@@ -224,6 +224,28 @@ def test_what_a_scenario_leaves_with_the_compiled_code_no_other_scenario_finds(b
     assert found == [[], [], ["compiled"]]
 
 
+READS_FIRST = (
+    "folder = os.environ.get('FIRST_START_CACHE_PATH', '')\n"
+    "say('observation', name='first', value=sorted(os.listdir(folder)) if folder else None)\n"
+    "try:\n"
+    "    open(os.path.join(folder, 'changed'), 'w').close()\n"
+    "except OSError as error:\n"
+    "    say('observation', name='error', value=os.strerror(error.errno))\n"
+)
+
+
+def test_a_scenario_reads_the_code_of_the_first_start_and_cannot_change_it(backend, gpus, image):
+    asked = on_gpus(f"os.chdir('/tmp')\n{READS_FIRST}", "0")
+    before = backend.launch(image, asked)
+    assert before.observations["first"] is None, (before.error, before.stderr)
+    first_start = on_gpus(KEEPS, "0")
+    alone = {name: data for name, data in first_start.files.items() if name.startswith("kit/")}
+    outcome = backend.launch(image, dataclasses.replace(first_start, files=alone))
+    assert outcome.status is Status.OK, (outcome.error, outcome.stderr)
+    after = backend.launch(image, asked)
+    assert after.observations == {"first": ["compiled"], "error": "Read-only file system"}
+
+
 def test_a_launch_whose_code_may_have_to_be_compiled_gets_longer_until_one_has_gone_well(backend, gpus, image):
     limits = {"seconds": 0.001, "first_start_seconds": 60.0}
     assert backend.launch(image, on_gpus("", "0", **limits)).status is Status.OK

@@ -43,6 +43,43 @@ def test_a_driver_that_does_not_tell_its_version_is_one_and_the_same(folder, tmp
     assert not CompiledCode(str(folder), nowhere).is_new
 
 
+@pytest.fixture
+def first(tmp_path, driver):
+    """Return the folder of a first start: two files of compiled code, for this driver."""
+    path = tmp_path / "first"
+    (path / "a").mkdir(parents=True)
+    (path / "a" / "1").write_bytes(b"x" * 1000)
+    (path / "index").write_bytes(b"y")
+    CompiledCode(str(path), str(driver)).mark()
+    return path
+
+
+def test_a_new_folder_starts_with_the_code_of_the_first_start(folder, first, driver):
+    code = CompiledCode(str(folder), str(driver), str(first))
+    assert not code.is_new
+    assert (folder / "a" / "1").read_bytes() == b"x" * 1000
+    assert sorted(path.name for path in folder.iterdir()) == ["a", "harness-filled", "index"]
+    assert code.resources() == {"ptx_cache_bytes": 1001, "ptx_cache_filled_bytes": 0}
+    # a filled folder is not touched again
+    (folder / "index").write_bytes(b"own")
+    CompiledCode(str(folder), str(driver), str(first))
+    assert (folder / "index").read_bytes() == b"own"
+
+
+def test_code_of_a_first_start_with_another_driver_or_that_failed_is_not_used(folder, first, driver):
+    (first / "harness-filled").unlink()
+    assert CompiledCode(str(folder), str(driver), str(first)).is_new
+    CompiledCode(str(first), str(driver)).mark()
+    driver.write_text("NVRM version: 550.54.15")
+    assert CompiledCode(str(folder), str(driver), str(first)).is_new
+    assert list(folder.iterdir()) == []
+
+
+def test_code_that_cannot_be_copied_is_compiled_again(first, driver, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert CompiledCode(str(tmp_path / "file"), str(driver), str(first)).is_new
+
+
 def test_what_came_in_is_told_beside_what_was_there(folder, driver):
     (folder / "a").mkdir()
     (folder / "a" / "1").write_bytes(b"x" * 1000)

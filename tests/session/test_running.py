@@ -17,12 +17,13 @@ from harness.cli.running import exit_code
 from harness.machine.gpu import selection as gpus
 from harness.machine.lock import machine_to_itself
 from harness.model.backend import BackendFacts, Preparation
-from harness.model.environment import Requirement
+from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, Exit, UnavailableError, UsageError
 from harness.model.gpu import Gpu, GpuHost, Settings
-from harness.model.launch import ON_DEVICE, UNDER_WAY, Launch, Role, Status
+from harness.model.launch import ON_DEVICE, UNDER_WAY, Job, Launch, Outcome, Role, Status
 from harness.model.run import Shard, Stop, StopReason
 from harness.runner.rounds import RoundLog
+from harness.session.forecast import CUDA, FIRST_START, PACKAGES
 from harness.session.reporting import Written
 from harness.session.running import Ended
 from harness.store.codec import dump
@@ -255,6 +256,38 @@ def test_what_stands_in_is_said_stored_reported_and_kept(
         assert told in (ended.folder / name).read_text()
     assert told in (ended.folder / "report.md").read_text()
     assert exit_code(ended, None) is Exit.CELLS_FAILED
+
+
+def test_the_driver_compiles_once_per_environment_before_any_scenario_runs(
+    request_: dict, harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The launches of the scenario itself fail: they find no GPU."""
+    (harness.root / "docker-bake.hcl").write_text(GPUS.replace('"sm_80"', '"sm_70 compute_80"'))
+    for name in ("gone", "there"):
+        (harness.root / "images" / "locks" / f"{name}-gpu.txt").write_text("# nothing\n")
+    host = GpuHost([Gpu(0, "GPU-90", "NVIDIA H100", (9, 0), 80 * 2**30)], "550.54.15", (12, 4))
+    monkeypatch.setattr(registry, "gpu_host", lambda name, root: host)
+    monkeypatch.setattr(LocalBackend, "check_gpus", lambda *_: "nothing")
+    monkeypatch.setattr(gpus, "watch", lambda cards: None)
+    jobs: list[Job] = []
+
+    def launch(self: LocalBackend, requirement: Requirement, job: Job) -> Outcome:
+        jobs.append(job)
+        return Outcome(Status.TIMEOUT, error="it was still running after 7200 s")
+
+    monkeypatch.setattr(LocalBackend, "launch", launch)
+    planned = session.plan(session.Request(**request_, environments=["there"], gpu=True))
+    outlook = session.outlook(planned)
+    assert (outlook.first_starts, outlook.seconds > FIRST_START) == (1, True)
+    # TensorFlow's packages, and NVIDIA's libraries once
+    assert outlook.download_bytes == PACKAGES[Device.GPU] + CUDA
+    ears = Ears()
+    session.run(planned, ears)
+    assert [(job.cell.environment, {name.partition("/")[0] for name in job.files}) for job in jobs] == [
+        ("there", {"kit"})
+    ]
+    assert jobs[0].script in jobs[0].files
+    assert any("The first start of there failed (timeout): it was still running" in sentence for sentence in ears.said)
 
 
 def test_an_environment_whose_interpreter_is_missing_is_replaced_and_a_named_one_is_not(

@@ -363,13 +363,16 @@ class DockerBackend(ImageBackend):
         limits = specification.limits
         cards = self.gpu_host.chosen(limits.gpus)
         volume = compiled_code.name_cache(specification.image, files, cards)
+        first = compiled_code.name_cache(specification.image, {}, cards)
+        saved = {first: gpus.FIRST_FOLDER} if first in self._started and first != volume else {}
         gpus.make_volume(self.engine, volume)
         with_code = replace(
             specification,
             limits=compiled_code.with_first_start(limits, requirement, cards, volume, self._started),
             # the variables of an axis take precedence
-            environ={**compiled_code.environ(gpus.CODE_FOLDER), **specification.environ},
-            volumes={volume: gpus.CODE_FOLDER},
+            environ={**compiled_code.environ(gpus.CODE_FOLDER, saved.get(first, "")), **specification.environ},
+            volumes={volume: gpus.CODE_FOLDER, **saved},
+            read_only=tuple(saved),
         )
         gpu_names = self.access.asked(limits.gpus)
         return gpus.add_gpus(with_code, self.access.way, gpu_names, gpus.groups(self.engine))

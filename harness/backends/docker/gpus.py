@@ -91,6 +91,8 @@ _INIT_ERRORS = {
 
 #: The folder of compiled code in a container. The GPU images' user owns it, and a new volume keeps its owner.
 CODE_FOLDER = "/cache"
+#: The folder with the code of the first start, in launches of scenarios.
+FIRST_FOLDER = "/cache-first"
 
 CODE_LABEL = "harness.cache"
 CODE_VALUE = "ptx"

@@ -30,8 +30,9 @@ class Specification:
     """A container to run: the id of its image, its command line, and its limits.
 
     `devices` are the SDK's device requests. `runtime` is a runtime of the engine, if it isn't the default one. `groups`
-    are additional groups of the process. `volumes` maps names of volumes to mount points. If `takes_words` is set, the
-    process reads words from its standard input. Without a `priority`, it shares its CPUs with other work.
+    are additional groups of the process. `volumes` maps names of volumes to mount points; those in `read_only` can't
+    be written. If `takes_words` is set, the process reads words from its standard input. Without a `priority`, it
+    shares its CPUs with other work.
     """
 
     image: str
@@ -43,6 +44,7 @@ class Specification:
     runtime: str = ""
     groups: Sequence[int] = ()
     volumes: Mapping[str, str] = field(default_factory=dict)
+    read_only: Collection[str] = ()
     takes_words: bool = False
     priority: Priority | None = None
 
@@ -69,7 +71,10 @@ def options(engine: Engine, specification: Specification) -> dict[str, Any]:
         device_requests=list(specification.devices) or None,
         runtime=specification.runtime or None,
         group_add=list(specification.groups) or None,
-        mounts=[Mount(folder, volume) for volume, folder in specification.volumes.items()],
+        mounts=[
+            Mount(folder, volume, read_only=volume in specification.read_only)
+            for volume, folder in specification.volumes.items()
+        ],
     )
     return {
         "image": specification.image,

@@ -174,9 +174,12 @@ class LocalBackend(RegisteredBackend):
             if limits.gpus:
                 code = compiled_code.name_cache(requirement.lock.sha256, job.files, gpus)
                 limits = compiled_code.with_first_start(limits, requirement, gpus, code, self._started)
-                packages, saved = self.environments.packages(requirement), _compiled_code() / code
-                saved.mkdir(parents=True, exist_ok=True)
-                variables = cuda.variables(packages, limits.gpus, self.gpu_host, saved, variables)
+                first = compiled_code.name_cache(requirement.lock.sha256, {}, gpus)
+                packages, saved = self.environments.packages(requirement), _compiled_code()
+                (saved / code).mkdir(parents=True, exist_ok=True)
+                copied = str(saved / first) if first in self._started and first != code else ""
+                own = {**compiled_code.environ(str(saved / code), copied), **variables}
+                variables = cuda.variables(packages, limits.gpus, self.gpu_host, own)
 
             def conclude(events: Events, ending: worker.Ending, stderr: Tail) -> Outcome:
                 image = requirement.lock.sha256

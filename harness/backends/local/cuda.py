@@ -4,7 +4,6 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.backends import compiled_code
 from harness.machine.gpu.host import driver_folders
 from harness.machine.gpu.selection import visible
 from harness.model.gpu import GpuHost
@@ -16,16 +15,14 @@ def link_profiler(packages: Path) -> None:
         library.with_name("libcupti.so").symlink_to(library.name)
 
 
-def variables(packages: Path, gpus: Sequence[str], host: GpuHost, code: Path, own: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables with which a launch finds CUDA, XLA's tools, its GPUs, and saved compiled code.
+def variables(packages: Path, gpus: Sequence[str], host: GpuHost, own: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables with which a launch finds CUDA, XLA's tools and its GPUs.
 
-    `packages` is the folder of NVIDIA's packages, `code` the folder of compiled code, and `own` has the variables of
-    the launch, which are kept.
+    `packages` is the folder of NVIDIA's packages, and `own` has the variables of the launch, which are kept.
     """
     compiler, chosen = packages / "cuda_nvcc", visible(gpus, host)
     return {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-        **compiled_code.environ(str(code)),
         **own,
         "PATH": os.pathsep.join([str(compiler / "bin"), own.get("PATH", os.defpath)]),
         "LD_LIBRARY_PATH": os.pathsep.join([*map(str, sorted(packages.glob("*/lib"))), *driver_folders()]),

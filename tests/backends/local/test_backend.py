@@ -257,10 +257,24 @@ def test_a_launch_on_a_gpu_finds_cuda_in_the_packages_of_its_environment(local, 
     assert seen["XLA_FLAGS"] == f"--xla_gpu_cuda_data_dir={packages}/cuda_nvcc --own"
     assert seen["PATH"].startswith(f"{packages}/cuda_nvcc/bin:")
     assert seen["CUDA_VISIBLE_DEVICES"] == "GPU-0a"
+    assert "FIRST_START_CACHE_PATH" not in seen
     # compiled code outlives the launch
     assert local.caches() == [Path(seen["CUDA_CACHE_PATH"]).name]
     assert local.clean_caches() == 1
     assert local.caches() == []
+
+
+def test_a_launch_gets_the_code_of_the_first_start_after_one_has_succeeded(local, requirement, monkeypatch):
+    monkeypatch.setattr(local, "gpu_host", GpuHost(cards=[T4]))
+    monkeypatch.setattr(backend.Environments, "check", lambda self, requirement: None)
+    source = "say('observation', name='v', value=dict(os.environ)); say('end', status='ok')"
+    asked = replace(job(source), **ON_A_GPU)
+    alone = {name: data for name, data in asked.files.items() if name.startswith("kit/")}
+    first = local.launch(requirement, replace(asked, files=alone)).observations["v"]
+    assert "FIRST_START_CACHE_PATH" not in first
+    seen = local.launch(requirement, asked).observations["v"]
+    assert seen["FIRST_START_CACHE_PATH"] == first["CUDA_CACHE_PATH"] != seen["CUDA_CACHE_PATH"]
+    assert local.clean_caches() == 2
 
 
 def test_a_launch_on_another_gpu_has_a_status_of_its_own(local, requirement, monkeypatch):
