@@ -3,12 +3,14 @@
 The folder has no subfolders. It contains every file that is installed from the locks and from images/uv.txt.
 """
 
+import fcntl
 import os
 import shutil
+import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 
 from harness.model.environment import pins
 from harness.model.errors import UsageError
@@ -17,6 +19,9 @@ VARIABLE = "HARNESS_WHEELS"
 
 #: The time limit for a build of a wheel, in seconds.
 BUILD_SECONDS = 900
+
+#: The start of the names of a builder's folders, and the age in seconds from which a folder can be an abandoned one.
+_PREFIX, _ABANDONED_SECONDS = ".harness-wheels-", 60.0
 
 
 def folder() -> Path | None:
@@ -41,8 +46,10 @@ def selected(path: Path, locks: Iterable[Path]) -> Iterator[Path]:
     locked = [pin for lock in locks for pin in pins(lock.read_text(encoding="utf-8")).items()]
     pinned = {(name, canonicalize_version(version)) for name, version in locked}
     # in the same file system if possible, so that files are linked instead of copied
-    place = path.parent if os.access(path.parent, os.W_OK) else None
-    with TemporaryDirectory(dir=place, prefix=".harness-wheels-") as few:
+    place = path.parent if os.access(path.parent, os.W_OK) else Path(gettempdir())
+    for other in place.glob(f"{_PREFIX}*"):
+        _remove_abandoned(other)
+    with TemporaryDirectory(dir=place, prefix=_PREFIX) as few, _locked(Path(few)):
         for file in path.iterdir():
             if file.is_file() and _package(file.name) in pinned | {None}:
                 try:
@@ -50,6 +57,30 @@ def selected(path: Path, locks: Iterable[Path]) -> Iterator[Path]:
                 except OSError:  # another file system, or one without links
                     shutil.copy(file, few)
         yield Path(few)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Yield whether this process holds the lock of a folder until the block ends. Raises OSError for a link."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # another process holds the lock, or the file system can't lock folders
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(handle)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove the folder of a process that was killed. A new folder isn't locked yet, so its age counts too."""
+    with suppress(OSError):
+        if time.time() - folder.stat().st_mtime > _ABANDONED_SECONDS:
+            with _locked(folder) as is_locked:
+                if is_locked:
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _package(name: str) -> tuple[str, str] | None:

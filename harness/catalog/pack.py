@@ -18,7 +18,7 @@ from harness import __version__
 from harness.catalog import adhoc, index
 from harness.catalog.index import File
 from harness.catalog.project import Project
-from harness.files import opened, parse_json, replacing, write_atomically
+from harness.files import opened, parse_json, remove_unfinished, replacing, write_atomically
 from harness.files import read as file_bytes
 from harness.model.backend import ImageStore
 from harness.model.environment import Requirement
@@ -143,8 +143,7 @@ def use(folder: Path, images: Callable[[], ImageStore], say: Callable[[str], obj
             engine.load(folder / name, image["reference"])
             say(f"loaded {image['reference']}")
     for name in sorted(file for file in manifest.files if file.startswith("locks/")):  # other files aren't checked
-        adhoc.folder().mkdir(parents=True, exist_ok=True)
-        shutil.copy(folder / name, adhoc.folder())
+        write_atomically(adhoc.folder() / Path(name).name, file_bytes(Path(name), within=folder))
     return (folder / "wheels").resolve()
 
 
@@ -157,10 +156,11 @@ def _save_images(
 ) -> dict[str, dict[str, str]]:
     """Save the base images that aren't in `had`. Return `reference` and `id` of all images by file."""
     images = {}
+    remove_unfinished(folder / "images")
     for reference in store.bases(requirements):
         identity = store.obtain(reference)
         name = f"images/{re.sub(r'[^A-Za-z0-9.-]', '-', reference)}.tar"
-        if had.get(name, {}).get("id") != identity or not (folder / name).is_file():
+        if had.get(name, {}).get("id") != identity or not (folder / name).is_file() or (folder / name).is_symlink():
             store.save(reference, folder / name)
             say(f"saved {reference}")
         images[name] = {"reference": reference, "id": identity}
@@ -186,8 +186,7 @@ def _copy_locks(requirements: Sequence[Requirement], folder: Path) -> dict[str, 
             continue
         for path in (requirement.lock.path, adhoc.file(requirement.environment.name)):
             target = folder / "locks" / path.name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, target)
+            write_atomically(target, file_bytes(path))
             files[f"locks/{path.name}"] = sha256(target)
     return files
 
@@ -201,6 +200,7 @@ def download(files: Iterable[File], folder: Path, progress: Callable[[str], obje
     by_name = {file.filename: file for file in files}
     hashes = {name: file.hashes["sha256"] for name, file in by_name.items()}
     folder.mkdir(parents=True, exist_ok=True)
+    remove_unfinished(folder)
     missing = [name for name in by_name if _fault(folder / name, hashes[name])]
     stop = threading.Event()
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
@@ -226,8 +226,8 @@ def sha256(path: Path) -> str:
 
 
 def _fault(path: Path, digest: str) -> str:
-    """Return the problem of a file that must have this SHA-256 hash, or an empty text."""
-    if not path.is_file():
+    """Return the problem of a file that must have this SHA-256 hash, or an empty text. A link is no part of a pack."""
+    if not path.is_file() or path.is_symlink():
         return "is missing"
     return "" if sha256(path) == digest else "was changed"
 

@@ -128,6 +128,12 @@ def main() -> None:
     except HarnessError as error:
         say(f"harness: {error}")
         sys.exit(error.exit)
+    except MemoryError:
+        say(
+            "harness: the memory isn't sufficient for this command. Finished launches are saved.\nRun it on a machine "
+            "with more memory, or raise the limit (`ulimit -v`, the memory limit of the container or of the CI job)."
+        )
+        sys.exit(Exit.CANNOT_RUN_HERE)
     except Exception as error:  # noqa: BLE001 - any other error is a bug, which is reported in a sentence
         if isinstance(error, OSError) and error.errno in NO_WRITE:
             say_not_written(error)

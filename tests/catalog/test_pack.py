@@ -90,6 +90,18 @@ def test_a_file_that_the_lock_does_not_name_is_refused_and_not_left(tmp_path: Pa
     assert list((tmp_path / "wheels").iterdir()) == []
 
 
+def test_what_a_killed_download_left_is_removed_and_a_link_is_replaced(
+    package_index: PackageIndex, tmp_path: Path
+) -> None:
+    wheel, folder = package_index.add("one-1.0-py3-none-any"), tmp_path / "wheels"
+    folder.mkdir()
+    (folder / f".{wheel.name}.0123abcd.part").write_text("half of it")
+    (folder / wheel.name).symlink_to(wheel)
+    download([of(wheel)], folder, print)
+    assert [path.name for path in folder.iterdir()] == [wheel.name]
+    assert not (folder / wheel.name).is_symlink()
+
+
 @pytest.mark.parametrize("url", ["file:///nowhere/one.whl", "http://127.0.0.1:9/one.whl"])
 def test_a_file_that_is_not_there_is_told_by_its_address(url: str, tmp_path: Path) -> None:
     with pytest.raises(CannotRunHereError, match=url):

@@ -3,6 +3,7 @@ import os
 import pty
 import signal
 import struct
+import sys
 import termios
 from collections.abc import Iterator
 from contextlib import suppress
@@ -55,7 +56,7 @@ def test_a_signal_that_is_ignored_stays_so() -> None:
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
-@pytest.mark.parametrize("error", [RecursionError("deep"), KeyError("a\x1b[31m\n" + "x" * 1000), MemoryError()])
+@pytest.mark.parametrize("error", [RecursionError("deep"), KeyError("a\x1b[31m\n" + "x" * 1000)])
 def test_an_error_that_nobody_foresaw_is_a_sentence_with_what_to_attach(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -76,6 +77,16 @@ def test_an_error_that_nobody_foresaw_is_a_sentence_with_what_to_attach(
         assert "\x1b" not in told
         assert len(told) < 800
         assert ("Traceback" in said) is bool(debug)
+
+
+def test_too_little_memory_is_a_sentence_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "app", lambda: bytearray(sys.maxsize))
+    with pytest.raises(SystemExit) as raised:
+        cli.main()
+    assert raised.value.code == 4
+    assert "Run it on a machine with more memory" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,14 @@ import os
 import random
 import shutil
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from socketserver import ThreadingUnixStreamServer
 from typing import Any
 
 import psutil
@@ -118,6 +122,22 @@ SEARCHING = [
     ("harness.bisect.folder:append", 1, "amid"),
 ]
 
+#: Where a build of an image is killed: while packages are selected, and while its builder works.
+BUILDING = [
+    ("pathlib:Path.hardlink_to", 1, "after"),
+    ("harness.backends.docker.bake:Builder._started", 1, "after"),
+    ("harness.backends.docker.bake:BuildLog.feed", 1, "before"),
+]
+
+#: A `docker` command whose builds end only if the file `BUILT` exists.
+BUILDER = """\
+#!/bin/sh
+case "$*" in
+  *inspect*) echo "Driver: docker" ;;
+  *bake*) echo "#5 [environment 1/1] RUN make"; echo "#5 0.1 output"; [ -e "$BUILT" ] || exec sleep 600 ;;
+esac
+"""
+
 #: A step that is slower in the environment `new`, and of which a launch takes no longer than one call.
 SLOWER = """\
 # /// script
@@ -204,14 +224,15 @@ class Killer:
     @property
     def processes(self) -> list[psutil.Process]:
         """Those that work in the folders of the commands."""
-        found = []
-        for process in psutil.process_iter():
-            try:
-                if Path(process.cwd()).is_relative_to(self.root):
-                    found.append(process)
-            except (psutil.Error, OSError):
-                continue
-        return found
+        return [process for process in psutil.process_iter() if works_in(process, self.root)]
+
+
+def works_in(process: psutil.Process, folder: Path) -> bool:
+    """Return whether a process works in a folder or in a folder below it."""
+    try:
+        return Path(process.cwd()).is_relative_to(folder)
+    except (psutil.Error, OSError):
+        return False
 
 
 @pytest.fixture
@@ -381,6 +402,63 @@ def test_a_run_in_containers_that_is_killed_leaves_none(
     finally:
         shutil.rmtree(root / "scenarios")
         killer("clean", str(killer.folder))
+
+
+@pytest.mark.parametrize("point", BUILDING, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
+def test_a_build_of_an_image_that_is_killed_ends_its_builder_and_is_done_again(
+    killer: Killer, point: tuple[str, int, str]
+) -> None:
+    programs, wheels, image = (killer.root / name for name in ("programs", "wheels", "image"))
+    for folder in (programs, wheels):
+        folder.mkdir()
+    (programs / "docker").write_text(BUILDER)
+    (programs / "docker").chmod(0o755)
+    (wheels / "notes.txt").write_text("")
+    killer.environ |= {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "HARNESS_WHEELS": str(wheels)}
+    with imitated_engine(killer.root / "engine.sock", image) as address:
+        killer.environ |= {"DOCKER_HOST": address, "BUILT": str(image)}
+        assert killer("images", "build", "old", at=point) == -signal.SIGKILL, killer.said
+        while builders := [each for each in psutil.process_iter() if works_in(each, killer.harness.root)]:
+            assert not psutil.wait_procs(builders, timeout=30)[1]
+        (abandoned,) = killer.root.glob(".harness-wheels-*")
+        os.utime(abandoned, (0, 0))
+        image.write_text("")
+        assert killer("images", "build", "old") == 0, killer.said
+    assert "old: sha256:0" in killer.said
+    assert not list(killer.root.glob(".harness-wheels-*"))
+    assert not list((killer.root / "tmp").iterdir())
+
+
+@contextmanager
+def imitated_engine(path: Path, image: Path) -> Iterator[str]:
+    """Yield the address of an imitation of Docker Engine, which has an image if the file `image` exists."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, answer = 200, '{"ApiVersion": "1.44", "Driver": "overlay2"}'
+            if "/images/json?" in self.path:
+                answer = "[]"
+            elif "/images/" in self.path:
+                status, answer = 404, '{"message": "no such image"}'
+                if image.exists():
+                    status, answer = 200, '{"Id": "sha256:0", "Config": {}}'
+            body = answer.encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingUnixStreamServer(str(path), Handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"unix://{path}"
+        server.shutdown()
+        thread.join()
 
 
 @pytest.mark.parametrize("point", CLEANING, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")

@@ -167,6 +167,46 @@ def test_a_host_whose_command_dies_loses_only_its_shard_and_ctrl_c_ends_it_for_l
     assert "it doesn't accept --rounds and --budget" in refused.stderr
 
 
+@needs_sshd
+def test_what_a_host_whose_server_dies_would_have_measured_is_measured_by_another_one(
+    harness: Harness, serve: Serve
+) -> None:
+    one, two = serve("m-one"), serve("m-two")
+    (harness.root / "mine.py").write_text((harness.root / "scenarios" / "ways.py").read_text())
+    short = ("--backend", "local", "--trust", "--warmup", "1ms", "--measure", "5ms", "--seed", "1")
+    process = harness.start("matrix", *PLAN, "--on", f"ssh://127.0.0.1:{one},127.0.0.1:{two}", *short)
+    assert process.stderr
+    read_until(process.stderr, f"127.0.0.1:{one}: Shard ")
+    measuring = remotes("m-one")
+    for server in servers("m-one"):
+        server.kill()
+    _, told = process.communicate(timeout=300)
+    assert process.returncode == 1, told  # some cells fail, as they are to
+    assert f"Measuring stopped on 127.0.0.1:{one}: " in told
+    assert "is missing" not in told
+    assert is_whole(harness.run)
+    # without its server, the host stops measuring
+    assert not psutil.wait_procs(measuring, timeout=60)[1]
+
+
+def servers(machine: str) -> list[psutil.Process]:
+    """Return the ssh server of a host, and its processes for connections."""
+    named = (each for each in psutil.process_iter() if any(word.endswith(f"{machine}.conf") for word in words_of(each)))
+    return [
+        process
+        for server in named
+        for process in [server, *server.children(recursive=True)]
+        if process.name().startswith("sshd")
+    ]
+
+
+def words_of(process: psutil.Process) -> list[str]:
+    """Return the command line of a process; none if it has ended."""
+    with contextlib.suppress(psutil.Error):
+        return process.cmdline()
+    return []
+
+
 def remotes(machine: str) -> list[psutil.Process]:
     """Return the harnesses that measure on a host.
 
