@@ -69,9 +69,10 @@ def format_number(value: float) -> str:
 def format_decimals(value: float, decimals: int) -> str:
     """Return a number with `decimals` decimals, negative to round before the point.
 
-    Numbers from 10¹² on, and below 10⁻¹⁰, are `1.17·10¹²` and `1.17·10⁻¹¹`.
+    Numbers from 10¹² on, and below 10⁻¹⁰, are `1.17·10¹²` and `1.17·10⁻¹¹`, if `decimals` doesn't round them to 0.
     """
-    if value and math.isfinite(value) and not 1e-10 <= abs(value) < 1e12:
+    is_tiny = abs(value) < 1e-10 and decimals > 10
+    if value and math.isfinite(value) and (is_tiny or abs(value) >= 1e12):
         digits, _, power = f"{value:.2e}".partition("e")
         return f"{digits}·10{str(int(power)).translate(_SUPERSCRIPTS)}"
     # adding zero turns a negative zero into zero

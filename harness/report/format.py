@@ -149,10 +149,17 @@ def ratio(value: Estimate) -> str:
 
 
 def difference(value: Difference, unit: Unit) -> str:
-    """Return a difference in a unit, signed, with its interval: `+1,230 (1,190 to 1,270)`."""
-    text = number(value.value * unit.factor)
-    interval = f" ({between(value.interval, unit.factor)})" if value.interval else ""
-    return f"{'' if text.startswith('-') else '+'}{text}{interval}"
+    """Return a difference in a unit, signed, with its interval: `+1,230 (1,190 to 1,270)`.
+
+    It has at most two decimals, because less than a hundredth of a unit is no difference.
+    """
+    interval = [value.interval.low, value.interval.high] if value.interval else []
+    text, *ends = (
+        format_decimals(amount * unit.factor, min(2, decimals_of(amount * unit.factor)))
+        for amount in (value.value, *interval)
+    )
+    sides = f" ({' to '.join(ends)})" if ends else ""
+    return f"{'' if text.startswith('-') else '+'}{text}{sides}"
 
 
 def between(interval: Interval | None, factor: float = 1.0) -> str:

@@ -61,6 +61,7 @@ class Bench:
         self.thorough = thorough
         self.measured = False
         self.observed = False
+        self.is_watched = False  # a plain script sets this, because it watches itself
         self._emit = emit
         self._sampling = sampling
         self._telemetry = telemetry

@@ -5,6 +5,7 @@ in Python: after its threads and child processes. Only functions registered with
 """
 
 import ctypes
+import functools
 import hashlib
 import importlib.util
 import os
@@ -20,9 +21,9 @@ from time import perf_counter, process_time
 
 from . import marks, own_code
 from .events import ReaderGone
+from .launch_watch import LaunchWatch, dump_threads, idle_reason, stack_text
 from .outcome import TRACEBACK_CHARACTERS, NotAvailable, ScriptFailed, one_line
 from .printed import NumberError, find_numbers, shown
-from .script_watch import ScriptWatch, dump_threads, stack_text
 from .steps import ImportClock, Steps
 
 # Packages whose import counts as TensorFlow import time, including everything that they import.
@@ -66,9 +67,12 @@ def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functi
     def abandon(seconds, frame):
         dump_threads()
         os.write(2, printed.tail().encode("utf-8", "replace"))
-        bench.abandon(idle_reason(seconds, frame, path, name, source), stack_text(frame, path))
+        describe = functools.partial(where, name, source)
+        bench.abandon(idle_reason(seconds, frame, path, describe), stack_text(frame, path))
 
-    watch = ScriptWatch(None if bench.device_name == "gpu" else abandon, bench.report_memory, bench.limit)
+    bench.is_watched = True
+    end = None if bench.device_name == "gpu" else abandon
+    watch = LaunchWatch(end, report=bench.report_memory, limit=bench.limit)
 
     def work():
         with printed, imports, watch:
@@ -239,19 +243,6 @@ def argument_hint(line, source):
         value = "N" if re.search(number, source) else option.lstrip("-").upper().replace("-", "_")
         parts.append("{} {}".format(option, value) if option.startswith("-") else value)
     return "Pass its arguments at the end of the command: -- {}".format(" ".join(parts)) if parts else ""
-
-
-def idle_reason(seconds, frame, path, name, source):
-    """Return the reason for ending a script that waits forever, with the line where it waits."""
-    waits_in, place = "", ""
-    while frame is not None:
-        waits_in = waits_in or frame.f_code.co_name
-        if frame.f_code.co_filename == path:
-            place = " ({})".format(where(name, source, frame.f_lineno))
-            break
-        frame = frame.f_back
-    text = "it used no CPU time for {:.0f} s and was ended while it waited in {}{}"
-    return text.format(seconds, waits_in or "a thread", place)
 
 
 def wait_for_others():

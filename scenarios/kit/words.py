@@ -14,11 +14,15 @@ class WordError(Exception):
 
 
 class Words:
-    """Reads commands from a file descriptor that nothing else in the process uses."""
+    """Reads commands from a file descriptor that nothing else in the process uses.
+
+    `is_waiting` is true while it waits for a command.
+    """
 
     def __init__(self, descriptor):
         self._descriptor = descriptor
         self._read = b""
+        self.is_waiting = False
 
     def expect(self, word):
         """Wait for this command. Raises the errors of `next`, and WordError for another command."""
@@ -41,11 +45,13 @@ class Words:
 
     def _line(self):
         """Wait for the next line."""
+        self.is_waiting = True
         while b"\n" not in self._read and len(self._read) <= LONGEST:
             chunk = os.read(self._descriptor, LONGEST)
             if not chunk:
                 raise KeyboardInterrupt
             self._read += chunk
+        self.is_waiting = False
         line, _, self._read = self._read.partition(b"\n")
         return line
 

@@ -14,6 +14,7 @@ from . import process
 from .bench import Bench
 from .events import EventWriter, ReaderGone, take_standard_output
 from .job import SCHEMA, JobError, read_job
+from .launch_watch import SELDOM, LaunchWatch, dump_threads, idle_reason, stack_text
 from .outcome import CPU_FALLBACK, FAILED, OK, Attempt, Outcome, failure
 from .profiling import Profiler
 from .ptx import FIRST_START, VARIABLE, CompiledCode
@@ -103,7 +104,16 @@ def perform(job, emit, words, telemetry, compiled):
         inspect.signature(scenario).bind(bench, **job.axes)
     except TypeError as error:
         return failure("{} does not take these axes: {}".format(job.script, error))
-    with Attempt() as attempt:
+
+    def end(seconds, frame):
+        dump_threads()
+        path = os.path.abspath(job.script)
+        describe = "{}, line {{}}".format(os.path.basename(path)).format
+        bench.abandon(idle_reason(seconds, frame, path, describe), stack_text(frame, path))
+
+    # a step on a GPU may wait for the GPU
+    watch = LaunchWatch(None if job.device == "gpu" else end, lambda: words.is_waiting or bench.is_watched, look=SELDOM)
+    with Attempt() as attempt, watch:
         scenario(bench, **job.axes)
     if attempt.outcome.status == OK and not (bench.measured or bench.observed):
         return Outcome(FAILED, "the scenario measured nothing", None)

@@ -3,9 +3,10 @@
 import pytest
 
 from harness.analysis.distribution import Spread
-from harness.analysis.statistics import Estimate, Interval, percent
+from harness.analysis.statistics import Difference, Estimate, Interval, percent
 from harness.model.launch import Clock
 from harness.report.format import (
+    BYTES,
     GIBIBYTES,
     MEBIBYTES,
     MICROSECONDS,
@@ -15,6 +16,7 @@ from harness.report.format import (
     apart,
     between,
     bytes_,
+    difference,
     duration,
     fewer,
     gain,
@@ -100,6 +102,11 @@ def test_the_ends_of_a_ratio():
 @pytest.mark.parametrize(("count", "text"), [(512, "512 B"), (8 * 1024**3, "8.00 GiB"), (2000 * 1024**3, "2,000 GiB")])
 def test_bytes(count, text):
     assert bytes_(count) == text
+
+
+def test_a_difference_of_less_than_a_hundredth_is_none():
+    assert difference(Difference(2e-9, 5, Interval(-3e-9, 1.25)), BYTES) == "+0.00 (0.00 to 1.25)"
+    assert difference(Difference(-1234.0, 5, Interval(-1250.4, -1190.0)), BYTES) == "-1,230 (-1,250 to -1,190)"
 
 
 def test_what_no_digits_can_hold_is_still_text():

@@ -3,7 +3,7 @@
 import math
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from dataclasses import replace
 
 from harness.analysis.answers import Answer, Finding
 from harness.analysis.cell_index import Lookup
@@ -110,7 +110,7 @@ def _table(results: Results) -> Iterator[Block]:
     if results.answers:
         yield from headline.blocks(results)
     elif not results.claims:
-        yield from islice((scenarios.times_table(table) for table in results.tables), 1)
+        yield from (replace(scenarios.times_table(table), where=REPORT) for table in results.tables[:1])
 
 
 def _alerts(results: Results) -> Iterator[Block]:
@@ -387,6 +387,8 @@ def no_answer(results: Results) -> str:
     cells = len(results.found.cells)
     if results.tables:
         number = len(results.found.series)
+        if cells == 1:
+            return "Nothing is compared, because there is only one cell."
         text = f"Nothing is compared: {number} of {cells} cells have a result, but no two of them can be compared."
         asks = " To compare the values of an axis, name it in the scenario's header: [[tool.harness.compare]]."
         return text + asks if 1 < cells == number else text

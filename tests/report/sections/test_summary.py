@@ -301,8 +301,9 @@ def test_the_title_names_the_scenario_and_the_environments():
 def test_without_a_pair_nothing_is_compared_and_nothing_is_said_of_comparing():
     alone = Results(run([cell()]), rounds({cell(): 0.01}))
     sentence, times, small = next(summary.sections(alone)).blocks
-    assert sentence.words[0].text.startswith("Nothing is compared: 1 of 1 cells have a result")
+    assert sentence.words[0].text == "Nothing is compared, because there is only one cell."
     assert len(times.lines) == 1
+    assert times.where == REPORT
     assert "A/A control" not in small.words
     assert summary.no_answer(Results(run(), [])) == "No cell has a result."
 

@@ -4,13 +4,12 @@ import os
 import threading
 
 import pytest
-from kit import script_watch as watch
-from kit.script_watch import ScriptWatch
+from kit import launch_watch as watch
+from kit.launch_watch import LaunchWatch
 
 
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(watch, "LOOK", 0.005)
     monkeypatch.setattr(watch, "IDLE", 0.02)
     monkeypatch.setattr(watch, "BUSY", 1e9)
 
@@ -25,7 +24,7 @@ def test_a_script_that_waits_without_cpu_time_is_ended_with_the_frame_in_which_i
         frames.append(watch.stack_text(frame, __file__))
         ended.set()
 
-    with ScriptWatch(end, None):
+    with LaunchWatch(end, look=0.005):
         assert ended.wait(30)
     assert "assert ended.wait(30)" in frames[0]
 
@@ -37,14 +36,14 @@ def test_the_memory_is_reported_once_before_the_time_limit():
         reports.append(points)
         reported.set()
 
-    with ScriptWatch(None, report, limit=watch.age() + watch.BEFORE):
+    with LaunchWatch(None, look=0.005, report=report, limit=watch.age() + watch.BEFORE):
         assert reported.wait(30)
     assert len(reports) == 1
     assert all(seconds >= 0 and held > 0 for seconds, held in reports[0])
 
 
 def test_a_script_that_ends_is_not_watched_any_more():
-    with ScriptWatch(None, None):
+    with LaunchWatch(None):
         pass
 
 

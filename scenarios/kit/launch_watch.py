@@ -1,7 +1,7 @@
-"""Watches a plain script while it runs: does it wait forever, and is it still running near its time limit?
+"""Watches a launch while it runs: does it wait forever, and is a plain script still running near its time limit?
 
-A thread checks this once per second, which takes about 50 µs of CPU time. The script doesn't see the thread, because
-the module `threading` doesn't list it.
+A thread checks a scenario every five seconds, and a plain script every second, which takes about 50 µs of CPU time. The
+code under test doesn't see the thread, because the module `threading` doesn't list it.
 """
 
 import _thread
@@ -12,11 +12,14 @@ import threading
 import traceback
 from time import monotonic, process_time, time
 
-from .process import resident_bytes, start_time
+from .process import affinity, resident_bytes, start_time
 
-# Seconds between checks, and seconds without CPU use after which a script is ended. A script uses no CPU if its threads
-# use less than BUSY seconds of CPU time in all of these seconds.
-LOOK, IDLE, BUSY = 1.0, 15.0, 0.075
+# Seconds between checks of a plain script and of a scenario.
+LOOK, SELDOM = 1.0, 5.0
+
+# Seconds without CPU use after which a launch is ended. A launch uses no CPU if its threads use less than BUSY seconds
+# of CPU time in all of these seconds.
+IDLE, BUSY = 15.0, 0.075
 
 # Seconds before the time limit at which the memory use is reported: at least, and as a share of the limit.
 BEFORE, SHARE = 2.0, 0.1
@@ -31,16 +34,19 @@ SLEEPS, FUTEX = {"35", "230", "23", "270", "7", "271", "232", "281"}, "202"
 TASKS = "/proc/self/task"
 
 
-class ScriptWatch:
+class LaunchWatch:
     """Watches the main thread while its `with` block runs.
 
-    end: is called with the seconds without CPU use and the main thread's frame, and must end the process. None if a
-    script may wait. report: is called once with the memory readings (pairs of seconds and bytes), shortly before
-    `limit` seconds have passed since the process started. limit: None for no time limit.
+    end: is called with the seconds without CPU use and the main thread's frame, and must end the process. None if the
+    code may wait. may_wait: returns whether it may wait now, for example for a command. look: the seconds between
+    checks. report: is called once with the memory readings (pairs of seconds and bytes), shortly before `limit` seconds
+    have passed since the process started. limit: None for no report.
     """
 
-    def __init__(self, end, report, limit=None):
+    def __init__(self, end, may_wait=lambda: False, look=LOOK, report=None, limit=None):
         self._end = end
+        self._may_wait = may_wait
+        self._look = look
         self._report = report
         self._left = None
         if limit is not None:
@@ -59,15 +65,17 @@ class ScriptWatch:
     def _watch(self):
         begun = since = monotonic()
         used, points = process_time(), []
-        while not self._over.acquire(True, LOOK):
+        while not self._over.acquire(True, self._look):
             now, spent = monotonic(), process_time()
-            points = [*points, [round(now - begun, 3), resident_bytes() or 0]]
-            if len(points) > POINTS:
-                points = points[::2]
-            if self._left is not None and now - begun >= self._left:
-                self._left = None
-                self._report(points)
-            if self._end is None or spent - used >= BUSY or (now - since >= IDLE / 2 and not is_waiting()):
+            if self._left is not None:
+                points = [*points, [round(now - begun, 3), resident_bytes() or 0]]
+                if len(points) > POINTS:
+                    points = points[::2]
+                if now - begun >= self._left:
+                    self._left = None
+                    self._report(points)
+            is_idle = self._end is not None and spent - used < BUSY and not self._may_wait()
+            if not is_idle or (now - since >= IDLE / 2 and not is_waiting()):
                 since, used = now, spent
             elif now - since >= IDLE:
                 self._end(now - since, sys._current_frames().get(self._main))
@@ -107,8 +115,25 @@ def is_active(process):
     return int(fields[3]) == os.getsid(0) and fields[0] in "RD"
 
 
+def idle_reason(seconds, frame, path, describe):
+    """Return the reason for ending a launch that waits forever.
+
+    It has the line of the file `path` where it waits, as `describe` returns it for a line number.
+    """
+    waits_in, place = "", ""
+    while frame is not None:
+        waits_in = waits_in or frame.f_code.co_name
+        if frame.f_code.co_filename == path:
+            place = " ({})".format(describe(frame.f_lineno))
+            break
+        frame = frame.f_back
+    text = "it used no CPU time for {:.0f} s and was ended while it waited in {}{}{}"
+    more = ". It has one CPU core; try --cpus 2" if affinity() and len(affinity()) == 1 else ""
+    return text.format(seconds, waits_in or "a thread", place, more)
+
+
 def stack_text(frame, path):
-    """Return the stack of the main thread from the script's own code on, as a traceback shows it."""
+    """Return the stack of the main thread from the file `path` on, as a traceback shows it."""
     entries = traceback.extract_stack(frame)
     own = [number for number, entry in enumerate(entries) if entry[0] == path]
     return "".join(["Most recent call last:\n", *traceback.format_list(entries[own[0] if own else 0 :])])
