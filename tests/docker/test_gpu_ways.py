@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.gpu_check import access
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.images import Images
 from harness.model.backend import GpuWay
@@ -90,6 +91,13 @@ def test_a_launch_has_its_gpus_by_each_way_and_no_more_rights(backend, nvidia, w
         "rights": [1000, 0, "1"],
     }
     assert backend.facts().gpus_by == way.words
+
+
+@pytest.mark.parametrize("way", GpuWay)
+def test_gpu_check_starts_cuda_through_each_way(backend, nvidia, way):
+    nvidia.describe()
+    image = access.pull(nvidia.engine, f"harness/{IMAGE}:gpu")
+    assert access.try_way(nvidia.engine, image, way, ["0"]).sentence == f"{way}: CUDA starts in a container."
 
 
 def test_every_gpu_can_be_asked_for(backend):

@@ -20,7 +20,7 @@ from harness.backends.docker.gpu_refusals import (
     GpuRefusedError,
     refusals,
 )
-from harness.backends.docker.specification import CELL_LABEL, RUN_LABEL, Specification
+from harness.backends.docker.specification import CELL_LABEL, RUN_LABEL, UID, Specification
 from harness.backends.untrusted_text import Tail, one_line
 from harness.files import parse_json
 from harness.model.backend import GpuWay
@@ -285,7 +285,8 @@ def groups(engine: Engine, folder: Path = Path("/dev")) -> list[int]:
 def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str) -> str:
     """Start a container with the GPUs, and return sentences about parts that are missing for CUDA.
 
-    `image` is an id, and `run` is the run in the container's label. Raises GpuRefusedError if it is refused.
+    `image` is the id of any image with Python, and `run` is the run in the container's label. Raises GpuRefusedError if
+    it is refused.
     """
     specification = Specification(
         image=image,
@@ -293,6 +294,7 @@ def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str
         environ={"NVIDIA_DISABLE_REQUIRE": "1"},  # what one image asks of the driver says nothing of the others
         labels={RUN_LABEL: run, CELL_LABEL: "gpus"},
         limits=Limits(seconds=_TRIAL_SECONDS),
+        user=f"{UID}:{UID}",  # only images of harness have its user's name
     )
     stdout, stderr = Tail(), Tail()
     trial = add_gpus(specification, way, gpus, groups(engine))

@@ -32,7 +32,7 @@ class Specification:
     `devices` are the SDK's device requests. `runtime` is a runtime of the engine, if it isn't the default one. `groups`
     are additional groups of the process. `volumes` maps names of volumes to mount points; those in `read_only` can't
     be written. If `takes_words` is set, the process reads words from its standard input. Without a `priority`, it
-    shares its CPUs with other work.
+    shares its CPUs with other work. `user` is a name in the image, or a user's and a group's number.
     """
 
     image: str
@@ -47,6 +47,7 @@ class Specification:
     read_only: Collection[str] = ()
     takes_words: bool = False
     priority: Priority | None = None
+    user: str = USER
 
 
 def options(engine: Engine, specification: Specification) -> dict[str, Any]:
@@ -81,7 +82,7 @@ def options(engine: Engine, specification: Specification) -> dict[str, Any]:
         "command": list(specification.command),
         "environment": dict(specification.environ),
         "labels": {OWNER_LABEL: owner(), **specification.labels},
-        "user": USER,
+        "user": specification.user,
         "working_dir": FOLDER,
         "host_config": host,
         # the input is closed with the connection, so if harness is killed, no process waits for a word forever

@@ -2,7 +2,8 @@
 
 import errno
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +26,7 @@ from harness.backends.docker.gpus import (
     working,
 )
 from harness.backends.docker.specification import Specification
+from harness.backends.worker import Ending
 from harness.model.backend import BackendFacts, GpuWay
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Limits
@@ -395,3 +397,18 @@ def test_a_specification_of_others_or_of_nothing_lists_none(tmp_path: Path, name
 def test_of_an_engine_elsewhere_nothing_is_known_here(monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "ssh://somewhere")
     assert host().absent == "the engine is on another machine"
+
+
+def test_a_trial_runs_in_images_without_the_user_of_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    trials: list[Specification] = []
+
+    @contextmanager
+    def create(_: object, specification: Specification) -> Iterator[Any]:
+        trials.append(specification)
+        answer = {"nodes": ["/dev/nvidia0"], "closed": {}, "cuda": True, "init": 803}
+        yield SimpleNamespace(run=lambda stdout, _: stdout(json.dumps(answer).encode()) or Ending(0))
+
+    monkeypatch.setattr(gpus, "created", create)
+    engine: Any = SimpleNamespace(info={}, is_here=False, facts=BackendFacts("docker"))
+    assert gpus.tried(engine, "id", CDI, ["0"], "run").startswith("cuInit fails with the error 803. ")
+    assert [trial.user for trial in trials] == ["1000:1000"]
