@@ -11,6 +11,7 @@ from itertools import groupby, takewhile
 
 from harness.model.environment import Environment
 from harness.model.gpu import Capability, Gpu, GpuCode, GpuHost, shown
+from harness.model.run import Plan
 
 #: The compute capabilities that x86-64 machines have, from the oldest that the catalogue has code for.
 CAPABILITIES: Sequence[Capability] = (
@@ -146,6 +147,15 @@ def fit(environment: Environment, cards: Sequence[Gpu], host: GpuHost) -> Fit:
 def can_try(environment: Environment, host: GpuHost) -> bool:
     """Return whether a launch of the environment would have CUDA, whatever the GPUs."""
     return environment.has_packaged_cuda or not host.needs_packages
+
+
+def find_first_starts(plan: Plan) -> list[str]:
+    """Return the environments whose GPU code the driver compiles at the first start, in the order of the plan.
+
+    Code that CUDA loads lazily is compiled in parts.
+    """
+    loaded = [cell.environment for cell in plan.cells if cell.axes.get("cuda_loading") != "lazy"]
+    return [name for name in dict.fromkeys(loaded) if plan.compiled.get(name) == Support.COMPILED]
 
 
 def _no_code(environment: Environment, capability: Capability) -> str:

@@ -13,7 +13,7 @@ from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.launch import Launch, Protocol, Role, Sampling, Status
 from harness.model.run import Plan
 from harness.model.scenario import Cell
-from harness.plan.gpus import Support
+from harness.plan.gpus import find_first_starts
 from harness.session.planning import Planned
 from harness.session.request import Request
 from harness.store.folder import RunFolder, uncollected
@@ -119,9 +119,7 @@ def outlook(planned: Planned) -> DurationEstimate:
     verdicts = _seconds(replace(plan, rounds=min(plan.rounds, FEWEST_ROUNDS), budget_seconds=None), times, slots)
     seconds = _seconds(plan, times, slots)
     is_told = plan.claims or (plan.budget_seconds is not None and not plan.budget_is_wish)
-    compiled = {name for name, way in plan.compiled.items() if way == Support.COMPILED}
-    started = {cell.environment for cell in earlier_times}
-    first_starts = len(compiled.intersection(cell.environment for cell in planned.cells) - started)
+    first_starts = len({*find_first_starts(plan)} - {cell.environment for cell in earlier_times})
     return DurationEstimate(
         seconds=seconds + first_starts * FIRST_START,
         basis=basis,

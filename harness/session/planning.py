@@ -40,7 +40,7 @@ from harness.model.texts import joined
 from harness.plan import claims, settings, shards
 from harness.plan.availability import TRIED, compiled, names_on, split
 from harness.plan.fallbacks import cells_in_place, in_place, stand_ins
-from harness.plan.gpus import Support
+from harness.plan.gpus import Support, find_first_starts
 from harness.plan.groups import find_lone_cells, group, is_of_launches, name_of, with_one_control
 from harness.plan.selection import Catalog, Selection, check_stand_ins, resolve, select, without_broken
 from harness.session import sources
@@ -120,8 +120,10 @@ class Planned:
         def those(way: Support) -> str:
             return joined([name for name, its_way in self.plan.compiled.items() if its_way == way])
 
-        whole, some = those(Support.COMPILED), those(Support.PARTLY)
-        lazy, unread, older = those(Support.LAZY), those(Support.UNREAD), those(Support.OLDER)
+        at_start, some = find_first_starts(self.plan), those(Support.PARTLY)
+        lazily = [name for name, way in self.plan.compiled.items() if way in {Support.LAZY, Support.COMPILED}]
+        whole, lazy = joined(at_start), joined([name for name in lazily if name not in at_start])
+        unread, older = those(Support.UNREAD), those(Support.OLDER)
         return [
             *([f"The driver compiles {lazy} in parts, each when it is first needed: minutes."] if lazy else []),
             *([f"The driver compiles {whole} at the first start, for 30 minutes or longer."] if whole else []),

@@ -44,7 +44,7 @@ from harness.model.launch import BROKEN, Launch, Limits, Status
 from harness.model.run import RULES, Machine, Plan, Run, Stop, StopReason, Unavailable, stood_in
 from harness.model.scenario import Cell
 from harness.model.texts import joined, without_password
-from harness.plan.gpus import Support, fit
+from harness.plan.gpus import find_first_starts, fit
 from harness.plan.groups import control
 from harness.report.sections import run_info
 from harness.runner.executor import RunExecutor, WalkListener
@@ -499,10 +499,7 @@ def _make_launches(
 
 def _make_first_starts(ready: _Ready, listener: Listener) -> None:
     """Let the driver compile the GPU code of each environment that needs it, once and before any scenario runs."""
-    plan = ready.run.plan
-    for name in dict.fromkeys(cell.environment for cell in plan.cells):
-        if plan.compiled.get(name) not in {Support.COMPILED, Support.LAZY}:
-            continue
+    for name in find_first_starts(ready.run.plan):
         listener.say(f"First start of {name}: the driver compiles its GPU code, unless an earlier run saved it.")
         outcome = ready.backend.launch(ready.requirements[name], ready.jobs.first_start(name))
         if outcome.status is not Status.OK:

@@ -17,7 +17,7 @@ V100 = StandIn("Tesla V100-SXM2-16GB", "7.0", 16)
 RTX_4090 = StandIn("NVIDIA GeForce RTX 4090", "8.9", 24)
 RTX_5090 = StandIn("NVIDIA GeForce RTX 5090", "12.0", 32)
 #: The first driver that has a Blackwell GPU.
-BLACKWELLS = {"STAND_IN_DRIVER": "570.86.10", "STAND_IN_CUDA": "12080"}
+BLACKWELLS = {"STAND_IN_DRIVER": "570.86.10"}
 
 
 def dry_run(machine: Machine, *typed: str, backend: str = "docker") -> subprocess.CompletedProcess[str]:
@@ -105,7 +105,7 @@ def test_an_instance_of_a_divided_card_can_be_typed_and_the_card_cannot(stand_in
 def test_without_an_engine_releases_with_packaged_cuda_are_planned_and_older_ones_say_what_to_do(
     stand_ins: Path, card: StandIn
 ) -> None:
-    machine = Machine(stand_ins, [card], {"STAND_IN_DRIVER": "570.86.10", "STAND_IN_CUDA": "12080"})
+    machine = Machine(stand_ins, [card], {"STAND_IN_DRIVER": "570.86.10"})
     asked = ("--gpu", "-s", "numpy_sigmoid", "-a", "variant=compiled", "-e", "tf1.14,tf2.5,tf2.15,tf2.21", "--json")
     done = dry_run(machine, *asked, backend="auto")
     assert done.returncode == 0, done.stderr

@@ -98,10 +98,15 @@ class NvidiaEngine:
         """Have its device nodes open to one group alone."""
         (self.programs / "group").write_text(str(group))
 
+    def deny(self) -> None:
+        """Have device nodes that the control groups of containers have no rule for."""
+        (self.programs / "denied").touch()
+
     def mend(self) -> None:
         """Have no GPUs by CDI, no faults, and nodes that are open to all."""
         specifications = [*self.specifications.iterdir(), *self.refreshed.iterdir()]
-        for path in [*specifications, *self.programs.glob("*.fault"), *self.programs.glob("group")]:
+        faults = [path for name in ("*.fault", "group", "denied") for path in self.programs.glob(name)]
+        for path in [*specifications, *faults]:
             path.unlink()
 
 

@@ -24,8 +24,9 @@ HOOK, RUNTIME = "nvidia-container-runtime-hook", "nvidia-container-runtime"
 #: What the programs find beside them: the driver's library for CUDA.
 LIBRARY = "libcuda.so.1"
 
-#: The number of /dev/null, which every container may open.
-MAJOR, MINOR = 1, 3
+#: The number of /dev/null, which every container may open, and of NVIDIA's first device, which none may open that has
+#: no rule for it.
+NULL, NVIDIA = (1, 3), (195, 0)
 
 
 def nodes(config: dict[str, Any]) -> Iterator[str]:
@@ -50,6 +51,11 @@ def rights() -> tuple[int, int]:
     return (0o660, int(group.read_text())) if group.exists() else (0o666, 0)
 
 
+def number() -> tuple[int, int]:
+    """Return the number of the device nodes: of a device that containers may not open, where a file `denied` exists."""
+    return NVIDIA if Path(__file__).with_name("denied").exists() else NULL
+
+
 def hook() -> None:
     """Mount nothing and make everything, in the container's own namespace."""
     state = json.load(sys.stdin)
@@ -58,11 +64,11 @@ def hook() -> None:
     made = list(nodes(config))
     if made:
         shutil.copyfile(*library(root))
-    mode, group = rights()
+    (mode, group), (major, minor) = rights(), number()
     enter = ["nsenter", "--mount", "--target", str(state["pid"])]
     for node in made:
         path = f"{root}{node}"
-        subprocess.run([*enter, "mknod", "-m", f"{mode:o}", path, "c", str(MAJOR), str(MINOR)], check=True)
+        subprocess.run([*enter, "mknod", "-m", f"{mode:o}", path, "c", str(major), str(minor)], check=True)
         subprocess.run([*enter, "chown", f"0:{group}", path], check=True)
 
 
@@ -72,10 +78,10 @@ def runtime(arguments: list[str]) -> None:
         path = Path(arguments[arguments.index("--bundle") + 1]) / "config.json"
         config = json.loads(path.read_text())
         made = list(nodes(config))
-        mode, group = rights()
+        (mode, group), (major, minor) = rights(), number()
         devices = config["linux"].setdefault("devices", [])
         devices += [
-            {"path": node, "type": "c", "major": MAJOR, "minor": MINOR, "fileMode": mode, "uid": 0, "gid": group}
+            {"path": node, "type": "c", "major": major, "minor": minor, "fileMode": mode, "uid": 0, "gid": group}
             for node in made
         ]
         if made:

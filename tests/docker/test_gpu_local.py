@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
 DRIVER = ("libcuda.so.1", "libnvidia-ml.so.1")
 #: CUDA 11 and 12, cuDNN 8 and 9.
 RELEASES = ("tf2.5", "tf2.15", "tf2.21")
-NEW_DRIVER = {"STAND_IN_DRIVER": "570.86.10", "STAND_IN_CUDA": "12080"}
+NEW_DRIVER = {"STAND_IN_DRIVER": "570.86.10"}
 CELL = ("-s", "numpy_sigmoid", "-a", "variant=compiled", "-a", "size=1")
 
 

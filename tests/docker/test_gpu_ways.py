@@ -271,6 +271,15 @@ def test_nodes_that_are_open_to_one_group_are_open_to_containers(backend, nvidia
     assert backend.launch(REQUIREMENT, asked).observations == {"open": True}
 
 
+@pytest.mark.parametrize("way", [GpuWay.RUNTIME, GpuWay.DRIVER])
+def test_nodes_without_a_rule_in_the_control_group_are_closed_to_containers(backend, nvidia, way):
+    nvidia.deny()
+    backend.check_gpus(["0"], way)
+    (message,) = backend.try_gpus([REQUIREMENT])
+    assert "can't open /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm (EPERM)" in message
+    assert "no-cgroups = false" in message
+
+
 @pytest.fixture
 def root(nvidia, gpu_project):
     """A project whose environment has an image in that engine that is right by its labels, and no TensorFlow."""

@@ -14,7 +14,7 @@ from harness.model.environment import Device
 from harness.model.errors import UsageError
 from harness.model.gpu import Gpu, GpuHost
 from harness.plan.availability import on_cards
-from harness.plan.gpus import fit
+from harness.plan.gpus import find_first_starts, fit
 from harness.session import planning
 from harness.session.planning import Planned
 from harness.session.planning import plan as make_plan
@@ -155,3 +155,11 @@ def test_what_is_tried_anyway_was_requested_and_runs_on_a_gpu(
     monkeypatch.setattr(registry, "gpu_host", lambda name, root: GpuHost([T4], "550.54.15", (12, 4)))
     with pytest.raises(UsageError, match=words):
         make_plan(Request(**{"gpu": True, "try_anyway": True, **options}))  # type: ignore[arg-type]
+
+
+def test_code_that_is_loaded_lazily_is_compiled_in_parts(plan: Plan) -> None:
+    typed = {"environments": ["tf2.14"], "scenarios": ["matmul_loop"]}
+    eager, lazy = plan(H100, "550.54.15", **typed), plan(H100, "550.54.15", axes={"cuda_loading": ["lazy"]}, **typed)
+    assert find_first_starts(eager.plan) == ["tf2.14"]
+    assert find_first_starts(lazy.plan) == []
+    assert lazy.gpu_lines[-1] == "The driver compiles tf2.14 in parts, each when it is first needed: minutes."

@@ -1,7 +1,8 @@
 // A stand-in for libcuda.so.1, the driver: device memory is the host's, streams and events are done at once, and kernels
 // compute nothing, but for four that decide whether work goes on. Its cards are those in cards.h.
 //
-//   STAND_IN_CUINIT=803             the error with which it starts: 100 no device, 803 library and module differ
+//   STAND_IN_CUINIT=803             the error with which it starts: 100 no device, 802 no fabric manager, 803 library and
+//                                   module differ, 804 the image's library is newer than the card allows
 //   STAND_IN_LAUNCH_FAILS=719:500   the error of the 500th kernel and of all that comes after it: 719, 700
 //   STAND_IN_LOG=1                  every kernel, module and allocation goes to standard error
 #include "cards.h"
@@ -141,7 +142,7 @@ int cuInit(u32 flags) {
     return fault ? fault : card_count ? OK : NO_DEVICE;
 }
 
-int cuDriverGetVersion(int *version) { *version = (int)number("STAND_IN_CUDA", 12040); return OK; }
+int cuDriverGetVersion(int *version) { *version = newest_cuda(); return OK; }
 int cuDeviceGetCount(int *count) { *count = card_count; return OK; }
 int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return ordinal < card_count ? OK : INVALID_DEVICE; }
 int cuDeviceGetName(char *name, int length, int device) { snprintf(name, (size_t)length, "%s", card(device)->name); return OK; }
@@ -517,7 +518,9 @@ static const struct { int code; const char *name, *text; } errors[] = {
     {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
     {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
     {NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+    {802, "CUDA_ERROR_SYSTEM_NOT_READY", "system not yet initialized"},
     {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"},
+    {804, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", "forward compatibility was attempted on non supported HW"},
     {999, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
 

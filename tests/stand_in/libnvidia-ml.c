@@ -48,9 +48,13 @@ const char *nvmlErrorString(int error) {
     }
 }
 
-int nvmlSystemGetDriverVersion(char *text, u32 length) { return say(text, length, setting("STAND_IN_DRIVER", "550.54.15")); }
-int nvmlSystemGetNVMLVersion(char *text, u32 length) { return say(text, length, "12.550.54.15"); }
-int nvmlSystemGetCudaDriverVersion_v2(int *version) { *version = (int)number("STAND_IN_CUDA", 12040); return OK; }
+int nvmlSystemGetDriverVersion(char *text, u32 length) { return say(text, length, driver_version()); }
+int nvmlSystemGetNVMLVersion(char *text, u32 length) {
+    snprintf(text, length, "%d.%s", newest_cuda() / 1000, driver_version());
+    return state();
+}
+
+int nvmlSystemGetCudaDriverVersion_v2(int *version) { *version = newest_cuda(); return OK; }
 int nvmlSystemGetProcessName(u32 pid, char *text, u32 length) { return say(text, length, "/usr/bin/python3"); }
 int nvmlDeviceGetCount_v2(u32 *count) { return tell(count, (u32)card_count); }
 
@@ -76,6 +80,7 @@ int nvmlDeviceGetHandleByUUID(const char *uuid, device *found) {
 }
 
 int nvmlDeviceGetIndex(device d, u32 *index) { return tell(index, (u32)parent(d)->index); }
+int nvmlDeviceGetMinorNumber(device d, u32 *number) { return tell(number, (u32)parent(d)->index); }  // of /dev/nvidia0
 int nvmlDeviceGetName(device d, char *text, u32 length) { return say(text, length, d->name); }
 
 int nvmlDeviceGetCudaComputeCapability(device d, int *major, int *minor) {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stand_in.gpus import MIG, RTX_3090, T4, Machine
+from tests.stand_in.gpus import H100, MIG, RTX_3090, T4, Machine, StandIn
 
 SAYS = """
 from harness.machine.gpu.host import read
@@ -52,6 +52,57 @@ def test_a_divided_card_has_an_instance(stand_ins: Path) -> None:
 )
 def test_a_machine_without_a_gpu_that_works_says_why(stand_ins: Path, faults: dict[str, str], words: str) -> None:
     assert said(Machine(stand_ins, [] if not faults else [T4], faults))[0].startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("driver", "cuda"), [("470.82.01", (11, 4)), ("535.104.05", (12, 2)), ("537.1", (12, 2)), ("580.65.06", (13, 0))]
+)
+def test_a_driver_decides_which_cuda_it_knows(stand_ins: Path, driver: str, cuda: tuple[int, int]) -> None:
+    script = "from harness.machine.gpu.host import read; print(read().driver, read().cuda)"
+    assert said(Machine(stand_ins, [T4], {"STAND_IN_DRIVER": driver}), script) == [f"{driver} {cuda}"]
+
+
+@pytest.mark.parametrize(
+    ("card", "driver"),
+    [(H100, "470.82.01"), (RTX_3090, "450.80.02"), (StandIn("NVIDIA B200", "10.0", 180), "550.54.15")],
+)
+def test_a_card_that_is_newer_than_the_driver_is_refused(stand_ins: Path, card: StandIn, driver: str) -> None:
+    environ = {**os.environ, **Machine(stand_ins, [card], {"STAND_IN_DRIVER": driver}).environ()}
+    command = [sys.executable, "-c", "import ctypes; ctypes.CDLL('libnvidia-ml.so.1')"]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 70
+    assert done.stderr.startswith(f"stand-in: the driver {driver} is older than the {card.name} ({card.capability})")
+
+
+def test_a_card_has_the_number_of_its_device_node(stand_ins: Path) -> None:
+    script = (
+        "import pynvml; pynvml.nvmlInit(); handle = pynvml.nvmlDeviceGetHandleByIndex(1); "
+        "print(pynvml.nvmlDeviceGetMinorNumber(handle))"
+    )
+    assert said(Machine(stand_ins, [T4, RTX_3090]), script) == ["1"]
+
+
+STARTS = """
+import ctypes
+cuda, name = ctypes.CDLL("libcuda.so.1"), ctypes.c_char_p()
+code = cuda.cuInit(0)
+cuda.cuGetErrorName(code, ctypes.byref(name))
+print(code, name.value.decode())
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("0", "CUDA_SUCCESS"),
+        ("100", "CUDA_ERROR_NO_DEVICE"),
+        ("802", "CUDA_ERROR_SYSTEM_NOT_READY"),
+        ("803", "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
+        ("804", "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"),
+    ],
+)
+def test_a_driver_that_does_not_start_says_why(stand_ins: Path, code: str, name: str) -> None:
+    assert said(Machine(stand_ins, [T4], {"STAND_IN_CUINIT": code}), STARTS) == [f"{code} {name}"]
 
 
 WATCHES = """
