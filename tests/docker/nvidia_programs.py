@@ -52,7 +52,7 @@ def rights() -> tuple[int, int]:
 
 
 def number() -> tuple[int, int]:
-    """Return the number of the device nodes: of a device that containers may not open, where a file `denied` exists."""
+    """Return the number of the device nodes. If a file `denied` exists, containers may not open it."""
     return NVIDIA if Path(__file__).with_name("denied").exists() else NULL
 
 

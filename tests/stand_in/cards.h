@@ -8,6 +8,7 @@
 // NVML on the machine has the variables of all its cards; a container has those of the cards that it was given. A launch
 // without a container has no variable of its caller: what none says is read from the file `settings` beside the library,
 // with a line NAME=VALUE for each.
+// With -DFIRST_CARD='"Tesla T4;7.5;15"' it is card 0 of every process that says nothing else.
 //
 // A driver that is older than a card ends the process: no machine has both.
 #ifndef CARDS_H
@@ -36,6 +37,10 @@ static int card_count;
 
 static char settings[32][192];
 static int setting_count = -1;
+
+#ifndef FIRST_CARD
+#define FIRST_CARD ""
+#endif
 
 static void read_settings(void) {
     char path[4096];
@@ -118,7 +123,7 @@ __attribute__((constructor)) static void read_cards(void) {
         struct card *card = &cards[card_count];
         double gibibytes = 0;
         const char *format = "%95[^;];%d.%d;%lf;%31s";
-        int told = sscanf(setting(variable, ""), format, card->name, &card->major, &card->minor, &gibibytes, card->profile);
+        int told = sscanf(setting(variable, index ? "" : FIRST_CARD), format, card->name, &card->major, &card->minor, &gibibytes, card->profile);
         if (told < 4) continue;
         card->index = index;
         card->memory = bytes(gibibytes);
