@@ -1,7 +1,8 @@
 """Stand-ins for GPUs: NVIDIA's libraries without a card, for a real harness and for real TensorFlow in real containers.
 
 They are compiled from the C sources beside this file. Device memory is the host's, streams and events are done at once,
-and kernels compute nothing: they serve discovery, placement, telemetry and faults, and no number of theirs is a GPU's.
+and kernels compute nothing, but cuBLAS has small matrix products. They serve discovery, placement, telemetry and
+faults, and no number of theirs is a GPU's.
 What they tell is set by environment variables, which the sources name.
 """
 

@@ -1,10 +1,13 @@
 """What NVIDIA's own Python package tells of the stand-ins' cards: the library is C, as the driver's is."""
 
+import ctypes
 import os
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.stand_in.gpus import H100, MIG, RTX_3090, T4, Machine, StandIn
@@ -119,3 +122,37 @@ print(json.dumps(watching.resources({})))
 
 def test_a_card_that_the_driver_loses_in_mid_launch_is_survived_and_said(stand_ins: Path) -> None:
     assert said(Machine(stand_ins, [T4], {"STAND_IN_NVML_LOST_AFTER": "20"}), WATCHES) == ['{"gpu_lost": 1.0}']
+
+
+def address(array: np.ndarray) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+@pytest.mark.parametrize(("letter", "kind"), [("S", "float32"), ("D", "float64")])
+@pytest.mark.parametrize(("is_a_transposed", "is_b_transposed"), [*product([False, True], repeat=2)])
+def test_small_products_of_matrices_are_computed(
+    stand_ins: Path, letter: str, kind: str, is_a_transposed: bool, is_b_transposed: bool
+) -> None:
+    multiply = getattr(ctypes.CDLL(str(stand_ins / "libcublas.so.12")), f"cublas{letter}gemmStridedBatched")
+    random = np.random.default_rng(0)
+    # a batch of two, of which each matrix is stored by columns
+    a, b, c = (random.normal(size=(2, *shape)).astype(kind) for shape in [(3, 4), (4, 5), (3, 5)])
+    stored_a = np.ascontiguousarray(a if is_a_transposed else a.swapaxes(1, 2))
+    stored_b = np.ascontiguousarray(b if is_b_transposed else b.swapaxes(1, 2))
+    stored_c, alpha, beta = np.ascontiguousarray(c.swapaxes(1, 2)), np.array(1.5, kind), np.array(0.5, kind)
+    size = ctypes.c_longlong
+    multiply(
+        *(None, int(is_a_transposed), int(is_b_transposed), 3, 5, 4, address(alpha)),
+        *(address(stored_a), stored_a.shape[2], size(12), address(stored_b), stored_b.shape[2], size(20)),
+        *(address(beta), address(stored_c), 3, size(15), 2),
+    )
+    np.testing.assert_allclose(stored_c.swapaxes(1, 2), 1.5 * a @ b + 0.5 * c, rtol=1e-5)
+
+
+def test_a_matrix_times_a_vector_is_computed_where_elements_are_apart(stand_ins: Path) -> None:
+    multiply = ctypes.CDLL(str(stand_ins / "libcublas.so.12")).cublasSgemv_v2
+    a, x, y = np.arange(12, dtype="float32").reshape(3, 4), np.arange(6, dtype="float32"), np.full(8, 9, "float32")
+    stored, one, zero = np.ascontiguousarray(a.T), np.array(1, "float32"), np.array(0, "float32")
+    multiply(None, 1, 3, 4, address(one), address(stored), 3, address(x), 2, address(zero), address(y), 2)
+    assert y[::2].tolist() == (a.T @ x[::2]).tolist()
+    assert y[1::2].tolist() == [9.0] * 4
