@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -137,7 +137,8 @@ def with_names(page: str) -> str:
     found = [*(getattr(session, name) for name in session.__all__), Results, Pair]
     found.sort(key=lambda each: each.__name__)
     functions = [_function(each) for each in found if inspect.isfunction(each)]
-    classes = [_class(each) for each in found if inspect.isclass(each)]
+    documented = [each for each in found if inspect.isclass(each)]
+    classes = [_class(each, documented) for each in documented]
     made = "\n\n".join([_BEGIN, "## Functions", *functions, "## Classes", *classes, _END])
     return re.sub(f"{_BEGIN}.*{_END}", lambda _: made, page, flags=re.DOTALL)
 
@@ -150,13 +151,16 @@ def _function(function: Any) -> str:
     return f"### {function.__name__}\n\n```python\n{signature}\n```\n\n{inspect.getdoc(function)}"
 
 
-def _class(of: type) -> str:
+def _class(of: type, documented: Sequence[type]) -> str:
+    """Return the text of a class, with members that it inherits from a class of harness without a text."""
     parts = [f"### {of.__name__}", inspect.getdoc(of) or ""]
     if issubclass(of, LaunchRequest):
         fields = [(name, *each) for name, each in _fields(of).items()]
         rows = [f"| `{name}` | `{_escape_bars(kind)}` | `{flag}` |" for name, kind, flag in fields]
         parts.append("\n".join(["| field | type | option |", "| --- | --- | --- |", *rows]))
-    members = [_member(name, each) for name, each in vars(of).items() if not name.startswith("_")]
+    parents = [each for each in of.mro()[1:] if each.__module__.startswith("harness.") and each not in documented]
+    attributes = {name: each for parent in [*parents, of] for name, each in vars(parent).items()}
+    members = [_member(name, each) for name, each in attributes.items() if not name.startswith("_")]
     items = "\n".join(each for each in members if each)
     if items and parts[-1].rpartition("\n\n")[2].startswith("- "):  # the list of fields continues
         parts[-1] += f"\n{items}"

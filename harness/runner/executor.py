@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol
 
 from harness.analysis import sizing
 from harness.model.backend import Backend
@@ -35,26 +34,26 @@ ALONE_SHARE, STRETCHES, FEW_TURNS = 0.3, 3, 9
 USUAL_MEMORY = 2.0**30
 
 
-class WalkListener(Protocol):
-    """Listener for the progress of a run."""
+class WalkListener:
+    """Receives the progress of a run, and ignores it. Override the methods that you need."""
 
     def begin(self, cell: Cell, number: int) -> None:
-        """A launch of round `number` starts."""
+        """Receive the start of a launch in round `number`; round 0 is the pilot."""
 
     def end(self, launch: Launch) -> None:
-        """A launch was stored."""
+        """Receive a finished launch, after it was stored."""
 
     def skip(self, launches: int) -> None:
-        """Launches won't run: they are stored already, aren't needed, or their cells failed for good."""
+        """Receive the number of skipped launches: they are stored already, unnecessary, or would fail again."""
 
     def turn(self, number: int, turns: int) -> None:
-        """The waiting launches take turn `number` of `turns`."""
+        """Receive the start of turn `number` of `turns`, in which the running launches measure one after another."""
 
     def again(self, number: int, launches: int) -> None:
-        """Round `number` of a group had interference from other processes and is repeated, with more launches."""
+        """Receive the repetition of round `number` because of CPU contention, and its number of launches."""
 
     def estimate(self, estimate: RunEstimate) -> None:
-        """Receive an estimate of the duration, after the pilots and after each round."""
+        """Receive the estimated duration, after the pilots and after each round."""
 
 
 @dataclass(frozen=True, slots=True)

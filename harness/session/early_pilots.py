@@ -14,7 +14,6 @@ from harness.model.scenario import Cell
 from harness.model.texts import counted
 from harness.runner.executor import RunExecutor, WalkListener
 from harness.runner.launching import LaunchMonitor
-from harness.runner.schedule import RunEstimate
 from harness.session.jobs import JobMaker
 from harness.session.planning import Planned
 from harness.store.folder import RunFolder
@@ -86,18 +85,6 @@ class _Told(WalkListener):
     def begin(self, cell: Cell, number: int) -> None:
         """Report the start of a pilot."""
         self._progress(PreparationStep(cell.environment, f"pilot: {cell}"))
-
-    def skip(self, launches: int) -> None:
-        """Ignore skipped launches."""
-
-    def turn(self, number: int, turns: int) -> None:
-        """Ignore turns. Pilots have none."""
-
-    def again(self, number: int, launches: int) -> None:
-        """Ignore repetitions. Pilots have none."""
-
-    def estimate(self, estimate: RunEstimate) -> None:
-        """Ignore estimates. They aren't known yet."""
 
     def end(self, launch: Launch) -> None:
         """Report a failed pilot. Success isn't reported."""

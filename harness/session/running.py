@@ -42,7 +42,6 @@ from harness.model.errors import CannotRunHereError, FileError, NothingPreparedE
 from harness.model.gpu import Gpu
 from harness.model.launch import BROKEN, Launch, Limits, Status
 from harness.model.run import RULES, Machine, Plan, Run, Stop, StopReason, Unavailable, stood_in
-from harness.model.scenario import Cell
 from harness.model.texts import joined, without_password
 from harness.plan.gpus import find_first_starts, fit
 from harness.plan.groups import control
@@ -50,7 +49,7 @@ from harness.report.sections import run_info
 from harness.runner.executor import RunExecutor, WalkListener
 from harness.runner.launching import LaunchMonitor, Watch
 from harness.runner.rounds import RoundLog
-from harness.runner.schedule import RunEstimate, limit_to_budget
+from harness.runner.schedule import limit_to_budget
 from harness.runner.stop_rules import find_stops
 from harness.session.early_pilots import Pilots
 from harness.session.jobs import JobMaker
@@ -64,7 +63,7 @@ from harness.store.folder import RunFolder
 HELD_SHARE = 0.5
 
 
-class Listener:
+class Listener(WalkListener):
     """Receives the events of a run, and ignores them. Override the methods that you need.
 
     `preparing` and `launching` are context managers that enclose a whole stage, for example to show a progress bar.
@@ -76,24 +75,6 @@ class Listener:
 
     def step(self, step: PreparationStep) -> None:
         """Receive a step of the preparation of an environment."""
-
-    def begin(self, cell: Cell, number: int) -> None:
-        """Receive the start of a launch in round `number`; round 0 is the pilot."""
-
-    def end(self, launch: Launch) -> None:
-        """Receive a finished launch, after it was stored."""
-
-    def skip(self, launches: int) -> None:
-        """Receive the number of skipped launches: they are stored already, unnecessary, or would fail again."""
-
-    def turn(self, number: int, turns: int) -> None:
-        """Receive the start of turn `number` of `turns`, in which the running launches measure one after another."""
-
-    def again(self, number: int, launches: int) -> None:
-        """Receive the repetition of round `number` because of CPU contention, and its number of launches."""
-
-    def estimate(self, estimate: RunEstimate) -> None:
-        """Receive the estimated duration, after the pilots and after each round."""
 
     @contextmanager
     def preparing(self) -> Iterator[Progress]:
