@@ -159,6 +159,19 @@ def test_nights_are_measured_kept_and_told_with_nothing_to_alarm(night, remote, 
     assert again(work, tmp_path).returncode == 0
     assert git(remote, "rev-list", "--count", "harness-history") == count
 
+    # decisions that cannot be read stay off the branch
+    key = Key("m", "s", "cpu", (), "e", "r")
+    decision = Decision(key, "2026", (), True, "run", "2026-11-25T04:10:00+00:00", 1.2, 1.1, 1.3)
+    good = json.dumps(asdict(decision))
+    for name, text in {"good": good, "other": '{"key": 1}', "x": "not JSON", "deep": "[" * 9999}.items():
+        (work / "artifacts" / name).mkdir(parents=True)
+        (work / "artifacts" / name / "decisions.jsonl").write_text(text)
+    done = again(work, tmp_path)
+    assert done.returncode == 1
+    for name in ("other", "x", "deep"):
+        assert f"::error::artifacts/{name}/decisions.jsonl is left out" in done.stdout
+    assert git(remote, "show", "harness-history:decisions.jsonl").strip() == good
+
 
 def again(work, tmp_path):
     """The history job's script once more, in the folder that it left."""
@@ -171,22 +184,6 @@ def again(work, tmp_path):
     }  # fmt: skip
     script = [".harness/.github/nightly/history", "history"]
     return subprocess.run(script, cwd=work, env=environ, capture_output=True, text=True, check=False)
-
-
-def test_decisions_that_cannot_be_read_stay_off_the_branch(night, remote, tmp_path):
-    night(1)
-    work = tmp_path / "night-1" / "jobs" / "history" / "work"
-    key = Key("m", "s", "cpu", (), "e", "r")
-    decision = Decision(key, "2026", (), True, "run", "2026-11-25T04:10:00+00:00", 1.2, 1.1, 1.3)
-    good = json.dumps(asdict(decision))
-    for name, text in {"good": good, "other": '{"key": 1}', "x": "not JSON", "deep": "[" * 9999}.items():
-        (work / "artifacts" / name).mkdir(parents=True)
-        (work / "artifacts" / name / "decisions.jsonl").write_text(text)
-    done = again(work, tmp_path)
-    assert done.returncode == 1
-    for name in ("other", "x", "deep"):
-        assert f"::error::artifacts/{name}/decisions.jsonl is left out" in done.stdout
-    assert git(remote, "show", "harness-history:decisions.jsonl").strip() == good
 
 
 def test_a_machine_that_fails_is_told_and_the_others_numbers_are_kept(night, remote, project, github):

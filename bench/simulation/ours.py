@@ -91,7 +91,7 @@ def outcome(
     covered, together, halves, counts, lost, outlying = [], [], [], [], [], []
     for _ in range(tables):
         centres, within = launches(table, rounds, draw)
-        ended = measured(table, centres, within, precision, first)
+        ended = None if settles else measured(table, centres, within, precision, first)
         for effect, verdicts in zip(effects or (0.0,), by_effect or ([],), strict=True):
             if settles:
                 ended = measured(table, centres, within, precision, first, settles=True, effect=effect)
