@@ -19,7 +19,7 @@ PARTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
 def main(names: list[str]) -> None:
     """Measure the named parts, or all, and print a Markdown table."""
     rows = [row for name in names or PARTS for row in PARTS[name]()]
-    facts = host.facts()
+    facts = host.read_facts()
     print(f"harness {__version__} on {facts['cpu']}, {facts['cores']} cores, {facts['kernel']}, {facts['system']}\n")
     print("| figure | value |\n| --- | --- |")
     for name, value in rows:

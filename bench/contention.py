@@ -21,7 +21,7 @@ import numpy as np
 from bench.examples import LAUNCHES, stored
 from harness import session
 from harness.analysis.distributions import Floats
-from harness.analysis.rounds import loss
+from harness.analysis.rounds import compute_loss
 
 #: Ratios of the variance of the cells' own slopes to that of the noise that are tried.
 RATIOS = (0.0, *np.exp(np.linspace(-9.0, 4.0, 131)).tolist())
@@ -82,7 +82,7 @@ def launches(folder: Path, name: str = "") -> list[Timed]:
         )
         for launches_ in numbers
         for launch in launches_
-        for log, lost in [(math.log(launch.centre), loss(launch))]
+        for log, lost in [(math.log(launch.centre), compute_loss(launch))]
     ]
     groups = {group for group, entry in pairs if entry.lost > 0.0}
     return [entry for group, entry in pairs if group in groups]

@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.pairs import Pairs, pairs, run
 from harness.backends import worker
 from harness.backends.docker.backend import DockerBackend
-from harness.backends.docker.recipe import tag
+from harness.backends.docker.recipe import make_tag
 from harness.backends.local.backend import LocalBackend
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
@@ -118,7 +118,7 @@ def container(count: int) -> Pairs:
     files = JobMaker(project, {}, Limits()).kit | {"bare.py": IMPORT}
     cell = Cell("bare", "tf1.14", Device.CPU, {})
     job = Job(cell, "bare.py", files, SHORT, Limits(cpus=cpus, memory_bytes=4 * 2**30), {})
-    plain = ["docker", "run", "--rm", f"--cpuset-cpus={','.join(map(str, cpus or ()))}", tag(requirement)]
+    plain = ["docker", "run", "--rm", f"--cpuset-cpus={','.join(map(str, cpus or ()))}", make_tag(requirement)]
     return pairs(
         lambda: docker.launch(requirement, job), lambda: run([*plain, "python", "-c", "import tensorflow"]), count
     )

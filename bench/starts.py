@@ -66,13 +66,13 @@ def main() -> None:
 
 def _round(request: session.Request, *, together: bool) -> list[Launch]:
     """The launches of one round; `together`: they start at the same time."""
-    starting = cpus.starting
+    starting = cpus.choose_starting_cpus
     if not together:
-        cpus.starting = lambda *_: ()  # type: ignore[assignment]
+        cpus.choose_starting_cpus = lambda *_: ()  # type: ignore[assignment]
     try:
         ended = session.run(session.plan(request))
     finally:
-        cpus.starting = starting
+        cpus.choose_starting_cpus = starting
     return [launch for launch in RunFolder.open(ended.folder).read_launches() if launch.role is not Role.PILOT]
 
 

@@ -1,6 +1,6 @@
-"""Files that are read if they are files, and written whole or not at all; and the user's own folders.
+"""Reads regular files, writes files completely or not at all, and returns the user's cache and data folders.
 
-Below every other folder, as it knows none of them.
+This module imports nothing else of harness.
 """
 
 import errno
@@ -14,26 +14,26 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-#: The most that a file may have, in bytes, of which nothing else is known.
+#: The default size limit of a file, in bytes.
 MOST = 64 * 1024**2
 
-#: So many bytes are read at once of a file that is longer than it said.
+#: The number of bytes to read at once from a file that has grown.
 CHUNK = 1024**2
 
 
-def opened(path: Path, flags: int = os.O_RDONLY, *, within: Path | None = None) -> int:
+def open_regular_file(path: Path, flags: int = os.O_RDONLY, *, within: Path | None = None) -> int:
     """Open a regular file and return its descriptor. Refuses pipes, because opening a pipe could block.
 
-    `within`: a folder that someone else may have made. `path`, relative to it, stays below it, and no part of it is a
-    link. Raises OSError, whose `strerror` is a clause.
+    `within` is a folder that another user may have created. `path` is relative to it, must stay inside it, and must
+    not go through a link. Raises OSError, whose `strerror` is a clause.
     """
     flags |= os.O_NONBLOCK | os.O_CLOEXEC
     if within is None:
-        handle = os.open(path, flags, mode_of(path))
+        handle = os.open(path, flags, choose_mode(path))
     else:
-        folder, name = _below(within, path)
+        folder, name = _open_below(within, path)
         try:
-            handle = os.open(name, flags | os.O_NOFOLLOW, mode_of(within / path), dir_fd=folder)
+            handle = os.open(name, flags | os.O_NOFOLLOW, choose_mode(within / path), dir_fd=folder)
         except OSError as error:
             raise _explain_error(error, within / path) from None
         finally:
@@ -44,7 +44,7 @@ def opened(path: Path, flags: int = os.O_RDONLY, *, within: Path | None = None) 
     return handle
 
 
-def _below(within: Path, path: Path) -> tuple[int, str]:
+def _open_below(within: Path, path: Path) -> tuple[int, str]:
     """Open the folder of a file without following links; return its descriptor and the file's name."""
     parts = PurePosixPath(path).parts
     if not parts or path.is_absolute() or ".." in parts or "\0" in str(path):
@@ -72,10 +72,10 @@ def _explain_error(error: OSError, path: Path) -> OSError:
 
 
 def read(path: Path, *, within: Path | None = None, most: int = MOST) -> bytes:
-    """Return at most `most` bytes of a file; `within` is as in `opened`. Raises OSError."""
-    with os.fdopen(opened(path, within=within), "rb") as file:
+    """Return the content of a file of at most `most` bytes. `within` is as in `open_regular_file`. Raises OSError."""
+    with os.fdopen(open_regular_file(path, within=within), "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        # a buffer of the asked length is allocated first: so ask for what the file has, and for more if it grew
+        # `file.read(n)` allocates n bytes, so request the file's size first, and then more if the file grew
         data = file.read(size + 1) if size <= most else b""
         while len(data) <= most and (more := file.read(CHUNK)):
             data += more
@@ -85,37 +85,37 @@ def read(path: Path, *, within: Path | None = None, most: int = MOST) -> bytes:
 
 
 def read_text(path: Path, *, most: int = MOST) -> str:
-    """Return a file's text, UTF-8, with line feeds. Raises OSError, and UnicodeDecodeError, which is a ValueError."""
+    """Return the text of a UTF-8 file, with line feeds. Raises OSError, or UnicodeDecodeError (a ValueError)."""
     return read(path, most=most).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return the value of a JSON document. Raises ValueError, also if the document is nested too deep."""
+    """Return the value of a JSON document. Raises ValueError if it is invalid or nested too deeply."""
     try:
         return json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
 
-#: What `replacing` calls a file that is not finished.
+#: The names of unfinished files of `replace_file`.
 _PART = re.compile(r"\..{1,60}\.[0-9a-f]{8}\.part", re.DOTALL)
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replace_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path that replaces `path` when the block ends. If the block raises, the file is removed.
 
     A reader of `path` sees the old file or the new file, never a part. If `path` is a link, the target of the link
-    doesn't change. The folder is made. Raises OSError.
+    doesn't change. Creates the folder if it is missing. Raises OSError.
     """
     make_folder(path.parent)
     part = _part(path)
-    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode_of(path)))
+    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, choose_mode(path)))
     try:
         yield part
         part.replace(path)
     except OSError as error:
-        if error.errno and not error.filename:  # a write does not say to what
+        if error.errno and not error.filename:  # the error of a write doesn't name the file
             error.filename = str(path)
         raise
     finally:
@@ -123,16 +123,17 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def creating(path: Path) -> Iterator[Path]:
-    """Yield a path beside `path`, whose file becomes `path` when the block ends. The folder is made.
+def create_file(path: Path) -> Iterator[Path]:
+    """Yield a temporary path in the folder of `path`. Its file becomes `path` when the block ends.
 
-    If another process has created `path` meanwhile, its file stays. Raises OSError.
+    Creates the folder if it is missing. If another process creates `path` in the meantime, its file stays. Raises
+    OSError.
     """
     make_folder(path.parent)
     part = _part(path)
     try:
         yield part
-        part.chmod(part.stat().st_mode & mode_of(path))
+        part.chmod(part.stat().st_mode & choose_mode(path))
         try:
             os.link(part, path)
         except FileExistsError:
@@ -144,17 +145,17 @@ def creating(path: Path) -> Iterator[Path]:
 
 
 def _part(path: Path) -> Path:
-    # a name that nobody can have put a link at, nor does: O_EXCL follows none; names have 255 bytes at most
+    # Nobody can guess this name and create a link there. O_EXCL doesn't follow links. Names have at most 255 bytes.
     return path.with_name(f".{path.name[:60]}.{secrets.token_hex(4)}.part")
 
 
 def is_unfinished(path: Path) -> bool:
-    """Return whether the name is of a temporary file of `replacing`."""
+    """Return whether this is the name of a temporary file of `replace_file`."""
     return _PART.fullmatch(path.name) is not None
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what `replacing` was writing in a folder when its process was killed; none may be writing there now."""
+    """Remove the temporary files that killed processes left in a folder. No process may be writing there."""
     if folder.is_dir() and not folder.is_symlink():
         for path in folder.iterdir():
             if is_unfinished(path):
@@ -163,8 +164,8 @@ def remove_unfinished(folder: Path) -> None:
 
 
 def write_atomically(path: Path, data: str | bytes, *, synced: bool = False) -> None:
-    """Write a file, text as UTF-8, as `replacing` does; `synced`: it is on the disk first. Raises OSError."""
-    with replacing(path) as part, part.open("wb") as file:
+    """Write a file with `replace_file`, text as UTF-8. With `synced`, flush it to the disk. Raises OSError."""
+    with replace_file(path) as part, part.open("wb") as file:
         file.write(data.encode() if isinstance(data, str) else data)
         if synced:
             file.flush()
@@ -172,11 +173,11 @@ def write_atomically(path: Path, data: str | bytes, *, synced: bool = False) -> 
 
 
 def append(path: Path, line: bytes, *, within: Path | None = None) -> None:
-    """Add a line to a file, which is made where there is none, and see it on the disk; `within` as `opened` has it.
+    """Append a line to a file, and flush it to the disk. Creates the file if it is missing.
 
-    The file is written completely or not at all. Raises OSError.
+    The line is written completely or not at all. `within` is as in `open_regular_file`. Raises OSError.
     """
-    handle = opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, within=within)
+    handle = open_regular_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, within=within)
     try:
         before = os.fstat(handle).st_size
         try:
@@ -192,24 +193,24 @@ def append(path: Path, line: bytes, *, within: Path | None = None) -> None:
         os.close(handle)
 
 
-def remedy(error: OSError) -> str:
+def suggest_remedy(error: OSError) -> str:
     """Return the advice about a failed write, as the start of a sentence."""
     return "Free disk space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "Make it writable"
 
 
-def mode_of(path: Path) -> int:
+def choose_mode(path: Path) -> int:
     """Return the mode of a new file: only the user can access files in the data folder."""
-    return 0o600 if path.is_relative_to(data_dir()) else 0o666
+    return 0o600 if path.is_relative_to(get_data_dir()) else 0o666
 
 
 def make_folder(path: Path) -> None:
     """Make a folder and its parents; only the user can access the data folder and folders in it. Raises OSError."""
-    private = data_dir()
+    private = get_data_dir()
     for folder in [*reversed(path.parents), path]:
         if folder.is_relative_to(private):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.mkdir(parents=True, exist_ok=True)
-    # harness made the folder of earlier versions; a folder that the user named may be for others too
+    # earlier versions created the default folder without this mode; a folder that the user chose may be shared
     if path == private and "HARNESS_DATA_DIR" not in os.environ and stat.S_IMODE(path.stat().st_mode) & 0o077:
         path.chmod(0o700)
 
@@ -224,12 +225,12 @@ def cache_dir() -> Path:
     return platformdirs.user_cache_path("harness")
 
 
-def wheel_path(name: str) -> Path:
+def get_wheel_path(name: str) -> Path:
     """Return the path of a wheel in the user's cache; its name is `SHA256/FILE.whl`."""
     return cache_dir() / "wheels" / name
 
 
-def data_dir() -> Path:
+def get_data_dir() -> Path:
     """Return the user's data folder, for data that can't be recreated; `HARNESS_DATA_DIR` sets another."""
     named = os.environ.get("HARNESS_DATA_DIR")
     if named:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.machine.interpreters import find_python, installed
+from harness.machine.interpreters import find_installed, find_python
 from harness.model.errors import UnavailableError
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
@@ -21,7 +21,7 @@ def main() -> int:
     """The exit code of the compilation."""
     for version in ("3.6", "3.7"):
         try:
-            python = find_python(version, [installed])
+            python = find_python(version, [find_installed])
         except UnavailableError:
             continue
         paths = [str(path) for path in sorted(SCENARIOS.rglob("*.py"))]

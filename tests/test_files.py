@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.files import read, replacing, write_atomically
+from harness.files import read, replace_file, write_atomically
 
 
 @pytest.mark.parametrize("synced", [True, False])
@@ -22,7 +22,7 @@ def test_a_file_is_replaced_and_its_folder_made(tmp_path: Path, synced: bool) ->
 def test_until_all_is_written_a_reader_sees_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("old")
-    with replacing(path) as part:
+    with replace_file(path) as part:
         part.write_text("new")
         assert path.read_text() == "old"
     assert path.read_text() == "new"
@@ -33,7 +33,7 @@ def test_what_cannot_be_finished_leaves_the_old_file_and_no_part(tmp_path: Path)
     path.write_text("old")
 
     def fail() -> None:
-        with replacing(path) as part:
+        with replace_file(path) as part:
             part.write_text("n")
             raise OSError("full")
 

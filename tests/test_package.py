@@ -34,7 +34,7 @@ from harness.catalog.project import Project
 
 project = Project.find()
 locks = [load_lock(project, one, device) for one in load_environments(project).values() for device in one.devices]
-print(json.dumps([[lock.lock.sha256, recipe.digest(recipe.dockerfile(project.root, lock))] for lock in locks]))
+print(json.dumps([[k.lock.sha256, recipe.hash_recipe(recipe.find_dockerfile(project.root, k))] for k in locks]))
 """
 
 

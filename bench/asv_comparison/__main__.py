@@ -25,7 +25,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.folder and options.folder.exists():
         parser.error(f"{options.folder} is there already")
-    facts = host.facts()
+    facts = host.read_facts()
     print(f"harness {__version__} and {ASV} on {facts['cpu']}, {facts['cores']} cores, {facts['system']}\n\n{HEAD}")
     measured = []
     with tempfile.TemporaryDirectory(prefix="asv-comparison-") as temporary:

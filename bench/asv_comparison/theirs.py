@@ -16,9 +16,9 @@ from harness.backends.local.backend import LocalBackend
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
-from harness.machine.cpus import keeping_off
-from harness.machine.lock import machine_to_itself
-from harness.machine.uv import last_words, run_uv
+from harness.machine.cpus import keep_process_off
+from harness.machine.lock import hold_machine
+from harness.machine.uv import get_last_lines, run_uv
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
 
@@ -102,14 +102,14 @@ class Asv:
         command += ["-a", f"rounds={self._rounds}", "-a", f"repeat=(1,{repeat},{seconds})"]
         command += [f"--cpu-affinity={','.join(map(str, self._cpus))}"] if self._cpus else []
         command += [f"--environment=existing:{python}" for python in self._pythons]
-        with machine_to_itself(), keeping_off(self._cpus):
+        with hold_machine(), keep_process_off(self._cpus):
             started = time.perf_counter()
             process = subprocess.run(
                 command, env=self._variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
             )
             taken = time.perf_counter() - started
         if process.returncode:
-            raise CannotRunHereError(f"asv failed:\n{last_words(process.stdout, 30)}")
+            raise CannotRunHereError(f"asv failed:\n{get_last_lines(process.stdout, 30)}")
         return taken, results
 
     def _configured(self) -> Path:
@@ -163,4 +163,4 @@ def _measured(verdict: dict, taken: float, note: str) -> Measured:
 def _uv(*arguments: str) -> None:
     process = run_uv(arguments)
     if process.returncode:
-        raise CannotRunHereError(f"uv {' '.join(arguments[:2])} failed:\n{last_words(process.stderr)}")
+        raise CannotRunHereError(f"uv {' '.join(arguments[:2])} failed:\n{get_last_lines(process.stderr)}")

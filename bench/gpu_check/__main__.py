@@ -32,9 +32,9 @@ from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.machine.gpu import selection
 from harness.model.errors import CannotRunHereError, Exit, UsageError
-from harness.model.gpu import FIRST, Gpu, GpuHost, shown
+from harness.model.gpu import FIRST, Gpu, GpuHost, format_version
 from harness.model.texts import counted
-from harness.plan.availability import gpu_rows
+from harness.plan.availability import list_gpu_rows
 from harness.plan.gpus import AMPERE, BLACKWELL, Support, fit
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -262,7 +262,7 @@ def _keras_options() -> list[str]:
 def _newest(cards: Sequence[Gpu], host: GpuHost) -> str:
     """Return the newest release that all of the GPUs run natively; empty if there is none."""
     catalog = load_environments(Project(ROOT))
-    rows = gpu_rows(catalog.values(), catalog, cards, host)
+    rows = list_gpu_rows(catalog.values(), catalog, cards, host)
     native = [row["name"] for row in rows if row["way"] in (Support.NATIVE, Support.PARTLY)]
     return max(native, key=lambda name: Version(catalog[name].tensorflow), default="")
 
@@ -310,7 +310,7 @@ def _measured(typed: Sequence[str]) -> list[str]:
 def announce(steps: Sequence[Step], card: Gpu, host: GpuHost, bundle: Path) -> None:
     """Say what will be done, and how long that takes."""
     minutes = sum(step.about for step in steps if step.counted and not step.left_out) / 60
-    print(f"GPU {card.index}: {card.name}, compute capability {shown(card.capability)}, driver {host.driver}.")
+    print(f"GPU {card.index}: {card.name}, compute capability {format_version(card.capability)}, driver {host.driver}.")
     extra = f"at most {BUDGET / 60:.0f}, and the time to create images or environments"
     print(f"This takes about {counted(math.ceil(minutes), 'minute')}, {extra}:")
     for step in steps:
@@ -411,7 +411,7 @@ def end(process: "subprocess.Popen[bytes]") -> None:
 
 def summary(outcomes: Sequence[Outcome], card: Gpu, host: GpuHost) -> str:
     """Return a line for each step, in the format of the table in docs/dev/gpu-testing.md."""
-    where = f"{card.name} ({shown(card.capability)}), driver {host.driver}"
+    where = f"{card.name} ({format_version(card.capability)}), driver {host.driver}"
     date = f"{datetime.date.today():%Y-%m-%d}, harness {__version__}"
     lines = [
         f"| {outcome.step.name} | {where} | {date} | {outcome.status}: {_cell(outcome.how)} |" for outcome in outcomes

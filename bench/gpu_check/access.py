@@ -17,7 +17,7 @@ from typing import Any
 
 from bench.gpu_check.checks import RESULT, Finding, report
 from harness.backends.docker import gpus
-from harness.backends.docker.engine import Engine, connect, sentences
+from harness.backends.docker.engine import Engine, connect, raise_as_sentences
 from harness.machine.gpu.host import DRIVER
 from harness.machine.gpu.selection import wish
 from harness.model.backend import GpuWay
@@ -86,7 +86,7 @@ def pull(engine: Engine, name: str) -> str:
     """Return the id of an image, which is pulled if it is missing. Raises CannotRunHereError."""
     from docker.errors import ImageNotFound  # noqa: PLC0415 - without an engine, this is not needed
 
-    with sentences(f"pull {name}"):
+    with raise_as_sentences(f"pull {name}"):
         try:
             return str(engine.api.inspect_image(name)["Id"])
         except ImageNotFound:

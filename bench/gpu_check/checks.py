@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.errors import Exit, HarnessError
-from harness.model.gpu import Capability, shown
+from harness.model.gpu import Capability, format_version
 from harness.model.launch import Launch, Role, Status
 from harness.plan.gpus import AMPERE
 from harness.store.folder import RunFolder
@@ -158,7 +158,7 @@ def check_rate(products: Sequence[Product]) -> list[Finding]:
 def _rate(product: Product) -> Finding:
     speed = f"{product.rate / 1e12:.4g} TFLOP/s in {product.numbers}"
     if product.peak is None:
-        where = f"compute capability {shown(product.capability)}" if product.capability else "this GPU"
+        where = f"compute capability {format_version(product.capability)}" if product.capability else "this GPU"
         return Finding(None, f"{speed}. The peak of {where} isn't known.")
     share = product.rate / product.peak
     sentence = (
@@ -192,7 +192,7 @@ def check_tf32(products: Sequence[Product]) -> list[Finding]:
     """Compare the times with and without TF32."""
     capability = next((product.capability for product in products if product.capability), None)
     if capability and capability < AMPERE:
-        return [Finding(None, f"GPUs of compute capability {shown(capability)} have no TF32.")]
+        return [Finding(None, f"GPUs of compute capability {format_version(capability)} have no TF32.")]
     pairs = [
         (product, other)
         for product in products

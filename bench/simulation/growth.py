@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.analysis.comparisons import is_beyond
-from harness.analysis.quantities import growth_difference, later, linear, slope
+from harness.analysis.quantities import get_later_half, growth_difference, linear, slope
 
 Floats = npt.NDArray[np.float64]
 Points = Sequence[tuple[float, float]]
@@ -63,12 +63,12 @@ ALLOCATORS: Mapping[str, Allocator] = {
 
 def ours(points: Points) -> float | None:
     """The slope of the later half, as the harness tells it."""
-    return slope(later(points))
+    return slope(get_later_half(points))
 
 
 def least_squares(points: Points) -> float:
     """The slope of the later half from which the squares of the distances are least."""
-    x, y = np.array(later(points)).T
+    x, y = np.array(get_later_half(points)).T
     x = x - x.mean()
     return float(x @ y / (x @ x))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.simulation.machine import Floats, Table, launches
 from bench.simulation.ours import MARGIN, Groups, measured
-from harness.analysis.looks import spent
+from harness.analysis.looks import compute_last_share
 from harness.analysis.verdicts import Verdict, judge
 
 #: Twelve of the thirteen ratios of docs/examples/headline, as its three groups have them.
@@ -60,7 +60,7 @@ def _report(groups: Groups, looks: Sequence[int]) -> _Report:
     """What is reported after the last of some looks."""
     groups.measure(np.arange(groups.table.groups), looks[-1])
     logs = groups.logs
-    judged = judge(logs, MARGIN, shares=spent(looks))
+    judged = judge(logs, MARGIN, shares=compute_last_share(looks))
     return _Report(judged.verdicts, bool((np.abs(logs.mean - groups.truth) <= judged.half).all()))
 
 

@@ -24,7 +24,7 @@ from harness.analysis.statistics import student
 from harness.history.alerts import IssueStep, TrackedIssue, find_alerts, plan_steps
 from harness.history.alerts import Kind as Action
 from harness.history.change_cache import ChangeCache
-from harness.history.confirm import verdict
+from harness.history.confirm import decide_finding
 from harness.history.index import History
 from harness.history.states import SeriesFinding, State, find_changes, judge_series
 from harness.model.history import (
@@ -389,7 +389,7 @@ def _confirm(history: History, finding: SeriesFinding, truth: float, draw: np.ra
     """Both sides again, and what is decided."""
     logs = truth + draw.normal(size=10) * ROUND
     mean, half = float(logs.mean()), student(9) * float(logs.std(ddof=1)) / math.sqrt(10.0)
-    decision = verdict(mean, mean - half, mean + half, finding.ratio, 0.03)
+    decision = decide_finding(mean, mean - half, mean + half, finding.ratio, 0.03)
     if decision is not None:
         ends = (math.exp(mean), math.exp(mean - half), math.exp(mean + half))
         key, since, suspects = finding.key, finding.since, finding.suspects

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.simulation.machine import FACTORS, Against, Floats, Spread, Table, launches
-from harness.analysis.control import Control, beyond, pooled
-from harness.analysis.distribution import outliers
-from harness.analysis.looks import FIRST_LOOK, LOOKS, settling
+from harness.analysis.control import Control, is_beyond, pool_control
+from harness.analysis.distribution import find_outliers
+from harness.analysis.looks import FIRST_LOOK, LOOKS, compute_settling_share
 from harness.analysis.moderation import Scatter, moderate
 from harness.analysis.statistics import Estimate, Logs, half_widths
-from harness.analysis.verdicts import LARGE, Verdict, judge, judgements, p_values, shown_alpha
+from harness.analysis.verdicts import LARGE, Verdict, compute_shown_alpha, judge, judgements, p_values
 from harness.model.defaults import ALPHA, FEWEST_ROUNDS
 
 MARGIN = math.log1p(0.03)
@@ -99,12 +99,14 @@ def outcome(
             own = half_widths(ended.logs, ALPHA * ended.shares)
             off = np.abs(ended.logs.mean - table.truth - settles * effect)
             covered.append(off <= own)
-            together.append(np.all(off <= half_widths(ended.logs, shown_alpha(table.comparisons) * ended.shares)))
+            together.append(
+                np.all(off <= half_widths(ended.logs, compute_shown_alpha(table.comparisons) * ended.shares))
+            )
             halves.append(own)
             counts.append(ended.logs.rounds)
         lost.append(ended.control.beyond(MARGIN))
         if table.mixture:
-            outlying += [any(outliers(cell.tolist())) for group in centres for cell in group[: table.others]]
+            outlying += [any(find_outliers(cell.tolist())) for group in centres for cell in group[: table.others]]
     by_comparison, kinds = np.mean(covered, axis=0), _alike(table)
     return Outcome(
         said=tuple(map(_said, by_effect)),
@@ -137,7 +139,7 @@ def judged(found: Measured, effect: float, bias: float | Floats = 0.0) -> list[V
     logs = Logs(measured_logs.mean + effect, measured_logs.variance, measured_logs.rounds, measured_logs.freedom)
     margins = np.where(logs.rounds < FEWEST_ROUNDS, LARGE, MARGIN)
     rounds = logs.rounds.astype(int).tolist()
-    entries = judgements(logs, judge(logs, margins, bias, found.shares), rounds, beyond([found.control], MARGIN))
+    entries = judgements(logs, judge(logs, margins, bias, found.shares), rounds, is_beyond([found.control], MARGIN))
     return [entry.verdict for entry in entries]
 
 
@@ -167,7 +169,7 @@ def moved(table: Table, rounds: int, tables: int, bias: float, *, alone: float, 
         centres[:, 0] += bias
         shifts[:, 0] -= bias
         ended, shift = measured(table, centres, within), measured(table, shifts, np.ones_like(within)).logs
-        is_found = np.abs(shift.mean) > half_widths(shift, shown_alpha(table.comparisons))
+        is_found = np.abs(shift.mean) > half_widths(shift, compute_shown_alpha(table.comparisons))
         widened = np.where(is_found, np.abs(shift.mean), 0.0)
         # of each group the comparison that is moved
         first = slice(None, None, table.per_group)
@@ -236,7 +238,7 @@ def _control(centres: Floats, within: Floats, counts: Sequence[int] | None = Non
         scatter = Scatter(cells.ravel().tolist(), numbers.ravel().tolist(), logs.ravel().tolist(), samples)
         residuals.append(scatter.between(reference, reference + 1))
         pairs.append((logs[-1] - logs[-2]).tolist())
-    return pooled(pairs, residuals)
+    return pool_control(pairs, residuals)
 
 
 def measured(
@@ -263,14 +265,14 @@ def measured(
         return Measured(groups.logs, groups.control, shares.ravel())
     going = np.arange(table.groups)
     for number in range(min(LOOKS[0] if settles else first, rounds), rounds + 1):
-        share = settling(number) if settles else 0.0
+        share = compute_settling_share(number) if settles else 0.0
         if number < first and not share and number < rounds:
             continue
         groups.measure(going, number)
         logs = groups.logs
-        half = half_widths(logs, shown_alpha(table.comparisons)).reshape(shares.shape)
+        half = half_widths(logs, compute_shown_alpha(table.comparisons)).reshape(shares.shape)
         wide = (half > math.log1p(precision)) | (number < first)
-        settled = (p_values(logs, MARGIN, 0.0) <= share * shown_alpha(table.comparisons)).reshape(shares.shape)
+        settled = (p_values(logs, MARGIN, 0.0) <= share * compute_shown_alpha(table.comparisons)).reshape(shares.shape)
         ended = ~(wide & ~settled).any(axis=1)
         shares[going] = np.where((ended[:, None] & wide & settled)[going], share, 1.0)
         going = going[~ended[going]]

@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.simulation.machine import Table, launches
 from bench.simulation.ours import MARGIN, measured
-from harness.analysis.looks import share_left, spent
+from harness.analysis.looks import compute_last_share, compute_next_share
 from harness.analysis.verdicts import MOST_ROUNDS, POWER, Verdict, judge, rounds_to_settle
 
 
@@ -41,14 +41,14 @@ def suggestions(table: Table, rounds: int, tables: int, *, within: float, seed: 
         centres[:, : table.others] += draw.uniform(-within, within, (table.groups, table.others, 1))
         after = {rounds: measured(table, centres[:, :, :rounds], samples).logs}
         judged = judge(after[rounds], MARGIN)
-        level = partial(share_left, float(rounds), float(rounds))
+        level = partial(compute_next_share, float(rounds), float(rounds))
         totals, chances = rounds_to_settle(after[rounds], judged.alpha, MARGIN, level=level)
         for at, verdict in enumerate(judged.verdicts):
             if verdict is Verdict.UNCLEAR:
                 total = int(totals[at])
                 if total not in after:
                     after[total] = measured(table, centres[:, :, :total], samples).logs
-                shares = np.full(judged.alpha.shape, spent([rounds, total]))
+                shares = np.full(judged.alpha.shape, compute_last_share([rounds, total]))
                 then = judge(after[total], MARGIN, shares=shares).verdicts[at]
                 suggested.append(Suggestion(total, float(chances[at]), then is not Verdict.UNCLEAR))
     return suggested

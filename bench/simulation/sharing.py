@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from bench.simulation.machine import Table, launches
 from bench.simulation.ours import MARGIN, Measured, judged, measured
-from harness.analysis.disturbance import possible_error, unchecked
-from harness.analysis.rounds import OWN_SHARE, centre, taken
+from harness.analysis.disturbance import compute_possible_error, estimate_unchecked_share
+from harness.analysis.rounds import OWN_SHARE, centre, compute_taken_share
 from harness.analysis.statistics import half_widths
 from harness.analysis.verdicts import Verdict
 from harness.model.defaults import ALPHA
@@ -92,7 +92,7 @@ def corrected(step: Step, load: Load, turns: int, launches: int, seed: int) -> T
         launch, alone = _launch(step, load, turns, draw)
         logs.append(math.log(centre(launch) / alone))
         by_clock.append(math.log(launch.centre / alone))
-        above.append(taken(launch) - (1.0 - alone / launch.centre))
+        above.append(compute_taken_share(launch) - (1.0 - alone / launch.centre))
     ends = np.quantile(above, (0.025, 0.975))
     return Told(
         float(np.mean(logs)), float(np.std(logs)), float(np.mean(by_clock)), float(np.std(by_clock)), *map(float, ends)
@@ -232,9 +232,9 @@ def _possible_errors(logs: Floats, losses: Floats) -> Floats:
     places, at = np.minimum(labels, cells - 2).ravel().tolist(), numbers.ravel().tolist()
     errors = []
     for here, lost in zip(logs, losses, strict=True):
-        share = unchecked(places, at, here.ravel().tolist(), lost.ravel().tolist())
+        share = estimate_unchecked_share(places, at, here.ravel().tolist(), lost.ravel().tolist())
         *others, one, two = lost.mean(axis=1).tolist()
-        errors += [possible_error(loss, (one + two) / 2.0, share) for loss in others]
+        errors += [compute_possible_error(loss, (one + two) / 2.0, share) for loss in others]
     return np.array(errors)
 
 

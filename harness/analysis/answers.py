@@ -95,7 +95,7 @@ def describes_cell(entry: Comparison) -> bool:
     return entry.along in (ENVIRONMENT, SIDE)
 
 
-def in_turn(answered: Sequence[Sequence[Answer]]) -> list[Answer]:
+def interleave_answers(answered: Sequence[Sequence[Answer]]) -> list[Answer]:
     """Return the answers of several tables by rank: the first answers of all tables, then the second ones.
 
     Conclusive answers come first.

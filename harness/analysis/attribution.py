@@ -58,12 +58,14 @@ class Attribution:
     @property
     def leading(self) -> list[Effect]:
         """The single changes beyond the margin, largest first."""
-        return sorted((effect for effect in self.effects if effect.parts is None and effect.beyond), key=_prominence)
+        return sorted((effect for effect in self.effects if effect.parts is None and effect.beyond), key=_rank_effect)
 
     @property
     def depending(self) -> Effect | None:
         """The largest interaction beyond the margin."""
-        return min((effect for effect in self.effects if effect.parts and effect.beyond), key=_prominence, default=None)
+        return min(
+            (effect for effect in self.effects if effect.parts and effect.beyond), key=_rank_effect, default=None
+        )
 
     @property
     def displayed_effects(self) -> list[Effect]:
@@ -74,10 +76,10 @@ class Attribution:
     @property
     def left(self) -> list[Effect]:
         """The interactions that aren't reported, because there are too many."""
-        return sorted((effect for effect in self.effects if effect.parts), key=_prominence)[INTERACTIONS:]
+        return sorted((effect for effect in self.effects if effect.parts), key=_rank_effect)[INTERACTIONS:]
 
 
-def _prominence(effect: Effect) -> tuple[bool, float]:
+def _rank_effect(effect: Effect) -> tuple[bool, float]:
     """Return the sort key of an effect: effects beyond the margin come first, then those farther from 1."""
     return not effect.beyond, -effect.distance
 
@@ -106,7 +108,7 @@ def _attribution(run: Run, table: ScenarioTable, lookup: Lookup, device: Device,
     }
     axes = _find_levels(run, table.scenario, list(usable.values()))
     points = {tuple(facts[axis] for axis in axes): cell for cell, facts in usable.items()}
-    kept = largest(axes, points)
+    kept = find_largest(axes, points)
     if kept is None:
         return None
     cells = [points[point] for point in product(*kept.values())]
@@ -116,7 +118,7 @@ def _attribution(run: Run, table: ScenarioTable, lookup: Lookup, device: Device,
     varying = {axis: levels for axis, levels in kept.items() if len(levels) > 1}
     logs = np.log([[lookup.series[cell][number] for cell in cells] for number in rounds])
     shaped = logs.reshape(len(rounds), *(len(levels) for levels in varying.values()))
-    contention = _contention(lookup, cells, rounds, shaped.shape)
+    contention = _find_contention(lookup, cells, rounds, shaped.shape)
     return Attribution(
         scenario=table.scenario,
         device=device,
@@ -133,7 +135,7 @@ def _attribution(run: Run, table: ScenarioTable, lookup: Lookup, device: Device,
             share=min(lookup.look(cell).share for cell in cells),
             contention=contention,
         ),
-        unchecked=_unchecked(table, cells),
+        unchecked=_has_unchecked_work(table, cells),
         machine=machine,
     )
 
@@ -153,7 +155,7 @@ def _is_together(cells: Sequence[Cell], rounds: Sequence[int], lookup: Lookup) -
     return all(max(starts[one]) <= min(starts[other]) for one, other in pairwise(rounds))
 
 
-def _contention(
+def _find_contention(
     lookup: Lookup, cells: Sequence[Cell], rounds: Sequence[int], shape: tuple[int, ...]
 ) -> tuple[Floats, float] | None:
     """Return the share of each centre that CPU contention took, and the unchecked share of a difference.
@@ -195,7 +197,7 @@ def _connect_cells(pairs: Sequence[set[Cell]]) -> list[set[Cell]]:
     return joined
 
 
-def _unchecked(table: ScenarioTable, cells: Sequence[Cell]) -> bool:
+def _has_unchecked_work(table: ScenarioTable, cells: Sequence[Cell]) -> bool:
     within = set(cells)
     compared = [value.compared for row in table.rows for value in row.values if value.compared]
     return any(pair.work.work is Work.NOT_CHECKED and {pair.cell, pair.other} <= within for pair in compared)
@@ -214,7 +216,7 @@ def _find_levels(run: Run, scenario: Scenario, usable: Sequence[Mapping[str, str
     }
 
 
-def largest(axes: Mapping[str, Sequence[str]], points: Collection[tuple[str, ...]]) -> dict[str, list[str]] | None:
+def find_largest(axes: Mapping[str, Sequence[str]], points: Collection[tuple[str, ...]]) -> dict[str, list[str]] | None:
     """Return the largest complete factorial among `points`; None if there is none.
 
     The result contains the remaining levels of each axis.

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from harness.analysis.cell_index import Lookup
 from harness.analysis.environments import pins
-from harness.analysis.observations import KIT, SETTINGS_SEEN, Observed, has_told, observations, tells_version
+from harness.analysis.observations import KIT, SETTINGS_SEEN, Observed, has_told, is_version, observations
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.model.run import Run
@@ -129,7 +129,7 @@ def _shown_names(run: Run, scenario: Scenario, seen: _Seen, by_cell: _Told, *, t
         name
         for cell, observed in seen.items()
         for name, value in observed.items()
-        if name not in KIT and not tells_version(name, value, pins(run, cell.environment))
+        if name not in KIT and not is_version(name, value, pins(run, cell.environment))
     }
     if timed:
         return {name for name in names if _differs(scenario, name, by_cell)} | {

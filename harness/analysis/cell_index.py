@@ -8,20 +8,20 @@ from statistics import fmean
 from typing import Any
 
 from harness.analysis import work_equivalence
-from harness.analysis.control import Control, beyond, control, with_control_apart
+from harness.analysis.control import Control, control, is_beyond, separate_control
 from harness.analysis.distribution import Times
-from harness.analysis.disturbance import Contention, contention
-from harness.analysis.looks import Look, looks
+from harness.analysis.disturbance import Contention, find_contention
+from harness.analysis.looks import Look, divide_level
 from harness.analysis.moderation import Residual, Scatter
 from harness.analysis.rounds import (
     Series,
     budget_seconds,
     centre,
-    counted,
-    gave_number,
+    has_mean,
     pilots,
     references,
     seconds_per_round,
+    select_counted,
     series,
 )
 from harness.analysis.trends import Trend, trends
@@ -103,7 +103,7 @@ class Lookup:
 
     def is_lost(self, cell: Cell, margin: float) -> bool:
         """Return whether that control is beyond `margin` (log scale). In that case, no verdict includes the cell."""
-        return beyond([self.control_of(cell)], margin)
+        return is_beyond([self.control_of(cell)], margin)
 
     def weight(self, cell: Cell, other: Cell) -> float:
         """Return the variance of the log ratio of two cells in a round, if a launch has variance 1.
@@ -183,16 +183,16 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
     numbers: dict[Cell, list[Launch]] = defaultdict(list)
     lost: dict[Cell, list[Launch]] = defaultdict(list)
     observed: dict[Cell, list[Launch]] = defaultdict(list)
-    counting = counted(run.plan, launches)
+    counting = select_counted(run.plan, launches)
     for launch in counting:
-        (numbers if gave_number(launch) else observed if launch.only_observed else lost)[launch.cell].append(launch)
+        (numbers if has_mean(launch) else observed if launch.only_observed else lost)[launch.cell].append(launch)
     machines = {group.name: group.machine for group in run.plan.groups}
     on: dict[str, list[Launch]] = defaultdict(list)
     for launch in counting:
         on[machines.get(launch.group, "")].append(launch)
     first = pilots(launches)
     scatters = _launch_variances(run, numbers)
-    apart = {group: with_control_apart(scatter, numbers) for group, scatter in scatters.items()}
+    apart = {group: separate_control(scatter, numbers) for group, scatter in scatters.items()}
     for cell, pilot in first.items():
         if pilot.only_observed and cell not in observed:
             observed[cell].append(pilot)
@@ -216,7 +216,7 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
         interpreters={environment.name: environment.python for environment in run.environments},
         stops=run.stops,
         budget=budget_seconds(run.plan, launches),
-        looks=looks(run, counting),
+        looks=divide_level(run, counting),
     )
 
 
@@ -246,7 +246,7 @@ def _contentions(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str
     by_group = {
         group.name: [launch for cell in group.cells for launch in numbers.get(cell, ())] for group in run.plan.groups
     }
-    return {name: effect for name, launches in by_group.items() if (effect := contention(launches))}
+    return {name: effect for name, launches in by_group.items() if (effect := find_contention(launches))}
 
 
 def _centre_error(launches: Sequence[Launch]) -> float:

@@ -24,7 +24,7 @@ class Box:
     count: int
 
 
-def cover(cells: Iterable[Cell], universe: Iterable[Cell], limit: int = 8) -> tuple[list[Box], int]:
+def cover_with_boxes(cells: Iterable[Cell], universe: Iterable[Cell], limit: int = 8) -> tuple[list[Box], int]:
     """Return boxes that together contain exactly `cells`, and the number of cells that remain.
 
     Each cell is in one box, and there are at most `limit` boxes.
@@ -41,7 +41,7 @@ def cover(cells: Iterable[Cell], universe: Iterable[Cell], limit: int = 8) -> tu
         remaining = dict.fromkeys(cell for cell in unique_cells if cell.scenario == scenario)
         while remaining and len(boxes) < limit:
             sides = _grow(next(iter(remaining)), points, remaining.keys())
-            inside = [cell for cell, point in points.items() if _within(point, sides)]
+            inside = [cell for cell, point in points.items() if _is_within(point, sides)]
             boxes.append(Box(scenario, _name_values(sides, points.values()), len(inside)))
             for cell in inside:
                 del remaining[cell]
@@ -53,7 +53,7 @@ def _point(cell: Cell) -> _Point:
     return {**cell.axes, _DEVICE: cell.device.value, ENVIRONMENT: cell.environment}
 
 
-def _within(point: _Point, sides: _Sides, but: str = "") -> bool:
+def _is_within(point: _Point, sides: _Sides, but: str = "") -> bool:
     return all(point[axis] in values for axis, values in sides.items() if axis != but)
 
 
@@ -65,7 +65,7 @@ def _grow(seed: Cell, points: Mapping[Cell, _Point], allowed: Set[Cell]) -> _Sid
         foreign: set[str] = set()
         friendly: set[str] = set()
         for cell, point in points.items():
-            if _within(point, sides, but=axis):
+            if _is_within(point, sides, but=axis):
                 (friendly if cell in allowed else foreign).add(point[axis])
         # with nothing foreign in the way, values that no cell has here are as good as covered
         sides[axis] = friendly - foreign if foreign else {point[axis] for point in points.values()}

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.analysis.cell_index import Lookup
-from harness.analysis.distribution import Shape, Used, used
-from harness.analysis.disturbance import disturbed
+from harness.analysis.distribution import Shape, Used, summarize_resources
+from harness.analysis.disturbance import describe_interference
 from harness.analysis.observations import observations
 from harness.analysis.on_device import OnDevice
-from harness.analysis.rounds import centre, taken
+from harness.analysis.rounds import centre, compute_taken_share
 from harness.analysis.statistics import Estimate
 from harness.analysis.tables import ScenarioTable
 from harness.model.launch import Launch, Status
@@ -109,7 +109,7 @@ def cell_results(
             estimate=estimate,
             launches=[_centre(launch) for launch in launches],
             shape=value.shape if value else None,
-            used=used(launches),
+            used=summarize_resources(launches),
             undone=value.undone if value else "",
             observations={name: seen.values for name, seen in observations(cell, lookup).items()},
             on_device=on_device.get(cell),
@@ -128,12 +128,12 @@ def _centre(launch: Launch) -> LaunchMean:
         seconds=centre(launch),
         steps=launch.steps,
         samples=len(launch.samples),
-        taken=taken(launch),
-        disturbed=disturbed(launch),
+        taken=compute_taken_share(launch),
+        disturbed=describe_interference(launch),
     )
 
 
-def missing(lookup: Lookup) -> list[Missing]:
+def find_missing(lookup: Lookup) -> list[Missing]:
     """Return the cells without a result, or with launches without one, grouped by reason.
 
     Cells that only make observations aren't included. Cells without any result come first. Then the order is the order
@@ -144,16 +144,16 @@ def missing(lookup: Lookup) -> list[Missing]:
         has_number = cell in lookup.series
         if cell in lookup.lost or not (has_number or cell in lookup.observed):
             status = lookup.status(cell) or Status.INTERRUPTED
-            by_cause[has_number, status, *reason(cell, lookup)].append(cell)
+            by_cause[has_number, status, *explain_unavailable(cell, lookup)].append(cell)
     order = list(Status)
     causes = sorted(by_cause.items(), key=lambda item: (item[0][0], order.index(item[0][1])))
     return [
-        Missing(status, reason, advice, _stderr(cells, lookup), partial, cells)
+        Missing(status, reason, advice, _get_stderr(cells, lookup), partial, cells)
         for (partial, status, reason, advice), cells in causes
     ]
 
 
-def reason(cell: Cell, lookup: Lookup) -> tuple[str, str]:
+def explain_unavailable(cell: Cell, lookup: Lookup) -> tuple[str, str]:
     """Return the reason why the cell isn't measured, and the advice; both are empty if no reason was recorded."""
     if unavailable := lookup.unavailable.get(cell):
         return unavailable.reason[:REASON_CHARACTERS], unavailable.advice
@@ -169,12 +169,12 @@ def reason(cell: Cell, lookup: Lookup) -> tuple[str, str]:
     return lookup.describe_budget(cell), ""
 
 
-def _stderr(cells: Sequence[Cell], lookup: Lookup) -> str:
+def _get_stderr(cells: Sequence[Cell], lookup: Lookup) -> str:
     """Return the end of the standard error output of the first cell that has output."""
     launches = (lookup.culprit(cell) for cell in cells)
-    return next(filter(None, (tail(launch.stderr) for launch in launches if launch)), "")
+    return next(filter(None, (get_tail(launch.stderr) for launch in launches if launch)), "")
 
 
-def tail(text: str) -> str:
+def get_tail(text: str) -> str:
     """Return the end of a text: at most 20 lines and 4,000 characters."""
     return "\n".join(text[-STDERR_CHARACTERS:].rstrip().splitlines()[-STDERR_LINES:])

@@ -22,15 +22,15 @@ from itertools import takewhile
 import numpy as np
 
 from harness.analysis.cell_index import Lookup
-from harness.analysis.cells import reason
+from harness.analysis.cells import explain_unavailable
 from harness.analysis.comparisons import Compared, RoundsNeeded, compare, control_of_growth, is_beyond, settlings
 from harness.analysis.quantities import PIECE, calls_looked_at, growths
 from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, means
 from harness.analysis.verdicts import (
     Verdict,
     Withheld,
-    shown_alpha,
-    too_few,
+    compute_shown_alpha,
+    describe_too_few,
 )
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.environment import Device
@@ -130,7 +130,7 @@ class ClaimResult:
         return f"fixed between {self.last_seen.environment} and {self.fixed.environment}"
 
 
-def of_ratio(
+def judge_ratio(
     verdict: Verdict | None, interval: Interval | None, claimed: tuple[float, float], margin: float = 0.0
 ) -> ClaimOutcome:
     """Return the outcome of a ratio value(worse) / value(better); `verdict` is the verdict of the worse side.
@@ -150,7 +150,7 @@ def of_ratio(
     return ClaimOutcome.NOT_SEEN if interval and interval.high < bound else ClaimOutcome.UNCLEAR
 
 
-def of_value(interval: Interval, claimed: tuple[float, float]) -> ClaimOutcome:
+def judge_value(interval: Interval, claimed: tuple[float, float]) -> ClaimOutcome:
     """Return the outcome of an absolute value, in seconds or in bytes per call."""
     least, most = SHARE * claimed[0], claimed[1] / SHARE
     if interval.high < least:
@@ -176,7 +176,7 @@ def claims(run: Run, found_of: Callable[[str], Lookup]) -> list[ClaimResult]:
         replace(result, machine=machine)
         for scenario in run.scenarios
         for machine in scenario.axes.get(MACHINE, [""])
-        for result in _of_scenario(run, _restrict_to_machine(scenario, machine), found_of)
+        for result in _judge_scenario(run, _restrict_to_machine(scenario, machine), found_of)
     ]
 
 
@@ -185,7 +185,7 @@ def _restrict_to_machine(scenario: Scenario, machine: str) -> Scenario:
     return replace(scenario, axes={**scenario.axes, MACHINE: [machine]}) if machine else scenario
 
 
-def _of_scenario(run: Run, scenario: Scenario, found_of: Callable[[str], Lookup]) -> Iterator[ClaimResult]:
+def _judge_scenario(run: Run, scenario: Scenario, found_of: Callable[[str], Lookup]) -> Iterator[ClaimResult]:
     chosen = [claim for claim in scenario.claims if not run.plan.claims or str(claim.issue) in run.plan.claims]
     named = [_name_environments(claim, run) for claim in chosen]
     judged: dict[int, list[ClaimPlace]] = {}
@@ -272,7 +272,7 @@ class _Family:
         absolute = {
             worse for claim, (worse, better) in members if not better and not self._absent(claim, worse, better)
         }
-        self._alpha = shown_alpha(len(absolute))
+        self._alpha = compute_shown_alpha(len(absolute))
 
     def place(self, claim: Claim, worse: Cell, better: Cell | None) -> ClaimPlace:
         """Return the outcome of the claim with these cells."""
@@ -291,7 +291,7 @@ class _Family:
             return ClaimOutcome.CANNOT_RUN, None, 0.0, f"the issue was reported for a {seen}"
         for cell in cells:
             if cell not in self._found.series:
-                status, cause = self._found.status(cell), reason(cell, self._found)[0].rstrip(".")
+                status, cause = self._found.status(cell), explain_unavailable(cell, self._found)[0].rstrip(".")
                 is_seen = status and status is not Status.OK
                 where = f"{status} in {cell.environment}" if is_seen else f"no times in {cell.environment}"
                 outcome = ClaimOutcome.NOT_MEASURED if status is Status.INTERRUPTED else ClaimOutcome.CANNOT_RUN
@@ -310,9 +310,9 @@ class _Family:
         takes = both.ratio
         # an interval from few rounds still shows large differences; after a failed control, it shows nothing
         is_told = both.withheld in (None, Withheld.FEW_ROUNDS, Withheld.CONTENTION)
-        outcome = of_ratio(both.verdict, takes.interval if is_told else None, claim.range, self._margin)
+        outcome = judge_ratio(both.verdict, takes.interval if is_told else None, claim.range, self._margin)
         why = {
-            Withheld.FEW_ROUNDS: too_few(takes.rounds),
+            Withheld.FEW_ROUNDS: describe_too_few(takes.rounds),
             Withheld.CONTROL: "two identical cells differed by more than the margin",
             Withheld.TREND: "the time per step depends on earlier steps, and too few steps can be compared",
             Withheld.CONTENTION: "the error of the CPU contention correction may exceed this difference",
@@ -321,7 +321,7 @@ class _Family:
         if outcome is ClaimOutcome.DIFFERENT_WORK:
             why = both.work.reason
         why = why if outcome in (ClaimOutcome.UNCLEAR, ClaimOutcome.DIFFERENT_WORK) else ""
-        below = _upper_bound(takes.interval, claim) if outcome is ClaimOutcome.UNCLEAR else None
+        below = _compute_upper_bound(takes.interval, claim) if outcome is ClaimOutcome.UNCLEAR else None
         return ClaimPlace(worse, better, outcome, takes, both.level, why, both.settling, below, both)
 
     def _cut_short(self, cell: Cell, rounds: int) -> str:
@@ -350,16 +350,16 @@ class _Family:
         level = 1.0 - alpha
         if rounds < 2:
             return ClaimPlace(
-                worse, None, ClaimOutcome.UNCLEAR, _estimate(claim, values[0], rounds), level, too_few(rounds)
+                worse, None, ClaimOutcome.UNCLEAR, _estimate(claim, values[0], rounds), level, describe_too_few(rounds)
             )
         # the distance above the bound, whose sign decides
         above = means([[value - least for value in values]])
         half = float(half_widths(above, alpha)[0])
         estimate = _estimate(claim, float(above.mean[0]) + least, rounds, half)
         assert estimate.interval
-        outcome, why = of_value(estimate.interval, claim.range), ""
+        outcome, why = judge_value(estimate.interval, claim.range), ""
         if rounds < FEWEST_ROUNDS:
-            outcome, why = ClaimOutcome.UNCLEAR, too_few(rounds)
+            outcome, why = ClaimOutcome.UNCLEAR, describe_too_few(rounds)
         elif claim.bytes and (again := control_of_growth(worse, self._found)) and is_beyond(again, least):
             outcome, why = (
                 ClaimOutcome.UNCLEAR,
@@ -376,7 +376,9 @@ class _Family:
             most = claim.range[1] / SHARE
             above = means([[value - (most if claim.bytes else math.log(most)) for value in values]])
         settling = None if why else self._settling(worse, above, alpha)
-        return ClaimPlace(worse, None, outcome, estimate, level, why, settling, _upper_bound(estimate.interval, claim))
+        return ClaimPlace(
+            worse, None, outcome, estimate, level, why, settling, _compute_upper_bound(estimate.interval, claim)
+        )
 
     def _settling(self, cell: Cell, above: Logs, alpha: float) -> RoundsNeeded | None:
         """Return the rounds that would show on which side of a bound an absolute value is.
@@ -399,6 +401,6 @@ def _estimate(claim: Claim, value: float, rounds: int, half: float | None = None
     return Difference(value, rounds, None if half is None else Interval(low, high))
 
 
-def _upper_bound(interval: Interval | None, claim: Claim) -> float | None:
+def _compute_upper_bound(interval: Interval | None, claim: Claim) -> float | None:
     """Return the upper end of an interval that is entirely below the claimed range."""
     return interval.high if interval and interval.high < claim.range[0] else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from harness.analysis.environments import stands_for
 from harness.model.environment import unmet
 from harness.model.run import Run
-from harness.model.scenario import ENVIRONMENT, STEP, Cell, Comparison, Scenario, matches
+from harness.model.scenario import ENVIRONMENT, STEP, Cell, Comparison, Scenario, has_values
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _pick_sides(run: Run, entry: Comparison, sides: Sequence[Side]) -> list[tupl
 
     def fits(side: Side) -> bool:
         return any(
-            picked is not None and matches(picked, side.axes)
+            picked is not None and has_values(picked, side.axes)
             for installed in stands_for(run, side.environment)
             for picked in [next((pick.axes for pick in entry.pick if not unmet(pick.requires, installed)), None)]
         )

@@ -12,25 +12,25 @@ from numpy.typing import NDArray
 from harness.analysis import turns, work_equivalence
 from harness.analysis.cell_index import Lookup
 from harness.analysis.distributions import Floats
-from harness.analysis.looks import share_left
+from harness.analysis.looks import compute_next_share
 from harness.analysis.moderation import moderate
 from harness.analysis.quantities import PIECE, calls_looked_at, growth_control, growths
 from harness.analysis.rounds import series
 from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, log_ratios, means
-from harness.analysis.trends import in_common, restricted
+from harness.analysis.trends import find_common_steps, restrict_steps
 from harness.analysis.verdicts import (
     POWER,
     Judgement,
     Verdict,
     Withheld,
+    compute_shown_alpha,
     half_widths_after,
     judge,
     judgements,
+    make_unjudged,
     margins,
     p_values,
     rounds_to_settle,
-    shown_alpha,
-    unjudged,
 )
 from harness.model.defaults import ALPHA, FEWEST_ROUNDS
 from harness.model.scenario import Cell
@@ -225,7 +225,7 @@ def settlings(
     looks = [lookup.look(cell) for cell in cells]
     share = np.array([look.share for look in looks])
     first = np.where([look.first > 0 for look in looks], [look.first for look in looks], logs.rounds)
-    level = partial(share_left, first.astype(np.float64), logs.rounds)
+    level = partial(compute_next_share, first.astype(np.float64), logs.rounds)
     totals, chances = rounds_to_settle(logs, alpha / share, margin, bias, level)
     later = np.maximum(totals, logs.rounds + 1.0)
     halves = half_widths_after(logs, later, shown / share * level(later)) + bias
@@ -280,7 +280,7 @@ def _growth_margin(pair: _Pair, lookup: Lookup) -> float:
 
 
 def _unjudged_growth(pair: _Pair, judged: int, lookup: Lookup) -> Compared:
-    level = 1.0 - shown_alpha(judged) * lookup.look(pair.cell).share
+    level = 1.0 - compute_shown_alpha(judged) * lookup.look(pair.cell).share
     mean = fmean(pair.logs)
     verdict, withheld = (Verdict.DIFFERENT_WORK, None) if pair.work.differs else (None, Withheld.FEW_ROUNDS)
     return _compared(pair, Judgement(Difference(mean, len(pair.logs)), level, verdict, withheld), lookup)
@@ -297,7 +297,7 @@ def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, planned: 
     """
     candidates = [_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and pair.judged]
-    widths = iter(half_widths(_logs(family, lookup), shown_alpha(max(planned, len(family)))).tolist())
+    widths = iter(half_widths(_logs(family, lookup), compute_shown_alpha(max(planned, len(family)))).tolist())
     return [
         None if pair is None or pair.work.differs or pair.apart else next(widths) if pair.judged else math.inf
         for pair in candidates
@@ -353,7 +353,7 @@ def _sequential_ratios(family: Sequence[_Pair], lookup: Lookup) -> list[Estimate
 
     Sequential samples come last, because they can't check interleaving if steps are non-stationary.
     """
-    stretches = turns.alone([(pair.cell, pair.other) for pair in family], lookup)
+    stretches = turns.compare_sequential([(pair.cell, pair.other) for pair in family], lookup)
     return [None if pair.changes else stretch for pair, stretch in zip(family, stretches, strict=True)]
 
 
@@ -371,7 +371,9 @@ def _bias(alone: Sequence[Estimate | None]) -> Floats:
 
 def _are_settled(logs: Logs, log_margins: Floats, bias: Floats, shares: Floats) -> NDArray[np.bool_]:
     """Return which comparisons are conclusive at these shares of the level, divided among all of them."""
-    return np.asarray((shares > 0.0) & (p_values(logs, log_margins, bias) <= shares * shown_alpha(logs.mean.size)))
+    return np.asarray(
+        (shares > 0.0) & (p_values(logs, log_margins, bias) <= shares * compute_shown_alpha(logs.mean.size))
+    )
 
 
 def _shares(family: Sequence[_Pair], logs: Logs, log_margins: Floats, bias: Floats, lookup: Lookup) -> Floats:
@@ -381,7 +383,7 @@ def _shares(family: Sequence[_Pair], logs: Logs, log_margins: Floats, bias: Floa
         np.array([getattr(look, name) for look in looks], np.float64) for name in ("share", "settled", "narrow")
     )
     early = share * settled
-    wide = half_widths(logs, share * shown_alpha(len(family))) > narrow
+    wide = half_widths(logs, share * compute_shown_alpha(len(family))) > narrow
     is_early = wide & _are_settled(logs, log_margins, bias, early)
     return np.where(is_early, early, share)
 
@@ -391,9 +393,9 @@ def _pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:
         return None
     changes, own, theirs = cell in lookup.trends or other in lookup.trends, lookup.series[cell], lookup.series[other]
     both = [*lookup.numbers[other], *lookup.numbers[cell]]
-    steps = in_common(both) if changes else None
+    steps = find_common_steps(both) if changes else None
     if steps:
-        between = series(restricted(both, steps))
+        between = series(restrict_steps(both, steps))
         own, theirs = between[cell], between[other]
     same = work_equivalence.compare(lookup.numbers[other], lookup.numbers[cell])
     return _Pair(cell, other, log_ratios(own, theirs), lookup.weight(cell, other), same, changes, steps)
@@ -408,11 +410,11 @@ def _logs(family: Sequence[_Pair], lookup: Lookup) -> Logs:
 
 def _compare_unjudged(pair: _Pair, judged: int, lookup: Lookup) -> Compared:
     """Return an unjudged pair with an interval of the same level as the `judged` ones."""
-    n, level = len(pair.logs), 1.0 - shown_alpha(judged) * lookup.look(pair.cell).share
+    n, level = len(pair.logs), 1.0 - compute_shown_alpha(judged) * lookup.look(pair.cell).share
     half = float(half_widths(_logs([pair], lookup), 1.0 - level)[0]) if n > 1 else None
     why = Withheld.TREND if pair.apart else Withheld.FEW_ROUNDS
     return _compared(
-        pair, unjudged(fmean(pair.logs), half, n, level, different_work=pair.work.differs, why=why), lookup
+        pair, make_unjudged(fmean(pair.logs), half, n, level, different_work=pair.work.differs, why=why), lookup
     )
 
 

@@ -15,7 +15,7 @@ from typing import cast
 import numpy as np
 
 from harness.analysis.moderation import Residual, Scatter, moderate
-from harness.analysis.rounds import centre, gave_number
+from harness.analysis.rounds import centre, has_mean
 from harness.analysis.statistics import Estimate, means, student
 from harness.model.launch import Launch, Role
 from harness.model.scenario import Cell
@@ -54,7 +54,7 @@ class Control:
         return self.least_bias(margin) <= math.log1p(MOST_BIAS)
 
 
-def beyond(controls: Iterable[Control | None], margin: float) -> bool:
+def is_beyond(controls: Iterable[Control | None], margin: float) -> bool:
     """Return whether one of the controls is beyond `margin` (log scale)."""
     return any(group_control.beyond(margin) for group_control in controls if group_control)
 
@@ -64,9 +64,9 @@ def control(counting: Sequence[Launch], scatters: Mapping[str, Scatter] | None =
 
     In a round with several blocks, the control is in the block that has both launches. The other blocks contain the
     control cell once, for comparisons with the cells in the block. `scatters` contains the variances by group from
-    `with_control_apart`. A group without them is judged only by its own pairs.
+    `separate_control`. A group without them is judged only by its own pairs.
     """
-    numbers = [launch for launch in counting if gave_number(launch)]
+    numbers = [launch for launch in counting if has_mean(launch)]
     measured = {_place(launch): math.log(centre(launch)) for launch in numbers if launch.role is Role.MEASURE}
     logs: dict[str, list[float]] = defaultdict(list)
     cells: dict[str, Cell] = {}
@@ -79,10 +79,10 @@ def control(counting: Sequence[Launch], scatters: Mapping[str, Scatter] | None =
         by_group[group].between(cell, (cell, Role.CONTROL)) if group in by_group else None
         for group, cell in cells.items()
     ]
-    return pooled(list(logs.values()), residuals) if logs else None
+    return pool_control(list(logs.values()), residuals) if logs else None
 
 
-def with_control_apart(scatter: Scatter, numbers: Mapping[Cell, Sequence[Launch]]) -> Scatter:
+def separate_control(scatter: Scatter, numbers: Mapping[Cell, Sequence[Launch]]) -> Scatter:
     """Return a group's variances, in which the control's launches form a separate cell.
 
     `numbers` contains the launches of each of its cells in order.
@@ -97,7 +97,7 @@ def _place(launch: Launch) -> tuple[str, int, int, Cell]:
     return launch.group, launch.round, launch.block, launch.cell
 
 
-def pooled(pairs: Sequence[Sequence[float]], residuals: Sequence[Residual | None] | None = None) -> Control:
+def pool_control(pairs: Sequence[Sequence[float]], residuals: Sequence[Residual | None] | None = None) -> Control:
     """Return the control, computed from log(control / measure) of each round, by group (at least one of each).
 
     It is the mean m over G groups of the mean over rounds, with the interval m ± t·√(Σ s²/n)/G. Each group has n rounds

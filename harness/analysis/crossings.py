@@ -2,8 +2,8 @@
 
 At each size of the sweep, each round gives two times, and their log ratio. Between neighbouring sizes, a time is
 assumed to be linear in the size, in every round. Ratios of such lines are curves. The curves are followed in small
-steps (`finer`). Between these steps, they are linear in the log of the size (in the size itself, if a size isn't above
-0). A crossover is where the mean of the rounds' log ratios is 0.
+steps (`refine_sizes`). Between these steps, they are linear in the log of the size (in the size itself, if a size isn't
+above 0). A crossover is where the mean of the rounds' log ratios is 0.
 
 Its interval contains the sizes at which a t test over the rounds doesn't reject "both take equally long". So the test
 is inverted, as E. C. Fieller does for a ratio of means, "Some problems in interval estimation", Journal of the Royal
@@ -74,7 +74,7 @@ class _Stretch:
     sign: int
 
 
-def finer(sizes: Sequence[float], steps: int = STEPS) -> Floats:
+def refine_sizes(sizes: Sequence[float], steps: int = STEPS) -> Floats:
     """Return the increasing sizes, and some sizes between neighbours.
 
     They have equal ratios, or equal distances if a size isn't above 0.
@@ -87,13 +87,13 @@ def finer(sizes: Sequence[float], steps: int = STEPS) -> Floats:
     return fine
 
 
-def along(sizes: Sequence[float], times: Floats) -> Floats:
-    """Return times at `finer(sizes)`, of shape (rounds, sizes), on straight lines between measured sizes."""
-    fine = finer(sizes)
+def interpolate_times(sizes: Sequence[float], times: Floats) -> Floats:
+    """Return times at `refine_sizes(sizes)`, of shape (rounds, sizes), on straight lines between measured sizes."""
+    fine = refine_sizes(sizes)
     return np.array([np.interp(fine, sizes, row) for row in times], np.float64)
 
 
-def lead(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence[float] | None = None) -> SweepOrdering:
+def find_order(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence[float] | None = None) -> SweepOrdering:
     """Return which side takes less time, from log ratios of shape (rounds, sizes).
 
     There are at least two increasing sizes and one round.
@@ -157,7 +157,7 @@ def _segment(ends: Floats, means: Floats, logs: Floats, level: float) -> list[_S
     that is in this segment: there it is below 0 however small the variance is, without loss of precision.
     """
     before, rise = float(means[0]), float(means[1]) - float(means[0])
-    (root,) = _zeros(before, rise) or [math.nan]
+    (root,) = _find_zeros(before, rise) or [math.nan]
     crosses = 0.0 <= root <= 1.0
     origin, mean = (root, 0.0) if crosses else (0.0, before)
     constant, linear, square = mean**2, 2.0 * mean * rise, rise**2
@@ -170,7 +170,7 @@ def _segment(ends: Floats, means: Floats, logs: Floats, level: float) -> list[_S
         constant -= scale * max(one + origin * (2.0 * (both - one) + origin * bend), RESOLUTION**2)
         linear -= scale * 2.0 * (both - one + origin * bend)
         square -= scale * bend
-    zeros = [origin + zero for zero in _zeros(constant, linear, square)] + ([root] if crosses else [])
+    zeros = [origin + zero for zero in _find_zeros(constant, linear, square)] + ([root] if crosses else [])
     marks = sorted(mark for mark in zeros if 0.0 < mark < 1.0)
     low, high = float(ends[0]), float(ends[1])
     places = [low, *(low + mark * (high - low) for mark in marks), high]
@@ -183,7 +183,7 @@ def _segment(ends: Floats, means: Floats, logs: Floats, level: float) -> list[_S
     return [stretch for stretch in stretches if stretch.low < stretch.high]
 
 
-def _zeros(constant: float, linear: float, square: float = 0.0) -> list[float]:
+def _find_zeros(constant: float, linear: float, square: float = 0.0) -> list[float]:
     """Return the real zeros of a polynomial, by the numerically stable quadratic formula."""
     if square == 0.0:
         return [-constant / linear] if linear else []
@@ -215,7 +215,7 @@ def _find_sign_changes(places: Floats, mean: Floats) -> list[tuple[float, bool]]
     for one, two in pairwise(nonzero):
         if (mean[one] > 0.0) != (mean[two] > 0.0):
             # the same operations as in a segment, so that a point without width is the same number
-            (share,) = _zeros(float(mean[one]), float(mean[two]) - float(mean[one]))
+            (share,) = _find_zeros(float(mean[one]), float(mean[two]) - float(mean[one]))
             low, high = float(places[one]), float(places[two])
             # if the mean is exactly 0 in between, the line crosses there
             at = float(places[one + 1]) if two > one + 1 else low + share * (high - low)

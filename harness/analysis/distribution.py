@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from harness.analysis.rounds import centre
 from harness.analysis.statistics import variance
-from harness.analysis.trends import Trend, warm_up_step
+from harness.analysis.trends import Trend, compute_warm_up_step
 from harness.model.launch import BESIDE_STARTS, Launch
 from harness.model.scenario import OWN, WHOLE
 
@@ -266,7 +266,7 @@ class Used:
     beside: bool = False
 
 
-def by_faults(used: Used, step: Spread | None) -> float:
+def compare_faults(used: Used, step: Spread | None) -> float:
     """Return how much page faults differ between a cell's launches; 0 if unknown.
 
     It is the range from p10 to p90, as a share of the step.
@@ -275,29 +275,29 @@ def by_faults(used: Used, step: Spread | None) -> float:
     return (faults.high - faults.low) * FAULT_SECONDS / step.median if faults and step else 0.0
 
 
-def shape(launches: Sequence[Launch], trend: Trend | None = None) -> Shape:
+def describe_distribution(launches: Sequence[Launch], trend: Trend | None = None) -> Shape:
     """Return the shape of a cell from its launches with a result (at least one), and its trend, if any."""
     times = Times(launches)
     return Shape(
         statistics={statistic.name: statistic.calculate(times) for statistic in STATISTICS},
         uneven=Share(sum(map(is_uneven, launches)), len(launches)),
-        outliers=Share(sum(outliers(times.logs)), len(launches)),
+        outliers=Share(sum(find_outliers(times.logs)), len(launches)),
         trend=trend,
     )
 
 
-def used(launches: Sequence[Launch]) -> Used:
+def summarize_resources(launches: Sequence[Launch]) -> Used:
     """Return the phases and resources of one cell's launches that have a result."""
     untimed = [
         {name: seconds for name, seconds in launch.phases.items() if name not in (*TIMED, WHOLE, OWN)}
         for launch in launches
         if launch.phases
     ]
-    names = in_order(name for phases in untimed for name in phases)
+    names = order_phases(name for phases in untimed for name in phases)
     return Used(
         phases=_summarize_by_name({name: [phases[name] for phases in untimed if name in phases] for name in names}),
-        cold=spread([sum(phases.values()) for phases in untimed]),
-        warm_up=spread([seconds for launch in launches if (seconds := warm_up_step(launch))]),
+        cold=summarize_spread([sum(phases.values()) for phases in untimed]),
+        warm_up=summarize_spread([seconds for launch in launches if (seconds := compute_warm_up_step(launch))]),
         resources=_summarize_by_name(
             {
                 statistic.name: [value for launch in launches if (value := statistic.calculate(launch)) is not None]
@@ -310,16 +310,16 @@ def used(launches: Sequence[Launch]) -> Used:
 
 def _summarize_by_name(values: Mapping[str, Sequence[float]]) -> dict[str, Spread]:
     """Return the distribution summary of each name that has values."""
-    return {name: summary for name, numbers in values.items() if (summary := spread(numbers))}
+    return {name: summary for name, numbers in values.items() if (summary := summarize_spread(numbers))}
 
 
-def in_order(names: Iterable[str]) -> list[str]:
+def order_phases(names: Iterable[str]) -> list[str]:
     """Return each phase once: the known phases in their usual order, and then the others in order of appearance."""
     met = dict.fromkeys(names)
     return [*(name for name in BEFORE if name in met), *(name for name in met if name not in BEFORE)]
 
 
-def spread(values: Sequence[float]) -> Spread | None:
+def summarize_spread(values: Sequence[float]) -> Spread | None:
     """Return the median, p10 and p90 of values; None if there are no values."""
     if not values:
         return None
@@ -337,7 +337,7 @@ def is_uneven(launch: Launch) -> bool:
     return median > 0.0 and abs(launch.centre / median - 1.0) > PARTED
 
 
-def outliers(logs: Sequence[float]) -> list[bool]:
+def find_outliers(logs: Sequence[float]) -> list[bool]:
     """Return which of the logs of a cell's launch means are outliers."""
     if len(logs) < FEWEST_LAUNCHES:
         return [False] * len(logs)

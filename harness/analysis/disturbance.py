@@ -1,8 +1,8 @@
 """Interference: noisy launches and rounds, judged by other activity of the machine, never by the times.
 
 Everything is about the steady state, which is the timed part: the CPUs as the worker sees them, and the GPUs as harness
-sees them from outside. See docs/dev/worker-protocol.md. CPU contention is subtracted from the times (`rounds.taken`).
-`Contention` is the possible error of this subtraction.
+sees them from outside. See docs/dev/worker-protocol.md. CPU contention is subtracted from the times (see
+`rounds.compute_taken_share`). `Contention` is the possible error of this subtraction.
 """
 
 import math
@@ -12,7 +12,17 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from harness.analysis.moderation import residuals
-from harness.analysis.rounds import OWN_SHARE, Series, centre, counted, gave_number, loss, stopped, taken, ticks_seconds
+from harness.analysis.rounds import (
+    OWN_SHARE,
+    Series,
+    centre,
+    compute_loss,
+    compute_taken_share,
+    has_mean,
+    select_counted,
+    ticks_seconds,
+    was_stopped,
+)
 from harness.analysis.statistics import RESOLUTION, student
 from harness.model.launch import Launch, Role
 from harness.model.run import Run
@@ -69,16 +79,16 @@ class Disturbance:
         return sum(noisy.repeated for noisy in self.disturbed)
 
 
-def disturbed(launch: Launch) -> str:
+def describe_interference(launch: Launch) -> str:
     """Describe the interference in a launch in a clause; empty if there was none or it is unknown."""
     usage = launch.resources
-    on_own = _on_own_cpus(usage)
+    on_own = _describe_on_own_cpus(usage)
     if on_own:
-        return f"{on_own} (subtracted from its time)" if taken(launch) else on_own
-    return _on_other_cpus(usage) or _on_gpus(usage)
+        return f"{on_own} (subtracted from its time)" if compute_taken_share(launch) else on_own
+    return _describe_on_other_cpus(usage) or _describe_on_gpus(usage)
 
 
-def _on_gpus(usage: Mapping[str, float]) -> str:
+def _describe_on_gpus(usage: Mapping[str, float]) -> str:
     if usage.get("gpu_lost"):
         return "the driver lost the GPU of the launch"
     if usage.get("steady_ptx_cache_filled_bytes"):
@@ -98,7 +108,7 @@ def _on_gpus(usage: Mapping[str, float]) -> str:
     return f"{by} reduced the clock speed of its GPU in {share * 100:.0f} % of the readings"
 
 
-def _on_own_cpus(usage: Mapping[str, float]) -> str:
+def _describe_on_own_cpus(usage: Mapping[str, float]) -> str:
     seconds, own, cpus = (usage.get(name) for name in ("steady_seconds", "steady_cpu_seconds", "steady_own_cpus"))
     if not seconds or not cpus or own is None:
         return ""
@@ -110,7 +120,7 @@ def _on_own_cpus(usage: Mapping[str, float]) -> str:
     return f"other processes used {busy / seconds:.2f} of the CPUs of the launch" if busy > least else ""
 
 
-def _on_other_cpus(usage: Mapping[str, float]) -> str:
+def _describe_on_other_cpus(usage: Mapping[str, float]) -> str:
     seconds, busy, cpus = (usage.get(f"steady_{name}") for name in ("seconds", "own_cpus_busy_seconds", "own_cpus"))
     # other slots of the machine measure at the same time; `harness fleet check` has tested their influence
     if not seconds or not cpus or busy is None or "steady_cpu_seconds" not in usage or usage.get("slots", 1.0) > 1:
@@ -128,24 +138,24 @@ def is_watched(launch: Launch) -> bool:
     return "steady_own_cpus_busy_seconds" in launch.resources
 
 
-def disturbed_rounds(launches: Sequence[Launch]) -> dict[tuple[str, int, int], str]:
+def find_disturbed_rounds(launches: Sequence[Launch]) -> dict[tuple[str, int, int], str]:
     """Return the group, round and attempt of each noisy round, with the interference of its first noisy launch."""
     by_round: dict[tuple[str, int, int], str] = {}
     for launch in launches:
-        reason = "" if launch.role is Role.PILOT else disturbed(launch)
+        reason = "" if launch.role is Role.PILOT else describe_interference(launch)
         if reason:
             by_round.setdefault((launch.group, launch.round, launch.attempt), f"{launch.cell}: {reason}")
     return by_round
 
 
-def disturbance(run: Run, launches: Sequence[Launch]) -> Disturbance:
+def find_interference(run: Run, launches: Sequence[Launch]) -> Disturbance:
     """Return which rounds were noisy."""
     measured = [launch for launch in launches if launch.role is not Role.PILOT]
-    by_round = disturbed_rounds(measured)
+    by_round = find_disturbed_rounds(measured)
     # by group and round, the attempt that counts
-    counting = counted(run.plan, launches)
+    counting = select_counted(run.plan, launches)
     counts = {(launch.group, launch.round): launch.attempt for launch in counting}
-    numbers = [launch for launch in counting if gave_number(launch)]
+    numbers = [launch for launch in counting if has_mean(launch)]
     return Disturbance(
         told=any(is_watched(launch) for launch in measured),
         rounds=len({(launch.group, launch.round, launch.attempt) for launch in measured}),
@@ -154,8 +164,10 @@ def disturbance(run: Run, launches: Sequence[Launch]) -> Disturbance:
             for (group, number, attempt), reason in by_round.items()
         ],
         launches=len(numbers),
-        taken=sorted(taken(launch) for launch in numbers if taken(launch) and not stopped(launch)),
-        stopped=sorted(taken(launch) for launch in numbers if stopped(launch)),
+        taken=sorted(
+            compute_taken_share(launch) for launch in numbers if compute_taken_share(launch) and not was_stopped(launch)
+        ),
+        stopped=sorted(compute_taken_share(launch) for launch in numbers if was_stopped(launch)),
     )
 
 
@@ -164,7 +176,7 @@ class Contention:
     """CPU contention in the launches of a group, and the error of its subtraction as shown by these launches.
 
     `losses` contains, by cell and round, the mean of log 1/(1 - taken) over the launches. `unchecked` is the share,
-    from 0 to 1, of a difference between the losses of two cells that may be wrong (see `unchecked`).
+    from 0 to 1, of a difference between the losses of two cells that may be wrong (see `estimate_unchecked_share`).
     """
 
     losses: Mapping[Cell, Series]
@@ -175,19 +187,19 @@ class Contention:
         one, two = self.losses.get(cell, {}), self.losses.get(other, {})
         both = one.keys() & two.keys()
         means = [fmean(side[number] for number in both) for side in (one, two)] if both else [0.0, 0.0]
-        return possible_error(means[0], means[1], self.unchecked)
+        return compute_possible_error(means[0], means[1], self.unchecked)
 
 
-def contention(launches: Iterable[Launch]) -> Contention | None:
+def find_contention(launches: Iterable[Launch]) -> Contention | None:
     """Return the CPU contention in a group's launches with a result; None if nothing was subtracted."""
     all_launches = list(launches)
-    taken_off = [loss(launch) for launch in all_launches]
+    taken_off = [compute_loss(launch) for launch in all_launches]
     if not any(taken_off):
         return None
     losses: dict[Cell, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for launch, lost in zip(all_launches, taken_off, strict=True):
         losses[launch.cell][launch.round].append(lost)
-    share = unchecked(
+    share = estimate_unchecked_share(
         [launch.cell for launch in all_launches],
         [(launch.round, launch.block) for launch in all_launches],
         [math.log(centre(launch)) for launch in all_launches],
@@ -197,7 +209,7 @@ def contention(launches: Iterable[Launch]) -> Contention | None:
     return Contention(means, share)
 
 
-def possible_error(loss: float, other: float, unchecked: float) -> float:
+def compute_possible_error(loss: float, other: float, unchecked: float) -> float:
     """Return the possible error of the log ratio of two cells with these mean losses, in either direction.
 
     The cells of a round share a core, and have similar losses. So the `unchecked` share of a difference between their
@@ -207,7 +219,7 @@ def possible_error(loss: float, other: float, unchecked: float) -> float:
     return unchecked * abs(loss - other) + ERROR * math.hypot(loss, other)
 
 
-def unchecked(
+def estimate_unchecked_share(
     cells: Sequence[Hashable], rounds: Sequence[Hashable], logs: Sequence[float], losses: Sequence[float]
 ) -> float:
     """Return the share of a difference in losses that may be wrong, estimated from a group's launches: from 0 to 1.

@@ -19,19 +19,19 @@ from itertools import combinations, product
 
 import numpy as np
 
-from harness.analysis.control import Control, beyond
+from harness.analysis.control import Control, is_beyond
 from harness.analysis.distributions import Floats
 from harness.analysis.disturbance import ERROR
 from harness.analysis.moderation import Residual, moderate, residual
-from harness.analysis.statistics import Estimate, Logs, exp, half_widths
+from harness.analysis.statistics import Estimate, Logs, exp_limited, half_widths
 from harness.analysis.verdicts import (
     Judgement,
     Verdict,
     Withheld,
+    compute_shown_alpha,
     judge,
     judgements,
-    shown_alpha,
-    unjudged,
+    make_unjudged,
 )
 from harness.model.defaults import FEWEST_ROUNDS
 
@@ -100,7 +100,7 @@ def effects(
     two levels, its base first. `margin` is a share (0.03 for 3 %). `share` is the share of the level that the effects
     may use. One round has no intervals, and fewer than three have no verdicts. `contention` contains the loss of each
     centre (in the shape of `logs`) and the unchecked share of a difference, if CPU contention was subtracted. Intervals
-    are wider by `disturbance.possible_error`.
+    are wider by `disturbance.compute_possible_error`.
     """
     pairs = [places for size in (1, 2) for places in combinations(range(len(axes)), size)]
     blocks = [_block(logs, axes, places) for places in pairs]
@@ -164,9 +164,9 @@ def _parts(means: Floats) -> list[Parts]:
     first, second = means.shape
     return [
         Parts(
-            alone=exp(float(means[i, 0] - means[0, 0])),
-            with_second=exp(float(means[i, j] - means[0, j])),
-            together=exp(float(means[i, j] - means[0, 0])),
+            alone=exp_limited(float(means[i, 0] - means[0, 0])),
+            with_second=exp_limited(float(means[i, j] - means[0, j])),
+            together=exp_limited(float(means[i, j] - means[0, 0])),
         )
         for i in range(1, first)
         for j in range(1, second)
@@ -191,12 +191,12 @@ def _judge_effects(
     bias: Floats | float,
 ) -> list[Judgement]:
     """Return the verdict of each effect. The prior of its variance is its `size` times the residual of the cells."""
-    n, mean, level = len(values), values.mean(axis=0), 1.0 - share * shown_alpha(values.shape[1])
+    n, mean, level = len(values), values.mean(axis=0), 1.0 - share * compute_shown_alpha(values.shape[1])
     if n == 1:
-        return [unjudged(value, None, n, level) for value in mean.tolist()]
+        return [make_unjudged(value, None, n, level) for value in mean.tolist()]
     logs = Logs.measured(mean, values.var(axis=0, ddof=1), np.full(mean.shape, float(n)))
     logs = moderate(logs, size, [scatter] * mean.size)
     if n < FEWEST_ROUNDS:
         halves = half_widths(logs, 1.0 - level).tolist()
-        return [unjudged(value, half, n, level) for value, half in zip(mean.tolist(), halves, strict=True)]
-    return judgements(logs, judge(logs, margin, bias, shares=share), [n] * mean.size, beyond([control], margin))
+        return [make_unjudged(value, half, n, level) for value, half in zip(mean.tolist(), halves, strict=True)]
+    return judgements(logs, judge(logs, margin, bias, shares=share), [n] * mean.size, is_beyond([control], margin))

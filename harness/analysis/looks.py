@@ -53,7 +53,7 @@ class Look:
     first: int = 0
 
 
-def spent(rounds: Sequence[int]) -> float:
+def compute_last_share(rounds: Sequence[int]) -> float:
     """Return the share of the level that the last look may use.
 
     `rounds` (ascending) has the number of rounds of each look.
@@ -65,7 +65,7 @@ def spent(rounds: Sequence[int]) -> float:
     return counts[0] / counts[-2] - counts[0] / counts[-1] if len(counts) > 1 else 1.0
 
 
-def share_left(first: float | Floats, rounds: float | Floats, total: Floats) -> Floats:
+def compute_next_share(first: float | Floats, rounds: float | Floats, total: Floats) -> Floats:
     """Return the share of the level for the next look, after `total` rounds, if the last look was after `rounds`.
 
     `first` is the number of rounds at the plan's own look. The three arguments have the same shape, or shapes that
@@ -74,14 +74,14 @@ def share_left(first: float | Floats, rounds: float | Floats, total: Floats) -> 
     return first / rounds - first / total
 
 
-def settling(rounds: int) -> float:
+def compute_settling_share(rounds: int) -> float:
     """Return the share of the level for settling comparisons with `--precision`; 0 without a look."""
     if rounds not in LOOKS:
         return 0.0
-    return SETTLING * spent([FEWEST_JUDGED, *LOOKS[: LOOKS.index(rounds) + 1]])
+    return SETTLING * compute_last_share([FEWEST_JUDGED, *LOOKS[: LOOKS.index(rounds) + 1]])
 
 
-def looks(run: Run, counted: Sequence[Launch]) -> dict[str, Look]:
+def divide_level(run: Run, counted: Sequence[Launch]) -> dict[str, Look]:
     """Return by group the share of the level that verdicts may use; `counted` are the launches that count."""
     rounds: dict[str, set[int]] = defaultdict(set)
     for launch in counted:
@@ -90,10 +90,10 @@ def looks(run: Run, counted: Sequence[Launch]) -> dict[str, Look]:
     for group in run.plan.groups:
         name, stop = group.name, run.stops.get(group.name)
         before = [look[name] for look in run.looks if name in look]
-        share = spent([*before, max([len(rounds[name]), *before])]) if before else 1.0
+        share = compute_last_share([*before, max([len(rounds[name]), *before])]) if before else 1.0
         first = min((count for count in before if count >= FEWEST_JUDGED), default=0)
         by_group[name] = Look(share, first=first)
         if run.plan.precision is not None and stop and stop.reason is StopReason.PRECISION:
             narrow = math.log1p(run.plan.precision) if stop.rounds >= FIRST_LOOK else 0.0
-            by_group[name] = Look(share, settling(stop.rounds), narrow, first)
+            by_group[name] = Look(share, compute_settling_share(stop.rounds), narrow, first)
     return by_group

@@ -12,7 +12,7 @@ from harness.analysis.environments import pins
 from harness.model.environment import installed, normalise, unmet
 from harness.model.launch import ON_DEVICE, Status
 from harness.model.run import Run
-from harness.model.scenario import NUMBER_UNITS, NUMBERS, OUTPUT, RESIDENT, Cell, Expectation, Scenario, matches
+from harness.model.scenario import NUMBER_UNITS, NUMBERS, OUTPUT, RESIDENT, Cell, Expectation, Scenario, has_values
 
 #: The name of the kit's observation of the TensorFlow settings that were on.
 SETTINGS_SEEN = "settings"
@@ -85,7 +85,7 @@ def _observations(cell: Cell, lookup: Lookup) -> dict[str, Observed]:
     for launch in lookup.numbers.get(cell) or lookup.observed.get(cell) or ():
         for name, value in launch.observations.items():
             distinct = values.setdefault(name, [])
-            if not any(alike(value, other) for other in distinct):
+            if not any(are_equal(value, other) for other in distinct):
                 distinct.append(value)
     pilot = lookup.pilots.get(cell)
     for name, value in pilot.observations.items() if pilot and pilot.status is Status.OK else ():
@@ -99,7 +99,7 @@ def has_told(cell: Cell, lookup: Lookup) -> bool:
     return cell in lookup.numbers or cell in lookup.observed or (pilot is not None and pilot.status is Status.OK)
 
 
-def alike(one: Any, other: Any) -> bool:
+def are_equal(one: Any, other: Any) -> bool:
     """Return whether two values are equal: integers exactly, floats within a tolerance, lists and tables by entry.
 
     A boolean isn't a number.
@@ -111,13 +111,13 @@ def alike(one: Any, other: Any) -> bool:
             return one == other
         return math.isclose(one, other, rel_tol=TOLERANCE) or (math.isnan(one) and math.isnan(other))
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(alike(a, b) for a, b in zip(one, other, strict=True))
+        return len(one) == len(other) and all(are_equal(a, b) for a, b in zip(one, other, strict=True))
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(are_equal(one[key], other[key]) for key in one)
     return bool(type(one) is type(other) and one == other)
 
 
-def tells_version(name: str, observed: Observed, pins: Mapping[str, str]) -> bool:
+def is_version(name: str, observed: Observed, pins: Mapping[str, str]) -> bool:
     """Return whether an observation is the version of an installed package, which the environments' table shows."""
     texts = [value for value in observed.values if isinstance(value, str) and _VERSION.fullmatch(value)]
     return len(texts) == len(observed.values) and installed(normalise(name), pins) is not None
@@ -137,7 +137,7 @@ def _checks(run: Run, scenario: Scenario, expectation: Expectation, lookup: Look
     cells = [
         cell
         for cell in lookup.cells_of(scenario.name)
-        if matches(expectation.when, cell.axes) and has_told(cell, lookup)
+        if has_values(expectation.when, cell.axes) and has_told(cell, lookup)
     ]
     meant = {name for name in {cell.environment for cell in cells} if not unmet(expectation.requires, pins(run, name))}
     return [_check(cell, expectation, lookup) for cell in cells if cell.environment in meant]
@@ -150,4 +150,4 @@ def _check(cell: Cell, expectation: Expectation, lookup: Lookup) -> Check:
     if observed.varies:
         return Check(cell, Standing.VARIES, observed)
     (value,) = observed.values
-    return Check(cell, Standing.AS_STATED if alike(value, expectation.value) else Standing.DIFFERS, observed)
+    return Check(cell, Standing.AS_STATED if are_equal(value, expectation.value) else Standing.DIFFERS, observed)

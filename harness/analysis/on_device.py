@@ -44,7 +44,7 @@ class OnDevice:
         return self.kernels * max(1.0, self.slower) < LAUNCH_BOUND
 
 
-def on_device(launches: Sequence[Launch]) -> dict[Cell, OnDevice]:
+def collect_recordings(launches: Sequence[Launch]) -> dict[Cell, OnDevice]:
     """Return, by cell, the recording of the first profiled launch; other launches are ignored."""
     by_cell: dict[Cell, OnDevice] = {}
     for launch in launches:
@@ -54,7 +54,7 @@ def on_device(launches: Sequence[Launch]) -> dict[Cell, OnDevice]:
     return by_cell
 
 
-def untold(launches: Sequence[Launch], lookup: Lookup) -> dict[Cell, str]:
+def explain_missing(launches: Sequence[Launch], lookup: Lookup) -> dict[Cell, str]:
     """Return the reason for missing profiles by cell with a result, if its first launch recorded it."""
     reasons: dict[Cell, str] = {}
     for launch in launches:

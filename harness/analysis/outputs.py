@@ -52,7 +52,7 @@ class _Printed:
         return self.lines[number - 1] if number <= len(self.lines) else None
 
 
-def outputs(lookup: Lookup, reference: str, scripts: Iterable[str]) -> list[OutputComparison]:
+def compare_outputs(lookup: Lookup, reference: str, scripts: Iterable[str]) -> list[OutputComparison]:
     """Return the comparison of each cell's output with the output of the reference at the same axes."""
     by_cell = {
         cell: printed for name in scripts for cell in lookup.cells_of(name) if (printed := _printed(cell, lookup))

@@ -42,7 +42,7 @@ def is_printed(quantity: str) -> bool:
     return quantity.startswith(PRINTED)
 
 
-def ratio_of(quantity: str, scenario: Scenario) -> tuple[str, str] | None:
+def find_ratio_numbers(quantity: str, scenario: Scenario) -> tuple[str, str] | None:
     """Return the names of both numbers of a quantity that is their ratio; None for any other quantity."""
     name = quantity.removeprefix(PRINTED)
     cuts = [at for at, character in enumerate(name) if character == "/"]
@@ -83,7 +83,7 @@ def values(quantity: str, launch: Launch) -> list[float]:
 
 def growth(quantity: str, launches: Sequence[Launch]) -> PrintedGrowth | None:
     """Return how much a number grows within launches of one cell; None if no growth is shown."""
-    series = [numbers for launch in launches if len(numbers := _thin_values(values(quantity, launch))) >= FEWEST]
+    series = [numbers for launch in launches if len(numbers := _average_values(values(quantity, launch))) >= FEWEST]
     if not series:
         return None
     pairs = [list(itertools.combinations(numbers, 2)) for numbers in series]
@@ -96,7 +96,7 @@ def growth(quantity: str, launches: Sequence[Launch]) -> PrintedGrowth | None:
     return PrintedGrowth(first, last, count)
 
 
-def _thin_values(numbers: Sequence[float]) -> Sequence[float]:
+def _average_values(numbers: Sequence[float]) -> Sequence[float]:
     """Return at most MOST values: means of neighbors."""
     size = -(-len(numbers) // MOST)
     return [statistics.fmean(numbers[at : at + size]) for at in range(0, len(numbers), size)] if size > 1 else numbers

@@ -16,7 +16,8 @@ from pathlib import PurePosixPath
 
 from harness.model.profile import Function, Profile
 
-#: The rule of the source document (see `filed`): functions with at most this many calls in the whole run are building.
+#: The rule of the source document (see `classify_functions`): functions with at most this many calls in the whole run
+#: are building.
 BUILD_CALLS = 2
 
 #: The number of times that the share of data handling is passed on to callees. Stacks are less deep than this.
@@ -145,7 +146,7 @@ def name(function: Function) -> str:
     return f"{'autograph' if _GENERATED.fullmatch(stem) else stem}.{function.name}"
 
 
-def taken(profile: Profile) -> dict[str, FunctionTime]:
+def sum_by_name(profile: Profile) -> dict[str, FunctionTime]:
     """Return the time of each name."""
     grouped: dict[str, list[Function]] = defaultdict(list)
     for function in profile.functions:
@@ -166,12 +167,12 @@ def taken(profile: Profile) -> dict[str, FunctionTime]:
     return times
 
 
-def top(profile: Profile, count: int, *, own: bool) -> list[FunctionTime]:
+def find_top(profile: Profile, count: int, *, own: bool) -> list[FunctionTime]:
     """Return the functions that took most time, by own or by cumulative seconds."""
-    return sorted(taken(profile).values(), key=lambda function: -function.seconds(own=own))[:count]
+    return sorted(sum_by_name(profile).values(), key=lambda function: -function.seconds(own=own))[:count]
 
 
-def filed(first: Profile, steady: Profile, examples: int = 3) -> list[Filed]:
+def classify_functions(first: Profile, steady: Profile, examples: int = 3) -> list[Filed]:
     """Return the classes of the source document, as in one profile of the first and the later calls together.
 
     The rule is from https://stackoverflow.com/a/58653636: functions that are called once or twice are building, and
@@ -206,7 +207,7 @@ def filed(first: Profile, steady: Profile, examples: int = 3) -> list[Filed]:
     return classes
 
 
-def matching(profile: Profile, patterns: Sequence[str]) -> float:
+def sum_matching(profile: Profile, patterns: Sequence[str]) -> float:
     """Return the share of a profile's time in functions whose names match a glob of `patterns`, including callees.
 
     Time is counted once: if such a function is called inside another one, it is part of the time of the other one. A
@@ -225,13 +226,13 @@ def matching(profile: Profile, patterns: Sequence[str]) -> float:
     return min(1.0, _share(seconds, profile.own))
 
 
-def moves(one: Profile, other: Profile, count: int, *, own: bool) -> list[FunctionChange]:
+def find_moves(one: Profile, other: Profile, count: int, *, own: bool) -> list[FunctionChange]:
     """Return the functions whose shares differ most between two profiles, by own or by cumulative time.
 
     By cumulative time, functions that only wrap another function are omitted, because a chain of them is one change,
     not ten.
     """
-    mine, theirs = taken(one), taken(other)
+    mine, theirs = sum_by_name(one), sum_by_name(other)
     sides = [] if own else [(_find_wrappers(one), mine), (_find_wrappers(other), theirs)]
     steps, other_steps = (profile.calls * profile.steps for profile in (one, other))
     nothing = FunctionTime("", calls=0, own=0.0, cumulative=0.0, own_share=0.0, cumulative_share=0.0)
@@ -247,7 +248,7 @@ def moves(one: Profile, other: Profile, count: int, *, own: bool) -> list[Functi
 
 def _find_wrappers(profile: Profile) -> set[str]:
     """Return the functions that spend nearly all of their time in one other function that nothing else calls."""
-    names, times = [name(function) for function in profile.functions], taken(profile)
+    names, times = [name(function) for function in profile.functions], sum_by_name(profile)
     handed: dict[tuple[str, str], float] = defaultdict(float)
     for function, callee in zip(profile.functions, names, strict=True):
         for caller in function.callers:
@@ -277,7 +278,7 @@ def tree(profile: Profile) -> Node:
     return root
 
 
-def frames(root: Node, least: float) -> list[Frame]:
+def list_frames(root: Node, least: float) -> list[Frame]:
     """Return the tree as boxes, without boxes that are narrower than the share `least`.
 
     The outermost function comes first.
@@ -286,10 +287,10 @@ def frames(root: Node, least: float) -> list[Frame]:
     """
     if root.seconds <= 0:
         return []
-    return list(_lay(_widest(root.children), 0, 0.0, root.seconds, least))
+    return list(_lay(_find_widest(root.children), 0, 0.0, root.seconds, least))
 
 
-def depth(laid: Sequence[Frame]) -> int:
+def compute_depth(laid: Sequence[Frame]) -> int:
     """Return the depth of the picture in functions."""
     return max((frame.depth + 1 for frame in laid), default=0)
 
@@ -327,12 +328,12 @@ def _lay(nodes: Sequence[Node], level: int, left: float, whole: float, least: fl
         width = node.seconds / whole
         if width < least:
             return  # the following nodes are narrower too
-        children = _widest(node.children)
+        children = _find_widest(node.children)
         drawn = sum(child.seconds for child in children if child.seconds / whole >= least)
         yield Frame(node.name, level, left, width, max(0.0, node.seconds - drawn) / whole)
         yield from _lay(children, level + 1, left, whole, least)
         left += width
 
 
-def _widest(children: Mapping[str, Node]) -> list[Node]:
+def _find_widest(children: Mapping[str, Node]) -> list[Node]:
     return sorted(children.values(), key=lambda node: (-node.seconds, node.name))

@@ -58,7 +58,7 @@ def value(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float | N
     if quantity.startswith(PRINTED):
         return _number(launch.observations.get(quantity))
     if quantity in PERCENTILES:
-        return None if why_no_percentile(quantity, launch, clock) else percentile(quantity, launch, clock)
+        return None if explain_no_percentile(quantity, launch, clock) else percentile(quantity, launch, clock)
     return (launch.phases_cpu if clock is Clock.CPU else launch.phases).get(quantity)
 
 
@@ -70,7 +70,7 @@ def percentile(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> floa
     return quantile(sorted(_single_steps(launch, clock)), PERCENTILES[quantity])
 
 
-def why_no_percentile(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> str:
+def explain_no_percentile(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> str:
     """Return why a launch has no such percentile, as a sentence; empty if it has one.
 
     A percentile of means over several steps isn't a percentile of steps. With fewer steps than 1 / (1 - share), the
@@ -121,12 +121,12 @@ def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.
             launch if launch.role is Role.PILOT else _use_printed_number(launch, quantity, clock, mixed)
             for launch in listed
         ]
-    return [launch if launch.role is Role.PILOT else _with(launch, quantity, clock) for launch in listed]
+    return [launch if launch.role is Role.PILOT else _replace_samples(launch, quantity, clock) for launch in listed]
 
 
 def _use_printed_number(launch: Launch, quantity: str, clock: Clock, mixed: Container[str]) -> Launch:
     """Return a launch of a printed number, which isn't available in scenarios with `mixed` units."""
-    one = _with(launch, quantity, clock)
+    one = _replace_samples(launch, quantity, clock)
     if one.status is not Status.OK or launch.cell.scenario not in mixed:
         return one
     name = quantity.removeprefix(PRINTED)
@@ -135,12 +135,12 @@ def _use_printed_number(launch: Launch, quantity: str, clock: Clock, mixed: Cont
     )
 
 
-def _with(launch: Launch, quantity: str, clock: Clock) -> Launch:
+def _replace_samples(launch: Launch, quantity: str, clock: Clock) -> Launch:
     number = value(quantity, launch, clock)
     bare = replace(launch, samples=(), alone=(), memory=(), calls_per_sample=None, block=0, places=())
     if launch.status is not Status.OK:
         return bare
-    if quantity in PERCENTILES and (why := why_no_percentile(quantity, launch, clock)):
+    if quantity in PERCENTILES and (why := explain_no_percentile(quantity, launch, clock)):
         advice = "Measure longer, such as --measure 10s." if len(launch.samples) > 1 else ""
         return replace(bare, status=Status.NOT_AVAILABLE, error=why, advice=advice)
     if number is None or not 0.0 < number < math.inf:
@@ -157,10 +157,10 @@ def _with(launch: Launch, quantity: str, clock: Clock) -> Launch:
 
 def growth(launch: Launch) -> float | None:
     """Return the memory growth in bytes per call over the later calls; None if memory was read less than twice."""
-    return slope(later(launch.memory))
+    return slope(get_later_half(launch.memory))
 
 
-def later(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
+def get_later_half(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
     """Return the later half of the points."""
     return points[(len(points) - 1) // 2 :] if points else points
 
@@ -174,7 +174,7 @@ def slope(points: Sequence[tuple[float, float]]) -> float | None:
 
 def calls_looked_at(launch: Launch) -> float:
     """Return the number of calls over which the memory growth of a launch is computed."""
-    points = later(launch.memory)
+    points = get_later_half(launch.memory)
     return points[-1][0] - points[0][0]
 
 

@@ -5,25 +5,25 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 from harness.analysis.agreement import Agreement, agreements
-from harness.analysis.answers import Answer, answers, in_turn
+from harness.analysis.answers import Answer, answers, interleave_answers
 from harness.analysis.attribution import Attribution, attributions
 from harness.analysis.behaviour import Behaviour, behaviours
 from harness.analysis.cell_index import Lookup, lookup
-from harness.analysis.cells import CellResult, Missing, cell_results, missing
+from harness.analysis.cells import CellResult, Missing, cell_results, find_missing
 from harness.analysis.claims import ClaimResult, claims
 from harness.analysis.control import Control
-from harness.analysis.disturbance import Disturbance, disturbance
+from harness.analysis.disturbance import Disturbance, find_interference
 from harness.analysis.environments import Software, software
 from harness.analysis.observations import Statement, statements
-from harness.analysis.on_device import OnDevice, on_device, untold
+from harness.analysis.on_device import OnDevice, collect_recordings, explain_missing
 from harness.analysis.quantities import is_time, launches_of
-from harness.analysis.rounds import by_clock
+from harness.analysis.rounds import apply_clock
 from harness.analysis.scaling import ScalingPoint, scaling
 from harness.analysis.settings import SettingDifference, differences
 from harness.analysis.sweeps import MeasuredSweep, sweeps
-from harness.analysis.tables import MeasuredCell, ScenarioTable, measured, tables
-from harness.analysis.timeline import Endings, Moment, ended, samplings_used, timeline
-from harness.analysis.turns import NonInterleavedRatio, Turns, is_bias, turns
+from harness.analysis.tables import MeasuredCell, ScenarioTable, find_measured, tables
+from harness.analysis.timeline import Endings, Moment, describe_ends, samplings_used, timeline
+from harness.analysis.turns import NonInterleavedRatio, Turns, describe_interleaving, is_bias
 from harness.model.launch import Launch, Sampling
 from harness.model.run import Run
 from harness.model.scenario import GROWTH, STEP, Cell
@@ -44,7 +44,7 @@ class Results:
         to_html: "Callable[[Results], str] | None" = None,
     ) -> None:
         self.run = run
-        self.launches = by_clock(run.plan.clock, launches)
+        self.launches = apply_clock(run.plan.clock, launches)
         self._stored = launches
         self._found: dict[str, Lookup] = {}
         self._to_html = to_html
@@ -127,7 +127,7 @@ class Results:
     def measured(self) -> Mapping[str, Sequence[MeasuredCell]]:
         """The cells that have a result, by scenario and in the order of the table."""
         none: dict[str, Sequence[MeasuredCell]] = {scenario.name: () for scenario in self.run.scenarios}
-        return none | {table.scenario.name: measured(table, self.found) for table in self.tables}
+        return none | {table.scenario.name: find_measured(table, self.found) for table in self.tables}
 
     def timeline(self, table: ScenarioTable) -> list[Moment]:
         """Return the launches of a table in the order of their start."""
@@ -136,7 +136,7 @@ class Results:
     @cached_property
     def answers(self) -> list[Answer]:
         """The answers of the comparisons, in the order of the report."""
-        return in_turn([answers(table) for table in self.all_tables])
+        return interleave_answers([answers(table) for table in self.all_tables])
 
     @cached_property
     def control(self) -> Control | None:
@@ -161,7 +161,7 @@ class Results:
     @cached_property
     def disturbance(self) -> Disturbance:
         """The rounds with interference from other processes."""
-        return disturbance(self.run, self.launches)
+        return find_interference(self.run, self.launches)
 
     @cached_property
     def turns(self) -> Turns | None:
@@ -175,22 +175,22 @@ class Results:
         }
         alone = [NonInterleavedRatio(*pair, shift, is_bias(shift)) for pair, shift in compared.items() if shift]
         counting = [launch for launches in self.found.numbers.values() for launch in launches]
-        return turns(counting, alone)
+        return describe_interleaving(counting, alone)
 
     @cached_property
     def on_device(self) -> Mapping[Cell, OnDevice]:
         """The profiles of the GPU by TensorFlow's profiler, by cell."""
-        return on_device(self.launches)
+        return collect_recordings(self.launches)
 
     @cached_property
     def untold_on_device(self) -> Mapping[Cell, str]:
         """The reason why TensorFlow's profiler recorded no GPU activity, by cell."""
-        return untold(self.launches, self.found)
+        return explain_missing(self.launches, self.found)
 
     @cached_property
     def ended(self) -> Endings:
         """The reason why each group ended, for example its budget."""
-        return ended(self.run)
+        return describe_ends(self.run)
 
     @cached_property
     def samplings(self) -> list[Sampling]:
@@ -240,7 +240,7 @@ class Results:
     @cached_property
     def missing(self) -> list[Missing]:
         """Cells and launches without a result, with the reason."""
-        return missing(self.found)
+        return find_missing(self.found)
 
     @cached_property
     def causes(self) -> Mapping[Cell, Missing]:

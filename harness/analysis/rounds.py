@@ -27,16 +27,20 @@ TICKS_SECONDS_A_PIECE = 0.018
 IDLE_SHARE, FEWEST_SAMPLES = 0.01, 5
 
 
-def by_clock(clock: Clock, launches: Sequence[Launch]) -> Sequence[Launch]:
+def apply_clock(clock: Clock, launches: Sequence[Launch]) -> Sequence[Launch]:
     """Return the launches as they are judged: with `cpu`, the seconds of each sample are its CPU seconds.
 
     Stored launches have wall-clock time. All computations start with these launches. If a launch used no CPU time in
     its samples, or didn't record it, it has no result, and ends as `failed` with a sentence.
     """
-    return launches if clock is Clock.WALL else [_by_cpu(launch) if launch.samples else launch for launch in launches]
+    return (
+        launches
+        if clock is Clock.WALL
+        else [_apply_cpu_clock(launch) if launch.samples else launch for launch in launches]
+    )
 
 
-def _by_cpu(launch: Launch) -> Launch:
+def _apply_cpu_clock(launch: Launch) -> Launch:
     used, alone = _cpu_samples(launch.samples), _cpu_samples(launch.alone)
     if any(sample.seconds for sample in used) or launch.status is not Status.OK:
         return replace(launch, samples=used, alone=alone)
@@ -71,7 +75,7 @@ def pilots(launches: Sequence[Launch]) -> dict[Cell, Launch]:
     return latest
 
 
-def counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
+def select_counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
     """Return the launches that count: from one attempt at each round of each group.
 
     Only launches with the role measure or control count.
@@ -113,7 +117,7 @@ def series(launches: Sequence[Launch]) -> dict[Cell, Series]:
     shared = references(launches)
     logs: dict[Cell, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for launch in launches:
-        if gave_number(launch):
+        if has_mean(launch):
             blocks = {block: fmean(own) for block, own in shared.get((launch.group, launch.round), {}).items()}
             # without a result of its reference, the interference in a block is unknown
             shift = fmean(blocks.values()) - blocks[launch.block] if launch.block in blocks else 0.0
@@ -138,13 +142,13 @@ def references(launches: Sequence[Launch]) -> dict[tuple[str, int], dict[int, li
         lambda: defaultdict(lambda: defaultdict(list))
     )
     for launch in launches:
-        if gave_number(launch):
+        if has_mean(launch):
             rounds[launch.group, launch.round][launch.cell][launch.block].append(math.log(centre(launch)))
     by_place = {place: max(cells.values(), key=len) for place, cells in rounds.items()}
     return {place: dict(blocks) for place, blocks in by_place.items() if len(blocks) > 1}
 
 
-def taken(launch: Launch) -> float:
+def compute_taken_share(launch: Launch) -> float:
     """Return the share of the timed part that is subtracted, because other processes or a CPU quota stopped the launch.
 
     Other processes include the hypervisor. It is the time in which a thread of the launch was ready and didn't run,
@@ -162,13 +166,13 @@ def taken(launch: Launch) -> float:
     return part.taken if part else 0.0
 
 
-def stopped(launch: Launch) -> bool:
+def was_stopped(launch: Launch) -> bool:
     """Return whether a CPU quota stopped the launch for a part of its time, which is subtracted."""
     part = _timed_part(launch)
     return part is not None and part.has_quota and part.taken > 0.0
 
 
-def loss(launch: Launch) -> float:
+def compute_loss(launch: Launch) -> float:
     """Return the effect of contention on the log of the launch's centre: log 1/(1 - share of other processes).
 
     This includes everything that is subtracted, except the part of a quota, because no other process uses the CPU and
@@ -188,7 +192,7 @@ class _TimedPart:
 
 
 def _timed_part(launch: Launch) -> _TimedPart | None:
-    """Return the basis of `taken`; None if it can't be known, or if nothing is subtracted."""
+    """Return the basis of `compute_taken_share`; None if it can't be known, or if nothing is subtracted."""
     if all(sample.seconds == sample.cpu_seconds for sample in launch.samples):
         return None
     usage = launch.resources
@@ -199,7 +203,7 @@ def _timed_part(launch: Launch) -> _TimedPart | None:
     foreign, away, unsure = busy - own + stolen, seconds - own, ticks_seconds(usage)
     is_shown = foreign - unsure > OWN_SHARE * seconds
     has_quota = waited is not None and usage.get(CPU_QUOTA, math.inf) < 1.0
-    if not 0.0 < away < seconds or not (is_shown or has_quota or (waited is not None and _runs_all_the_time(launch))):
+    if not 0.0 < away < seconds or not (is_shown or has_quota or (waited is not None and _is_always_running(launch))):
         return None
     if waited is None:
         contended = taken = _unaccounted_share(seconds, foreign, away)
@@ -214,7 +218,7 @@ def _timed_part(launch: Launch) -> _TimedPart | None:
     return _TimedPart(taken, contended, has_quota) if taken > OWN_SHARE else None
 
 
-def _runs_all_the_time(launch: Launch) -> bool:
+def _is_always_running(launch: Launch) -> bool:
     """Return whether the process used its CPU all the time in most samples, so that its step doesn't wait by itself.
 
     Ticks show other processes only if these took more than the error of ticks, which is at least 7 % of interleaved
@@ -238,7 +242,7 @@ def _unaccounted_share(seconds: float, foreign: float, away: float) -> float:
     return away / seconds if abs(away - foreign) <= TICKS_SECONDS + TICKS_SHARE * seconds else 0.0
 
 
-def granted(launches: Iterable[Launch]) -> float:
+def find_granted_share(launches: Iterable[Launch]) -> float:
     """Return the share of their CPUs that quotas grant to launches: the smallest recorded one, and at most 1."""
     shares = [
         launch.resources[CPU_QUOTA] / launch.resources["steady_own_cpus"]
@@ -255,15 +259,15 @@ def budget_seconds(plan: Plan, launches: Iterable[Launch]) -> float | None:
     """
     if plan.budget_seconds is None or not plan.budget_is_wish:
         return plan.budget_seconds
-    return plan.budget_seconds / granted(launches)
+    return plan.budget_seconds / find_granted_share(launches)
 
 
 def centre(launch: Launch) -> float:
     """Return the judged seconds per step: the launch mean minus the time lost to other processes and CPU quotas."""
-    return launch.centre * (1.0 - taken(launch))
+    return launch.centre * (1.0 - compute_taken_share(launch))
 
 
-def gave_number(launch: Launch) -> bool:
+def has_mean(launch: Launch) -> bool:
     """Return whether the launch has a mean: it ended ok, with a time and steps."""
     return launch.status is Status.OK and launch.steps > 0 and 0.0 < launch.centre < math.inf
 

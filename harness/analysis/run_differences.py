@@ -45,7 +45,7 @@ class RunDifference:
     second: Any
 
 
-def machines(first: Run, second: Run) -> list[RunDifference]:
+def compare_machines(first: Run, second: Run) -> list[RunDifference]:
     """Return the facts in which the two runs' machines differ; empty if the machines are the same.
 
     These are CPU, cores and memory. If both runs used GPUs, they also include the GPUs, their driver and their
@@ -60,7 +60,7 @@ def machines(first: Run, second: Run) -> list[RunDifference]:
     return differing + (_cards(first, second) if first.plan.limits.gpus and second.plan.limits.gpus else [])
 
 
-def differences(first: Run, second: Run, cells: Iterable[Cell]) -> list[RunDifference]:
+def find_differences(first: Run, second: Run, cells: Iterable[Cell]) -> list[RunDifference]:
     """Return the differences that may have changed the times of `cells` (those with a result in both runs)."""
     environments = dict.fromkeys(cell.environment for cell in cells)
     one, other = (_facts(run, environments) for run in (first, second))
@@ -90,8 +90,10 @@ def _facts(run: Run, environments: Iterable[str]) -> dict[tuple[Aspect, str], Ma
     sampling, limits, auto = run.plan.sampling, run.plan.limits, "as the pilot determines"
     left_out = frozenset() if run.backend.is_remote else _OF_THE_HOST
     return {
-        (Aspect.MACHINE, ""): {name: value for name, value in _less(run.host).items() if name != "gpus"},
-        (Aspect.ENGINE, ""): {name: value for name, value in _less(run.backend.told()).items() if name not in left_out},
+        (Aspect.MACHINE, ""): {name: value for name, value in _omit_facts(run.host).items() if name != "gpus"},
+        (Aspect.ENGINE, ""): {
+            name: value for name, value in _omit_facts(run.backend.told()).items() if name not in left_out
+        },
         (Aspect.MEASUREMENT, ""): {
             "backend": run.backend.name,
             "protocol": sampling.protocol.value,
@@ -119,7 +121,7 @@ def _facts(run: Run, environments: Iterable[str]) -> dict[tuple[Aspect, str], Ma
     }
 
 
-def _less(facts: Mapping[str, Any]) -> dict[str, Any]:
+def _omit_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if name not in _TOLD_ELSEWHERE}
 
 
@@ -132,7 +134,7 @@ def _machine(run: Run) -> dict[str, Any]:
 
 def _cards(first: Run, second: Run) -> list[RunDifference]:
     """Return the differences between the runs' GPUs. Their position doesn't matter."""
-    triples = gpu.differing(first.host.get("gpus"), second.host.get("gpus"), but=("index", "pci"))
+    triples = gpu.find_differing(first.host.get("gpus"), second.host.get("gpus"), but=("index", "pci"))
     return [RunDifference(Aspect.MACHINE, "", name, one, other) for name, one, other in triples]
 
 

@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from harness.analysis import work_equivalence
 from harness.analysis.cell_index import Lookup
-from harness.analysis.control import beyond
+from harness.analysis.control import is_beyond
 from harness.analysis.distributions import Floats
-from harness.analysis.disturbance import ERROR, possible_error
+from harness.analysis.disturbance import ERROR, compute_possible_error
 from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
 from harness.analysis.rounds import series
-from harness.analysis.run_differences import RunDifference, differences, machines, same_software
+from harness.analysis.run_differences import RunDifference, compare_machines, find_differences, same_software
 from harness.analysis.statistics import (
     Estimate,
     Interval,
@@ -32,11 +32,11 @@ from harness.analysis.statistics import (
     half_widths,
     means,
     medians,
-    minus,
-    minus_others,
+    subtract,
+    subtract_others,
 )
-from harness.analysis.trends import in_common, restricted
-from harness.analysis.verdicts import Judgement, Verdict, Withheld, judge, judgements, margins, unjudged
+from harness.analysis.trends import find_common_steps, restrict_steps
+from harness.analysis.verdicts import Judgement, Verdict, Withheld, judge, judgements, make_unjudged, margins
 from harness.model.defaults import ALPHA
 from harness.model.launch import BROKEN, Clock, Status
 from harness.model.scenario import GROWTH, STEP, Cell
@@ -175,12 +175,12 @@ class Pair:
     @cached_property
     def machines(self) -> list[RunDifference]:
         """The facts that show that the machines differ."""
-        return machines(self.first.run, self.second.run)
+        return compare_machines(self.first.run, self.second.run)
 
     @cached_property
     def differences(self) -> list[RunDifference]:
         """Return the other differences, which may have changed the times."""
-        return differences(self.first.run, self.second.run, (cell.cell for cell in self.changes.cells))
+        return find_differences(self.first.run, self.second.run, (cell.cell for cell in self.changes.cells))
 
 
 def compare(first: Results, second: Results, margin: float, quantity: str = STEP) -> Changes:
@@ -198,19 +198,19 @@ def compare(first: Results, second: Results, margin: float, quantity: str = STEP
     both = [_both(cell, one, other, same_software(cell, first.run, second.run)) for cell in cells]
     family = [pair for pair in both if pair.judged]
     log_margin = math.log1p(margin)
-    lost = beyond([one.control, other.control], log_margin)
+    lost = is_beyond([one.control, other.control], log_margin)
     differences = _differences(family)
     bias = np.array([_possible_error(pair.cell, one, other) for pair in family])
     changed = _judgements(family, differences, log_margin, bias, lost=lost)
     base, unchanged = _base(family)
-    moved = _judgements(family, minus_others(differences, base), log_margin, bias, lost=lost) if base.size else {}
+    moved = _judgements(family, subtract_others(differences, base), log_margin, bias, lost=lost) if base.size else {}
     return Changes(
         cells=[
             CellChange(
                 cell=pair.cell,
                 first=combine(list(one.series[pair.cell].values())),
                 second=combine(list(other.series[pair.cell].values())),
-                change=_adapt_verdict(changed.get(pair.cell) or _unjudged(pair), quantity),
+                change=_adapt_verdict(changed.get(pair.cell) or _make_unjudged(pair), quantity),
                 without_shift=_adapt_verdict(moved[pair.cell], quantity) if pair.cell in moved else None,
                 work=pair.work,
                 same_software=pair.same_software,
@@ -219,8 +219,8 @@ def compare(first: Results, second: Results, margin: float, quantity: str = STEP
             for pair in both
         ],
         shift=_shift(differences, base, family, unchanged, log_margin) if base.size else None,
-        only_first=_lone(one, other),
-        only_second=_lone(other, one),
+        only_first=_make_unpaired(one, other),
+        only_second=_make_unpaired(other, one),
     )
 
 
@@ -234,9 +234,9 @@ def _adapt_verdict(judgement: Judgement, quantity: str) -> Judgement:
 def _both(cell: Cell, one: Lookup, other: Lookup, same: bool) -> _Both:
     launches = [one.numbers[cell], other.numbers[cell]]
     changes, both = cell in one.trends or cell in other.trends, [one.series[cell], other.series[cell]]
-    steps = in_common([*launches[0], *launches[1]]) if changes else None
+    steps = find_common_steps([*launches[0], *launches[1]]) if changes else None
     if steps:
-        both = [series(restricted(side, steps))[cell] for side in launches]
+        both = [series(restrict_steps(side, steps))[cell] for side in launches]
     return _Both(
         cell=cell,
         first=[math.log(centre) for centre in both[0].values()],
@@ -250,7 +250,7 @@ def _both(cell: Cell, one: Lookup, other: Lookup, same: bool) -> _Both:
 
 def _differences(cells: Sequence[_Both]) -> Logs:
     """Return log(time(second) / time(first)) of each cell."""
-    return minus(means([pair.second for pair in cells]), means([pair.first for pair in cells]))
+    return subtract(means([pair.second for pair in cells]), means([pair.first for pair in cells]))
 
 
 def _base(family: Sequence[_Both]) -> tuple[npt.NDArray[np.intp], bool]:
@@ -270,7 +270,7 @@ def _possible_error(cell: Cell, one: Lookup, other: Lookup) -> float:
         for contention in contentions
     ]
     # two runs have different load, so a difference between their losses isn't an error of the subtraction
-    return possible_error(losses[0], losses[1], ERROR)
+    return compute_possible_error(losses[0], losses[1], ERROR)
 
 
 def _judgements(
@@ -282,12 +282,12 @@ def _judgements(
     return {pair.cell: judgement for pair, judgement in zip(family, outcomes, strict=True)}
 
 
-def _unjudged(pair: _Both) -> Judgement:
+def _make_unjudged(pair: _Both) -> Judgement:
     """Return its 95 % interval, if both runs have two rounds, and the reason why its times have no verdict."""
     half = float(half_widths(_differences([pair]), ALPHA)[0]) if pair.rounds > 1 else None
     difference = fmean(pair.second) - fmean(pair.first)
     why = Withheld.TREND if pair.apart else Withheld.FEW_ROUNDS
-    return unjudged(difference, half, pair.rounds, 1.0 - ALPHA, different_work=pair.work.differs, why=why)
+    return make_unjudged(difference, half, pair.rounds, 1.0 - ALPHA, different_work=pair.work.differs, why=why)
 
 
 def _shift(
@@ -298,7 +298,7 @@ def _shift(
     return Shift(change, base.size, unchanged)
 
 
-def _lone(one: Lookup, other: Lookup) -> list[UnpairedCell]:
+def _make_unpaired(one: Lookup, other: Lookup) -> list[UnpairedCell]:
     return [
         UnpairedCell(cell, other.status(cell)) for cell in one.cells if cell in one.series and cell not in other.series
     ]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.analysis.cell_index import Lookup
-from harness.analysis.observations import SETTINGS_SEEN, alike, observations
+from harness.analysis.observations import SETTINGS_SEEN, are_equal, observations
 from harness.analysis.tables import ScenarioTable
 from harness.model.scenario import ENVIRONMENT, Cell, Scenario
 
@@ -37,12 +37,12 @@ def differences(table: ScenarioTable, lookup: Lookup) -> list[SettingDifference]
     """
     places: dict[tuple[str, bool], list[tuple[Any, dict[str, str]]]] = {}
     for cell, other in _compared(table):
-        one, two = (_seen(side, lookup) for side in (other, cell))
+        one, two = (_get_observed(side, lookup) for side in (other, cell))
         for name in one:
-            if name in two and not alike(one[name], two[name]) and cell.axes.get(name) == other.axes.get(name):
+            if name in two and not are_equal(one[name], two[name]) and cell.axes.get(name) == other.axes.get(name):
                 seen = places.setdefault((name, cell.environment != other.environment), [])
                 seen += [(one[name], _place(other, cell)), (two[name], _place(cell, other))]
-    return [SettingDifference(name, table.scenario, _by_value(seen)) for (name, _), seen in places.items()]
+    return [SettingDifference(name, table.scenario, _group_by_value(seen)) for (name, _), seen in places.items()]
 
 
 def _compared(table: ScenarioTable) -> Iterable[tuple[Cell, Cell]]:
@@ -50,7 +50,7 @@ def _compared(table: ScenarioTable) -> Iterable[tuple[Cell, Cell]]:
     return dict.fromkeys((compared.cell, compared.other) for compared in values)
 
 
-def _seen(cell: Cell, lookup: Lookup) -> Mapping[str, Any]:
+def _get_observed(cell: Cell, lookup: Lookup) -> Mapping[str, Any]:
     """Return the settings that a cell's launches observed; empty if they disagree."""
     seen = observations(cell, lookup).get(SETTINGS_SEEN)
     settings = seen.values[0] if seen and not seen.varies else {}
@@ -64,10 +64,10 @@ def _place(cell: Cell, other: Cell) -> dict[str, str]:
     return {axis: value for axis, value in cell.axes.items() if value != other.axes.get(axis)}
 
 
-def _by_value(seen: Iterable[tuple[Any, dict[str, str]]]) -> list[SettingSeen]:
+def _group_by_value(seen: Iterable[tuple[Any, dict[str, str]]]) -> list[SettingSeen]:
     by_value: list[tuple[Any, list[dict[str, str]]]] = []
     for value, place in seen:
-        places = next((places for other, places in by_value if alike(other, value)), None)
+        places = next((places for other, places in by_value if are_equal(other, value)), None)
         if places is None:
             by_value.append((value, [place]))
         elif place not in places:

@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 
 from harness.analysis.cell_index import Lookup, lookup
 from harness.analysis.comparisons import half_widths_of, open_widths
-from harness.analysis.looks import FIRST_LOOK, LOOKS, settling
+from harness.analysis.looks import FIRST_LOOK, LOOKS, compute_settling_share
 from harness.analysis.quantities import growths, launches_of
-from harness.analysis.rounds import Series, by_clock, centre, gave_number, granted
+from harness.analysis.rounds import Series, apply_clock, centre, find_granted_share, has_mean
 from harness.analysis.statistics import combine, half_widths, means
 from harness.analysis.tables import layouts
-from harness.analysis.verdicts import shown_alpha
+from harness.analysis.verdicts import compute_shown_alpha
 from harness.model.defaults import MEASURE, WARMUP
 from harness.model.environment import Device, Environment
 from harness.model.launch import USUAL_TURNS, Launch, Role, Sampling
@@ -81,20 +81,20 @@ def samplings(
     In the groups `single_steps`, each sample is one step, for percentiles. A pilot then sets a time for STEPS steps.
     """
     launches = list(launches)
-    planned = _lengthened(planned, 1.0 / granted(launches))
+    planned = _lengthen(planned, 1.0 / find_granted_share(launches))
     if not planned.is_open:
         return {group: _one_step(planned) if group in single_steps else planned for group in groups}
     pilots = [
-        launch for launch in launches if launch.role is Role.PILOT and gave_number(launch) and not launch.fixes_calls
+        launch for launch in launches if launch.role is Role.PILOT and has_mean(launch) and not launch.fixes_calls
     ]
-    between = _between(pilots)
+    between = _estimate_between(pilots)
     wishes: dict[str, list[PilotEstimate]] = defaultdict(list)
     for pilot in pilots:
-        wishes[pilot.group].append(wish(pilot, between))
-    filled = {group: _filled(planned, wishes[group]) for group in groups}
+        wishes[pilot.group].append(suggest_lengths(pilot, between))
+    filled = {group: _fill(planned, wishes[group]) for group in groups}
     for group in filled.keys() & set(single_steps):
         slowest = max((centre(pilot) for pilot in pilots if pilot.group == group), default=0.0)
-        longer = _clamped(max(filled[group].measure_seconds or 0.0, STEPS * slowest), MEASURE)
+        longer = _clamp(max(filled[group].measure_seconds or 0.0, STEPS * slowest), MEASURE)
         fixed = planned.measure_seconds is not None
         filled[group] = _one_step(filled[group] if fixed else replace(filled[group], measure_seconds=longer))
     return filled
@@ -104,7 +104,7 @@ def _one_step(sampling: Sampling) -> Sampling:
     return replace(sampling, calls_per_sample=1, turns=None)
 
 
-def _lengthened(planned: Sampling, times: float) -> Sampling:
+def _lengthen(planned: Sampling, times: float) -> Sampling:
     if times == 1.0:
         return planned
     return replace(
@@ -115,7 +115,7 @@ def _lengthened(planned: Sampling, times: float) -> Sampling:
     )
 
 
-def _filled(planned: Sampling, wishes: Sequence[PilotEstimate]) -> Sampling:
+def _fill(planned: Sampling, wishes: Sequence[PilotEstimate]) -> Sampling:
     by = PilotEstimate(
         warmup=max((estimate.warmup for estimate in wishes), default=WARMUP[0]),
         measure=max((estimate.measure for estimate in wishes), default=MEASURE[0]),
@@ -129,25 +129,25 @@ def _filled(planned: Sampling, wishes: Sequence[PilotEstimate]) -> Sampling:
     )
 
 
-def wish(pilot: Launch, between: float) -> PilotEstimate:
+def suggest_lengths(pilot: Launch, between: float) -> PilotEstimate:
     """Return the lengths that a pilot suggests; `between` is the variance of the logs of launches' centres."""
     step_seconds = [sample.seconds / sample.steps for sample in pilot.samples]
-    first = settled(step_seconds)
+    first = count_settled(step_seconds)
     warmup = pilot.phases.get("warm up", 0.0) + sum(sample.seconds for sample in pilot.samples[:first])
     kept = step_seconds[first:]
     mean = statistics.fmean(sample.seconds for sample in pilot.samples[first:])
     launch = max(pilot.seconds - sum(sample.seconds for sample in pilot.samples), mean)
-    count = math.sqrt(launch / mean * _within(kept) / between)
+    count = math.sqrt(launch / mean * _estimate_within(kept) / between)
     fewest, most = TURNS
     # a turn contains at least a sample and an untimed call
     turn = mean * (1.0 + 1.0 / (pilot.calls_per_sample or 1))
-    needed = math.sqrt(launch / turn * _apart(kept)) / BELIEVED_IN_TURNS
+    needed = math.sqrt(launch / turn * _estimate_from_neighbors(kept)) / BELIEVED_IN_TURNS
     return PilotEstimate(
-        _clamped(warmup, WARMUP), _clamped(count * mean, MEASURE), min(most, max(fewest, math.ceil(needed)))
+        _clamp(warmup, WARMUP), _clamp(count * mean, MEASURE), min(most, max(fewest, math.ceil(needed)))
     )
 
 
-def settled(step_seconds: Sequence[float]) -> int:
+def count_settled(step_seconds: Sequence[float]) -> int:
     """Return the number of samples at the start that belong to the warm-up, at most half of them.
 
     This is the marginal standard error rule (MSER) of K. P. White, "An effective truncation heuristic for bias
@@ -166,7 +166,7 @@ def settled(step_seconds: Sequence[float]) -> int:
     return next(first for first, error in enumerate(errors) if error <= AS_GOOD**2 * least)
 
 
-def _within(step_seconds: Sequence[float]) -> float:
+def _estimate_within(step_seconds: Sequence[float]) -> float:
     """Return the variance of a sample, as a share of the squared mean.
 
     If neighbours are correlated, it is estimated from batches.
@@ -182,7 +182,7 @@ def _within(step_seconds: Sequence[float]) -> float:
     return max(statistics.variance(step_seconds), size * statistics.variance(batches)) / mean**2
 
 
-def _apart(step_seconds: Sequence[float]) -> float:
+def _estimate_from_neighbors(step_seconds: Sequence[float]) -> float:
     """Return the variance of a sample as a share of the squared mean, from differences of neighbours.
 
     Half the mean squared difference of successive samples (J. von Neumann et al., "The mean square successive
@@ -195,7 +195,7 @@ def _apart(step_seconds: Sequence[float]) -> float:
     return statistics.fmean(squares) / 2.0 / statistics.fmean(step_seconds) ** 2
 
 
-def _between(pilots: Sequence[Launch]) -> float:
+def _estimate_between(pilots: Sequence[Launch]) -> float:
     """Return the variance between launches, from the prior and from cells that the pilot launched twice."""
     twins: dict[tuple[str, Cell], list[float]] = defaultdict(list)
     for launch in pilots:
@@ -204,7 +204,7 @@ def _between(pilots: Sequence[Launch]) -> float:
     return (WEIGHT * BELIEVED**2 + math.fsum(shown)) / (WEIGHT + len(shown))
 
 
-def _clamped(seconds: float, bounds: tuple[float, float]) -> float:
+def _clamp(seconds: float, bounds: tuple[float, float]) -> float:
     shortest, longest = bounds
     return min(longest, max(shortest, round(math.ceil(seconds / MULTIPLE - 1e-9) * MULTIPLE, 2)))
 
@@ -228,15 +228,15 @@ def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
     needs, so 1 is enough for all.
     """
     if run.plan.claims and run.plan.precision is None:
-        return _of_claims(run, launches)
+        return _compute_claim_widths(run, launches)
     clock = run.plan.clock
-    step_index = lookup(run, by_clock(clock, launches))
+    step_index = lookup(run, apply_clock(clock, launches))
     times = {
         group.name: [step_index.series[cell] for cell in group.cells if cell in step_index.series]
         for group in run.plan.groups
     }
     rounds = {name: max(map(len, cell_times), default=0) for name, cell_times in times.items()}
-    settled = {name: settling(count) for name, count in rounds.items()}
+    settled = {name: compute_settling_share(count) for name, count in rounds.items()}
     of_pairs: dict[str, float] = {}
     for quantity in dict.fromkeys(entry.of for scenario in run.scenarios for entry in scenario.compare):
         if quantity == GROWTH:
@@ -267,7 +267,7 @@ def pairs(run: Run) -> dict[str, list[tuple[Cell, Cell]]]:
     return result
 
 
-def _of_claims(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
+def _compute_claim_widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
     """Return half the width of the widest interval of each group's claims, relative to the width that the claim needs.
 
     A scenario's claims of one quantity are judged together (claims.py), which sets the width of their intervals.
@@ -279,7 +279,7 @@ def _of_claims(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
     for scenario in (candidate for candidate in run.scenarios if candidate.name in launched):
         for quantity in dict.fromkeys(claim.of for claim in scenario.claims):
             own_launches = launches if quantity == GROWTH else launches_of(quantity, launches, clock)
-            index = lookup(run, by_clock(clock, launches) if quantity == STEP else own_launches)
+            index = lookup(run, apply_clock(clock, launches) if quantity == STEP else own_launches)
             family = [
                 (claim, _find_cells(run.environments, scenario, claim))
                 for claim in scenario.claims
@@ -348,7 +348,11 @@ def _half_widths(
             result[worse, better] = half, len(index.series[worse].keys() & index.series[better].keys())
     for cell, values in alone.items():
         has_several = len(values) > 1
-        half = float(half_widths(means([values]), shown_alpha(max(of_one, len(alone))))[0]) if has_several else math.inf
+        half = (
+            float(half_widths(means([values]), compute_shown_alpha(max(of_one, len(alone))))[0])
+            if has_several
+            else math.inf
+        )
         result[cell, None] = half, len(values)
     return result
 

@@ -56,7 +56,11 @@ class Estimate:
     def from_log(cls, mean: float, rounds: int, half: float | None = None) -> "Estimate":
         """exp(mean), with the interval exp(mean ± half)."""
         # two rounds far apart give a half-width that a float cannot hold
-        return cls(exp(mean), rounds, None if half is None else Interval(exp(mean - half), exp(mean + half)))
+        return cls(
+            exp_limited(mean),
+            rounds,
+            None if half is None else Interval(exp_limited(mean - half), exp_limited(mean + half)),
+        )
 
     @property
     def distance(self) -> float:
@@ -141,7 +145,7 @@ def log_ratios(longer: Mapping[int, float], shorter: Mapping[int, float]) -> lis
     return [math.log(longer[number]) - math.log(shorter[number]) for number in both]
 
 
-def exp(log: float) -> float:
+def exp_limited(log: float) -> float:
     """Return exp of a log, limited so that a float can hold the value and its inverse."""
     return math.exp(min(max(log, -700.0), 700.0))
 
@@ -183,7 +187,7 @@ def means(logs: Sequence[Sequence[float]]) -> Logs:
     )
 
 
-def minus(one: Logs, other: Logs) -> Logs:
+def subtract(one: Logs, other: Logs) -> Logs:
     """Return `one` minus an independent `other` from another run, with the variability of both.
 
     The error is √(e1² + e2²), with the degrees of freedom of F. E. Satterthwaite, "An approximate distribution of
@@ -209,10 +213,10 @@ def medians(logs: Logs, sets: Sequence[npt.NDArray[np.intp]]) -> Logs:
     )
 
 
-def minus_others(logs: Logs, base: npt.NDArray[np.intp]) -> Logs:
+def subtract_others(logs: Logs, base: npt.NDArray[np.intp]) -> Logs:
     """Return each mean minus the median of the others of `base` (at least two indices); the same shape.
 
     The cells' errors are treated as independent. An effect on a whole round changes all cells, so it cancels out here
     but remains in the errors. So the intervals are too wide rather than too narrow.
     """
-    return minus(logs, medians(logs, [base[base != index] for index in range(logs.mean.size)]))
+    return subtract(logs, medians(logs, [base[base != index] for index in range(logs.mean.size)]))

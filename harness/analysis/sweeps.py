@@ -9,7 +9,7 @@ import numpy as np
 from harness.analysis.cell_index import Lookup
 from harness.analysis.columns import ScenarioColumn, Side
 from harness.analysis.comparisons import Compared
-from harness.analysis.crossings import Crossing, SweepOrdering, along, finer, lead
+from harness.analysis.crossings import Crossing, SweepOrdering, find_order, interpolate_times, refine_sizes
 from harness.analysis.distributions import Floats
 from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.tables import Row, ScenarioTable, Value
@@ -138,8 +138,8 @@ def _compare_along(
     sizes, times = _common_times({size: _times(comparison, lookup) for size, comparison in compared.items()})
     if len(sizes) < 2:
         return None
-    longer, shorter = (along(sizes, times[:, :, side]) for side in (0, 1))
-    ahead = None if different else lead(finer(sizes), np.log(longer) - np.log(shorter), sizes)
+    longer, shorter = (interpolate_times(sizes, times[:, :, side]) for side in (0, 1))
+    ahead = None if different else find_order(refine_sizes(sizes), np.log(longer) - np.log(shorter), sizes)
     return SweepComparison(head, sizes, len(times), ahead, different)
 
 

@@ -10,7 +10,14 @@ from functools import cached_property
 from harness.analysis.cell_index import Lookup
 from harness.analysis.columns import ScenarioColumn, Side, columns
 from harness.analysis.comparisons import Compared, compare, compare_growth
-from harness.analysis.distribution import Shape, Spread, Used, shape, spread, used
+from harness.analysis.distribution import (
+    Shape,
+    Spread,
+    Used,
+    describe_distribution,
+    summarize_resources,
+    summarize_spread,
+)
 from harness.analysis.quantities import growth_estimate, is_time
 from harness.analysis.rounds import centre
 from harness.analysis.statistics import Estimate, combine
@@ -164,15 +171,15 @@ def tables(run: Run, lookup: Lookup, quantity: str = STEP) -> list[ScenarioTable
     return [_table(layout, lookup, run.plan) for layout in layouts(run, lookup, quantity)]
 
 
-def measured(table: ScenarioTable, lookup: Lookup) -> list[MeasuredCell]:
+def find_measured(table: ScenarioTable, lookup: Lookup) -> list[MeasuredCell]:
     """Return the table's cells that have a result, row by row."""
     cells = []
     for row, head, value in table.times():
         if value.shape:
             cell = table.cell(row, head.side)
             launches = lookup.numbers[cell]
-            step = spread([centre(launch) for launch in launches])
-            cells.append(MeasuredCell(cell, row, head.side, step, value.shape, used(launches)))
+            step = summarize_spread([centre(launch) for launch in launches])
+            cells.append(MeasuredCell(cell, row, head.side, step, value.shape, summarize_resources(launches)))
     return cells
 
 
@@ -227,4 +234,6 @@ def _time(cell: Cell, lookup: Lookup) -> Value:
         return Value(None, lookup.status(cell))
     launches = lookup.numbers[cell]
     undone = next(filter(None, map(steps, launches)), "")
-    return Value(combine(list(centres.values())), shape=shape(launches, lookup.trends.get(cell)), undone=undone)
+    return Value(
+        combine(list(centres.values())), shape=describe_distribution(launches, lookup.trends.get(cell)), undone=undone
+    )

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analysis.cell_index import Lookup
-from harness.analysis.disturbance import disturbed
-from harness.analysis.rounds import centre, gave_number
+from harness.analysis.disturbance import describe_interference
+from harness.analysis.rounds import centre, has_mean
 from harness.analysis.sizing import first_look, samplings
 from harness.analysis.tables import ScenarioTable
 from harness.model.launch import Launch, Role, Sampling
@@ -51,7 +51,7 @@ class Moment:
     disturbed: bool
 
 
-def ended(run: Run) -> Endings:
+def describe_ends(run: Run) -> Endings:
     """Return why the run's groups ended."""
     rounds: dict[StopReason, list[int]] = defaultdict(list)
     recorded = [run.stops[group.name] for group in run.plan.groups if group.name in run.stops]
@@ -85,7 +85,7 @@ def timeline(table: ScenarioTable, launches: Sequence[Launch], lookup: Lookup) -
     own_launches = [
         launch
         for launch in launches
-        if launch.cell in means and launch.role in (Role.MEASURE, Role.CONTROL) and gave_number(launch)
+        if launch.cell in means and launch.role in (Role.MEASURE, Role.CONTROL) and has_mean(launch)
     ]
     counting = {id(launch) for cell in means for launch in lookup.numbers[cell]}
     return [
@@ -95,7 +95,7 @@ def timeline(table: ScenarioTable, launches: Sequence[Launch], lookup: Lookup) -
             mean=means[launch.cell],
             factor=centre(launch) / means[launch.cell],
             counts=id(launch) in counting,
-            disturbed=bool(disturbed(launch)),
+            disturbed=bool(describe_interference(launch)),
         )
         # all times are UTC in the same format; launches without a time keep the order in which they ended
         for place, launch in enumerate(sorted(own_launches, key=lambda launch: launch.started), 1)

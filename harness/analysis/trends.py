@@ -36,8 +36,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.analysis.distributions import Floats
-from harness.analysis.rounds import taken
-from harness.analysis.statistics import RESOLUTION, Interval, exp, student, variance
+from harness.analysis.rounds import compute_taken_share
+from harness.analysis.statistics import RESOLUTION, Interval, exp_limited, student, variance
 from harness.analysis.work_equivalence import CALLED
 from harness.model.launch import Launch, Sample
 from harness.model.scenario import Cell
@@ -125,8 +125,8 @@ def _trend(launches: Sequence[Launch], beside: Sequence[Mapping[int, Floats]], m
     if grown:
         steps, seconds = grown
         stages = [TrendStage(steps, seconds), *stages]
-    factor = stages[-1].seconds / stages[0].seconds if grown else exp(fmean(change(time[0])))
-    return Trend(factor, stages, counted=all(before(launch) is not None for launch in looked_at))
+    factor = stages[-1].seconds / stages[0].seconds if grown else exp_limited(fmean(change(time[0])))
+    return Trend(factor, stages, counted=all(count_before(launch) is not None for launch in looked_at))
 
 
 def _log_views(launches: Sequence[Launch], measure: _Measure, beside: Mapping[int, Floats]) -> list[list[Floats]]:
@@ -184,13 +184,13 @@ def change(launches: Sequence[Floats]) -> Floats:
 
 def parts(logs: Floats, count: int = PARTS) -> Floats:
     """Return the logs of seconds per step of at most ten parts of a launch's samples (at least one), in order."""
-    starts, lengths = _cuts(logs.size, min(count, logs.size))
+    starts, lengths = _find_cuts(logs.size, min(count, logs.size))
     step_seconds = np.exp(logs - logs[0])
     return np.asarray(np.log(np.add.reduceat(step_seconds, starts) / lengths) + logs[0])
 
 
 @lru_cache(maxsize=1024)
-def _cuts(size: int, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _find_cuts(size: int, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return where each of `count` parts of `size` samples starts, and its number of samples."""
     ends = np.linspace(0.0, size, count + 1).round().astype(np.intp)
     return ends[:-1], np.diff(ends)
@@ -216,7 +216,7 @@ def _count_falling_pairs(launches: Sequence[Floats]) -> tuple[Floats, Floats, fl
     size = int(pairs.sum()) + 1
     spectrum = np.ones(size // 2 + 1, np.complex128)
     for count, times in Counter(logs.size for logs in launches).items():
-        spectrum *= np.fft.rfft(_inversions(count), size) ** times
+        spectrum *= np.fft.rfft(_count_inversions(count), size) ** times
     likely = np.maximum(np.fft.irfft(spectrum, size), 0.0)
     fewer = min(sum(falling), size - 1 - sum(falling))
     return np.array(falling, np.float64), pairs, 2.0 * float(likely[: fewer + 1].sum())
@@ -229,7 +229,7 @@ def _pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 @lru_cache(maxsize=PARTS)
-def _inversions(count: int) -> Floats:
+def _count_inversions(count: int) -> Floats:
     """Return the probability of each number of falling pairs among values in a random order, from 0 on."""
     likely = np.ones(1)
     for size in range(2, count + 1):
@@ -289,7 +289,7 @@ def _logs_relative_to_group(launches: Sequence[Launch], measure: _Measure) -> di
     return by_launch
 
 
-def before(launch: Launch) -> float | None:
+def count_before(launch: Launch) -> float | None:
     """Return the number of steps before a launch's first sample; None if it wasn't recorded."""
     count = launch.resources.get("warmup_steps")
     if count is not None:
@@ -304,11 +304,11 @@ def spans(launch: Launch) -> tuple[Floats, Floats]:
     steps = np.array([sample.steps for sample in launch.samples], np.float64)
     # each turn begins with untimed steps
     untimed = launch.resources.get("between_steps", 0.0) / max(1, steps.size)
-    ends = (before(launch) or 0.0) + np.cumsum(steps + untimed)
+    ends = (count_before(launch) or 0.0) + np.cumsum(steps + untimed)
     return ends - steps, ends
 
 
-def within(launch: Launch, steps: Interval) -> tuple[float, float]:
+def compute_within(launch: Launch, steps: Interval) -> tuple[float, float]:
     """Return the seconds per step between two numbers of earlier steps, and the number of samples.
 
     If only a part of a sample is in this range, only that part counts. The result is not a number if no sample is in
@@ -322,24 +322,24 @@ def within(launch: Launch, steps: Interval) -> tuple[float, float]:
     return (float(inside @ seconds) / total if total else math.nan), samples
 
 
-def in_common(launches: Sequence[Launch]) -> Interval | None:
+def find_common_steps(launches: Sequence[Launch]) -> Interval | None:
     """Return the steps that all launches (at least one) measured, by the number of steps before them.
 
     None if a launch has fewer than three samples there, or didn't record the number of steps in its warm-up.
     """
-    if any(before(launch) is None for launch in launches):
+    if any(count_before(launch) is None for launch in launches):
         return None
     covered = [spans(launch) for launch in launches]
     steps = Interval(max(float(starts[0]) for starts, _ in covered), min(float(ends[-1]) for _, ends in covered))
-    enough = all(within(launch, steps)[1] >= ENOUGH - 1e-9 for launch in launches)
+    enough = all(compute_within(launch, steps)[1] >= ENOUGH - 1e-9 for launch in launches)
     return steps if enough else None
 
 
-def restricted(launches: Sequence[Launch], steps: Interval) -> list[Launch]:
+def restrict_steps(launches: Sequence[Launch], steps: Interval) -> list[Launch]:
     """Return the launches with one sample instead of their samples: the time per step in that range of steps."""
     replaced = []
     for launch in launches:
-        seconds, _ = within(launch, steps)
+        seconds, _ = compute_within(launch, steps)
         count = max(1, round(steps.high - steps.low))
         # a coarse clock may measure no time in all of these samples
         length = max(seconds, RESOLUTION) * count
@@ -357,7 +357,7 @@ def _mean_stages(launches: Sequence[Launch]) -> list[TrendStage]:
         starts, ends = spans(launch)
         edges = np.linspace(0.0, starts.size, count + 1).round().astype(np.intp)
         at.append([float(starts[first] + ends[last - 1]) / 2.0 for first, last in pairwise(edges)])
-        left = 1.0 - taken(launch)
+        left = 1.0 - compute_taken_share(launch)
         step_seconds = [left * sample.seconds / max(sample.steps, 1) for sample in launch.samples]
         logs.append(np.log(np.maximum(np.add.reduceat(step_seconds, edges[:-1]) / np.diff(edges), 1e-300)))
     return [
@@ -368,7 +368,7 @@ def _mean_stages(launches: Sequence[Launch]) -> list[TrendStage]:
     ]
 
 
-def warm_up_step(launch: Launch) -> float | None:
+def compute_warm_up_step(launch: Launch) -> float | None:
     """Return the seconds per step of the warm-up, if the launch recorded its number of steps."""
     seconds, steps = launch.phases.get("warm up"), launch.resources.get("warmup_steps")
     return seconds / steps if seconds and steps else None
@@ -381,7 +381,7 @@ def _find_warm_up_growth(launches: Sequence[Launch]) -> tuple[float, float] | No
 
     Faster samples are normal, because a first call compiles.
     """
-    warm = [step for launch in launches if (step := warm_up_step(launch))]
+    warm = [step for launch in launches if (step := compute_warm_up_step(launch))]
     if not warm or len(warm) < len(launches):
         return None
     grown = [math.log(launch.centre / warm_up) for launch, warm_up in zip(launches, warm, strict=True)]
@@ -389,6 +389,9 @@ def _find_warm_up_growth(launches: Sequence[Launch]) -> tuple[float, float] | No
         return None
     middle = fmean(launch.resources["warmup_steps"] / 2.0 for launch in launches)
     # contention is known for the samples only
-    return middle, exp(
-        fmean(math.log(warm_up * (1.0 - taken(launch))) for launch, warm_up in zip(launches, warm, strict=True))
+    return middle, exp_limited(
+        fmean(
+            math.log(warm_up * (1.0 - compute_taken_share(launch)))
+            for launch, warm_up in zip(launches, warm, strict=True)
+        )
     )

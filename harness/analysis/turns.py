@@ -1,8 +1,8 @@
 """Side effects of interleaving, checked in every interleaved run.
 
-`alone` compares the sequential samples at the end of each launch with its turns, on the log scale. If the cells of a
-round affect each other in any way, this ratio changes. `Waiting` names a process that used the CPU while others were
-timed.
+`compare_sequential` compares the sequential samples at the end of each launch with its turns, on the log scale. If the
+cells of a round affect each other in any way, this ratio changes. `Waiting` names a process that used the CPU while
+others were timed.
 """
 
 import math
@@ -15,9 +15,9 @@ import numpy as np
 
 from harness.analysis.cell_index import Lookup
 from harness.analysis.moderation import Residual, moderate, residual
-from harness.analysis.rounds import centre, taken
+from harness.analysis.rounds import centre, compute_taken_share
 from harness.analysis.statistics import Estimate, half_widths, means
-from harness.analysis.verdicts import shown_alpha
+from harness.analysis.verdicts import compute_shown_alpha
 from harness.model.launch import Launch
 from harness.model.scenario import Cell
 
@@ -68,7 +68,7 @@ class Turns:
     waiting: Waiting | None
 
 
-def turns(launches: Sequence[Launch], alone: Sequence[NonInterleavedRatio]) -> Turns | None:
+def describe_interleaving(launches: Sequence[Launch], alone: Sequence[NonInterleavedRatio]) -> Turns | None:
     """Describe the interleaving of the launches that count. Return None if no launch was interleaved."""
     took = [launch for launch in launches if launch.places]
     if not took:
@@ -88,7 +88,7 @@ def turns(launches: Sequence[Launch], alone: Sequence[NonInterleavedRatio]) -> T
     )
 
 
-def alone(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[Estimate | None]:
+def compare_sequential(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[Estimate | None]:
     """Return for each pair (cell, other) its sequential ratio relative to its interleaved ratio; None if unknown.
 
     Each launch has d = log(seconds per step alone / interleaved), and each round the mean d of the cell's launches
@@ -108,7 +108,7 @@ def alone(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[Estimate |
     groups = {group: _shift_residual(group, lookup) for group in {lookup.groups.get(a, "") for a, *_ in family}}
     residuals = [groups[lookup.groups.get(a, "")] for a, *_ in family]
     logs = moderate(logs, np.array(weights), residuals, [lookup.machine(a) for a, *_ in family])
-    halves = half_widths(logs, shown_alpha(len(family)))
+    halves = half_widths(logs, compute_shown_alpha(len(family)))
     for index, mean, half in zip(can_tell, logs.mean.tolist(), halves.tolist(), strict=True):
         ratios[index] = Estimate.from_log(mean, len(rounds[index]), half)
     return ratios
@@ -134,7 +134,7 @@ def _shift(launch: Launch) -> float | None:
     steps = sum(sample.steps for sample in launch.alone)
     lengths = [sample.seconds for sample in launch.alone]
     interleaved = centre(launch)
-    if taken(launch):
+    if compute_taken_share(launch):
         # the contention of the sequential samples isn't known separately
         own = [sample.cpu_seconds or 0.0 for sample in launch.samples]
         own_alone = [sample.cpu_seconds or 0.0 for sample in launch.alone]

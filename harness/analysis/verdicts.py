@@ -122,14 +122,14 @@ def judge(logs: Logs, margin: float | Floats, bias: float | Floats = 0.0, shares
     divided by these shares.
     """
     margins = np.broadcast_to(margin, logs.mean.shape)
-    alpha = shares * holm(p_values(logs, margins, bias) / shares)
-    shown = np.broadcast_to(shares * shown_alpha(logs.mean.size), logs.mean.shape)
+    alpha = shares * compute_holm_levels(p_values(logs, margins, bias) / shares)
+    shown = np.broadcast_to(shares * compute_shown_alpha(logs.mean.size), logs.mean.shape)
     half = half_widths(logs, alpha) + bias
     ends = zip((logs.mean - half).tolist(), (logs.mean + half).tolist(), margins.tolist(), strict=True)
     return Judged(half_widths(logs, shown) + bias, 1.0 - shown, alpha, [_verdict(*bounds) for bounds in ends])
 
 
-def too_few(rounds: int, needed: int = FEWEST_ROUNDS) -> str:
+def describe_too_few(rounds: int, needed: int = FEWEST_ROUNDS) -> str:
     """Return the words for fewer rounds than a verdict needs: `too few rounds (2 of 3) for a verdict`."""
     return f"too few rounds ({rounds} of {needed}) for a verdict"
 
@@ -139,7 +139,7 @@ def margins(rounds: Floats, margin: float, fewest: int = FEWEST_ROUNDS) -> Float
     return np.where(rounds < fewest, max(LARGE, margin), margin)
 
 
-def shown_alpha(comparisons: int) -> float:
+def compute_shown_alpha(comparisons: int) -> float:
     """Return one minus the level of the intervals that are shown for this number of comparisons (Bonferroni)."""
     return ALPHA / max(1, comparisons)
 
@@ -171,7 +171,7 @@ def judgements(
     return outcomes
 
 
-def unjudged(
+def make_unjudged(
     mean: float,
     half: float | None,
     rounds: int,
@@ -193,7 +193,7 @@ def _verdict(low: float, high: float, margin: float) -> Verdict:
     return Verdict.SAME if -margin < low and high < margin else Verdict.UNCLEAR
 
 
-def holm(p_values: Floats) -> Floats:
+def compute_holm_levels(p_values: Floats) -> Floats:
     """Return the significance level of each comparison, in the same shape.
 
     In the order of the p values, level k is ALPHA / (m - k + 1). From the first p value above its level on, all
@@ -251,8 +251,8 @@ def rounds_to_settle(
 
     It is the smallest number above the rounds that it has. If MOST_ROUNDS aren't enough, the result is MOST_ROUNDS with
     its lower probability. Both have the shape (m,). `alpha` is the level of each comparison in a run that ends as
-    planned (for the present rounds, `holm` returns it). `level` returns the share of it for a number of rounds, in the
-    shape that `chance_to_settle` has.
+    planned (for the present rounds, `compute_holm_levels` returns it). `level` returns the share of it for a number of
+    rounds, in the shape that `chance_to_settle` has.
     """
     totals = np.arange(FEWEST_ROUNDS, MOST_ROUNDS + 1.0)[:, None]
     later = np.maximum(totals, logs.rounds + 1.0)

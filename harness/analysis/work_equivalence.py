@@ -116,7 +116,7 @@ def _describe_difference(name: str, one: Any, other: Any, tolerance: float) -> s
             filter(None, (_describe_difference(f"{name}[{at}]", a, b, tolerance) for at, (a, b) in enumerate(pairs))),
             "",
         )
-    return "" if one == other else f"{name} is {_short(one)} and {_short(other)}"
+    return "" if one == other else f"{name} is {_shorten(one)} and {_shorten(other)}"
 
 
 def _relative_difference(one: float, other: float, tolerance: float) -> float:
@@ -138,6 +138,6 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, list | tuple)
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = str(value)
     return text if len(text) <= 40 else text[:39] + "…"

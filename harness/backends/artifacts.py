@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import IO, cast
 
-from harness.backends.untrusted_text import one_line
+from harness.backends.untrusted_text import join_lines
 from harness.model.texts import format_plain
 
 #: Limits for the artifacts of a launch: total bytes, files, checked entries, depth of folders, and seconds for reading.
@@ -45,7 +45,7 @@ class Artifacts:
     def refuse(self, name: str, why: str) -> None:
         """Record a file that isn't saved."""
         if len(self.refused) < _TOLD:
-            self.refused.append(f"{one_line(name, 100)}: {why}")
+            self.refused.append(f"{join_lines(name, 100)}: {why}")
 
     @property
     def left(self) -> int:

@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
-from harness.backends.untrusted_text import one_line
+from harness.backends.untrusted_text import join_lines
 from harness.files import parse_json
-from harness.model.gpu import UsedGpu, pci_address
+from harness.model.gpu import UsedGpu, format_pci_address
 from harness.model.launch import Sample, Status
-from harness.model.numbers import AMOUNT, BYTES, COUNT, DEPTH, LENGTH, SAMPLE, Within, is_amount, wrong
+from harness.model.numbers import AMOUNT, BYTES, COUNT, DEPTH, LENGTH, SAMPLE, Within, find_problem, is_amount
 from harness.model.texts import counted, format_plain
 
 #: The largest number of bytes in a line, and in the whole output of a launch.
@@ -152,7 +152,7 @@ class Events:
                 self._fail(str(error), line)
 
     def _fail(self, what: str, line: bytes) -> None:
-        start = one_line(line[:LINE_SHOWN].decode("utf-8", "backslashreplace"), LINE_SHOWN)
+        start = join_lines(line[:LINE_SHOWN].decode("utf-8", "backslashreplace"), LINE_SHOWN)
         self.error = f"in its results, {what}: {start}"
         self.is_waiting = False
         self._partial.clear()
@@ -163,13 +163,13 @@ class Events:
             raise ValueError(UNASKED)
         match event["event"]:
             case "hello":
-                _if_there(_number, event, "time")
-                _if_there(_number, event, "started")
+                _read_optional(_number, event, "time")
+                _read_optional(_number, event, "started")
                 self.hello |= {key: value for key, value in event.items() if key != "event"}
             case "pins":
                 packages = _object(event, "packages")
                 for name in packages:
-                    self.pins[_new(name, "packages", self.pins)] = _text(packages, name)
+                    self.pins[_read_name(name, "packages", self.pins)] = _text(packages, name)
             case "phase":
                 self._take_phase(event)
             case "samples":
@@ -189,9 +189,9 @@ class Events:
                 self.memory += _points(event)
             case "observation":
                 name = _name(event, "observations", self.observations)
-                self.observations[name] = _seen(event.get("value"))
+                self.observations[name] = _read_observation(event.get("value"))
             case "fingerprint":
-                self.fingerprint |= _seen(_object(event, "values"))
+                self.fingerprint |= _read_observation(_object(event, "values"))
             case "artifact":
                 self.artifacts.add(_name(event, "artifacts", self.artifacts))
             case "resources":
@@ -201,8 +201,8 @@ class Events:
 
     def _take_phase(self, event: Event) -> None:
         name, seconds = _name(event, "phases", self.phases), _amount(event, "seconds")
-        cpu_seconds = _if_there(_amount, event, "cpu_seconds")
-        self.phases[name] = _within(self.phases.get(name, 0.0) + seconds, LENGTH, "seconds")
+        cpu_seconds = _read_optional(_amount, event, "cpu_seconds")
+        self.phases[name] = _require_within(self.phases.get(name, 0.0) + seconds, LENGTH, "seconds")
         if cpu_seconds is not None:  # a worker leaves it out if it isn't known
             self.phases_cpu[name] = self.phases_cpu.get(name, 0.0) + cpu_seconds
 
@@ -210,7 +210,7 @@ class Events:
         status = event.get("status")
         if status not in STATUSES:
             raise ValueError("a line has an unknown status")
-        reason, traceback = (_if_there(_text, event, key) or "" for key in ("reason", "traceback"))
+        reason, traceback = (_read_optional(_text, event, key) or "" for key in ("reason", "traceback"))
         if self.status is None:  # a launch ends once
             self.status, self.reason, self.traceback = Status(status), reason, traceback
 
@@ -241,7 +241,7 @@ class Events:
         self.is_waiting = True
 
     def _keep(self, event: Event, kept: list[Sample]) -> None:
-        calls = _if_there(_count, event, "calls_per_sample")
+        calls = _read_optional(_count, event, "calls_per_sample")
         kept += _samples(event)
         self.calls_per_sample = self.calls_per_sample if calls is None else calls
 
@@ -254,26 +254,26 @@ def _parse(line: bytes) -> Event:
         raise ValueError("a line is not JSON") from None
     if not isinstance(event, dict) or not isinstance(event.get("event"), str):
         raise ValueError("a line isn't an event")
-    if _deeper(event, DEPTH):
+    if _is_deeper(event, DEPTH):
         raise ValueError(f"a value is nested deeper than {DEPTH}")
     return event
 
 
-def _deeper(value: object, levels: int) -> bool:
+def _is_deeper(value: object, levels: int) -> bool:
     if not isinstance(value, dict | list):
         return False
     inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_deeper(element, levels - 1) for element in inner)
+    return levels == 0 or any(_is_deeper(element, levels - 1) for element in inner)
 
 
-def _seen(value: Any) -> Any:
+def _read_observation(value: Any) -> Any:
     """Return an observation of a scenario. Raises ValueError if statistics couldn't use it."""
-    if problem := wrong(value):
+    if problem := find_problem(value):
         raise ValueError(f"{problem} in a line")
     return value
 
 
-def _if_there(read: Callable[[Event, str], Read], event: Event, key: str) -> Read | None:
+def _read_optional(read: Callable[[Event, str], Read], event: Event, key: str) -> Read | None:
     """Return the result of `read`; None if the worker omitted the key."""
     return None if event.get(key) is None else read(event, key)
 
@@ -285,7 +285,7 @@ def _number(event: Event, key: str) -> float:
     return float(value)
 
 
-def _within(value: float, range_: Within, key: str) -> float:
+def _require_within(value: float, range_: Within, key: str) -> float:
     if value not in range_:
         raise ValueError(f"{key} is not within {format_plain(range_.least)} and {format_plain(range_.most)} in a line")
     return value
@@ -315,10 +315,10 @@ def _text(event: Event, key: str) -> str:
 
 
 def _name(event: Event, kind: str, names: Collection[str]) -> str:
-    return _new(_text(event, "name"), kind, names)
+    return _read_name(_text(event, "name"), kind, names)
 
 
-def _new(name: str, kind: str, names: Collection[str]) -> str:
+def _read_name(name: str, kind: str, names: Collection[str]) -> str:
     """Return the name of an event. Raises ValueError if the name is too long, or its kind has too many names."""
     if len(name) > NAME_LIMIT:
         raise ValueError(f"a name is longer than {NAME_LIMIT} characters in a line")
@@ -345,19 +345,19 @@ def _gpu(event: Event) -> UsedGpu:
     capability = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})", _text(event, "capability"))
     if not capability:
         raise ValueError("capability must be a compute capability such as 8.0 in a line")
-    pci = pci_address(_if_there(_text, event, "pci") or "")
-    return UsedGpu(one_line(_text(event, "name"), GPU_NAME), (int(capability[1]), int(capability[2])), pci)
+    pci = format_pci_address(_read_optional(_text, event, "pci") or "")
+    return UsedGpu(join_lines(_text(event, "name"), GPU_NAME), (int(capability[1]), int(capability[2])), pci)
 
 
 def _samples(event: Event) -> list[Sample]:
     samples = [
-        Sample(_number(entry, "seconds"), _count(entry, "steps"), _if_there(_amount, entry, "cpu_seconds"))
+        Sample(_number(entry, "seconds"), _count(entry, "steps"), _read_optional(_amount, entry, "cpu_seconds"))
         for entry in _objects(event, "samples")
     ]
     if any(sample.seconds <= 0 for sample in samples):
         raise ValueError("a sample's seconds are not positive in a line")
     for sample in samples:
-        _within(sample.seconds, SAMPLE, "a sample's seconds")
+        _require_within(sample.seconds, SAMPLE, "a sample's seconds")
     return samples
 
 

@@ -62,8 +62,8 @@ class UntrustedError(UsageError):
 
     def __init__(self, backend: str, untrusted: Sequence[str]) -> None:
         super().__init__(
-            f"{_outside(untrusted)} With --backend {backend}, scripts run with your rights: they can read and change "
-            "your files, and use the network.",
+            f"{_describe_outside(untrusted)} With --backend {backend}, scripts run with your rights: "
+            "they can read and change your files, and use the network.",
             f"Omit --backend {backend}. If you trust the file, pass --trust instead.",
         )
 
@@ -101,9 +101,9 @@ def choose(
             raise UntrustedError(name, untrusted)
         backend = _entry(name).open(root, run)
         try:
-            return backend, f"{_usable(backend, gpus, via)}, because of --backend {name}"
+            return backend, f"{_describe_usable(backend, gpus, via)}, because of --backend {name}"
         except CannotRunHereError as error:
-            others = _without_containers(name)
+            others = _list_container_free_options(name)
             advice = [error.advice, f"Or measure without containers: {others}" if others else ""]
             raise CannotRunHereError(error.message, "\n".join(filter(None, advice))) from None
     refusals: list[CannotRunHereError] = []
@@ -117,7 +117,7 @@ def choose(
             refusals.append(error)
             continue
         why = f"because {_clause(refusals[0].message)}" if refusals else "because it is running"
-        return backend, f"{_usable(backend, gpus, via)}, {why}"
+        return backend, f"{_describe_usable(backend, gpus, via)}, {why}"
     raise _refusal(refusals, untrusted)
 
 
@@ -128,10 +128,10 @@ def is_contained(name: str) -> bool:
 
 def gpu_host(name: str, root: Path) -> GpuHost:
     """Return the GPUs for launches of a backend, or of the first one that this machine can use."""
-    return usable(name, root).gpu_host
+    return choose_backend(name, root).gpu_host
 
 
-def usable(name: str, root: Path) -> "RegisteredBackend":
+def choose_backend(name: str, root: Path) -> "RegisteredBackend":
     """Return the backend of this name, or the first one that this machine can use, without a run."""
     named = [entry for entry in ENTRIES if name in (AUTO, entry.name)]
     for entry in named[:-1]:
@@ -145,7 +145,7 @@ def usable(name: str, root: Path) -> "RegisteredBackend":
     return named[-1].open(root, "")
 
 
-def opened(root: Path) -> "list[RegisteredBackend]":
+def open_all(root: Path) -> "list[RegisteredBackend]":
     """Return all backends, without a run."""
     return [entry.open(root, "") for entry in ENTRIES]
 
@@ -155,12 +155,12 @@ def image_backend(root: Path) -> "ImageBackend":
     return next(cast("ImageBackend", entry.open(root, "images")) for entry in ENTRIES if entry.in_containers)
 
 
-def registered(run: Run) -> BackendEntry | None:
+def find_registered(run: Run) -> BackendEntry | None:
     """Return the backend of a stored run; None if it isn't registered any more."""
     return next((entry for entry in ENTRIES if entry.name == run.backend.name), None)
 
 
-def _usable(backend: "RegisteredBackend", gpus: Sequence[str], via: GpuWay | None) -> str:
+def _describe_usable(backend: "RegisteredBackend", gpus: Sequence[str], via: GpuWay | None) -> str:
     """Describe where launches run, and with which GPUs."""
     if not gpus:
         return backend.check()
@@ -173,17 +173,19 @@ def _refusal(refusals: Sequence[CannotRunHereError], untrusted: Sequence[str]) -
     """Explain why no backend was chosen, if untrusted scripts need containers and no engine is running."""
     start = f"Start {' or '.join(entry.title for entry in ENTRIES if entry.in_containers)}"
     return CannotRunHereError(
-        "\n".join([*(error.message for error in refusals), f"{_outside(untrusted)} Such files need a container."]),
+        "\n".join(
+            [*(error.message for error in refusals), f"{_describe_outside(untrusted)} Such files need a container."]
+        ),
         f"{start}, or, if you trust the file, pass --trust.",
     )
 
 
-def _outside(untrusted: Sequence[str]) -> str:
+def _describe_outside(untrusted: Sequence[str]) -> str:
     are, code = ("are", "other people's code") if len(untrusted) > 1 else ("is", "somebody else's code")
     return f"{joined(list(untrusted))} {are} from outside the project, and may be {code}."
 
 
-def _without_containers(but: str = "") -> str:
+def _list_container_free_options(but: str = "") -> str:
     """Return the options that need no engine."""
     return " or ".join(f"--backend {entry.name}" for entry in ENTRIES if not entry.in_containers and entry.name != but)
 

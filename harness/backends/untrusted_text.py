@@ -1,11 +1,11 @@
 """Converts untrusted bytes to text that is safe to store and show."""
 
-from harness.model.texts import escaped
+from harness.model.texts import escape
 
 
-def one_line(text: str, limit: int = 500) -> str:
+def join_lines(text: str, limit: int = 500) -> str:
     """Return the text's words on one line of at most `limit` characters."""
-    line = escaped(" ".join(text[: 10 * limit].split()))
+    line = escape(" ".join(text[: 10 * limit].split()))
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
@@ -27,7 +27,7 @@ class Tail:
     def text(self) -> str:
         """Return the kept text; its first line reports missing bytes."""
         self._trim()
-        text = escaped(self._kept.decode("utf-8", "backslashreplace"), keep="\n\t")
+        text = escape(self._kept.decode("utf-8", "backslashreplace"), keep="\n\t")
         return f"[{self._dropped} bytes before this were not saved]\n{text}" if self._dropped else text
 
     def _trim(self) -> None:

@@ -63,7 +63,7 @@ class Verification:
         return [*(differences or [f"all {self.packages} packages are as in the lock file"]), *self.more]
 
 
-def verified(pins: Mapping[str, str], printed: str) -> Verification:
+def verify_output(pins: Mapping[str, str], printed: str) -> Verification:
     """Compare the script's output with the lock. Raises CannotRunHereError if it isn't valid output."""
     from packaging.utils import canonicalize_version
 

@@ -24,7 +24,7 @@ BUILD_SECONDS = 900
 _PREFIX, _ABANDONED_SECONDS = ".harness-wheels-", 60.0
 
 
-def folder() -> Path | None:
+def find_folder() -> Path | None:
     """Return the folder; None if packages come from the network. Raises UsageError if there are no files in it."""
     named = os.environ.get(VARIABLE)
     if not named:
@@ -36,7 +36,7 @@ def folder() -> Path | None:
 
 
 @contextmanager
-def selected(path: Path, locks: Iterable[Path]) -> Iterator[Path]:
+def select_wheels(path: Path, locks: Iterable[Path]) -> Iterator[Path]:
     """Yield a folder with the files in `path` that the locks name, because a builder copies its whole folder.
 
     A file whose name isn't a package's is included too.

@@ -10,9 +10,9 @@ from typing import Protocol
 
 from harness.backends.artifacts import Artifacts
 from harness.backends.events import Events
-from harness.backends.untrusted_text import Tail, one_line
+from harness.backends.untrusted_text import Tail, join_lines
 from harness.model.errors import UsageError
-from harness.model.gpu import Gpu, UsedGpu, described
+from harness.model.gpu import Gpu, UsedGpu, describe_gpu
 from harness.model.launch import CPU_QUOTA, Job, Outcome, Status
 from harness.model.texts import format_plain
 
@@ -146,7 +146,7 @@ class HeldLaunch:
         return self._outcome
 
 
-def takes_words(job: Job) -> bool:
+def is_waiting_for_words(job: Job) -> bool:
     """Return whether the worker waits for words on its standard input."""
     return job.sampling.turns is not None or job.waits
 
@@ -187,7 +187,7 @@ def outcome(
         hello=events.hello,
         artifacts=artifacts.files,
         image=image,
-        error=one_line(error),
+        error=join_lines(error),
         stderr=_stderr(stderr.text(), events.traceback),
         not_kept=tuple(artifacts.refused),
     )
@@ -204,7 +204,7 @@ def _judge(events: Events, ending: Ending) -> tuple[Status, str]:
         return Status.OOM, "it was killed: out of memory"
     if events.error:
         return Status.FAILED, events.error
-    broken = _broken(events, ending)
+    broken = _describe_contradiction(events, ending)
     if broken or events.status is None:
         return Status.FAILED, broken
     return events.status, events.reason
@@ -215,11 +215,11 @@ def _describe_wrong_gpus(used: Sequence[UsedGpu], cards: Sequence[Gpu]) -> str:
     others = [gpu for gpu in used if not any(map(gpu.may_be, cards))]
     if not cards or not others:
         return ""
-    ran, targets = map(described, others), (f"GPU {card.index}: {described(card)}" for card in cards)
+    ran, targets = map(describe_gpu, others), (f"GPU {card.index}: {describe_gpu(card)}" for card in cards)
     return f"it ran on {' and '.join(ran)} instead of {' or '.join(targets)}"
 
 
-def _broken(events: Events, ending: Ending) -> str:
+def _describe_contradiction(events: Events, ending: Ending) -> str:
     """Describe a contradiction between the last events and the end of the process; empty if they agree."""
     if events.status is None:
         torn = " in the middle of a line" if events.torn else ""

@@ -81,7 +81,7 @@ def _version(environment: Environment) -> "Version":
     return Version(environment.tensorflow)
 
 
-def moved_package(good: str, bad: str) -> str:
+def find_moved_package(good: str, bad: str) -> str:
     """Return the package whose version is the only difference of two values of -e; empty if there is none."""
     parts = [dict(_PIN.findall(text)) for text in (good, bad)]
     if parts[0].keys() != parts[1].keys() or _PIN.sub("", good) != _PIN.sub("", bad):
@@ -90,7 +90,7 @@ def moved_package(good: str, bad: str) -> str:
     return differ[0] if len(differ) == 1 else ""
 
 
-def moving(text: str, package: str, pins: Mapping[str, str], held: str = "") -> Moving:
+def find_moving(text: str, package: str, pins: Mapping[str, str], held: str = "") -> Moving:
     """Return how a package changes in the environment `text`, whose lock file has `pins`.
 
     A nightly TensorFlow keeps its keras-nightly, at the version `held` if that is given. Raises UsageError if the
@@ -113,7 +113,7 @@ def moving(text: str, package: str, pins: Mapping[str, str], held: str = "") -> 
     return Moving(package, base, version)
 
 
-def between(
+def find_versions_between(
     good: str, bad: str, package: str, pins: Mapping[str, Mapping[str, str]], python: str
 ) -> tuple[list[Candidate], str]:
     """Return the versions of a package from one end to the other, and a notice if the index doesn't answer.
@@ -121,7 +121,7 @@ def between(
     `pins` are the versions in the lock files of the ends. All other packages are as in the bad end.
     """
     held = pins[bad].get("keras-nightly", "") if package in NIGHTLIES else ""
-    first, last = (moving(text, package, pins[text], held) for text in (good, bad))
+    first, last = (find_moving(text, package, pins[text], held) for text in (good, bad))
     if package not in TENSORFLOW:
         return versions(replace(first, base=last.base), last, python)
     candidates, notice = versions(first, last, python)
@@ -170,14 +170,14 @@ def commits(repository: Path, environment: str, package: str, good: str, bad: st
     If none of the ends is an ancestor of the other, the search starts at their merge base. Raises UsageError for an
     unknown revision, and for ends without a common ancestor.
     """
-    root = git.top(repository)
-    ends = [git.commit_of(root, revision) for revision in (good, bad)]
+    root = git.find_top(repository)
+    ends = [git.resolve_commit(root, revision) for revision in (good, bad)]
     if ends[0] == ends[1]:
         raise UsageError(
             f"{good} and {bad} are the same commit, so there is nothing to search.",
             "Pass two different commits with --good and --bad.",
         )
-    base = git.output(git.run_git(root, "merge-base", *ends))
+    base = git.get_output(git.run_git(root, "merge-base", *ends))
     if not base:
         raise UsageError(
             f"{good} and {bad} have no common ancestor in {root}.",
@@ -187,13 +187,13 @@ def commits(repository: Path, environment: str, package: str, good: str, bad: st
     last = ends[0] if is_fix else ends[1]
     listed = git.run_git(root, "rev-list", "--first-parent", "--reverse", f"{base}..{last}")
     candidates = []
-    for commit in [base, *git.output(listed).split()]:
-        shown = git.output(git.run_git(root, "show", "--no-patch", "--format=%cs%n%p%n%s", commit))
+    for commit in [base, *git.get_output(listed).split()]:
+        shown = git.get_output(git.run_git(root, "show", "--no-patch", "--format=%cs%n%p%n%s", commit))
         date, parents, title = [*shown.split("\n", 2), "", ""][:3]
         merged = 0
         if " " in parents:
             first = parents.split()[0]
-            merged = int(git.output(git.run_git(root, "rev-list", "--count", "--no-merges", f"{first}..{commit}")))
+            merged = int(git.get_output(git.run_git(root, "rev-list", "--count", "--no-merges", f"{first}..{commit}")))
         candidates.append(
             Candidate(f"{environment}+{package}@{commit[:12]}", date, commit[:12], title=title, merged=merged)
         )
@@ -204,7 +204,7 @@ def _listed(package: str) -> tuple[Sequence[index.Listed], str]:
     """Return the versions that the index lists, or, if it doesn't answer, those that it listed earlier."""
     cache = cache_dir() / "versions" / f"{package}.json"
     try:
-        entries = index.listed(package)
+        entries = index.list_versions(package)
     except CannotRunHereError as error:
         with suppress(OSError, ValueError, TypeError, LookupError):
             return [_read(row) for row in parse_json(read_text(cache))], (

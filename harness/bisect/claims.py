@@ -10,7 +10,7 @@ from harness.catalog.project import Project
 from harness.catalog.scenarios import find_scenarios
 from harness.catalog.sources import parse_source
 from harness.model.errors import UsageError
-from harness.model.issues import parse, unknown
+from harness.model.issues import make_unknown_error, parse
 from harness.model.scenario import Claim, Scenario
 
 
@@ -36,7 +36,7 @@ def complete(request: BisectRequest) -> BisectRequest:
     ]
     of_issue = [(scenario, claim) for scenario, claim in pairs if claim.issue == issue]
     if not of_issue:
-        raise unknown(issue, [claim.issue for _, claim in pairs])
+        raise make_unknown_error(issue, [claim.issue for _, claim in pairs])
     matching = [
         (scenario, claim)
         for scenario, claim in of_issue
@@ -44,8 +44,8 @@ def complete(request: BisectRequest) -> BisectRequest:
     ]
     if not matching:
         raise UsageError(f"No claim of {issue} matches the scenario and the axes.", "Omit -s and -a.")
-    scenario, claim = max(matching, key=lambda pair: bool(_better_release(pair[1])))
-    good, through = _better_release(claim), ""
+    scenario, claim = max(matching, key=lambda pair: bool(_find_better_release(pair[1])))
+    good, through = _find_better_release(claim), ""
     if not request.package:
         if request.fix:
             name = f"tf{'.'.join(claim.fixed.split('.')[:2])}"
@@ -64,7 +64,7 @@ def complete(request: BisectRequest) -> BisectRequest:
     )
 
 
-def with_exact_ends(request: BisectRequest) -> BisectRequest:
+def resolve_ends(request: BisectRequest) -> BisectRequest:
     """Return the request with the versions of ends that are release lines. Raises the errors of a line."""
     environments = load_environments(Project.find())
 
@@ -75,7 +75,7 @@ def with_exact_ends(request: BisectRequest) -> BisectRequest:
     return replace(request, good=exact(request.good), bad=exact(request.bad))
 
 
-def _better_release(claim: Claim) -> str:
+def _find_better_release(claim: Claim) -> str:
     """Return the environment of the claim's better side; empty if the worse side has the same."""
     better = claim.better.environment if claim.better else ""
     return better if better != claim.worse.environment else ""

@@ -8,7 +8,7 @@ from harness.analysis.comparisons import compare, ratios
 from harness.analysis.observations import GIT_VERSION
 from harness.analysis.quantities import PIECE, calls_looked_at, growth_difference, growths, launches_of
 from harness.analysis.results import Results
-from harness.analysis.verdicts import Verdict, Withheld, shown_alpha
+from harness.analysis.verdicts import Verdict, Withheld, compute_shown_alpha
 from harness.model.launch import Launch
 from harness.model.scenario import GROWTH, STEP, Cell
 from harness.model.texts import counted, format_number
@@ -16,7 +16,7 @@ from harness.model.texts import counted, format_number
 #: Total rounds of two environments after which a search compares them. It measures more only while the answer is open.
 #: Each interval has the level 1 - `LOOK_ALPHA`, so all of them together contain the truth with 95 % (Bonferroni).
 LOOKS = (3, 5, 8, 13, 21, 34)
-LOOK_ALPHA = shown_alpha(len(LOOKS))
+LOOK_ALPHA = compute_shown_alpha(len(LOOKS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ A release brings newer versions of other packages along. So one package is excha
 
 from dataclasses import dataclass, replace
 
-from harness.bisect.candidates import moving
+from harness.bisect.candidates import find_moving
 from harness.bisect.comparison import LookResult
 from harness.bisect.probe import Probe
 from harness.bisect.search import Looks, Search
@@ -90,7 +90,7 @@ def _ways(search: Search, package: str, probe: Probe) -> list[Exchange]:
     if pair is None or both is None:
         return []
     return [
-        Exchange(package, base, moving(base, package, probe.pins(base)).text(version))
+        Exchange(package, base, find_moving(base, package, probe.pins(base)).text(version))
         for base, version in zip(pair, reversed(both), strict=True)
     ]
 

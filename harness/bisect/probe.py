@@ -20,7 +20,7 @@ from harness.bisect.request import BisectRequest
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
-from harness.machine.lock import machine_to_itself, run_to_itself
+from harness.machine.lock import hold_machine, run_to_itself
 from harness.model.defaults import SEARCH_MEASURE, SEARCH_WARMUP
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, HarnessError, UsageError
@@ -116,7 +116,7 @@ class Probe:
         unfinished = [path for path in paths if path.is_dir() and path.name not in self.log.runs]
         for path in unfinished:
             with run_to_itself(path.name):
-                for backend in registry.opened(self._project.root):
+                for backend in registry.open_all(self._project.root):
                     with suppress(CannotRunHereError):  # the run had no containers if the engine is missing
                         backend.clean(path.name)
                 if RunFolder.is_unbegun(path):
@@ -137,7 +137,7 @@ class Probe:
         """Build an environment unless it was built before. Returns why that isn't possible, or an empty text."""
         if text in self._builds:
             return self._builds[text].result()
-        return self._build(text, lambda: machine_to_itself(self._listener.say if self._wait else None))
+        return self._build(text, lambda: hold_machine(self._listener.say if self._wait else None))
 
     def estimated(self, environments: int, rounds: int, *, with_control: bool = False) -> float:
         """Return the estimated time of a measurement in seconds, from the earlier launches."""
@@ -185,7 +185,7 @@ class Probe:
         try:
             requirement = self._requirement(text, lock)
         except HarnessError as error:
-            return _shortened(error)
+            return _shorten(error)
         # as in a run: without a named backend, a wheel from a source needs a container
         is_trusted = self._request.trust or self._request.backend != registry.AUTO
         untrusted = [requirement.environment.name] if requirement.environment.wheel and not is_trusted else []
@@ -199,9 +199,9 @@ class Probe:
                 with self._listener.preparing() as progress:
                     prepared = backend.prepare([requirement], progress)
             except CannotRunHereError as error:
-                return _shortened(error)
+                return _shorten(error)
         missing = prepared.unavailable.get(requirement.environment.name)
-        return _shortened(missing) if missing else ""
+        return _shorten(missing) if missing else ""
 
     def _add(self, results: Results, names: Mapping[str, str]) -> ProbeRun:
         run = ProbeRun.of_quantity(results, names, self._request.of)
@@ -224,6 +224,6 @@ def _check_axes(cells: Sequence[Cell]) -> None:
         )
 
 
-def _shortened(error: HarnessError) -> str:
+def _shorten(error: HarnessError) -> str:
     """Return the message of an error as a reason, in one line."""
     return " ".join(error.message.split()).rstrip(".")[:300]

@@ -9,12 +9,19 @@ from pathlib import Path
 
 from harness import session
 from harness.bisect import report
-from harness.bisect.candidates import Candidate, between, commits, moved_package, moving, releases
+from harness.bisect.candidates import (
+    Candidate,
+    commits,
+    find_moved_package,
+    find_moving,
+    find_versions_between,
+    releases,
+)
 from harness.bisect.exchange import Exchange, exchange
 from harness.bisect.probe import Probe
 from harness.bisect.request import BisectRequest
 from harness.bisect.search import EqualEndpointsError, Search, SearchEnd, narrow, scan
-from harness.catalog.adhoc import with_asked
+from harness.catalog.adhoc import add_requested
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.files import write_atomically
@@ -102,7 +109,7 @@ def _package(request: BisectRequest) -> str:
             f"--package {request.package} searches between two ends, but --{'bad' if good else 'good'} is missing.",
             "Pass both: --good and --bad.",
         )
-    return request.package or (moved_package(good, bad) if good and bad else "")
+    return request.package or (find_moved_package(good, bad) if good and bad else "")
 
 
 def _release_search(request: BisectRequest) -> Search:
@@ -111,7 +118,7 @@ def _release_search(request: BisectRequest) -> Search:
         environment.name for environment in environments.values() if not environment.asked and not environment.gpu_image
     ]
     first, last = (names[-1], names[0]) if request.fix else (names[0], names[-1])
-    environments, ends = with_asked(environments, [request.good or first, request.bad or last])
+    environments, ends = add_requested(environments, [request.good or first, request.bad or last])
     resolve(ends, list(environments), "environment")
     versions = {environments[name].tensorflow for name in ends}
     if len({*ends}) == 2 and len(versions) == 1:
@@ -135,12 +142,12 @@ def _package_search(request: BisectRequest, package: str, probe: Probe) -> Searc
     if stored := probe.log.next(key):
         candidates = [Candidate(**row) for row in stored["value"]]
     else:
-        candidates, notice = between(good, bad, package, pins, probe.python(bad))
+        candidates, notice = find_versions_between(good, bad, package, pins, probe.python(bad))
         if notice:
             probe.say(notice)
         probe.log.append(key, value=[asdict(candidate) for candidate in candidates])
     probe.say(f"{package}: {len(candidates)} versions from {candidates[0].version} to {candidates[-1].version}.")
-    is_fix = candidates[0].version == moving(bad, package, pins[bad]).version
+    is_fix = candidates[0].version == find_moving(bad, package, pins[bad]).version
     return Search(candidates, 0, len(candidates) - 1, is_fix=is_fix, is_ratio=request.of != GROWTH)
 
 

@@ -206,7 +206,7 @@ def narrow(search: Search, budget: float, probe: Probe) -> None:
         if belief.share >= LIKELY and look.more:
             _look(search, pair, look, budget, probe)
         elif belief.is_found:
-            search.ended = SearchEnd.CONFIRMED if _agrees(search.pair, search.ends) else SearchEnd.FOUND
+            search.ended = SearchEnd.CONFIRMED if _is_in_direction(search.pair, search.ends) else SearchEnd.FOUND
         else:
             _probe(search, belief, budget, probe)
 
@@ -300,7 +300,7 @@ def _verify(search: Search, budget: float, probe: Probe) -> Looks:
     return looks
 
 
-def _agrees(pair: LookResult | None, ends: LookResult | None) -> bool:
+def _is_in_direction(pair: LookResult | None, ends: LookResult | None) -> bool:
     """Return whether a pair is shown to differ in the same direction as the ends."""
     return bool(pair and ends and pair.is_step and (pair.step > 0.0) == (ends.step > 0.0))
 

@@ -29,10 +29,10 @@ from harness.catalog.lines import PYTHONS, ReleaseLine, parse_line
 from harness.catalog.requirement_specs import (
     Asked,
     LockOverride,
-    exact,
     is_asked,
     is_move,
     parse,
+    parse_exact,
     parse_move,
     split_python,
 )
@@ -40,10 +40,10 @@ from harness.catalog.sources import parse_source
 from harness.files import cache_dir, parse_json, read_text, write_atomically
 from harness.model.environment import KERAS, TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, HarnessError, UsageError
-from harness.model.texts import nearest, there_are
+from harness.model.texts import find_nearest, list_valid_names
 
 
-def with_asked(
+def add_requested(
     known: Mapping[str, Environment], typed: Sequence[str], impossible: dict[str, HarnessError] | None = None
 ) -> tuple[dict[str, Environment], list[str]]:
     """Return the catalogue with the environments of requested requirements, and the request as names and globs.
@@ -66,9 +66,9 @@ def with_asked(
                     f"{shlex.quote(text)}",
                 )
             if line := parse_line(text):
-                environment = _of_line(line, known, impossible)
+                environment = _parse_line(line, known, impossible)
             else:
-                environment = make(text, known) if is_asked(text) or split_python(text)[1] else kept(text)
+                environment = make(text, known) if is_asked(text) or split_python(text)[1] else load_saved(text)
         if environment is not None:
             environments[environment.name] = environment
         names.append(environment.name if environment else text)
@@ -78,7 +78,7 @@ def with_asked(
     return environments, names
 
 
-def _of_line(
+def _parse_line(
     line: ReleaseLine, environments: Mapping[str, Environment], impossible: dict[str, HarnessError] | None
 ) -> Environment:
     """Return the environment of a line. If it can't be made, add its error to `impossible`, with its base's facts."""
@@ -104,7 +104,9 @@ def _placeholder(text: str, environments: Mapping[str, Environment], error: Usag
     move = parse_move(text) if is_move(text) else None
     spec = parse(move.base if move else text) if move is None or is_asked(move.base) else None
     base = (
-        neighbour_of(spec.version, list(environments.values())) if spec else environments.get(move.base if move else "")
+        find_nearest_release(spec.version, list(environments.values()))
+        if spec
+        else environments.get(move.base if move else "")
     )
     if base is None:
         raise error
@@ -116,28 +118,28 @@ def _placeholder(text: str, environments: Mapping[str, Environment], error: Usag
 def make(text: str, known: Mapping[str, Environment]) -> Environment:
     """Return the environment of requirements, or with another Python; it is created and saved if it is new."""
     if split_python(text)[1]:
-        return _on_python(text, known)
+        return _change_python(text, known)
     if is_move(text):
-        move, base = _based(parse_move(text), known)
-        before = kept(move.name)
-        if before is not None and before.asked == str(move) and _fits(before, move, base):
+        move, base = _resolve_base(parse_move(text), known)
+        before = load_saved(move.name)
+        if before is not None and before.asked == str(move) and _is_of_base(before, move, base):
             return before
         return keep(_replace_packages(move, base))
     spec = parse(text)
-    if (before := _kept_for(spec)) is not None:
+    if (before := _load_saved_for(spec)) is not None:
         return before
-    return keep(_new(spec, list(known.values())))
+    return keep(_create(spec, list(known.values())))
 
 
-def _on_python(text: str, known: Mapping[str, Environment]) -> Environment:
+def _change_python(text: str, known: Mapping[str, Environment]) -> Environment:
     """Return an environment with another version of Python, and with the packages of the same date.
 
     Raises UsageError if there is no such environment, or if its TensorFlow has no wheel for this Python.
     """
     of, python = split_python(text)
-    base = known.get(of) or (make(of, known) if is_asked(of) else kept(of))
+    base = known.get(of) or (make(of, known) if is_asked(of) else load_saved(of))
     if base is None:
-        raise _unknown_base(of, text, known)
+        raise _make_unknown_base_error(of, text, known)
     if base.gpu_image or base.base:
         why = "comes from an image" if base.gpu_image else "has replaced packages"
         raise UsageError(f"{text}: the Python of {base.name} can't be changed, because it {why}.")
@@ -147,18 +149,18 @@ def _on_python(text: str, known: Mapping[str, Environment]) -> Environment:
     if name in known:
         return known[name]
     environment = replace(base, name=name, python=python, asked=f"{base.asked or base.name}@py{python}")
-    before = kept(name)
+    before = load_saved(name)
     if before == environment:
         return before
     _find_package(f"tensorflow=={base.tensorflow}", environment)
     return keep(environment)
 
 
-def _unknown_base(name: str, text: str, known: Mapping[str, Environment]) -> UsageError:
-    near = nearest(name, known)
+def _make_unknown_base_error(name: str, text: str, known: Mapping[str, Environment]) -> UsageError:
+    near = find_nearest(name, known)
     hint = f" Did you mean {near}?" if near else ""
     return UsageError(
-        f"Unknown environment {name!r} in {text}.{hint}", there_are(name, list(known), "harness images list")
+        f"Unknown environment {name!r} in {text}.{hint}", list_valid_names(name, list(known), "harness images list")
     )
 
 
@@ -170,35 +172,35 @@ def keep(environment: Environment) -> Environment:
     return environment
 
 
-def base_of(environment: Environment, known: Mapping[str, Environment]) -> Environment:
+def find_base(environment: Environment, known: Mapping[str, Environment]) -> Environment:
     """Return the base in which packages are replaced to get this environment. Raises the errors of `make`."""
     if environment.wheel and (spec := parse_source(environment.asked)):
-        environments, (name,) = with_asked(known, [spec.base])
+        environments, (name,) = add_requested(known, [spec.base])
         if name in environments:
             return environments[name]
-    return _based(parse_move(environment.asked), known)[1]
+    return _resolve_base(parse_move(environment.asked), known)[1]
 
 
-def _based(move: LockOverride, environments: Mapping[str, Environment]) -> tuple[LockOverride, Environment]:
+def _resolve_base(move: LockOverride, environments: Mapping[str, Environment]) -> tuple[LockOverride, Environment]:
     """Return the override with its original base, and the base. Overrides of an overridden environment are merged."""
     is_made = is_asked(move.base) or split_python(move.base)[1]
-    base = environments.get(move.base) or (make(move.base, environments) if is_made else kept(move.base))
+    base = environments.get(move.base) or (make(move.base, environments) if is_made else load_saved(move.base))
     if base is None:
-        raise _unknown_base(move.base, str(move), environments)
+        raise _make_unknown_base_error(move.base, str(move), environments)
     if base.gpu_image:
         raise UsageError(f"Packages of {base.name} can't be replaced: they come from an image, not from a lock file.")
     if base.base:
-        return _based(parse_move("+".join([base.asked, *move.packages])), environments)
+        return _resolve_base(parse_move("+".join([base.asked, *move.packages])), environments)
     return replace(move, base=base.asked or base.name), base
 
 
-def _fits(environment: Environment, move: LockOverride, base: Environment) -> bool:
+def _is_of_base(environment: Environment, move: LockOverride, base: Environment) -> bool:
     """Return whether a saved environment is from this base, and not from another one of the same name."""
     same_release = environment.tensorflow == base.tensorflow or any(name in TENSORFLOW for name in move.by_name)
     return same_release and (environment.python, environment.cuda) == (base.python, base.cuda)
 
 
-def kept(name: str) -> Environment | None:
+def load_saved(name: str) -> Environment | None:
     """Return the saved environment of this name, or None."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
         return None
@@ -209,8 +211,8 @@ def kept(name: str) -> Environment | None:
     return environment if all(isinstance(value, str) for value in asdict(environment).values()) else None
 
 
-def _kept_for(spec: Asked) -> Environment | None:
-    environment = kept(spec.name)
+def _load_saved_for(spec: Asked) -> Environment | None:
+    environment = load_saved(spec.name)
     return environment if environment is not None and environment.asked == str(spec) else None
 
 
@@ -224,17 +226,17 @@ def file(name: str) -> Path:
     return folder() / f"{name}.json"
 
 
-def _new(spec: Asked, environments: Sequence[Environment]) -> Environment:
-    neighbour = neighbour_of(spec.version, environments)
+def _create(spec: Asked, environments: Sequence[Environment]) -> Environment:
+    neighbour = find_nearest_release(spec.version, environments)
     package, python = _tensorflow(spec, neighbour.python, environments)
-    as_of = _as_of([package, *(_pinned(name, version, python) for name, version in spec.pins.items())])
+    as_of = _find_lock_time([package, *(_pin(name, version, python) for name, version in spec.pins.items())])
     environment = Environment(
         name=spec.name,
         tensorflow=spec.version,
         python=python,
         as_of=as_of.isoformat().replace("+00:00", "Z"),
         keras=spec.pins.get("keras", ""),
-        released=_day(package).date().isoformat(),
+        released=_find_upload_day(package).date().isoformat(),
         asked=str(spec),
     )
     if spec.package.endswith("-cpu") or _minor(spec.version) < _minor(neighbour.tensorflow):
@@ -262,7 +264,7 @@ def _replace_packages(move: LockOverride, base: Environment) -> Environment:
     releases = [name for name in packages if name in TENSORFLOW]
     if any(name not in pins for name in releases):
         raise UsageError(f"{move}: pass an exact version of TensorFlow.", "For example: tensorflow==2.7.1")
-    instants = [_as_of([packages[name] for name in pins])] if pins else []
+    instants = [_find_lock_time([packages[name] for name in pins])] if pins else []
     as_of = max([datetime.fromisoformat(base.as_of), *instants])
     cuda = base.cuda_as_of
     environment = replace(
@@ -278,20 +280,22 @@ def _replace_packages(move: LockOverride, base: Environment) -> Environment:
     if not releases:
         return environment
     release = packages[releases[0]]
-    return replace(environment, tensorflow=str(release.version), released=_day(release).date().isoformat())
+    return replace(environment, tensorflow=str(release.version), released=_find_upload_day(release).date().isoformat())
 
 
 def _find_package(text: str, base: Environment) -> Package:
     """Return the package of a requirement for the base's Python: a wheel, or the source if there are no wheels."""
     requirement = Requirement(text)
-    version = exact(requirement)
+    version = parse_exact(requirement)
     package = index.find(text, base.python)
     if package is None:
         if version:
-            raise _unknown(requirement.name, version, [base.python])
+            raise _make_unknown_version_error(requirement.name, version, [base.python])
         raise UsageError(f"{text} isn't available for Python {base.python} (the Python of {base.name}) on x86-64.")
-    if version and (reason := index.yanked(text, base.python)) is not None:
-        raise _unknown(requirement.name, version, [base.python], f"was yanked from the package index ({reason})")
+    if version and (reason := index.find_yank_reason(text, base.python)) is not None:
+        raise _make_unknown_version_error(
+            requirement.name, version, [base.python], f"was yanked from the package index ({reason})"
+        )
     if not package.wheels:
         pythons = [python for python in PYTHONS if python != base.python]
         has = [
@@ -299,18 +303,18 @@ def _find_package(text: str, base: Environment) -> Package:
         ]
         if has:
             no_wheel = f"has wheels for Python {', '.join(has)}, but not for {base.python} (the Python of {base.name})"
-            raise _unknown(requirement.name, str(package.version), [base.python], no_wheel)
+            raise _make_unknown_version_error(requirement.name, str(package.version), [base.python], no_wheel)
     return package
 
 
-def _as_of(packages: Sequence[Package]) -> datetime:
+def _find_lock_time(packages: Sequence[Package]) -> datetime:
     """Return the end of the day (UTC) after the most recent of the packages appeared, but not after now."""
-    return min(max(map(_day, packages)) + timedelta(days=2), datetime.now(UTC).replace(microsecond=0))
+    return min(max(map(_find_upload_day, packages)) + timedelta(days=2), datetime.now(UTC).replace(microsecond=0))
 
 
-def _day(package: Package) -> datetime:
+def _find_upload_day(package: Package) -> datetime:
     """Return the start of the day (UTC) on which a package appeared."""
-    uploaded = index.uploaded(package)
+    uploaded = index.find_upload_time(package)
     if uploaded is None:
         raise CannotRunHereError(
             f"The package index doesn't report the upload time of {package.name} {package.version}, so packages of "
@@ -324,7 +328,7 @@ def _minor(version: str) -> tuple[int, ...]:
     return Version(version).release[:2]
 
 
-def neighbour_of(version: str, known: Sequence[Environment]) -> Environment:
+def find_nearest_release(version: str, known: Sequence[Environment]) -> Environment:
     """Return the catalogue's environment of the same minor release, or of the nearest lower one, or the oldest."""
 
     def minor(environment: Environment) -> tuple[int, ...]:
@@ -350,17 +354,17 @@ def _tensorflow(spec: Asked, python: str, environments: Sequence[Environment]) -
     for other, candidate in zip(pythons, _find_each(requirement, pythons), strict=True):
         if candidate is not None and candidate.wheels:
             return candidate, other
-    raise _unknown(spec.package, spec.version, sorted(catalogue, key=_number))
+    raise _make_unknown_version_error(spec.package, spec.version, sorted(catalogue, key=_number))
 
 
-def _pinned(name: str, version: str, python: str) -> Package:
+def _pin(name: str, version: str, python: str) -> Package:
     package = index.find(f"{name}=={version}", python)
     if package is None:
-        raise _unknown(name, version, [python])
+        raise _make_unknown_version_error(name, version, [python])
     return package
 
 
-def _unknown(name: str, version: str, pythons: Sequence[str], why: str = "") -> UsageError:
+def _make_unknown_version_error(name: str, version: str, pythons: Sequence[str], why: str = "") -> UsageError:
     """Return the error for a version that doesn't exist or can't be used, with the nearest usable versions."""
 
     def versions(bound: str, *, lowest: bool = False) -> list[Version]:

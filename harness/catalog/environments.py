@@ -56,10 +56,10 @@ def load_environments(project: Project) -> dict[str, Environment]:
         raise UsageError(f"{project.bake_file} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise UsageError(f"{project.bake_file} cannot be read: it isn't UTF-8.") from None
-    return {entry["name"]: Environment(**entry) for entry in _cached(text, project.bake_file)}
+    return {entry["name"]: Environment(**entry) for entry in _load_cached(text, project.bake_file)}
 
 
-def _cached(text: str, path: Path) -> list[dict[str, str]]:
+def _load_cached(text: str, path: Path) -> list[dict[str, str]]:
     # The HCL parser takes longer than the rest of a command's start, so its result is cached by the hash of the text.
     entry = cache_dir() / "catalog" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
     with contextlib.suppress(OSError, ValueError):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from harness.catalog import signature, toml
-from harness.catalog.toml import Key, TomlDocument, is_number, number_text
+from harness.catalog.toml import Key, TomlDocument, format_number_text, is_number
 from harness.model import settings
 from harness.model.scenario import (
     ENVIRONMENT,
@@ -20,7 +20,7 @@ from harness.model.scenario import (
     Scenario,
     Sweep,
 )
-from harness.model.texts import nearest
+from harness.model.texts import find_nearest
 
 if TYPE_CHECKING:
     from harness.catalog.models import ClaimTable, ComparisonTable
@@ -40,7 +40,7 @@ def parse(text: str, path: Path) -> Scenario:
 
     document, table = _read(text, path)
     findings, values = document.findings, _axes(table)
-    own, environ = _table(table, "axes"), _table(table, "env")
+    own, environ = _get_table(table, "axes"), _get_table(table, "env")
     if (count := prod(map(len, values.values()))) > COMBINATIONS:
         findings.add((*_ROOT, "axes"), f"`axes` have {count:,} combinations.", f"Write at most {COMBINATIONS:,}.")
         findings.check()  # other checks would take long
@@ -85,7 +85,7 @@ def axes(text: str, path: Path) -> Mapping[str, Sequence[str]]:
     return _axes(_read(text, path)[1])
 
 
-def line(text: str, path: Path, key: Key) -> int:
+def find_line(text: str, path: Path, key: Key) -> int:
     """Return the line of a key of `[tool.harness]`, counted from 1. Raises FileError without a header."""
     return toml.read_header(text, path, _ROOT).findings.line((*_ROOT, *key))
 
@@ -96,7 +96,7 @@ def _read(text: str, path: Path) -> tuple[TomlDocument, dict[str, Any]]:
     tool = document.values.get("tool")
     tables = tool if isinstance(tool, dict) else {}
     for name in tables:
-        if name != "harness" and nearest(name, ["harness"]):
+        if name != "harness" and find_nearest(name, ["harness"]):
             problem = f"harness doesn't read the table `tool.{name}`."
             document.findings.add(("tool", name), problem, "Did you mean `tool.harness`?")
     if not isinstance(tables.get("harness"), dict):
@@ -108,10 +108,10 @@ def _read(text: str, path: Path) -> tuple[TomlDocument, dict[str, Any]]:
 
 def _axes(table: dict[str, Any]) -> dict[str, list[str]]:
     """Return the axes with their values. Settings are axes if the header gives a default, compares or claims them."""
-    own = {axis: _values(entry) for kind in ("axes", "env") for axis, entry in _table(table, kind).items()}
-    default = _table(table, "default")
-    sides = [_table(entry, side) for entry in _entries(table, "claim") for side in ("worse", "better", "when")]
-    used = [entry.get("along") for entry in _entries(table, "compare")] + [axis for side in sides for axis in side]
+    own = {axis: _values(entry) for kind in ("axes", "env") for axis, entry in _get_table(table, kind).items()}
+    default = _get_table(table, "default")
+    sides = [_get_table(entry, side) for entry in _get_tables(table, "claim") for side in ("worse", "better", "when")]
+    used = [entry.get("along") for entry in _get_tables(table, "compare")] + [axis for side in sides for axis in side]
     return own | {
         name: list(settings.values(name) if name in default else settings.SETTINGS[name].values)
         for name in settings.SETTINGS
@@ -123,18 +123,18 @@ def _values(entry: object) -> list[str]:
     """Return the values of an axis; none if they are invalid."""
     numbers = entry.get("sweep") if isinstance(entry, dict) else None
     if isinstance(numbers, list) and len(numbers) > 1 and all(map(is_number, numbers)):
-        entry = [number_text(number) for number in numbers]
+        entry = [format_number_text(number) for number in numbers]
     is_right = isinstance(entry, list) and all(isinstance(value, str) for value in entry)
     return cast(list[str], entry) if is_right else []
 
 
-def _table(table: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _get_table(table: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return a table in a table; an empty one if it is missing or invalid."""
     inner = table.get(name)
     return inner if isinstance(inner, dict) else {}
 
 
-def _entries(table: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+def _get_tables(table: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the tables in a list of tables."""
     tables = table.get(name)
     return [entry for entry in tables if isinstance(entry, dict)] if isinstance(tables, list) else []

@@ -23,7 +23,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import Version
 
 from harness.files import parse_json
-from harness.machine.uv import last_words, run_uv
+from harness.machine.uv import get_last_lines, run_uv
 from harness.model.errors import CannotRunHereError
 
 File = PackageWheel | PackageSdist
@@ -35,19 +35,19 @@ PLATFORM = "x86_64-manylinux_2_28"
 NO_SOLUTION = 1
 
 
-def files(package: Package) -> Sequence[File]:
+def find_files(package: Package) -> Sequence[File]:
     """Return the files for an installer: the wheels for the Python and the platform, or otherwise the source."""
     return package.wheels or ([package.sdist] if package.sdist else [])
 
 
-def address(file: File) -> str:
+def find_address(file: File) -> str:
     """Return the address of a file on a server, or its `file:` address in a folder."""
     return file.url or Path(file.path or "").absolute().as_uri()
 
 
-def uploaded(package: Package) -> datetime | None:
+def find_upload_time(package: Package) -> datetime | None:
     """Return the upload time of the package's last file, or None if the index doesn't have it."""
-    return max((file.upload_time for file in files(package) if file.upload_time), default=None)
+    return max((file.upload_time for file in find_files(package) if file.upload_time), default=None)
 
 
 def find(requirement: str, python: str, *, lowest: bool = False) -> Package | None:
@@ -59,10 +59,10 @@ def find(requirement: str, python: str, *, lowest: bool = False) -> Package | No
         file = Path(folder) / "asked.txt"
         file.write_text(f"{requirement}\n", encoding="utf-8")
         _, packages = _look_up(file, python, f"--resolution={'lowest' if lowest else 'highest'}")
-    return next((package for package in packages if files(package)), None)
+    return next((package for package in packages if find_files(package)), None)
 
 
-def yanked(requirement: str, python: str) -> str | None:
+def find_yank_reason(requirement: str, python: str) -> str | None:
     """Return why the version of an exact requirement was yanked (PEP 592), or None if it wasn't."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "asked.txt"
@@ -74,7 +74,7 @@ def yanked(requirement: str, python: str) -> str | None:
     return (match[1] or "no reason is given") if match else None
 
 
-def locked(requirements: Path, python: str) -> Sequence[Package]:
+def parse_lock(requirements: Path, python: str) -> Sequence[Package]:
     """Return exactly the packages that a requirements file names, for Python X.Y.
 
     Raises CannotRunHereError with uv's message if the index doesn't answer, or if a package is missing.
@@ -87,7 +87,7 @@ def locked(requirements: Path, python: str) -> Sequence[Package]:
     return packages
 
 
-def compiled(requirements: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def compile_lock(requirements: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Run `uv pip compile` for the images' platform. The lock is its stdout."""
     return run_uv(["pip", "compile", str(requirements), f"--python-platform={PLATFORM}", "--quiet", *options])
 
@@ -96,10 +96,10 @@ def _look_up(requirements: Path, python: str, *options: str) -> tuple[str, Seque
     """Return uv's message if nothing matches, and the packages that match."""
     # use this interpreter, because nothing is built, and a search for another one can take longer than the query
     interpreter = [f"--python={sys.executable}", f"--python-version={python}"]
-    process = compiled(requirements, *interpreter, "--format=pylock.toml", "--no-deps", *options)
+    process = compile_lock(requirements, *interpreter, "--format=pylock.toml", "--no-deps", *options)
     if process.returncode == 0:
         return "", _packages(process.stdout)
-    words = last_words(process.stderr, 12)
+    words = get_last_lines(process.stderr, 12)
     if process.returncode != NO_SOLUTION or "network was disabled" in words:
         raise CannotRunHereError(
             f"The package index does not answer:\n{words}",
@@ -132,27 +132,27 @@ class Listed:
 
     def fits(self, python: str) -> bool:
         """Return whether it has a wheel for CPython X.Y on 64-bit x86 Linux."""
-        return any(_fits(name, python) for name in self.files)
+        return any(_is_usable(name, python) for name in self.files)
 
 
-def listed(package: str) -> list[Listed]:
+def list_versions(package: str) -> list[Listed]:
     """Return every version of a package with wheels, in order, from the index's JSON (PEP 691 and 700).
 
     The index's address is the one that uv writes to a lock. Raises CannotRunHereError if it doesn't answer.
     """
     name = canonicalize_name(package)
     by_version: dict[Version, list[dict[str, Any]]] = {}
-    for address in _addresses():
-        for file in _project(f"{address.rstrip('/')}/{name}/"):
+    for address in _list_addresses():
+        for file in _fetch_project(f"{address.rstrip('/')}/{name}/"):
             try:
                 _, version, *_ = parse_wheel_filename(file["filename"])
             except (InvalidWheelFilename, KeyError):  # a source package, or an old invalid name
                 continue
             by_version.setdefault(version, []).append(file)
-    return [_listed(str(version), by_version[version]) for version in sorted(by_version)]
+    return [_list_versions(str(version), by_version[version]) for version in sorted(by_version)]
 
 
-def _listed(version: str, files: Sequence[Mapping[str, Any]]) -> Listed:
+def _list_versions(version: str, files: Sequence[Mapping[str, Any]]) -> Listed:
     times = [datetime.fromisoformat(text) for file in files if (text := file.get("upload-time"))]
     withdrawn = [file.get("yanked") for file in files]
     why = next((reason for reason in withdrawn if isinstance(reason, str)), "") or "no reason is given"
@@ -164,7 +164,7 @@ def _listed(version: str, files: Sequence[Mapping[str, Any]]) -> Listed:
     )
 
 
-def _fits(wheel: str, python: str) -> bool:
+def _is_usable(wheel: str, python: str) -> bool:
     own = f"cp{python.replace('.', '')}"
     _, _, _, tags = parse_wheel_filename(wheel)
     return any(
@@ -180,16 +180,16 @@ def _number(interpreter: str) -> int:
     return int(digits) if digits.isdecimal() else 0
 
 
-def _addresses() -> list[str]:
+def _list_addresses() -> list[str]:
     """Return the addresses of the indexes that uv uses, as it writes them to a lock."""
     process = run_uv(["pip", "compile", os.devnull, "--emit-index-url", "--quiet", f"--python={sys.executable}"])
     addresses = re.findall(r"(?m)^--(?:extra-)?index-url (\S+)", process.stdout)
     if not addresses:
-        raise CannotRunHereError(f"uv does not report its package index:\n{last_words(process.stderr)}")
+        raise CannotRunHereError(f"uv does not report its package index:\n{get_last_lines(process.stderr)}")
     return addresses
 
 
-def _project(address: str) -> list[dict[str, Any]]:
+def _fetch_project(address: str) -> list[dict[str, Any]]:
     """Return the files of a package, or an empty list if the index doesn't have it."""
     request = urllib.request.Request(address, headers={"Accept": "application/vnd.pypi.simple.v1+json"})
     try:

@@ -15,7 +15,7 @@ from harness.catalog import index
 from harness.catalog.index import Listed
 from harness.model.environment import LINES, Environment
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.texts import joined, nearest
+from harness.model.texts import find_nearest, joined
 
 #: Python versions that images can have, in addition to those in the catalogue.
 PYTHONS = tuple(f"3.{minor}" for minor in range(7, 15))
@@ -41,7 +41,7 @@ class ReleaseLine:
         `known` is the catalogue, whose environment of the newest release is `latest`. Raises UsageError for a day
         before the first wheel, and CannotRunHereError if the index doesn't answer or has no upload times.
         """
-        listed, reasons = cache(index.listed), list[str]()
+        listed, reasons = cache(index.list_versions), list[str]()
 
         def moving(package: str) -> str:
             wheel = self._newest(package, listed(package))
@@ -103,7 +103,7 @@ def parse_line(text: str, today: Callable[[], date] = lambda: datetime.now(UTC).
     if not at:
         return ReleaseLine(name) if is_line else None
     if not is_line:
-        near = nearest(name, LINES)
+        near = find_nearest(name, LINES)
         hint = f" Did you mean {near}@{day}?" if near else ""
         if day.startswith("py"):
             raise UsageError(f"{text!r}: {day!r} isn't a version of Python.", f"For example: -e {name}@py3.11")

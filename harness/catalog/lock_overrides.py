@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from harness.catalog import index
-from harness.machine.uv import last_words
+from harness.machine.uv import get_last_lines
 from harness.model.environment import KERAS, TENSORFLOW, pins, rivals, unmet
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.texts import joined
@@ -40,18 +40,18 @@ def resolve(name: str, text: str, asked: Sequence[str], moved: Sequence[str], op
     # the installed release depends on the replaced package, and a release limits its Keras, but runs with others too
     overrides = [f"{package} ; python_version < '0'" for package in sorted(gone & set(KERAS) - set(map(_name, moved)))]
     overrides += [text for text in moved if _name(text) in KERAS and "==" in text]
-    process = _compiled(requirements, options, held=held, overrides=overrides)
+    process = _compile(requirements, options, held=held, overrides=overrides)
     if process.returncode == index.NO_SOLUTION:
-        alone = _compiled(moved, options, overrides=overrides)
+        alone = _compile(moved, options, overrides=overrides)
         needed = held.keys() & pins(alone.stdout).keys()
         if needed:
             others = {package: version for package, version in held.items() if package not in needed}
-            again = _compiled(requirements, options, held=others, overrides=overrides, preferred=text)
+            again = _compile(requirements, options, held=others, overrides=overrides, preferred=text)
             process = process if again.returncode == index.NO_SOLUTION else again
     if process.returncode:
-        raise _refused(name, had, moved, process)
-    own = blocks(text)
-    new = blocks(process.stdout)
+        raise _make_refusal(name, had, moved, process)
+    own = split_blocks(text)
+    new = split_blocks(process.stdout)
     return "".join(
         own[package] if had.get(package) == version else new[package]
         for package, version in pins(process.stdout).items()
@@ -62,7 +62,7 @@ def _name(requirement: str) -> str:
     return canonicalize_name(Requirement(requirement).name)
 
 
-def _compiled(
+def _compile(
     requirements: Collection[str],
     options: Sequence[str],
     *,
@@ -84,22 +84,22 @@ def _compiled(
         # uv prefers the versions of the file that it then writes
         output = [f"--output-file={files['preferred']}"] if preferred else []
         bounds = [f"--constraints={files['held']}", f"--overrides={files['overrides']}"]
-        process = index.compiled(files["asked"], *options, *_OPTIONS, *bounds, *output)
+        process = index.compile_lock(files["asked"], *options, *_OPTIONS, *bounds, *output)
         if preferred:
             process.stdout = files["preferred"].read_text(encoding="utf-8")
         return process
 
 
-def blocks(text: str) -> dict[str, str]:
+def split_blocks(text: str) -> dict[str, str]:
     """Return the lines of each package of a requirements file, by its normalised name."""
     blocks = (block for block in _BLOCK.split(text) if not block.startswith("#"))
     return {name: block.rstrip() + "\n" for block in blocks for name in pins(block)}
 
 
-def _refused(
+def _make_refusal(
     name: str, had: Mapping[str, str], moved: Sequence[str], process: subprocess.CompletedProcess[str]
 ) -> UsageError | CannotRunHereError:
-    words, typed = last_words(process.stderr, 20), "+".join(moved)
+    words, typed = get_last_lines(process.stderr, 20), "+".join(moved)
     if process.returncode != index.NO_SOLUTION:
         return CannotRunHereError(f"{joined(moved)} cannot be resolved in {name}:\n{words}")
     ways = [f"Override the conflicting package too: -e {shlex.quote(f'{name}+{typed}+PACKAGE==VERSION')}."]

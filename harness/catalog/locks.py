@@ -18,7 +18,7 @@ from harness.catalog.project import Project
 from harness.catalog.requirement_specs import NIGHTLIES, Asked, is_asked, parse, parse_move, split_python
 from harness.files import read, write_atomically
 from harness.machine.interpreters import find_python
-from harness.machine.uv import last_words
+from harness.machine.uv import get_last_lines
 from harness.model.environment import TENSORFLOW, Device, Environment, Lock, Requirement, differences, pins
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.texts import joined
@@ -75,7 +75,7 @@ def load_lock(project: Project, environment: Environment, device: Device) -> Req
 
 
 def _base(project: Project, environment: Environment, device: Device) -> Requirement:
-    return load_lock(project, adhoc.base_of(environment, load_environments(project)), device)
+    return load_lock(project, adhoc.find_base(environment, load_environments(project)), device)
 
 
 def _checked(data: bytes, path: Path, environment: Environment) -> dict[str, str]:
@@ -118,7 +118,7 @@ def write_lock(project: Project, environment: Environment, device: Device) -> bo
     return True
 
 
-def inputs(environment: Environment, device: Device) -> list[str]:
+def list_inputs(environment: Environment, device: Device) -> list[str]:
     """Return the requirements for the resolver: the release, Keras, CUDA, and build tools of old source packages.
 
     An ad-hoc environment also has its other requirements. For a nightly, the index is queried for a CPU package. Raises
@@ -174,15 +174,15 @@ def resolve(environment: Environment, device: Device) -> str:
     python = find_python(environment.python)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "asked.txt"
-        file.write_text("\n".join(inputs(environment, device)) + "\n", encoding="utf-8")
+        file.write_text("\n".join(list_inputs(environment, device)) + "\n", encoding="utf-8")
         options = ["--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate"]
         options += ["--no-deps"] if environment.gpu_image else []
-        process = index.compiled(file, f"--python={python}", *_instants(environment), *options)
+        process = index.compile_lock(file, f"--python={python}", *_list_time_options(environment), *options)
     if process.returncode:
         typed = environment.asked and process.returncode == index.NO_SOLUTION
         error = UsageError if typed else CannotRunHereError
-        raise error(f"{environment.asked or environment.name} does not resolve:\n{last_words(process.stderr, 20)}")
-    return _heading(environment, device) + process.stdout
+        raise error(f"{environment.asked or environment.name} does not resolve:\n{get_last_lines(process.stderr, 20)}")
+    return _format_heading(environment, device) + process.stdout
 
 
 def resolve_moved(project: Project, environment: Environment, device: Device) -> str:
@@ -194,15 +194,18 @@ def resolve_moved(project: Project, environment: Environment, device: Device) ->
     base, lock = requirement.environment, requirement.lock
     if environment.wheel:
         lines = sources.lock_lines(environment, requirement)
-        return f"{_heading(environment, device)}# {_made_of(base.name, lock.sha256)}: {environment.source}.\n{lines}"
+        parts = _list_parts(base.name, lock.sha256)
+        return f"{_format_heading(environment, device)}# {parts}: {environment.source}.\n{lines}"
     text = lock.path.read_text(encoding="utf-8")
-    options = [f"--python={find_python(environment.python)}", *_instants(environment)]
-    lines = lock_overrides.resolve(base.name, text, inputs(base, device), _to_move(environment, device), options)
+    options = [f"--python={find_python(environment.python)}", *_list_time_options(environment)]
+    lines = lock_overrides.resolve(
+        base.name, text, list_inputs(base, device), _list_overrides(environment, device), options
+    )
     changes = joined(differences(pins(lines), lock.pins))
-    return f"{_heading(environment, device)}# {_made_of(base.name, lock.sha256)}: {changes}.\n{lines}"
+    return f"{_format_heading(environment, device)}# {_list_parts(base.name, lock.sha256)}: {changes}.\n{lines}"
 
 
-def moved(project: Project, requirement: Requirement) -> str:
+def describe_overrides(project: Project, requirement: Requirement) -> str:
     """Describe replaced packages: `tf2.0 with NumPy 1.21.6 instead of 1.17.3`. Empty for other environments."""
     environment = requirement.environment
     if not environment.base:
@@ -213,7 +216,7 @@ def moved(project: Project, requirement: Requirement) -> str:
     return f"{environment.base} with {joined(differences(requirement.lock.pins, base.lock.pins))}"
 
 
-def _made_of(base: str, sha256: str) -> str:
+def _list_parts(base: str, sha256: str) -> str:
     return f"Based on {base}, with the lock {sha256[:16]}"
 
 
@@ -226,11 +229,11 @@ def _is_outdated(project: Project, environment: Environment, device: Device) -> 
     bases = [folder / name for folder in (project.locks, adhoc.folder()) if (folder / name).is_file()]
     if not environment.base or not bases:
         return False
-    made_of = _made_of(environment.base, hashlib.sha256(bases[0].read_bytes()).hexdigest())
+    made_of = _list_parts(environment.base, hashlib.sha256(bases[0].read_bytes()).hexdigest())
     return made_of not in text
 
 
-def _to_move(environment: Environment, device: Device) -> list[str]:
+def _list_overrides(environment: Environment, device: Device) -> list[str]:
     """Return the requirements to replace, using the device's TensorFlow package name."""
     move = parse_move(environment.asked)
     pins = move.pins
@@ -240,7 +243,7 @@ def _to_move(environment: Environment, device: Device) -> list[str]:
     ]
 
 
-def _instants(environment: Environment) -> Sequence[str]:
+def _list_time_options(environment: Environment) -> Sequence[str]:
     """Return uv's options for the latest upload times. NVIDIA's packages can have a later one than the release."""
     packages = [f"nvidia-{name}-{cuda}" for cuda in ("cu11", "cu12") for name in (*_CUDA, *_CUDA_MORE)]
     younger = environment.cuda_as_of
@@ -248,7 +251,7 @@ def _instants(environment: Environment) -> Sequence[str]:
     return [f"--exclude-newer={environment.as_of}", *apart]
 
 
-def _heading(environment: Environment, device: Device) -> str:
+def _format_heading(environment: Environment, device: Device) -> str:
     younger = environment.cuda_as_of if device is Device.GPU else ""
     cuda = f", NVIDIA's packages as of {younger}" if younger else ""
     return (

@@ -27,12 +27,12 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from harness.catalog.lines import parse_line
 from harness.catalog.requirement_specs import is_asked, is_move, parse, parse_move, split_python
-from harness.catalog.toml import Findings, Key, choices, is_json, is_number, number_text
+from harness.catalog.toml import Findings, Key, format_number_text, is_json, is_number, list_choices
 from harness.model import issues
 from harness.model.environment import Device
 from harness.model.errors import UsageError
-from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PERCENTILES, STEP, TRACES, Axes, matches
-from harness.model.texts import nearest
+from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PERCENTILES, STEP, TRACES, Axes, has_values
+from harness.model.texts import find_nearest
 
 #: Axis names that scenarios can't use.
 _RESERVED = ("bench", "device", ENVIRONMENT, "scenario")
@@ -93,7 +93,7 @@ def _add(error: ErrorDetails, model: type["TomlTable"], findings: Findings, key:
     advice = context.get("advice") or (f"Example: {example}" if example else "")
     text = f"Invalid {name}{shown}: {problem}."
     if kind == "extra_forbidden":
-        text, advice = f"{name} is not a known key.", choices(names[-1], table.model_fields, "keys")
+        text, advice = f"{name} is not a known key.", list_choices(names[-1], table.model_fields, "keys")
     elif kind == "missing" or error["input"] == "":
         text = f"Missing {name}." if kind == "missing" else f"Missing {name}: {problem}."
     findings.add(key, text, advice, value=context.get("value", str(value)))
@@ -117,7 +117,7 @@ def _tables(annotation: Any) -> Iterator[type["TomlTable"]]:
         yield from _tables(argument)
 
 
-def _invalid(problem: str, advice: str = "", value: str = "") -> PydanticCustomError:
+def _make_invalid_error(problem: str, advice: str = "", value: str = "") -> PydanticCustomError:
     """Return an error. If there is a `value`, the error is on the line of the value."""
     return PydanticCustomError(
         "invalid", "{told}", {"told": problem, "advice": advice, **({"value": value} if value else {})}
@@ -126,7 +126,7 @@ def _invalid(problem: str, advice: str = "", value: str = "") -> PydanticCustomE
 
 def _error(place: Key, value: Any, problem: str, advice: str = "") -> InitErrorDetails:
     """Return an error at `place` in the value that is validated."""
-    return InitErrorDetails(type=_invalid(problem, advice), loc=place, input=value)
+    return InitErrorDetails(type=_make_invalid_error(problem, advice), loc=place, input=value)
 
 
 def _check(errors: Iterable[InitErrorDetails]) -> None:
@@ -135,43 +135,48 @@ def _check(errors: Iterable[InitErrorDetails]) -> None:
         raise ValidationError.from_exception_data("table", line_errors)
 
 
-def _that(read: Callable[[Any], Any], problem: str, advice: str = "", *, converts: bool = False) -> AfterValidator:
+def _make_validator(
+    read: Callable[[Any], Any], problem: str, advice: str = "", *, converts: bool = False
+) -> AfterValidator:
     """Return a validator that refuses a value if `read` raises ValueError or UsageError, or returns None or False."""
 
     def check(value: Any) -> Any:
         try:
             result = read(value)
         except UsageError as error:
-            raise _invalid(problem, f"{error.message} {error.advice}") from None
+            raise _make_invalid_error(problem, f"{error.message} {error.advice}") from None
         except ValueError:
             result = None
         if result is None or result is False:
-            raise _invalid(problem, advice)
+            raise _make_invalid_error(problem, advice)
         return result if converts else value
 
     return AfterValidator(check)
 
 
-def _distinct(values: list[str]) -> list[str]:
+def _check_distinct(values: list[str]) -> list[str]:
     for number, value in enumerate(values):
         if value in values[:number]:
-            raise _invalid(f"expected {value!r} once", "Remove one of them.", value)
+            raise _make_invalid_error(f"expected {value!r} once", "Remove one of them.", value)
     return values
 
 
-def _increasing(numbers: list[float]) -> list[float]:
+def _check_increasing(numbers: list[float]) -> list[float]:
     for before, after in pairwise(numbers):
         if before >= after:
-            problem = f"expected increasing numbers, each once, not {number_text(after)} after {number_text(before)}"
-            raise _invalid(problem, "Sort the numbers.", number_text(after))
+            numbers = f"{format_number_text(after)} after {format_number_text(before)}"
+            problem = f"expected increasing numbers, each once, not {numbers}"
+            raise _make_invalid_error(problem, "Sort the numbers.", format_number_text(after))
     return numbers
 
 
 def _quantity(of: str, info: Info) -> str:
     """Check the quantity of an entry: the step, another quantity, or a phase in the file or one of its helpers."""
     names = list(dict.fromkeys([STEP, *PERCENTILES, PEAK, GROWTH, TRACES, *(info.context.phases or ()), *_PHASES]))
-    if info.context.phases is not None and of not in names and nearest(of, names):
-        raise _invalid("expected a quantity or a phase of the file", choices(of, names, "possible values"))
+    if info.context.phases is not None and of not in names and find_nearest(of, names):
+        raise _make_invalid_error(
+            "expected a quantity or a phase of the file", list_choices(of, names, "possible values")
+        )
     return of
 
 
@@ -180,11 +185,11 @@ def _point(values: dict[str, Any], info: Info) -> dict[str, str]:
     context, point, errors = info.context, {}, []
     for axis, value in values.items():
         axis_values = context.axes.get(axis)
-        point[axis] = number_text(value) if axis in context.sweeps and is_number(value) else value
+        point[axis] = format_number_text(value) if axis in context.sweeps and is_number(value) else value
         if axis_values is None:
-            errors.append(_error((axis,), {}, "this is not an axis", choices(axis, context.axes, "axes")))
+            errors.append(_error((axis,), {}, "this is not an axis", list_choices(axis, context.axes, "axes")))
         elif axis_values and point[axis] not in axis_values:
-            advice = choices(str(value)[:_SHOWN], axis_values, "values")
+            advice = list_choices(str(value)[:_SHOWN], axis_values, "values")
             errors.append(_error((axis,), value, f"expected a value of the axis {axis}", advice))
     _check(errors)
     return point
@@ -203,24 +208,26 @@ _LOWER = re.compile(rf"(?!({'|'.join(_RESERVED)})$)[a-z][a-z0-9_]*")
 _UPPER = re.compile("[A-Z][A-Z0-9_]*")
 _NAME = "letters, digits and `_`, beginning with a letter"
 
-Requirement = Annotated[str, _that(requirements.Requirement, "expected a requirement (PEP 508)")]
+Requirement = Annotated[str, _make_validator(requirements.Requirement, "expected a requirement (PEP 508)")]
 Requirements = Annotated[list[Requirement], Field(examples=['NAME = ["tensorflow>=2.4"]'])]
-IssueName = Annotated[str, _that(issues.parse, "expected an issue", converts=True)]
-Environment = Annotated[str, _that(_environment, "expected an environment", converts=True)]
-Versions = Annotated[str, _that(SpecifierSet, "expected a range of versions (PEP 440)", 'Example: ">=3.6"')]
+IssueName = Annotated[str, _make_validator(issues.parse, "expected an issue", converts=True)]
+Environment = Annotated[str, _make_validator(_environment, "expected an environment", converts=True)]
+Versions = Annotated[str, _make_validator(SpecifierSet, "expected a range of versions (PEP 440)", 'Example: ">=3.6"')]
 Devices = Annotated[list[Annotated[Device, Field(strict=False)]], Field(min_length=1, examples=['NAME = ["cpu"]'])]
 Quantity = Annotated[str, AfterValidator(_quantity)]
 Point = Annotated[dict[str, Any], AfterValidator(_point)]
 When = Annotated[Point, Field(examples=['NAME = { mode = "graph" }'])]
 Range = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
-AxisName = Annotated[str, _that(_LOWER.fullmatch, f"expected lower-case {_NAME}, and none of {', '.join(_RESERVED)}")]
-VariableName = Annotated[str, _that(_UPPER.fullmatch, f"expected upper-case {_NAME}")]
+AxisName = Annotated[
+    str, _make_validator(_LOWER.fullmatch, f"expected lower-case {_NAME}, and none of {', '.join(_RESERVED)}")
+]
+VariableName = Annotated[str, _make_validator(_UPPER.fullmatch, f"expected upper-case {_NAME}")]
 AxisText = Annotated[str, Field(max_length=_VALUE_LENGTH)]
-AxisTexts = Annotated[list[AxisText], Field(min_length=1), AfterValidator(_distinct)]
+AxisTexts = Annotated[list[AxisText], Field(min_length=1), AfterValidator(_check_distinct)]
 #: A name or a glob. The number of a sweep becomes the text that cells have.
-Pattern = Annotated[str, BeforeValidator(lambda value: number_text(value) if is_number(value) else value)]
+Pattern = Annotated[str, BeforeValidator(lambda value: format_number_text(value) if is_number(value) else value)]
 Patterns = Annotated[list[Pattern], Field(min_length=1)]
-Positive = Annotated[int, _that(lambda number: number > 0, "expected a number above 0")]
+Positive = Annotated[int, _make_validator(lambda number: number > 0, "expected a number above 0")]
 
 
 class TomlTable(BaseModel):
@@ -232,7 +239,7 @@ class TomlTable(BaseModel):
 class SweepTable(TomlTable):
     """A numeric axis."""
 
-    sweep: Annotated[list[FiniteFloat], Field(min_length=2), AfterValidator(_increasing)] = Field(
+    sweep: Annotated[list[FiniteFloat], Field(min_length=2), AfterValidator(_check_increasing)] = Field(
         examples=["NAME = [1, 32, 1024]"]
     )
     unit: str = ""
@@ -302,7 +309,7 @@ class ComparisonTable(TomlTable):
             advice = "Use another axis: the axis is compared at each value of the sweep."
             errors.append(_error(("along",), along, "this axis is a sweep", advice))
         elif along != ENVIRONMENT and along not in axes:
-            advice = choices(along, [ENVIRONMENT, *axes], "possible values")
+            advice = list_choices(along, [ENVIRONMENT, *axes], "possible values")
             errors.append(_error(("along",), along, f"expected `{ENVIRONMENT}` or an axis", advice))
         for name, value in (("plus", self.plus), ("against", self.against)):
             if along == ENVIRONMENT and value:
@@ -311,7 +318,9 @@ class ComparisonTable(TomlTable):
             # without `against`, `plus` is compared with each other value
             values = axes.get(along) if along != ENVIRONMENT and (value or name == "plus") else None
             if values and value not in values:
-                errors.append(_error((name,), value, f"expected a value of {along}", choices(value, values, "values")))
+                errors.append(
+                    _error((name,), value, f"expected a value of {along}", list_choices(value, values, "values"))
+                )
         _check(errors)
         return self
 
@@ -320,7 +329,7 @@ class ExpectationTable(TomlTable):
     """`[[tool.harness.expect]]`."""
 
     observation: str = Field(min_length=1, examples=['NAME = "traces", the name in bench.observe()'])
-    value: Annotated[Any, _that(is_json, "expected a value that JSON can store")] = Field(
+    value: Annotated[Any, _make_validator(is_json, "expected a value that JSON can store")] = Field(
         examples=["NAME = 3", 'NAME = "text"', "NAME = [1, 2.5]"]
     )
     when: When = {}
@@ -442,7 +451,7 @@ def _side_errors(
             )
     for name, side in sides.items():
         axes = {**default, **when, **side.axes}
-        if any(matches(excluded, axes) for excluded in exclude):
+        if any(has_values(excluded, axes) for excluded in exclude):
             yield _error((*place, name), {}, "this is a combination of values that the header excludes", "Name others.")
 
 

@@ -48,15 +48,17 @@ def script(text: str, path: Path) -> tuple[str, list[str]]:
     Cell numbers start at 1 and include text cells, as in the notebook. Raises FileError with every line that can't run
     outside of a notebook, and the replacement.
     """
-    cells = _cells(text, path)
+    cells = _read_cells(text, path)
     parts, sentences, problems = [], [], []
     for number, source in enumerate(cells, 1):
         if source is None:
             continue
-        lines, left, wrong = _plain(source, f"cell {number}")
+        lines, left, wrong = _convert_cell(source, f"cell {number}")
         parts.append(f"# cell {number}\n" + "\n".join(lines).rstrip() + "\n")
         sentences += [f"cell {number}: {text}" for text in left]
-        problems += [Problem(path, 0, f"cell {number}: {what}", fix) for what, fix in [*wrong, *_of_page(lines)]]
+        problems += [
+            Problem(path, 0, f"cell {number}: {what}", fix) for what, fix in [*wrong, *_find_page_problems(lines)]
+        ]
     if problems:
         packages = [name for problem in problems for name in _packages(problem.text)]
         whole = [
@@ -88,7 +90,7 @@ def plain_script(text: str, path: Path) -> tuple[str, list[str]]:
     A script without magics and pasted output isn't changed. Raises FileError with every line that only a notebook can
     run.
     """
-    lines, left, wrong = _plain(text, "")
+    lines, left, wrong = _convert_cell(text, "")
     if wrong:
         raise FileError([Problem(path, _number(text, what), what, fix) for what, fix in wrong])
     return "\n".join(lines), left
@@ -108,7 +110,7 @@ def patterns(text: str) -> list[str]:
     return [rf"^{re.escape(ast.literal_eval(label))}: (\S+)" for label in dict.fromkeys(labels)]
 
 
-def _cells(text: str, path: Path) -> list[str | None]:
+def _read_cells(text: str, path: Path) -> list[str | None]:
     """Return the text of each code cell, and None for other cells. Raises FileError for an invalid notebook."""
     try:
         document: Any = parse_json(text)
@@ -126,7 +128,7 @@ def _source(cell: dict[str, Any]) -> str:
     return "".join(source) if isinstance(source, list) else str(source)
 
 
-def _plain(source: str, cell: str) -> tuple[list[str], list[str], list[tuple[str, str]]]:
+def _convert_cell(source: str, cell: str) -> tuple[list[str], list[str], list[tuple[str, str]]]:
     """Return a cell's lines as Python, sentences about those that are omitted, and problems with a fix.
 
     Only a line with a syntax error can be a magic. So a text that looks like a magic is never replaced.
@@ -135,14 +137,14 @@ def _plain(source: str, cell: str) -> tuple[list[str], list[str], list[tuple[str
     magic = re.match(r"%%(\w+)", source)
     if magic:
         if magic[1] in _TIMED:
-            body, left, wrong = _plain("\n".join(lines[1:]), cell)
-            return _timed_cell(magic[1], lines[0], body, cell), left, wrong
+            body, left, wrong = _convert_cell("\n".join(lines[1:]), cell)
+            return _convert_cell_magic(magic[1], lines[0], body, cell), left, wrong
         if magic[1] not in _PLAIN_CELLS:
             return [], [], [(f"`{lines[0]}` is not Python.", "Remove the cell, or write it in Python.")]
-        left.append(_omitted(lines[0]))
+        left.append(_describe_omitted(lines[0]))
         lines[0] = ""
     for _ in range(len(lines)):
-        at = _stops_at(lines)
+        at = _find_syntax_error(lines)
         if at is None:
             break
         line, shell = lines[at], _SHELL.fullmatch(lines[at])
@@ -155,21 +157,23 @@ def _plain(source: str, cell: str) -> tuple[list[str], list[str], list[tuple[str
         name, _, rest = (shell["rest"] if shell else "").partition(" ")
         indent = shell["indent"] if shell else ""
         if shell and shell["what"] == "%" and name in _TIMED and rest:
-            lines[at] = indent + _timed_line(name, rest, f"{cell or f'line {at + 1}'}: %{name}")
+            lines[at] = indent + _convert_line_magic(name, rest, f"{cell or f'line {at + 1}'}: %{name}")
             continue
         lines[at] = f"{indent}pass"
         if shell is None or (shell["what"] == "%" and name in _SHOWN):
-            left.append(_omitted(line.strip()))
+            left.append(_describe_omitted(line.strip()))
         else:
-            wrong.append((f"`{line.strip()}` works only in a notebook.", _instead(shell["what"], shell["rest"])))
+            wrong.append(
+                (f"`{line.strip()}` works only in a notebook.", _suggest_replacement(shell["what"], shell["rest"]))
+            )
     return lines, left, wrong
 
 
-def _omitted(line: str) -> str:
+def _describe_omitted(line: str) -> str:
     return f"`{line}` is omitted, because it only affects the notebook's page."
 
 
-def _timed_line(name: str, rest: str, label: str) -> str:
+def _convert_line_magic(name: str, rest: str, label: str) -> str:
     """Return a line of Python that does the work of a line magic: it times a statement."""
     if name == "time":
         return f"with {_MAGICS}.Timed({_label(label, rest)!r}): {rest.strip()}"
@@ -177,7 +181,7 @@ def _timed_line(name: str, rest: str, label: str) -> str:
     return f"{_MAGICS}.timeit({_label(label, statement)!r}, {statement!r}, globals(){options})"
 
 
-def _timed_cell(name: str, first: str, body: list[str], cell: str) -> list[str]:
+def _convert_cell_magic(name: str, first: str, body: list[str], cell: str) -> list[str]:
     """Return the lines of a cell that is timed as a whole. Lines of code keep their numbers."""
     label = f"{cell}: %%{name}" if cell else f"%%{name}"
     shown_label = _label(label, next((line for line in body if line.strip()), ""))
@@ -204,7 +208,7 @@ def _label(label: str, statement: str) -> str:
     return f"{label} {words[:60]}{'...' if len(words) > 60 else ''}".rstrip()
 
 
-def _stops_at(lines: list[str]) -> int | None:
+def _find_syntax_error(lines: list[str]) -> int | None:
     """Return the 0-based line of the first syntax error, or None."""
     try:
         with warnings.catch_warnings():
@@ -217,7 +221,7 @@ def _stops_at(lines: list[str]) -> int | None:
     return None
 
 
-def _instead(what: str, rest: str) -> str:
+def _suggest_replacement(what: str, rest: str) -> str:
     pip = _PIP.match(rest)
     if pip:
         return _as_environment(_packages(f"`{what}{rest}`"))
@@ -226,7 +230,7 @@ def _instead(what: str, rest: str) -> str:
     return "Remove this line, or write it in Python."
 
 
-def _of_page(lines: list[str]) -> list[tuple[str, str]]:
+def _find_page_problems(lines: list[str]) -> list[tuple[str, str]]:
     """Return the problems of a cell that uses widgets or functions of IPython, with fixes."""
     try:
         tree = ast.parse("\n".join(lines))

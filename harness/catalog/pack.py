@@ -18,7 +18,7 @@ from harness import __version__
 from harness.catalog import adhoc, index
 from harness.catalog.index import File
 from harness.catalog.project import Project
-from harness.files import opened, parse_json, remove_unfinished, replacing, write_atomically
+from harness.files import open_regular_file, parse_json, remove_unfinished, replace_file, write_atomically
 from harness.files import read as file_bytes
 from harness.model.backend import ImageStore
 from harness.model.environment import Requirement
@@ -93,7 +93,7 @@ def write(folder: Path, manifest: Manifest) -> None:
 
 def check(folder: Path, manifest: Manifest) -> None:
     """Compare every file with the manifest. Raises UsageError with the missing and changed files."""
-    faults = {name: _fault_within(folder, name, digest) for name, digest in sorted(manifest.files.items())}
+    faults = {name: _check_file_in_pack(folder, name, digest) for name, digest in sorted(manifest.files.items())}
     problems = [f"{name} {fault}" for name, fault in faults.items() if fault]
     if problems:
         first = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
@@ -119,7 +119,7 @@ def fill(
     before = read(folder) if (folder / FILE).is_file() else Manifest(__version__)
     # images come first: if one is unavailable, the error appears before gigabytes are fetched
     saved = {} if images is None else _save_images(images, requirements, folder, before.images, say)
-    files = {name: sha256(folder / name) for name in saved}
+    files = {name: hash_file(folder / name) for name in saved}
     wheels = _wheels(project, requirements, folder / "wheels", say)
     files |= {f"wheels/{name}": digest for name, digest in wheels.items()} | _copy_locks(requirements, folder)
     named = {requirement.environment.name: [requirement.device.value] for requirement in requirements}
@@ -174,8 +174,8 @@ def _wheels(
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     sources = [(project.root / "images" / "uv.txt", own), (project.root / "requirements.txt", own)]
     sources += [(requirement.lock.path, requirement.environment.python) for requirement in requirements]
-    packages = [package for path, python in sources if path.is_file() for package in index.locked(path, python)]
-    return download([file for package in packages for file in index.files(package)], folder, say)
+    packages = [package for path, python in sources if path.is_file() for package in index.parse_lock(path, python)]
+    return download([file for package in packages for file in index.find_files(package)], folder, say)
 
 
 def _copy_locks(requirements: Sequence[Requirement], folder: Path) -> dict[str, str]:
@@ -187,7 +187,7 @@ def _copy_locks(requirements: Sequence[Requirement], folder: Path) -> dict[str, 
         for path in (requirement.lock.path, adhoc.file(requirement.environment.name)):
             target = folder / "locks" / path.name
             write_atomically(target, file_bytes(path))
-            files[f"locks/{path.name}"] = sha256(target)
+            files[f"locks/{path.name}"] = hash_file(target)
     return files
 
 
@@ -201,11 +201,11 @@ def download(files: Iterable[File], folder: Path, progress: Callable[[str], obje
     hashes = {name: file.hashes["sha256"] for name, file in by_name.items()}
     folder.mkdir(parents=True, exist_ok=True)
     remove_unfinished(folder)
-    missing = [name for name in by_name if _fault(folder / name, hashes[name])]
+    missing = [name for name in by_name if _check_hash(folder / name, hashes[name])]
     stop = threading.Event()
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
         fetching = {
-            pool.submit(_fetch, index.address(by_name[name]), folder / name, hashes[name], stop): name
+            pool.submit(_fetch, index.find_address(by_name[name]), folder / name, hashes[name], stop): name
             for name in missing
         }
         try:
@@ -219,23 +219,23 @@ def download(files: Iterable[File], folder: Path, progress: Callable[[str], obje
     return hashes
 
 
-def sha256(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """Return the hash of a file. Raises OSError."""
     with path.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
-def _fault(path: Path, digest: str) -> str:
+def _check_hash(path: Path, digest: str) -> str:
     """Return the problem of a file that must have this SHA-256 hash, or an empty text. A link is no part of a pack."""
     if not path.is_file() or path.is_symlink():
         return "is missing"
-    return "" if sha256(path) == digest else "was changed"
+    return "" if hash_file(path) == digest else "was changed"
 
 
-def _fault_within(folder: Path, name: str, digest: str) -> str:
+def _check_file_in_pack(folder: Path, name: str, digest: str) -> str:
     """Return the problem of a file of an untrusted pack, or an empty text. Links and outside files are refused."""
     try:
-        with os.fdopen(opened(Path(name), within=folder), "rb") as file:
+        with os.fdopen(open_regular_file(Path(name), within=folder), "rb") as file:
             actual = hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
         return "is missing"
@@ -247,9 +247,9 @@ def _fault_within(folder: Path, name: str, digest: str) -> str:
 def _fetch(url: str, path: Path, digest: str, stop: threading.Event) -> int:
     """Download a file, and return its size in bytes. After an error, no part of the file remains."""
     try:
-        with replacing(path) as part:
+        with replace_file(path) as part:
             _copy(url, part, stop)
-            if sha256(part) != digest:
+            if hash_file(part) != digest:
                 raise CannotRunHereError(f"The hash of {url} differs from the hash in the lock file.")
             return part.stat().st_size
     except OSError as error:

@@ -12,9 +12,9 @@ from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from harness.catalog.requirement_specs import exact, is_asked
+from harness.catalog.requirement_specs import is_asked, parse_exact
 from harness.files import read_text
-from harness.machine.uv import last_words, run_uv
+from harness.machine.uv import get_last_lines, run_uv
 from harness.model.environment import TENSORFLOW
 from harness.model.errors import UsageError
 
@@ -110,7 +110,7 @@ def _split(requirements: Iterable[tuple[str, Requirement]]) -> PackageFile:
             continue
         if canonicalize_name(requirement.name) not in TENSORFLOW:
             others.append(requirement)
-        elif exact(requirement):
+        elif parse_exact(requirement):
             tensorflow = _drop_marker(requirement)
         else:
             raise UsageError(f"{place}: {str(requirement)!r} has no exact version.", "Example: tensorflow==2.15.0")
@@ -169,7 +169,7 @@ def _read_uv(path: Path) -> Iterator[tuple[str, Requirement]]:
     options = ["--frozen", "--no-hashes", "--no-emit-project", "--no-header", "--no-annotate", "--no-dev", "--quiet"]
     process = run_uv(["export", f"--directory={path.absolute().parent}", *options])
     if process.returncode:
-        raise UsageError(f"{path} can't be read by uv:\n{last_words(process.stderr)}", "Lock it again: uv lock")
+        raise UsageError(f"{path} can't be read by uv:\n{get_last_lines(process.stderr)}", "Lock it again: uv lock")
     return _read_pip(process.stdout, path)
 
 

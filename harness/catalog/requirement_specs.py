@@ -12,7 +12,7 @@ from packaging.version import Version
 
 from harness.model.environment import KERAS, TENSORFLOW
 from harness.model.errors import UsageError
-from harness.model.texts import nearest
+from harness.model.texts import find_nearest
 
 #: TensorFlow packages whose versions are dates.
 NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
@@ -50,7 +50,7 @@ class Asked:
         return {
             requirement.name: version
             for requirement in map(Requirement, self.others)
-            if (version := exact(requirement))
+            if (version := parse_exact(requirement))
         }
 
     @property
@@ -84,7 +84,7 @@ class LockOverride:
         return {
             requirement.name: version
             for requirement in map(Requirement, self.packages)
-            if (version := exact(requirement))
+            if (version := parse_exact(requirement))
         }
 
     @property
@@ -132,15 +132,15 @@ def parse_move(text: str) -> LockOverride:
     """Parse an environment and packages to replace. Raises UsageError, with an example, for other text."""
     base, *parts = (part.strip() for part in _PLUS.split(text))
     if not base or (not is_asked(base) and "+" in base) or not parts:
-        near = nearest(text.rpartition("+")[2], KERAS[1:])
+        near = find_nearest(text.rpartition("+")[2], KERAS[1:])
         hint = f" Did you mean {text.rpartition('+')[0]}+{near}?" if near else ""
-        raise _wrong(text, "the package to replace needs a version", f"{_MOVE}{hint}")
+        raise _make_error(text, "the package to replace needs a version", f"{_MOVE}{hint}")
     requirements = [_requirement(part, text, _MOVE) for part in parts]
     names = [canonicalize_name(requirement.name) for requirement in requirements]
     twice = next((name for name in names if names.count(name) > 1), "")
     if twice:
-        raise _wrong(text, f"{twice} is listed twice", _MOVE)
-    return LockOverride(str(parse(base)) if is_asked(base) else base, sorted(map(_normal, requirements)))
+        raise _make_error(text, f"{twice} is listed twice", _MOVE)
+    return LockOverride(str(parse(base)) if is_asked(base) else base, sorted(map(_normalize, requirements)))
 
 
 def parse(text: str) -> Asked:
@@ -148,24 +148,24 @@ def parse(text: str) -> Asked:
     first, *others = [_requirement(part.strip(), text) for part in _COMMA.split(text)]
     package = canonicalize_name(first.name)
     if package not in TENSORFLOW:
-        raise _wrong(text, f"the first package is {first.name}, not one of {', '.join(TENSORFLOW)}")
-    version = exact(first)
+        raise _make_error(text, f"the first package is {first.name}, not one of {', '.join(TENSORFLOW)}")
+    version = parse_exact(first)
     if first.extras or not version:
-        raise _wrong(text, f"{first} is not an exact version")
-    return Asked(package, version, sorted(map(_normal, others), key=lambda spec: not spec.startswith("keras==")))
+        raise _make_error(text, f"{first} is not an exact version")
+    return Asked(package, version, sorted(map(_normalize, others), key=lambda spec: not spec.startswith("keras==")))
 
 
 def _requirement(part: str, text: str, example: str = _EXAMPLE) -> Requirement:
     try:
         requirement = Requirement(part)
     except InvalidRequirement:
-        raise _wrong(text, f"{part!r} is not a valid requirement", example) from None
+        raise _make_error(text, f"{part!r} is not a valid requirement", example) from None
     if requirement.url or requirement.marker:
-        raise _wrong(text, f"{part!r} is not a package with a version", example)
+        raise _make_error(text, f"{part!r} is not a package with a version", example)
     return requirement
 
 
-def exact(requirement: Requirement) -> str:
+def parse_exact(requirement: Requirement) -> str:
     """Return the normalised version of an exact requirement, or an empty text if it allows others."""
     match list(requirement.specifier):
         case [Specifier(operator="==", version=version)] if not version.endswith(".*"):
@@ -173,11 +173,11 @@ def exact(requirement: Requirement) -> str:
     return ""
 
 
-def _normal(requirement: Requirement) -> str:
-    version = exact(requirement)
+def _normalize(requirement: Requirement) -> str:
+    version = parse_exact(requirement)
     extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
     return f"{canonicalize_name(requirement.name)}{extras}{f'=={version}' if version else requirement.specifier}"
 
 
-def _wrong(text: str, why: str, example: str = _EXAMPLE) -> UsageError:
+def _make_error(text: str, why: str, example: str = _EXAMPLE) -> UsageError:
     return UsageError(f"The environment {text!r} cannot be created: {why}.", example)

@@ -79,7 +79,7 @@ def kit_files(project: Project) -> dict[str, bytes]:
     return {f"kit/{path.name}": path.read_bytes() for path in sorted(kit.glob("*.py"))}
 
 
-def files_of(scenario: Scenario, kit: Mapping[str, bytes]) -> dict[str, bytes]:
+def find_files_of(scenario: Scenario, kit: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return all files of a scenario and of the kit, by relative name. Raises UsageError for a missing file."""
     own = {name: _read(scenario.path.parent / name) for name in scenario.files}
     return {scenario.path.name: _read(scenario.path)} | own | dict(kit)
@@ -92,7 +92,7 @@ def _read(path: Path) -> bytes:
         raise UsageError(f"The scenario {path} cannot be read: {error.strerror}.") from None
 
 
-def fingerprint(files: dict[str, bytes]) -> str:
+def hash_files(files: dict[str, bytes]) -> str:
     """Return a SHA-256 hash of the names and contents of files, which must not change during a run."""
     digest = hashlib.sha256()
     for name, data in sorted(files.items()):

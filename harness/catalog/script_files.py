@@ -18,25 +18,25 @@ MOST_FILES, MOST_BYTES = 1000, 64 * 1024**2
 _KERAS = ".keras"
 
 
-def brought_files(listed: Sequence[Path], script: Path) -> dict[str, Path]:
+def map_files(listed: Sequence[Path], script: Path) -> dict[str, Path]:
     """Return the listed files by their paths in a launch, relative to the script. A folder means all of its files.
 
     Raises UsageError if a folder has too many files.
     """
     files: dict[str, Path] = {}
     for path in listed:
-        place = _beside(path, script)
+        place = _get_relative_path(path, script)
         if not path.expanduser().is_dir():
             files[place] = path
             continue
-        inside = _files_in(path.expanduser())
+        inside = _list_files(path.expanduser())
         if len(inside) > MOST_FILES:
             raise UsageError(f"The folder {path} has more than {MOST_FILES:,} files.", "Pass a smaller folder.")
         files |= {f"{place}/{name}": file for name, file in inside.items()}
     return files
 
 
-def _beside(path: Path, script: Path) -> str:
+def _get_relative_path(path: Path, script: Path) -> str:
     """Return the path of a copied file relative to the script.
 
     A file from the Keras cache is placed there, and one in the script's folder at its path. Any other file has the path
@@ -53,7 +53,7 @@ def _beside(path: Path, script: Path) -> str:
     return path.as_posix() if is_plain else inside.name
 
 
-def _files_in(folder: Path) -> dict[str, Path]:
+def _list_files(folder: Path) -> dict[str, Path]:
     """Return the files in a folder and below it by their relative paths, without hidden ones and compiled code."""
     files = {}
     for path in sorted(folder.rglob("*")):
@@ -78,8 +78,8 @@ def find_beside(path: Path, text: str) -> list[Path]:
     folder, listed, texts = path.absolute().parent, [], [text]
     while texts:
         tree_text = texts.pop()
-        modules = [name for name in imports(tree_text) if name not in TAKEN]
-        names = [file for name in modules for file in (f"{name}.py", name)] + _named_paths(tree_text)
+        modules = [name for name in find_imports(tree_text) if name not in TAKEN]
+        names = [file for name in modules for file in (f"{name}.py", name)] + _find_named_paths(tree_text)
         for name in dict.fromkeys(names):
             file = folder / name
             if file in listed or file == path.absolute() or not _may_bring(file, folder):
@@ -92,7 +92,7 @@ def find_beside(path: Path, text: str) -> list[Path]:
     return listed
 
 
-def _named_paths(text: str) -> list[str]:
+def _find_named_paths(text: str) -> list[str]:
     """Return the texts of a script that can be relative paths of files."""
     try:
         tree = ast.parse(text)
@@ -112,13 +112,13 @@ def _may_bring(file: Path, folder: Path) -> bool:
         is_inside = file.resolve().is_relative_to(folder.resolve())
         if not parts or not is_inside or any(part[0] == "." or part == "__pycache__" for part in parts):
             return False
-        files = list(_files_in(file).values()) if file.is_dir() else [file] if file.is_file() else []
+        files = list(_list_files(file).values()) if file.is_dir() else [file] if file.is_file() else []
         return 0 < len(files) <= MOST_FILES and sum(path.stat().st_size for path in files) <= MOST_BYTES
     except (OSError, ValueError):
         return False
 
 
-def imports(text: str) -> list[str]:
+def find_imports(text: str) -> list[str]:
     """Return the top-level modules that a script imports, in order, without duplicates. Empty after a syntax error."""
     try:
         tree = ast.parse(text)

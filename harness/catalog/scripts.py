@@ -16,7 +16,7 @@ from types import ModuleType
 
 from harness.catalog import notebooks
 from harness.catalog.project import Project
-from harness.catalog.script_files import TAKEN, brought_files
+from harness.catalog.script_files import TAKEN, map_files
 from harness.files import cache_dir, write_atomically
 from harness.files import read as read_bytes
 from harness.model.errors import CannotRunHereError, FileError, Problem, UsageError
@@ -139,7 +139,7 @@ def has_header(path: Path) -> bool:
     return not notebooks.is_notebook(path) and bool(re.search(r"(?m)^# \[tool\.harness\]", text))
 
 
-def with_runner(script: Script, project: Project) -> tuple[Script, list[str]]:
+def add_runner(script: Script, project: Project) -> tuple[Script, list[str]]:
     """Return a script whose benchmarks are run by their own runner, and a sentence about that.
 
     Such benchmarks are `tf.test.Benchmark` classes, and tests for pytest-benchmark. Other scripts, and scripts with
@@ -182,7 +182,7 @@ def labels(pattern: str) -> list[str]:
         raise UsageError(
             f"--grep {pattern!r} is not a valid regular expression: {error}.", "Example that finds a number: (\\S+)."
         ) from None
-    around = _around(pattern)
+    around = _mask_groups(pattern)
     names = {number: name for name, number in named.items()}
     unnamed = [number for number in range(1, groups + 1) if number not in names]
     for number in unnamed:
@@ -190,7 +190,7 @@ def labels(pattern: str) -> list[str]:
     return [names[number] for number in sorted(names)] or [around]
 
 
-def _around(pattern: str) -> str:
+def _mask_groups(pattern: str) -> str:
     """Return the text of a regular expression, with `…` for its groups."""
     text, depth, at = "", 0, 0
     while at < len(pattern):
@@ -261,7 +261,7 @@ def write(script: Script, project: Project, taken: Sequence[str] = ()) -> Path:
     `taken` are names of the project's scenarios. Raises UsageError, FileError and CannotRunHereError.
     """
     has_steps = check(script, project)
-    brought = {name: _bytes(path) for name, path in brought_files(script.files, script.path).items()}
+    brought = {name: _bytes(path) for name, path in map_files(script.files, script.path).items()}
     stdin = None
     if script.stdin is not None:
         stdin = f"stdin-{script.stdin.name}"
@@ -301,7 +301,7 @@ def _scenario(script: Script, name: str, *, has_steps: bool, files: Sequence[str
         f"# title  = {_toml(script.path.name)}",
         f"# script = {_toml(script.path.name)}",
         *([f"# files  = {_toml(list(files))}"] if files else []),
-        *(line for entry in _compared(script, has_steps=has_steps) for line in ("#", *entry)),
+        *(line for entry in _list_comparisons(script, has_steps=has_steps) for line in ("#", *entry)),
         "# ///",
     ]
     keywords: Mapping[str, object] = {
@@ -320,7 +320,7 @@ def _scenario(script: Script, name: str, *, has_steps: bool, files: Sequence[str
             "from kit import main",
             "from kit.script import run_script",
             "",
-            f"SCRIPT = {literal(script.text)}",
+            f"SCRIPT = {format_literal(script.text)}",
             "",
             "",
             "def scenario(bench):",
@@ -334,7 +334,7 @@ def _scenario(script: Script, name: str, *, has_steps: bool, files: Sequence[str
     )
 
 
-def _compared(script: Script, *, has_steps: bool) -> list[list[str]]:
+def _list_comparisons(script: Script, *, has_steps: bool) -> list[list[str]]:
     """Return the header's comparisons along the environments: the step first, then the other quantities."""
     about = {"step": STEP, "first call": "first call", WHOLE: WHOLE} if has_steps else {WHOLE: STEP}
     about |= {name: name for name in (OWN, PEAK)}
@@ -352,17 +352,17 @@ def _toml(value: object) -> str:
     return json.dumps(value, ensure_ascii=True)
 
 
-def literal(text: str) -> str:
+def format_literal(text: str) -> str:
     r"""Return a text as a Python literal of several lines, with the same value in every Python version.
 
     No line of the literal can start or end a header.
     """
     body = re.sub(r"'{3,}|'+\Z", lambda match: "\\'" * len(match[0]), text.replace("\\", "\\\\"))
-    body = re.sub(r"[^\n\t -~]", lambda match: _escaped(match[0]), body)
+    body = re.sub(r"[^\n\t -~]", lambda match: _escape(match[0]), body)
     body = re.sub(r"(?m)^# ///", r"\\x23 ///", body)
     return f"'''\\\n{body}'''"
 
 
-def _escaped(char: str) -> str:
+def _escape(char: str) -> str:
     number = ord(char)
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}" if number < 65536 else f"\\U{number:08x}"

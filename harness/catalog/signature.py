@@ -4,7 +4,7 @@ import ast
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 
-from harness.catalog.toml import Findings, choices
+from harness.catalog.toml import Findings, list_choices
 
 _NAME = "scenario"
 _MINORS = range(6, 100)
@@ -19,9 +19,11 @@ def check(text: str, axes: Mapping[str, Sequence[str]], requires_python: str, fi
             warnings.simplefilter("ignore")
             tree = ast.parse(text, feature_version=oldest)
     except (SyntaxError, ValueError) as error:
-        findings.at(getattr(error, "lineno", None) or 1, *not_python(str(getattr(error, "msg", error)), oldest))
+        findings.at(
+            getattr(error, "lineno", None) or 1, *find_version_problem(str(getattr(error, "msg", error)), oldest)
+        )
         return
-    definitions = [node for node in tree.body if _NAME in _bound(node)]
+    definitions = [node for node in tree.body if _NAME in _find_bound_names(node)]
     if not definitions:
         fix = f"harness calls this function: write `def {_NAME}({', '.join(['bench', *axes])}):`."
         line = tree.body[-1].lineno if tree.body else len(text.split("\n"))
@@ -66,14 +68,14 @@ def oldest_python(requires: str) -> tuple[int, int]:
     return 3, next((minor for minor in _MINORS if admitted.contains(f"3.{minor}.99")), 6)
 
 
-def not_python(message: str, version: tuple[int, int]) -> tuple[str, str]:
+def find_version_problem(message: str, version: tuple[int, int]) -> tuple[str, str]:
     """Return the problem and the fix if this version of Python can't compile a file."""
     shown = f"{version[0]}.{version[1]}"
     fix = f"The file must be valid in the oldest Python version that `requires-python` allows: {shown}."
     return f"This is not valid Python {shown}: {message.rstrip('.')}.", fix
 
 
-def _bound(node: ast.stmt) -> Iterator[str]:
+def _find_bound_names(node: ast.stmt) -> Iterator[str]:
     """Yield the names that a statement of a module binds."""
     match node:
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.AsyncFunctionDef(name=name):
@@ -85,7 +87,10 @@ def _bound(node: ast.stmt) -> Iterator[str]:
             yield from (alias.asname or alias.name for alias in node.names)
         case ast.If() | ast.Try() | ast.With():
             yield from (
-                name for inner in ast.iter_child_nodes(node) if isinstance(inner, ast.stmt) for name in _bound(inner)
+                name
+                for inner in ast.iter_child_nodes(node)
+                if isinstance(inner, ast.stmt)
+                for name in _find_bound_names(inner)
             )
 
 
@@ -108,7 +113,7 @@ def _check_parameters(function: ast.FunctionDef, axes: Mapping[str, Sequence[str
     for parameter in parameters:
         name, default = parameter.arg, defaults.get(parameter.arg)
         if name not in axes and default is None:
-            fix = f"{choices(name, axes, 'axes')} Add it to [tool.harness.axes], or give the parameter a default."
+            fix = f"{list_choices(name, axes, 'axes')} Add it to [tool.harness.axes], or give the parameter a default."
             text = f"The parameter `{name}` of {_NAME}() is not an axis and has no default."
             findings.at(parameter.lineno, text, fix)
         elif name in axes and isinstance(default, ast.Constant):
@@ -117,7 +122,7 @@ def _check_parameters(function: ast.FunctionDef, axes: Mapping[str, Sequence[str
             if values and default.value not in values:
                 fix = (
                     "If you run the file without harness, it uses this default. "
-                    f"{choices(str(default.value), values, 'values')}"
+                    f"{list_choices(str(default.value), values, 'values')}"
                 )
                 text = f"The default {default.value!r} of `{name}` is not a value of the axis."
                 findings.at(default.lineno, text, fix)

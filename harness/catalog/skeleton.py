@@ -13,7 +13,7 @@ import tokenize
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.catalog.script_files import imports
+from harness.catalog.script_files import find_imports
 
 #: Modules whose package has another name.
 _PACKAGES = {"cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", "tf_keras": "tf-keras"}
@@ -36,7 +36,7 @@ def scenario(name: str, text: str, title: str) -> str:
     tree = ast.parse(text)
     parts = _parts(text, tree)
     dependencies = json.dumps(
-        [_PACKAGES.get(module, module) for module in imports(text) if module not in sys.stdlib_module_names]
+        [_PACKAGES.get(module, module) for module in find_imports(text) if module not in sys.stdlib_module_names]
     )
     lines = [
         "# /// script",
@@ -65,7 +65,7 @@ def scenario(name: str, text: str, title: str) -> str:
         *_phase("import", parts.imports),
         *_phase("build", parts.above),
         *_step(parts),
-        *_indented(parts.below, 4),
+        *_indent(parts.below, 4),
         "    # cells that are compared must agree in this: give it results that any right way of doing the work has",
         "    # bench.fingerprint(result=float(result))",
         "",
@@ -79,7 +79,7 @@ def scenario(name: str, text: str, title: str) -> str:
 def _parts(text: str, tree: ast.Module) -> _Parts:
     """Assign every line of the script to its part. A statement includes comments and empty lines above it."""
     lines = text.split("\n")
-    marks = {number: line for number, line in _comments(text) if line.startswith("# harness:")}
+    marks = {number: line for number, line in _find_comments(text) if line.startswith("# harness:")}
     outside: list[str] = []
     imported: list[str] = []
     above: list[str] = []
@@ -87,7 +87,7 @@ def _parts(text: str, tree: ast.Module) -> _Parts:
     below: list[str] = []
     begin, ends_at, part = 0, 0, imported
     for at, statement in enumerate(tree.body):
-        own, first = range(begin, _last(statement)), min(_starts(statement))
+        own, first = range(begin, _last(statement)), min(_find_starts(statement))
         begin, is_docstring = _last(statement), at == 0 and ast.get_docstring(tree) is not None
         words = [marks[number] for number in own if number in marks and number < first]
         if part is step and first > ends_at:
@@ -107,14 +107,14 @@ def _parts(text: str, tree: ast.Module) -> _Parts:
     return _Parts(outside, imported, above, step, below, has_mark=True)
 
 
-def _comments(text: str) -> Iterable[tuple[int, str]]:
+def _find_comments(text: str) -> Iterable[tuple[int, str]]:
     """Yield the 0-based line and the text of each separate comment at the top level."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT and token.start[1] == 0:
             yield token.start[0] - 1, " ".join(token.string.split())
 
 
-def _starts(statement: ast.stmt) -> list[int]:
+def _find_starts(statement: ast.stmt) -> list[int]:
     """Return the 0-based lines in which a statement and its decorators start."""
     return [node.lineno - 1 for node in [statement, *getattr(statement, "decorator_list", ())]]
 
@@ -135,15 +135,15 @@ def _step(parts: _Parts) -> list[str]:
     """Return the function `step`, and the lines that measure it."""
     if not parts.has_mark:
         # in a single function, so that all names stay in one scope, as in the module
-        return ["    def step():", *(_indented(parts.step, 8) or ["        pass"]), "", "    bench.once(step)"]
+        return ["    def step():", *(_indent(parts.step, 8) or ["        pass"]), "", "    bench.once(step)"]
     above, inner, below = (ast.parse("\n".join(lines)).body for lines in (parts.above, parts.step, parts.below))
-    bound = set(_bound(above))
-    shared = sorted(set(_bound(inner)) & {*bound, *_bound(below), *_read(below)})
+    bound = set(_find_bound_names(above))
+    shared = sorted(set(_find_bound_names(inner)) & {*bound, *_find_bound_names(below), *_read(below)})
     return [
         *(f"    {name} = None" for name in shared if name not in bound),
         "    def step():",
         *([f"        nonlocal {', '.join(shared)}"] if shared else []),
-        *_indented(parts.step, 8),
+        *_indent(parts.step, 8),
         "",
         '    with bench.phase("first call"):',
         "        step()",
@@ -152,17 +152,17 @@ def _step(parts: _Parts) -> list[str]:
 
 
 def _phase(name: str, lines: Sequence[str]) -> list[str]:
-    body = _indented(lines, 8)
+    body = _indent(lines, 8)
     return [f'    with bench.phase("{name}"):', *body] if any(line.strip() for line in body) else []
 
 
-def _indented(lines: Sequence[str], by: int) -> list[str]:
+def _indent(lines: Sequence[str], by: int) -> list[str]:
     """Indent lines of Python, but not the lines within multi-line strings, whose value would change.
 
     Global names become names of the function, and the check of `__main__` becomes true.
     """
     text = "\n".join(lines)
-    kept = set(_within_texts(text))
+    kept = set(_find_text_lines(text))
     indented = []
     for number, line in enumerate(lines):
         if number in kept or not line.strip():
@@ -177,7 +177,7 @@ def _indented(lines: Sequence[str], by: int) -> list[str]:
     return indented
 
 
-def _within_texts(text: str) -> Iterable[int]:
+def _find_text_lines(text: str) -> Iterable[int]:
     """Yield the 0-based lines that start within a multi-line string."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.STRING or tokenize.tok_name[token.type].startswith("FSTRING"):
@@ -189,7 +189,7 @@ def _last(statement: ast.stmt) -> int:
     return statement.end_lineno
 
 
-def _bound(body: Sequence[ast.stmt]) -> Iterable[str]:
+def _find_bound_names(body: Sequence[ast.stmt]) -> Iterable[str]:
     """Yield the names that statements bind, without names inside functions and classes."""
     for statement in body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

@@ -27,10 +27,10 @@ from packaging.tags import compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from harness.catalog import index
-from harness.catalog.lock_overrides import blocks
-from harness.files import creating, read, wheel_path
+from harness.catalog.lock_overrides import split_blocks
+from harness.files import create_file, get_wheel_path, read
 from harness.machine import git
-from harness.machine.uv import last_words
+from harness.machine.uv import get_last_lines
 from harness.model.environment import KERAS, LINES, TENSORFLOW, Environment, pins, unmet
 from harness.model.environment import Requirement as Locked
 from harness.model.errors import CannotRunHereError, UsageError
@@ -106,7 +106,7 @@ class Source:
 
 
 @contextmanager
-def opened(spec: SourceSpec, repository: str = "") -> Iterator[Source]:
+def open_place(spec: SourceSpec, repository: str = "") -> Iterator[Source]:
     """Yield the files that a place names; `repository` is a folder or an address, for places that are revisions.
 
     Raises UsageError if there is no such place, and CannotRunHereError if a repository doesn't answer.
@@ -114,17 +114,17 @@ def opened(spec: SourceSpec, repository: str = "") -> Iterator[Source]:
     place, pull = spec.place, _PULL.fullmatch(spec.place)
     folder, repository = Path(place).expanduser(), repository.removeprefix("git+")
     if pull:
-        yield Source(_at(spec, _repository(spec, repository), f"refs/pull/{pull[1]}/head"))
+        yield Source(_parse_place(spec, _repository(spec, repository), f"refs/pull/{pull[1]}/head"))
     elif match := _ADDRESS.fullmatch(place):
-        yield Source(_at(spec, match["address"], match["revision"] or "HEAD"))
+        yield Source(_parse_place(spec, match["address"], match["revision"] or "HEAD"))
     elif folder.is_dir() and (_PATH.match(place) or not repository):
-        with git.working_copy(folder) as snapshot:
+        with git.copy_working_tree(folder) as snapshot:
             yield Source(snapshot)
     elif _PATH.match(place):
         reason = "is neither a folder nor a wheel" if folder.exists() else "does not exist"
         raise UsageError(f"{place} {reason}, so {spec.package} cannot be built from it.", _EXAMPLES)
     else:
-        yield Source(_at(spec, repository or _repository(spec, ""), place))
+        yield Source(_parse_place(spec, repository or _repository(spec, ""), place))
 
 
 _EXAMPLES = "For example: -e tf2.21+keras@/path/to/checkout, or -e tf2.21+keras@git+file:///path@REVISION"
@@ -134,7 +134,7 @@ def _repository(spec: SourceSpec, repository: str) -> str:
     """Return the address of the package's repository. If `repository` is a clone, `origin` can have it."""
     address = repository if _ADDRESS.fullmatch(repository) else REPOSITORIES.get(spec.package, "")
     if repository and not address:
-        address = git.origin(_existing(repository, spec.place))
+        address = git.read_origin(_check_folder(repository, spec.place))
         if not address:
             raise UsageError(
                 f"{repository} has no remote `origin`, so {spec.place!r} can't be found there.",
@@ -148,24 +148,24 @@ def _repository(spec: SourceSpec, repository: str) -> str:
     return address
 
 
-def _at(spec: SourceSpec, repository: str, revision: str) -> git.Snapshot:
+def _parse_place(spec: SourceSpec, repository: str, revision: str) -> git.Snapshot:
     """Return a revision of a repository: a folder, or an address."""
     folder = repository.removeprefix("file://")
     # a clone doesn't have the pull requests of its `origin`, but a server's folder does
     if "://" in folder or revision.startswith("refs/"):
         advice = f"Check the network, or use a checkout: -e {spec.base}+{spec.package}@FOLDER"
-        return git.fetched(repository, revision, advice)
-    return git.at_commit(_existing(folder, revision), revision)
+        return git.fetch_commit(repository, revision, advice)
+    return git.read_commit(_check_folder(folder, revision), revision)
 
 
-def _existing(repository: str, revision: str) -> Path:
+def _check_folder(repository: str, revision: str) -> Path:
     folder = Path(repository).expanduser()
     if not folder.is_dir():
         raise UsageError(f"The folder {repository} doesn't exist, so {revision!r} can't be found there.")
     return folder
 
 
-def wheel_file(spec: SourceSpec) -> Path | None:
+def find_wheel(spec: SourceSpec) -> Path | None:
     """Return the wheel that a place names; None for other places. Raises UsageError if there is no such file."""
     if not spec.place.endswith(".whl"):
         return None
@@ -187,7 +187,7 @@ class Wheel:
     @property
     def path(self) -> Path:
         """Return its path."""
-        return wheel_path(self.name)
+        return get_wheel_path(self.name)
 
 
 def keep_wheel(path: Path, package: str, python: str) -> Wheel:
@@ -212,7 +212,7 @@ def keep_wheel(path: Path, package: str, python: str) -> Wheel:
         if not kept.path.is_file():
             file.seek(0)
             try:
-                with creating(kept.path) as part, part.open("wb") as copy:
+                with create_file(kept.path) as part, part.open("wb") as copy:
                     while chunk := file.read(1024**2):
                         copy.write(chunk)
             except OSError as error:
@@ -248,12 +248,14 @@ def lock_lines(environment: Environment, base: Locked) -> str:
 
     Raises UsageError if the wheel needs a package that the base doesn't have.
     """
-    path = wheel_path(environment.wheel)
+    path = get_wheel_path(environment.wheel)
     digest, _, file = environment.wheel.partition("/")
     name, version, *_ = parse_wheel_filename(file)
     gone = environment.replaced
     own = {
-        package: lines for package, lines in blocks(base.lock.path.read_text("utf-8")).items() if package not in gone
+        package: lines
+        for package, lines in split_blocks(base.lock.path.read_text("utf-8")).items()
+        if package not in gone
     }
     own[name] = f"{name}=={version} \\\n    --hash=sha256:{digest}\n"
     lines = "".join(own[package] for package in sorted(own))
@@ -354,9 +356,11 @@ def build_lock(folder: Path, python: str, instant: datetime) -> str:
     file.write_text("\n".join(requires) + "\n", encoding="utf-8")
     date = instant.isoformat().replace("+00:00", "Z")
     options = ["--only-binary=:all:", f"--exclude-newer={date}", f"--python-version={python}"]
-    process = index.compiled(file, *options, "--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate")
+    process = index.compile_lock(
+        file, *options, "--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate"
+    )
     if process.returncode:
-        words = last_words(process.stderr, 12)
+        words = get_last_lines(process.stderr, 12)
         raise CannotRunHereError(
             f"The packages that the build needs ({joined(list(requires))}) are not available:\n{words}"
         )

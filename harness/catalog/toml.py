@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 
 from harness.files import read_text
 from harness.model.errors import FileError, Problem
-from harness.model.texts import nearest
+from harness.model.texts import find_nearest
 
 #: The path to a value: keys of tables, and indexes of list entries.
 Key = tuple[str | int, ...]
@@ -184,14 +184,14 @@ def read(toml: str, path: Path, first: int = 1, root: Key = ()) -> TomlDocument:
     except ValueError:  # an integer that is too long for Python, whose line isn't reported
         number = next((number for number, line in enumerate(lines, 1) if _DIGITS.search(line)), 1)
         raise error("Invalid integer: expected at most 64 bits.", number) from None
-    if problem := _too_deep(values):
+    if problem := _check_depth(values):
         raise error(problem)
     document = TomlDocument(values, Findings(path, toml, first, root))
     _check_sizes(document)
     return document
 
 
-def _too_deep(values: dict[str, Any]) -> str:
+def _check_depth(values: dict[str, Any]) -> str:
     """Return a sentence about nesting or a key that exceeds the limits; otherwise an empty text."""
     pending: list[tuple[Any, int]] = [(values, 1)]
     while pending:
@@ -243,20 +243,22 @@ def read_header(text: str, path: Path, root: Key = ()) -> TomlDocument:
     """
     blocks = [match for match in _BLOCK.finditer(text) if match["type"] == "script"]
     if not blocks:
-        raise FileError([_no_header(text, path)])
+        raise FileError([_explain_no_header(text, path)])
     if len(blocks) > 1:
         fix = "A file can have only one header (PEP 723). Remove this one, or move its lines to the first header."
-        raise FileError([Problem(path, _line_at(text, blocks[1].start()), f"This is a second `{_BEGIN}` header.", fix)])
+        raise FileError(
+            [Problem(path, _count_line(text, blocks[1].start()), f"This is a second `{_BEGIN}` header.", fix)]
+        )
     lines = blocks[0]["content"].rstrip("\n").split("\n")
     toml = "\n".join(line[2:] if line.startswith("# ") else line[1:] for line in lines)
-    return read(toml, path, _line_at(text, blocks[0].start("content")), root)
+    return read(toml, path, _count_line(text, blocks[0].start("content")), root)
 
 
-def _line_at(text: str, position: int) -> int:
+def _count_line(text: str, position: int) -> int:
     return text.count("\n", 0, position) + 1
 
 
-def _no_header(text: str, path: Path) -> Problem:
+def _explain_no_header(text: str, path: Path) -> Problem:
     """Return the reason why no header was found: no start, a line that isn't a comment, or no end."""
     lines = text.split("\n")
     if _BEGIN not in lines:
@@ -276,10 +278,10 @@ def _no_header(text: str, path: Path) -> Problem:
     return Problem(path, begin + 1, "The header is empty or isn't closed.", fix)
 
 
-def choices(typed: str, names: Iterable[str], kind: str) -> str:
+def list_choices(typed: str, names: Iterable[str], kind: str) -> str:
     """Return a sentence with the valid names, the nearest first."""
     names = list(names)
-    near = nearest(typed, names)
+    near = find_nearest(typed, names)
     hint = f"Did you mean `{near}`? " if near else ""
     return f"{hint}The {kind} are {', '.join(names)}." if names else f"No {kind} are defined."
 
@@ -290,7 +292,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and -most <= value <= most
 
 
-def number_text(number: float) -> str:
+def format_number_text(number: float) -> str:
     """Return the text of a number in cells: "1024" for 1024 and 1024.0, "0.5".
 
     The kit's `byhand.choices` does the same.

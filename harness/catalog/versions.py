@@ -16,7 +16,7 @@ from harness.model.scenario import BEFORE_AND_AFTER, SIDE, STEP, Scenario
 _KEPT = ("title", "source", "tags", "axes", "env", "default", "exclude", "profile")
 
 
-def side_by_side(name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Path:
+def write_side_by_side(name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Path:
     """Write the scenario `NAME_side_by_side` into the user's cache, and return its path.
 
     `before` and `after` are the files of both versions of the scenario `name`, by file name, including `NAME.py`. The
@@ -65,7 +65,7 @@ def _header(
     # only one header may name a setting as an axis: use the values of both
     values = {axis: axis_values for table in axes.values() for axis, axis_values in table.items()}
     quantities = dict.fromkeys(
-        [STEP, *(comparison.of for comparison in after.compare if comparison.of in _compared(before))]
+        [STEP, *(comparison.of for comparison in after.compare if comparison.of in _list_comparisons(before))]
     )
     base, head = BEFORE_AND_AFTER
     own: dict[str, Any] = {
@@ -93,7 +93,7 @@ def _header(
     }
 
 
-def _compared(scenario: Scenario) -> set[str]:
+def _list_comparisons(scenario: Scenario) -> set[str]:
     return {comparison.of for comparison in scenario.compare}
 
 

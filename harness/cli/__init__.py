@@ -16,7 +16,7 @@ import typer
 
 from harness import __version__, package_data
 from harness.cli import advice, completion
-from harness.cli.messages import NO_WRITE, interruptible, say, say_defect, say_not_written, say_problems
+from harness.cli.messages import NO_WRITE, handle_signals, say, say_defect, say_not_written, say_problems
 from harness.model.errors import Exit, FileError, HarnessError
 
 #: The commands in the order of help. Each is a module here, with a function of the same name, or with a group `app`.
@@ -82,7 +82,7 @@ def _show_version(requested: bool) -> None:
         return
     from harness.machine import host  # noqa: PLC0415 - only --version needs it here
 
-    here = host.facts()
+    here = host.read_facts()
     where = "installed" if package_data.IS_INSTALLED else "a checkout"
     typer.echo(f"harness {__version__} ({where}: {package_data.FOLDER})")
     typer.echo(f"Python {here['harness_python']}, {here['kernel']}, {here['system']}")
@@ -106,15 +106,15 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     line = os.environ.get(completion.VARIABLE)
     if line is not None:
-        from harness.cli.completion_server import answer  # noqa: PLC0415 - see there
+        from harness.cli.completion_server import complete_line  # noqa: PLC0415 - see there
 
         # without a buffer, so that nothing is left to write at exit if the reader has ended
         with suppress(BrokenPipeError):
-            os.write(sys.stdout.fileno(), f"{answer(app, line)}\n".encode())
+            os.write(sys.stdout.fileno(), f"{complete_line(app, line)}\n".encode())
         return
     try:
         # typer itself would end an interrupted command without a message
-        with interruptible(lambda count: "harness: interrupted." if count == 1 else ""):
+        with handle_signals(lambda count: "harness: interrupted." if count == 1 else ""):
             try:
                 app()
             finally:

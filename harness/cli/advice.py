@@ -9,7 +9,7 @@ from typer.core import TyperCommand, TyperGroup
 from harness import session
 from harness.cli.examples import EXAMPLES
 from harness.model.errors import HarnessError, UsageError
-from harness.model.texts import nearest
+from harness.model.texts import find_nearest
 
 #: Names that users of other tools expect, and the command for each.
 _WORDS = {
@@ -86,7 +86,7 @@ class CommandGroup(_Explained, TyperGroup):
         if ctx.parent is None and typed in _WORDS:
             meant = f" Use: harness {_WORDS[typed]}"
         else:
-            near = nearest(typed, self.list_commands(ctx))
+            near = find_nearest(typed, self.list_commands(ctx))
             meant = f" Did you mean {near}?" if near else ""
         raise UsageError(f"Unknown command: {typed!r}.{meant}", f"To list all commands: {ctx.command_path} --help")
 

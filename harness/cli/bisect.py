@@ -11,9 +11,9 @@ import typer
 
 from harness.bisect.request import BisectRequest
 from harness.cli import options
-from harness.cli.messages import interruptible, say
+from harness.cli.messages import handle_signals, say
 from harness.model.errors import Exit, UsageError
-from harness.model.texts import without_password
+from harness.model.texts import remove_password
 
 
 def _of_script(request: BisectRequest, path: Path, arguments: Sequence[str], files: Sequence[Path]) -> BisectRequest:
@@ -22,7 +22,7 @@ def _of_script(request: BisectRequest, path: Path, arguments: Sequence[str], fil
 
     if request.scenario:
         raise UsageError(f"{path} and -s {request.scenario} are two scenarios.", "Pass only one of them.")
-    written, quantity, sentences = scripts.measured(path, arguments=arguments, files=files)
+    written, quantity, sentences = scripts.make_measured_scenario(path, arguments=arguments, files=files)
     for sentence in sentences:
         say(sentence)
     return replace(request, scenario=str(written), of=quantity)
@@ -51,13 +51,13 @@ def bisect(
 ) -> None:
     """Find the release or the wheel in which something became slower."""
     from harness.bisect import run  # noqa: PLC0415 - not needed for --help
-    from harness.bisect.claims import complete, with_exact_ends  # noqa: PLC0415
+    from harness.bisect.claims import complete, resolve_ends  # noqa: PLC0415
     from harness.bisect.folder import create_folder, read_request  # noqa: PLC0415
     from harness.cli.running import ProgressPrinter  # noqa: PLC0415
     from harness.report import terminal  # noqa: PLC0415
 
     if resume:
-        passed = options.typed(context)
+        passed = options.find_passed_names(context)
         if set(passed) - {"resume", "budget", "wait"}:
             raise UsageError(
                 "--resume continues the search with its original options.", "Only --budget can be changed."
@@ -65,7 +65,7 @@ def bisect(
         folder = resume
         request = read_request(folder, request.budget if "budget" in passed else None)
     else:
-        command = ["harness", *map(without_password, sys.argv[1:])]
+        command = ["harness", *map(remove_password, sys.argv[1:])]
         if issue.endswith((".py", ".ipynb")):
             request = _of_script(request, Path(issue), arguments or (), with_ or ())
             issue = ""
@@ -73,10 +73,10 @@ def bisect(
             raise UsageError(
                 "Arguments and --with need a plain script.", "Example: harness bisect script.py -- --steps 3"
             )
-        request = with_exact_ends(complete(replace(request, issue=issue, command=command)))
+        request = resolve_ends(complete(replace(request, issue=issue, command=command)))
         folder = create_folder(request)
     again = f"harness bisect --resume {shlex.quote(str(folder))}"
-    with interruptible(lambda count: f"Stopping. To resume: {again}" if count == 1 else ""):
+    with handle_signals(lambda count: f"Stopping. To resume: {again}" if count == 1 else ""):
         result = run.bisect(request, folder, ProgressPrinter(), wait=wait)
     terminal.show(result.sections)
     say(f"Report: {folder / 'report.md'}")

@@ -12,7 +12,9 @@ from harness.session.request import names
 
 
 def bundle(
-    run: Annotated[Path, typer.Argument(help="The folder of a run, under results/.", autocompletion=completion.runs)],
+    run: Annotated[
+        Path, typer.Argument(help="The folder of a run, under results/.", autocompletion=completion.complete_runs)
+    ],
     tracker: Annotated[
         str,
         typer.Option(
@@ -22,12 +24,12 @@ def bundle(
         ),
     ] = "tensorflow",
     scenarios: Annotated[
-        list[str] | None, options.option("scenarios", help="The scenario of one or two cells of the run.")
+        list[str] | None, options.make_option("scenarios", help="The scenario of one or two cells of the run.")
     ] = None,
     environments: Annotated[
-        list[str] | None, options.option("environments", help="The environment of one or two cells of the run.")
+        list[str] | None, options.make_option("environments", help="The environment of one or two cells of the run.")
     ] = None,
-    axes: Annotated[list[str] | None, options.option("axes")] = None,
+    axes: Annotated[list[str] | None, options.make_option("axes")] = None,
 ) -> None:
     """Write a script that runs a comparison without harness.
 

@@ -9,7 +9,7 @@ from harness.backends import registry
 from harness.catalog.project import Project
 from harness.cli import completion
 from harness.machine.gpu import clocks
-from harness.machine.lock import machine_to_itself, run_to_itself
+from harness.machine.lock import hold_machine, run_to_itself
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import counted
 from harness.store.folder import RunFolder
@@ -17,7 +17,7 @@ from harness.store.folder import RunFolder
 
 def clean(
     run: Annotated[
-        str, typer.Argument(help="A run's id or folder. Default: every run.", autocompletion=completion.runs)
+        str, typer.Argument(help="A run's id or folder. Default: every run.", autocompletion=completion.complete_runs)
     ] = "",
     caches: Annotated[
         bool, typer.Option("--caches", help="Also remove the GPU code that drivers compiled during any run.")
@@ -30,8 +30,8 @@ def clean(
     removed, kept = [], []
     identity = Path(run).resolve().name if run else ""
     # a run in progress holds its lock or the machine's lock, so its files aren't removed
-    with run_to_itself(identity) if identity else machine_to_itself():
-        for backend in registry.opened(Project.find().root):
+    with run_to_itself(identity) if identity else hold_machine():
+        for backend in registry.open_all(Project.find().root):
             try:
                 removed.append(f"{backend.clean(identity)} {backend.leftovers}")
                 if caches and backend.caches():

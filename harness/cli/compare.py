@@ -7,7 +7,7 @@ import typer
 
 from harness import session
 from harness.cli import completion, options
-from harness.cli.messages import gate_exit, say, say_torn
+from harness.cli.messages import choose_gate_exit, say, say_torn
 from harness.model.errors import Exit, UsageError
 from harness.session.request import CompareRequest
 
@@ -22,7 +22,7 @@ def compare(
             metavar="RUN_A",
             help="The folder of a run, under results/. Default: the newest two runs.",
             show_default=False,
-            autocompletion=completion.runs,
+            autocompletion=completion.complete_runs,
         ),
     ] = None,
     second: Annotated[
@@ -31,7 +31,7 @@ def compare(
             metavar="RUN_B",
             help="The run to compare with A.",
             show_default=False,
-            autocompletion=completion.runs,
+            autocompletion=completion.complete_runs,
         ),
     ] = None,
     fail_on: Annotated[
@@ -63,4 +63,6 @@ def compare(
     if fail_on:
         # failures take precedence over slower cells
         is_broken = bool(pair.changes.broken)
-        raise typer.Exit(Exit.CELLS_FAILED if is_broken else gate_exit(session.gate(pair), "No cell has a verdict"))
+        raise typer.Exit(
+            Exit.CELLS_FAILED if is_broken else choose_gate_exit(session.gate(pair), "No cell has a verdict")
+        )

@@ -106,7 +106,7 @@ def axes(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     return [(f"{axis}={value}", "") for value, _ in _complete_last_name(begun, dict.fromkeys(values.get(axis, ()), ""))]
 
 
-def history_formats() -> list[str]:
+def complete_history_formats() -> list[str]:
     """Return the formats of `history export`."""
     from harness.history.export import FORMATS  # noqa: PLC0415 - only this completion needs it
 
@@ -119,7 +119,7 @@ def _complete_last_name(incomplete: str, help_texts: Mapping[str, str]) -> list[
     return [(before + comma + name, about) for name, about in help_texts.items() if name not in before.split(",")]
 
 
-def runs(context: typer.Context, incomplete: str) -> list[str]:
+def complete_runs(context: typer.Context, incomplete: str) -> list[str]:
     """Return the folders of runs in `--results`, newest first. If the word is another path, return entries below it."""
     below = _list_paths(incomplete if "/" in incomplete else f"{context.params.get('results') or 'results'}/")
     folders = [path.rstrip("/") for path in below if Path(path, "run.json").is_file()]

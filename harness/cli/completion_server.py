@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from harness.model.errors import HarnessError
 
 
-def answer(app: typer.Typer, line: str) -> str:
+def complete_line(app: typer.Typer, line: str) -> str:
     """Return the completions of the last word of a command line, one per line; empty if it can't be parsed."""
     words = _split_words(line)[1:]
     begun = words.pop() if words and not line[-1:].isspace() else ""

@@ -11,17 +11,17 @@ from harness.bisect.folder import create_folder
 from harness.bisect.request import BisectRequest
 from harness.bisect.run import bisect
 from harness.catalog.lines import parse_line
-from harness.cli.messages import interruptible, say, tell
+from harness.cli.messages import handle_signals, say, tell
 from harness.cli.running import ProgressPrinter
 from harness.history import confirm as confirming
 from harness.history.index import History
 from harness.history.request import ConfirmRequest
 from harness.history.states import NEAR, SeriesFinding, State, find_changes
-from harness.machine.identity import machine
+from harness.machine.identity import load_machine
 from harness.model.errors import Exit, HarnessError, UsageError
 from harness.model.history import Decision, Series, Summary
 from harness.model.launch import Status
-from harness.model.texts import counted, escaped, joined
+from harness.model.texts import counted, escape, joined
 from harness.session.request import ProfileRequest
 
 
@@ -59,7 +59,7 @@ class Suspicion:
         """Raise UsageError with a list of the suspected changes, if there are any."""
         if self.suspected:
             each_told = (
-                f"{escaped(finding.key.cell)} since {finding.since}: {finding.ratio:.3f}×" for finding in self.suspected
+                f"{escape(finding.key.cell)} since {finding.since}: {finding.ratio:.3f}×" for finding in self.suspected
             )
             listing = "\n".join(f"  {line}" for line in each_told)
             raise UsageError(
@@ -76,9 +76,9 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
     if not asked.suspected:
         say("No change is suspected.")
         return Exit.OK
-    here, code = machine(), Exit.OK
+    here, code = load_machine(), Exit.OK
     for some in confirming.group_findings(asked.suspected):
-        cell, since = escaped(some[0].key.cell), some[0].since
+        cell, since = escape(some[0].key.cell), some[0].since
         heard = ProgressPrinter()
         try:
             if some[0].key.machine != here.id:
@@ -90,7 +90,7 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
             question = confirming.plan_confirmation(some, before, after, usual, scripts)
             planned = session.plan(question.request)
             say(f"Measuring both sides of {counted(len(some), 'change')} since {since}: {cell}")
-            with interruptible(heard.interrupted):
+            with handle_signals(heard.interrupted):
                 ended = session.run(planned, heard, command=["harness", *sys.argv[1:]], wait=wait)
         except HarnessError as error:
             say(f"Not confirmed: {cell} since {since}. {error}")
@@ -98,7 +98,7 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
             continue
         if ended.interrupted:
             return Exit.INTERRUPTED
-        decided = confirming.decisions(question, ended.results, usual.margin)
+        decided = confirming.decide_all(question, ended.results, usual.margin)
         worst = max(
             (entry for _, entry in decided if entry and entry.confirmed), key=lambda entry: entry.ratio, default=None
         )
@@ -121,7 +121,7 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
                 failed = any(launch.status is not Status.OK for launch in ended.results.launches)
                 why = "launches failed, for reasons that are in its report" if failed else "pass more --rounds"
                 tell(
-                    f"Still suspected: {escaped(finding.key.cell)}. {ended.folder} doesn't give a clear verdict: {why}."
+                    f"Still suspected: {escape(finding.key.cell)}. {ended.folder} doesn't give a clear verdict: {why}."
                 )
                 continue
             with History.open(told=say) as history:
@@ -161,7 +161,7 @@ def _locate_change(
     try:
         folder = create_folder(request)
         say(f"Searching the wheels between {request.good} and {request.bad}: {folder}")
-        with interruptible(heard.interrupted):
+        with handle_signals(heard.interrupted):
             result = bisect(request, folder, heard, wait=wait)
     except HarnessError as error:
         say(f"The search for the wheel with the change failed. {error}")
@@ -197,11 +197,11 @@ def _profile_change(
     )
     try:
         say(f"Profiling {joined(list(decision.sides))}")
-        with interruptible(heard.interrupted):
+        with handle_signals(heard.interrupted):
             ended = session.run(session.plan(request), heard, command=request.command(), wait=wait)
         if ended.interrupted:
             raise KeyboardInterrupt
-        functions = confirming.changed_functions(ended.folder, ended.results, decision.sides)
+        functions = confirming.find_changed_functions(ended.folder, ended.results, decision.sides)
     except HarnessError as error:
         say(f"The change was confirmed, but its profile could not be measured. {error}")
         return {}
@@ -216,7 +216,7 @@ def _describe_decision(finding: SeriesFinding, decision: Decision, folder: Path)
     verdict = "Confirmed" if decision.confirmed else "Refuted"
     interval = f"{decision.ratio:.3f}× ({decision.low:.3f} to {decision.high:.3f})"
     since = f"suspected {finding.ratio:.3f}× since {finding.since}"
-    sides = " and ".join(map(escaped, decision.sides))
+    sides = " and ".join(map(escape, decision.sides))
     share = f", {100.0 * decision.probability:.0f} %" if decision.probability is not None else ""
     between = f" The change is between {sides}{share}." if sides and decision.confirmed else ""
-    return f"{verdict}: {escaped(finding.key.cell)} takes {interval} side by side, {since}.{between} See {folder}"
+    return f"{verdict}: {escape(finding.key.cell)} takes {interval} side by side, {since}.{between} See {folder}"

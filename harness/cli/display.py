@@ -15,7 +15,7 @@ from rich.segment import ControlType
 from rich.table import Table
 from rich.text import Text
 
-from harness.analysis.rounds import by_clock
+from harness.analysis.rounds import apply_clock
 from harness.cli.messages import say
 from harness.model import backend
 from harness.model.backend import PreparationStep, Stage
@@ -23,7 +23,7 @@ from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Clock, Launch, Protocol, Role, Sampling, Status
 from harness.model.run import Plan, Run
 from harness.model.scenario import Cell
-from harness.model.texts import counted, escaped, format_plain
+from harness.model.texts import counted, escape, format_plain
 from harness.report import format, names
 from harness.runner.executor import WalkListener
 from harness.runner.schedule import RunEstimate
@@ -33,7 +33,7 @@ HEADROOM = 1.1
 
 
 @contextmanager
-def preparing() -> Iterator[backend.Progress]:
+def show_preparation() -> Iterator[backend.Progress]:
     """Yield a function that shows each step. Outside of a terminal, waiting steps aren't shown."""
     if sys.stderr.isatty():
         shown = LivePreparation(Console(stderr=True))
@@ -44,7 +44,7 @@ def preparing() -> Iterator[backend.Progress]:
 
 
 @contextmanager
-def launching(run: Run) -> Iterator[WalkListener]:
+def show_launches(run: Run) -> Iterator[WalkListener]:
     """Yield a listener that shows the progress of launches on stderr."""
     if sys.stderr.isatty():
         shown = LiveLaunches(run)
@@ -78,7 +78,7 @@ class LivePreparation:
         self._steps.pop(step.environment, None)
         self._begun.pop(step.environment, None)
         self.live.refresh()
-        self._console.print(Text(escaped(str(step))))
+        self._console.print(Text(escape(str(step))))
 
     def _table(self) -> Table:
         """Return the active steps, then as many waiting ones as the terminal has lines for."""
@@ -92,7 +92,7 @@ class LivePreparation:
         waiting = [step for step in steps if step.stage is Stage.WAITING]
         for step in working:
             seconds = self._clock() - self._begun.get(step.environment, self._clock())
-            words = Text(escaped(step.words), no_wrap=True, overflow="ellipsis")
+            words = Text(escape(step.words), no_wrap=True, overflow="ellipsis")
             table.add_row(Text(step.environment), f"{seconds:.0f} s", words)
         room = max(0, self._console.height - len(working) - 2)
         for step in waiting[:room]:
@@ -104,7 +104,7 @@ class LivePreparation:
 
 def describe(launch: Launch, clock: Clock = Clock.WALL) -> str:
     """Describe the result of a launch in a few words."""
-    (launch,) = by_clock(clock, [launch])
+    (launch,) = apply_clock(clock, [launch])
     if launch.status is not Status.OK:
         words = f"{launch.status.value}: {launch.error}" if launch.error else launch.status.value
         return (
@@ -277,7 +277,7 @@ class PlainLaunches(Count):
         super().end(launch)
         stage = f"round {launch.round}" if launch.round else launch.role.value
         words = f"{stage}: {self.name(launch.cell)}: {self.described(launch)}"
-        say(escaped(f"[{self.done}/{self.total}] {words} ({self.left()})"))
+        say(escape(f"[{self.done}/{self.total}] {words} ({self.left()})"))
 
 
 class _Cell:
@@ -344,7 +344,7 @@ class LiveLaunches(Count):
     def _add(self, launch: Launch) -> None:
         """Add a launch to the row of its cell."""
         cell = self._cells[launch.cell] = self._cells.pop(launch.cell, _Cell())
-        (judged,) = by_clock(self._measured, [launch])
+        (judged,) = apply_clock(self._measured, [launch])
         cell.last = "" if judged.status is Status.OK else judged.status.value
         if judged.samples:
             cell.last = cell.last or format_step(judged.centre, self._measured)
@@ -359,7 +359,7 @@ class LiveLaunches(Count):
 
     def tell(self, line: str) -> None:
         """Print a permanent line above the table."""
-        self.live.console.print(Text(escaped(line)))
+        self.live.console.print(Text(escape(line)))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         # leave the last column empty, because some terminals wrap a line that fills it
@@ -434,7 +434,7 @@ class _Live(Live):
 
 def shorten(text: str, width: int) -> str:
     """Shorten a text to `width` columns by leaving out its middle."""
-    text = escaped(text)
+    text = escape(text)
     if cell_len(text) <= width:
         return text
     end = max(0, width - 1) // 2

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def doctor(  # noqa: PLR0917 - the command's options
-    cpus: Annotated[str, options.option("cpus", shown="1")] = "1",
+    cpus: Annotated[str, options.make_option("cpus", shown="1")] = "1",
     seconds: Annotated[str, typer.Option(metavar="20s", help="The time for measuring the noise of the CPUs.")] = "20s",
     listen: Annotated[bool, typer.Option("--listen/--no-listen", help="Also measure the noise of the CPUs.")] = True,
     environments: Annotated[
@@ -42,8 +42,8 @@ def doctor(  # noqa: PLR0917 - the command's options
     For each problem, it shows what to change.
     """
     # first, so that an unknown name is reported at once
-    around = session.doctor.surroundings(environments or [], gpu=gpu, gpus=gpus)
-    heard = session.doctor.listened(cpus, seconds, say) if listen else {"checks": []}
+    around = session.doctor.check_prerequisites(environments or [], gpu=gpu, gpus=gpus)
+    heard = session.doctor.measure_cpu_noise(cpus, seconds, say) if listen else {"checks": []}
     document = {**heard, **around, "checks": [*heard["checks"], *around["checks"]]}
     typer.echo(codec.dumps(document, indent=2) if json else _text(document))
     if (gpu or gpus) and any(check["level"] == "bad" for check in around["checks"]):

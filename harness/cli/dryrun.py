@@ -8,10 +8,10 @@ from dataclasses import asdict
 import typer
 
 from harness import session
-from harness.cli.messages import fitted, say, say_refused
+from harness.cli.messages import say, say_refused, wrap_lines
 from harness.model.errors import Exit
 from harness.model.run import Shard, stood_in
-from harness.model.texts import counted, escaped, format_plain
+from harness.model.texts import counted, escape, format_plain
 
 
 def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool = False) -> Exit:
@@ -22,7 +22,7 @@ def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool
     if json:
         typer.echo(codec.dumps(_document(planned, outlook), indent=2))
     else:
-        typer.echo(fitted("\n".join(map(escaped, _lines(planned, outlook))), sys.stdout))
+        typer.echo(wrap_lines("\n".join(map(escape, _lines(planned, outlook))), sys.stdout))
     planned.refuse_nothing()
     return Exit.CELLS_FAILED if planned.refused else Exit.OK
 
@@ -54,7 +54,7 @@ def _document(planned: "session.Planned", outlook: "session.DurationEstimate") -
     }
 
 
-def shard_told(shard: Shard, groups: int) -> str:
+def describe_shard(shard: Shard, groups: int) -> str:
     """Describe the part of the plan that a shard has, in a sentence."""
     sentence = (
         f"Shard {shard} of the plan {shard.plan}: {groups or 'none'} of its {groups + len(shard.elsewhere)} groups."
@@ -65,7 +65,7 @@ def shard_told(shard: Shard, groups: int) -> str:
 def _lines(planned: "session.Planned", outlook: "session.DurationEstimate") -> Iterator[str]:
     plan = planned.plan
     if plan.shard:
-        yield shard_told(plan.shard, len(plan.groups))
+        yield describe_shard(plan.shard, len(plan.groups))
     taken = stood_in(plan.stand_ins)
     if taken:
         yield taken

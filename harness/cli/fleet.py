@@ -6,7 +6,7 @@ import typer
 
 from harness import session
 from harness.cli import advice, options
-from harness.cli.messages import interruptible, say_refused
+from harness.cli.messages import handle_signals, say_refused
 from harness.machine.identity import name_machine
 from harness.model.errors import Exit
 from harness.model.texts import format_plain
@@ -48,10 +48,12 @@ def check(request: Request) -> None:
     planned = session.plan(request)
     say_refused(planned.refused)
     slots = None if request.slots in ("", AUTO) else int(request.slots)
-    with interruptible():
-        outcome = checking.check(planned, lambda count: slot_plans.slots_of(planned, count), slots, ProgressPrinter())
+    with handle_signals():
+        outcome = checking.check(
+            planned, lambda count: slot_plans.divide_into_slots(planned, count), slots, ProgressPrinter()
+        )
     requested = outcome.tried[0].slots if outcome.tried else outcome.safe
-    for slot in slot_plans.slots_of(planned, outcome.safe):
+    for slot in slot_plans.divide_into_slots(planned, outcome.safe):
         typer.echo(f"{slot}")
     if outcome.safe >= requested:
         typer.echo(f"{outcome.safe} of {requested} slots are safe: harness matrix --slots {outcome.safe}")

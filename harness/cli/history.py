@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli import completion, options
-from harness.cli.messages import columns, say, tell
+from harness.cli.messages import format_columns, say, tell
 from harness.cli.report import save
 from harness.files import cache_dir
 from harness.history.request import ConfirmRequest, SeriesRequest
 from harness.model.defaults import MARGIN
 from harness.model.errors import Exit, HarnessError, NothingSelectedError, UsageError
 from harness.model.launch import Clock
-from harness.model.texts import counted, escaped
+from harness.model.texts import counted, escape
 
 if TYPE_CHECKING:
     from harness.history.index import History
@@ -42,7 +42,7 @@ _RENEWALS = 3
 
 _ANOTHER = "Choose another folder with --results."
 
-Results = Annotated[Path, options.option("results")]
+Results = Annotated[Path, options.make_option("results")]
 
 Today = Annotated[
     str | None,
@@ -55,7 +55,7 @@ def add(
     runs: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[RUN]...", help="Folders of runs, or summaries of runs.", autocompletion=completion.runs
+            metavar="[RUN]...", help="Folders of runs, or summaries of runs.", autocompletion=completion.complete_runs
         ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Add every run in the folder of --results.")] = False,
@@ -85,20 +85,20 @@ def list_runs(json: Annotated[bool, typer.Option("--json", help="Print them as J
     if not runs:
         say(f"The history {where} is empty. To add the runs in results/: harness history add --all")
     rows = [
-        (run.run, _minute(run.started), ", ".join(machine.shown for machine in run.machines), run.suite or "-")
+        (run.run, _format_minute(run.started), ", ".join(machine.shown for machine in run.machines), run.suite or "-")
         for run in runs
     ]
     points = [counted(run.points, "point") for run in runs]
-    for line in columns([(*row, count) for row, count in zip(rows, points, strict=True)] if rows else []):
-        tell(escaped(line))
+    for line in format_columns([(*row, count) for row, count in zip(rows, points, strict=True)] if rows else []):
+        tell(escape(line))
     for note in notes:
-        tell(escaped(f"{note.when}: {note.text}"))
+        tell(escape(f"{note.when}: {note.text}"))
     for entry in decisions:
         verdict = "confirmed" if entry.confirmed else "refuted"
         size = f"{entry.ratio:.3f}× ({entry.low:.3f} to {entry.high:.3f}) side by side"
         between = f", between {' and '.join(entry.sides)}" if entry.sides and entry.confirmed else ""
-        line = f"{_minute(entry.when)}: {entry.key.cell}, since {entry.since}: {verdict}, {size}{between} ({entry.run})"
-        tell(escaped(line))
+        line = f"{entry.key.cell}, since {entry.since}: {verdict}, {size}{between} ({entry.run})"
+        tell(escape(f"{_format_minute(entry.when)}: {line}"))
 
 
 @app.command()
@@ -120,10 +120,10 @@ def show(
         typer.echo(codec.dumps([_document(entry) for entry in selection], indent=2))
     elif points:
         for series in selection:
-            tell("\n".join([_format_head(series), *(f"  {line}" for line in columns([*_rows(series)]))]))
+            tell("\n".join([_format_head(series), *(f"  {line}" for line in format_columns([*_rows(series)]))]))
     else:
         rows = [(_format_head(entry), counted(len(entry.points), "run"), *_rows(entry)[-1]) for entry in selection]
-        tell("\n".join(columns(rows)))
+        tell("\n".join(format_columns(rows)))
 
 
 @app.command()
@@ -257,7 +257,7 @@ def alarm(
     from harness.history import alerts  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.index import History  # noqa: PLC0415
     from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415
-    from harness.history.overdue import overdue, read_failures  # noqa: PLC0415
+    from harness.history.overdue import find_overdue, read_failures  # noqa: PLC0415
 
     existing = alerts.read_issues(issues) if issues else []
     file = read_nightly_file(nightly) if nightly else None
@@ -277,7 +277,7 @@ def alarm(
         planned = file.select(night).machines
         unplanned = {*file.machines} - {*planned}
         errors = read_failures(failures) if failures else {}
-        confirmed_alerts = [*overdue(planned, runs, errors, now, str(nightly)), *confirmed_alerts]
+        confirmed_alerts = [*find_overdue(planned, runs, errors, now, str(nightly)), *confirmed_alerts]
     steps = alerts.plan_steps(confirmed_alerts, existing, file=str(nightly) if nightly else "", unplanned=unplanned)
     if as_json:
         typer.echo(codec.dumps([step.document for step in steps], indent=2))
@@ -403,7 +403,7 @@ def export(
         str | None,
         typer.Option(
             "--format",
-            autocompletion=completion.history_formats,
+            autocompletion=completion.complete_history_formats,
             help="bencher or benchmark-action (newest run), openmetrics or otava (all runs).",
         ),
     ] = None,
@@ -422,7 +422,7 @@ def export(
         raise UsageError(f"Unknown format: {format!r}.", f"Use one of {', '.join(exported.FORMATS)}.")
     with History.open(told=say) as history:
         if git is not None:
-            typer.echo(f"{counted(exported.to_folder(history, git), 'run')} written to {git}.")
+            typer.echo(f"{counted(exported.write_folder(history, git), 'run')} written to {git}.")
             return
         selection = _find_series(history, request)
     text = exported.render(str(format), selection)
@@ -513,7 +513,7 @@ def _end(left_out: Sequence[Path]) -> None:
 def _format_head(series: "Series") -> str:
     key = series.key
     machine = series.points[-1].origin.machine or key.machine
-    return escaped(f"{key.cell}{f' / {key.versus}' if key.versus else ''} on {machine}")
+    return escape(f"{key.cell}{f' / {key.versus}' if key.versus else ''} on {machine}")
 
 
 def _read_earlier_report(output: Path | None) -> str:
@@ -539,12 +539,12 @@ def _row(point: "SeriesPoint", *, is_line: bool) -> tuple[str, ...]:
     if point.log_ratio is not None:
         ends = None if point.low is None or point.high is None else Interval(math.exp(point.low), math.exp(point.high))
         ratio = format.ratio(Estimate(math.exp(point.log_ratio), point.rounds, ends))
-    version = escaped(point.origin.version) if is_line else ""
+    version = escape(point.origin.version) if is_line else ""
     if point.seconds is None:
         text = f"{point.status}: {point.reason}" if point.reason else point.status
-        return _minute(point.started), ratio, escaped(text), version
+        return _format_minute(point.started), ratio, escape(text), version
     unit = format.unit([point.seconds], Clock.WALL)
-    return _minute(point.started), ratio, f"{format.number(point.seconds * unit.factor)} {unit.symbol}", version
+    return _format_minute(point.started), ratio, f"{format.number(point.seconds * unit.factor)} {unit.symbol}", version
 
 
 def _read_today(today: str | None) -> datetime:
@@ -557,7 +557,7 @@ def _read_today(today: str | None) -> datetime:
         raise UsageError(f"Invalid --today {today!r}.", "Use a date, such as 2026-11-22.") from None
 
 
-def _minute(started: str) -> str:
+def _format_minute(started: str) -> str:
     return started[:16].replace("T", " ")
 
 

@@ -12,7 +12,7 @@ from harness import session
 from harness.backends import registry
 from harness.backends.wheels import VARIABLE
 from harness.cli import completion
-from harness.cli.messages import columns, interruptible, say
+from harness.cli.messages import format_columns, handle_signals, say
 from harness.files import write_atomically
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, Exit
@@ -52,8 +52,8 @@ def list_images(
 
     It also shows package versions, image sizes, and the GPUs that can run each environment.
     """
-    project, environments = session.images.chosen(names)
-    rows = session.images.rows(project, environments, registry.image_backend(project.root).states, say)
+    project, environments = session.images.select_environments(names)
+    rows = session.images.list_rows(project, environments, registry.image_backend(project.root).states, say)
     typer.echo(codec.dumps(rows, indent=2) if json else "\n".join(table(rows)))
 
 
@@ -83,11 +83,11 @@ def build(
     from harness.cli import display  # noqa: PLC0415 - only this command needs it
 
     count = read_whole(jobs, "--jobs", least=1) if jobs else None
-    project, requirements = session.images.locked(names, device)
+    project, requirements = session.images.select_images(names, device)
     backend = registry.image_backend(project.root)
     if push:
         backend.check_push()
-    with interruptible(), display.preparing() as progress:
+    with handle_signals(), display.show_preparation() as progress:
         preparation = backend.prepare(requirements, progress, jobs=count)
         if push:
             backend.images.push(
@@ -115,7 +115,7 @@ def verify(
 
     In GPU images, it also checks the CUDA libraries.
     """
-    project, requirements = session.images.locked(names, device)
+    project, requirements = session.images.select_images(names, device)
     backend = registry.image_backend(project.root)
     are_right = True
     for requirement in requirements:
@@ -176,7 +176,9 @@ def unpack(folder: Annotated[Path, typer.Argument(help="A folder that `harness i
 
 def table(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the rows as lines of a table."""
-    return columns([[heading for heading, _ in _COLUMNS], *([_text(row[key]) for _, key in _COLUMNS] for row in rows)])
+    return format_columns(
+        [[heading for heading, _ in _COLUMNS], *([_text(row[key]) for _, key in _COLUMNS] for row in rows)]
+    )
 
 
 def _text(value: Any) -> str:

@@ -32,7 +32,7 @@ def matrix(
         typer.Option(
             help="Continue the run in this folder to the end of its plan. To measure more, also pass --rounds or "
             "--budget.",
-            autocompletion=completion.runs,
+            autocompletion=completion.complete_runs,
             metavar="RUN",
             rich_help_panel=OptionPanel.PRECISION,
         ),
@@ -83,9 +83,9 @@ def matrix(
             f"Add --base REF. To measure only one commit, pass -e tf2.21+{package}@FOLDER.",
         )
     if base and package and not resume:
-        request = session.sources.sides(request, package, base, head)
+        request = session.sources.make_comparison_request(request, package, base, head)
     elif base and not resume:
-        request, sentences = session.versions.request(request, base, head)
+        request, sentences = session.versions.make_request(request, base, head)
         for sentence in sentences:
             say(sentence)
     if dry_run and not resume:
@@ -101,7 +101,7 @@ def matrix(
 def _refuse_beside_resume(context: typer.Context) -> None:
     """Raise UsageError if an option besides --resume would change the measurements of the run."""
     allowed = ("resume", "rounds", "budget", "backend", "slots", "wait", "json", "fail_on")
-    refused = [f"--{name.replace('_', '-')}" for name in options.typed(context) if name not in allowed]
+    refused = [f"--{name.replace('_', '-')}" for name in options.find_passed_names(context) if name not in allowed]
     if refused:
         raise UsageError(
             f"--resume continues a run with its original options, so it doesn't accept {', '.join(refused)}.",

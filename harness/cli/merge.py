@@ -16,10 +16,10 @@ def merge(
         typer.Argument(
             metavar="RUN...",
             help="The folders of runs that measured parts of one plan.",
-            autocompletion=completion.runs,
+            autocompletion=completion.complete_runs,
         ),
     ],
-    results: Annotated[Path, options.option("results")] = Path("results"),
+    results: Annotated[Path, options.make_option("results")] = Path("results"),
     fail_on: Annotated[
         options.FailOn | None,
         typer.Option(

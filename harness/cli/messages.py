@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from harness import session
-from harness.files import remedy
+from harness.files import suggest_remedy
 from harness.model.errors import Exit, FileError, Problem
-from harness.model.texts import escaped
+from harness.model.texts import escape
 
 if TYPE_CHECKING:
     from harness.session import Gate
@@ -35,7 +35,7 @@ NO_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 def say(line: object) -> None:
     """Print lines on stderr. Characters that a terminal would interpret are escaped."""
-    print(fitted(escaped(str(line), keep="\n\t"), sys.stderr), file=sys.stderr, flush=True)
+    print(wrap_lines(escape(str(line), keep="\n\t"), sys.stderr), file=sys.stderr, flush=True)
 
 
 def say_not_written(error: OSError) -> None:
@@ -44,16 +44,16 @@ def say_not_written(error: OSError) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     say(
         f"harness: {error.filename or 'The output'} cannot be written: {error.strerror}. Finished launches are saved."
-        f"\n{remedy(error)}, then run the command again."
+        f"\n{suggest_remedy(error)}, then run the command again."
     )
 
 
 def tell(text: object) -> None:
     """Print a result of one or several lines on stdout. Characters are escaped as in `say`."""
-    print(escaped(str(text), keep="\n\t"), flush=True)
+    print(escape(str(text), keep="\n\t"), flush=True)
 
 
-def fitted(text: str, stream: TextIO) -> str:
+def wrap_lines(text: str, stream: TextIO) -> str:
     """Wrap the lines of a text to the width of `stream`, if it is a terminal.
 
     To be easy to copy, paths, commands at the end of a line, and lines that start with four spaces are never wrapped.
@@ -97,7 +97,7 @@ def say_defect(error: Exception) -> None:
     )
 
 
-def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+def format_columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Format the rows of a table as lines."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
@@ -121,7 +121,7 @@ def say_problems(problems: Iterable[Problem]) -> None:
     here = Path.cwd()
     for problem in problems:
         shown = replace(problem, path=problem.path.relative_to(here)) if problem.path.is_relative_to(here) else problem
-        say(escaped(str(shown), keep="\t"))
+        say(escape(str(shown), keep="\t"))
 
 
 def say_broken(broken: Mapping[str, FileError]) -> None:
@@ -141,7 +141,7 @@ def say_refused(refused: Mapping[str, FileError]) -> None:
         say(f"After you fix the files, check them: harness scenarios check {' '.join(refused)}")
 
 
-def gate_exit(found: "Gate", nothing: str) -> Exit:
+def choose_gate_exit(found: "Gate", nothing: str) -> Exit:
     """Return the exit code of a gate. If the gate judged nothing, print the reason (`nothing`) and fail."""
     if found is session.Gate.NOTHING_JUDGED:
         say(f"harness: {nothing}, so --fail-on had nothing to check.")
@@ -150,7 +150,7 @@ def gate_exit(found: "Gate", nothing: str) -> Exit:
 
 
 @contextmanager
-def interruptible(words: Callable[[int], str] = lambda count: "Stopping…" if count == 1 else "") -> Iterator[None]:
+def handle_signals(words: Callable[[int], str] = lambda count: "Stopping…" if count == 1 else "") -> Iterator[None]:
     """Handle SIGTERM and SIGHUP like Ctrl-C within the block, so that they end all started processes.
 
     `words` returns the message for the signal with this number (1 for the first one). Signals that were ignored before
@@ -169,7 +169,7 @@ def interruptible(words: Callable[[int], str] = lambda count: "Stopping…" if c
         message = words(count)
         if message:
             # `print` isn't reentrant, and the signal may have interrupted one
-            os.write(2, f"\n{fitted(message, sys.stderr)}\n".encode())
+            os.write(2, f"\n{wrap_lines(message, sys.stderr)}\n".encode())
         raise KeyboardInterrupt
 
     before = {number: signal.getsignal(number) for number in SIGNALS}

@@ -95,7 +95,7 @@ def of(kind: type[Asked], *, without: Collection[str] = ()) -> Callable[[Callabl
     return decorate
 
 
-def option(name: str, **changes: Any) -> Any:
+def make_option(name: str, **changes: Any) -> Any:
     """Return the option of a field of `Request`, with `changes`, for a command that needs only a few of its options.
 
     The value is the text from the command line, or typer's value.
@@ -103,7 +103,7 @@ def option(name: str, **changes: Any) -> Any:
     return _option(replace(options(Request)[name], option=shared(name, **changes)))
 
 
-def typed(context: typer.Context) -> list[str]:
+def find_passed_names(context: typer.Context) -> list[str]:
     """Return the names of the parameters that the user passed on the command line."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]

@@ -32,7 +32,7 @@ def report(
         typer.Argument(
             help="The folder of a run, under results/. Default: the newest run.",
             show_default=False,
-            autocompletion=completion.runs,
+            autocompletion=completion.complete_runs,
         ),
     ] = None,
     format: Annotated[

@@ -6,7 +6,7 @@ import typer
 
 from harness.cli import completion, options
 from harness.cli.dryrun import show_plan
-from harness.cli.messages import columns, say
+from harness.cli.messages import format_columns, say
 from harness.session.request import OptionPanel, Request
 
 if TYPE_CHECKING:
@@ -108,5 +108,5 @@ def _list(library: "Library", issues: "list[KnownIssue]", *, json: bool) -> None
         about = f"{max(1, round(entry.seconds(library.newest) / 60.0))} min"
         claims = "; ".join(claim.reported for _, claim in entry.claims)
         rows.append((entry.issue.short, ", ".join(entry.families), about, ", ".join(entry.environments), claims))
-    for line in columns(rows):
+    for line in format_columns(rows):
         typer.echo(line)

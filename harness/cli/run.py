@@ -95,7 +95,7 @@ def run(
 
     It compares the time, the memory, the output and the exit status.
     """
-    script_request, sentences = session.scripts.request(
+    script_request, sentences = session.scripts.make_request(
         script,
         request,
         arguments=arguments or (),

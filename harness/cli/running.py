@@ -12,13 +12,13 @@ import typer
 from harness import session
 from harness.backends import registry
 from harness.cli import display, report
-from harness.cli.dryrun import shard_told
-from harness.cli.messages import gate_exit, interruptible, say, say_problems, say_refused
+from harness.cli.dryrun import describe_shard
+from harness.cli.messages import choose_gate_exit, handle_signals, say, say_problems, say_refused
 from harness.cli.options import FailOn, FailOnClaim
 from harness.model.backend import Progress
 from harness.model.errors import Exit, Problem
 from harness.model.run import Run
-from harness.model.texts import counted, json_escaped
+from harness.model.texts import counted, escape_json
 from harness.runner.executor import WalkListener
 
 #: The largest number of errors of scenarios that a terminal shows.
@@ -37,11 +37,11 @@ def run(
     say_refused(planned.refused)
     shard = planned.plan.shard
     if shard:
-        say(shard_told(shard, len(planned.plan.groups)))
+        say(describe_shard(shard, len(planned.plan.groups)))
         if not planned.plan.groups:
             return Exit.OK
     heard = ProgressPrinter()
-    with interruptible(heard.interrupted):
+    with handle_signals(heard.interrupted):
         ended, lacks = _measure_plan(planned, heard, wait=wait)
         code = show(ended, json=json, fail_on=fail_on)
     return _report_missing_shards(lacks, code)
@@ -77,7 +77,7 @@ def _measure_plan(
         heard.in_shards = True
         whole = dispatch.run(planned, heard, command=command, wait=wait)
         return whole.merged.ended, whole.lacks
-    slots = dispatch.slots_for_shard(planned)
+    slots = dispatch.find_slots_for_shard(planned)
     return session.run(planned, heard, command=command, wait=wait, slots=slots), ()
 
 
@@ -88,7 +88,7 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
     planned = _ask_for_trust(session.plan(request))
     say_refused(planned.refused)
     heard = ProgressPrinter()
-    with interruptible(heard.interrupted):
+    with handle_signals(heard.interrupted):
         ended, lacks = _measure_plan(planned, heard, wait=wait)
         code = _report_missing_shards(lacks, show(ended, json=json, fail_on=None, only=("answer", "claims")))
         left = upstream.unfinished(ended.results)
@@ -97,14 +97,14 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
         if bundled := upstream.bundled(ended.folder, ended.results):
             say(f"The text for the issue is in {bundled}")
         if fail_on and code is Exit.OK:
-            return gate_exit(upstream.gate(ended.results, fail_on), "No claim has an outcome")
+            return choose_gate_exit(upstream.gate(ended.results, fail_on), "No claim has an outcome")
         return code
 
 
 def resume(folder: Path, request: session.Request, *, wait: bool, json: bool, fail_on: FailOn | None) -> Exit:
     """Resume the run in a folder, with the slots, rounds and budget of a request if given. Return the exit code."""
     heard, lacks = ProgressPrinter(), list[str]()
-    with interruptible(heard.interrupted):
+    with handle_signals(heard.interrupted):
         rounds, budget = request.rounds, request.budget
         if (folder / "fleet.json").exists():
             from harness.fleet import dispatch  # noqa: PLC0415 - as in `_measured`
@@ -121,7 +121,7 @@ def resume(folder: Path, request: session.Request, *, wait: bool, json: bool, fa
 def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Collection[str] = ()) -> Exit:
     """Print the results of a run, and return the exit code."""
     if json:
-        sys.stdout.write(json_escaped((ended.folder / "launches.jsonl").read_text(encoding="utf-8")))
+        sys.stdout.write(escape_json((ended.folder / "launches.jsonl").read_text(encoding="utf-8")))
     is_whole = not (ended.interrupted or ended.broken_off)
     report.show(ended.written, ended.results, tables=not json, only=only, end=is_whole)
     _say_raised(ended)
@@ -153,7 +153,7 @@ def exit_code(ended: session.Ended, fail_on: FailOn | None) -> Exit:
     """Return the exit code of a run. Failed cells take precedence over a gate. A run without a result has failed."""
     if ended.broken or not session.has_numbers(ended.results):
         return Exit.CELLS_FAILED
-    gate = gate_exit(session.gate(ended.results), "No environment has a verdict") if fail_on else Exit.OK
+    gate = choose_gate_exit(session.gate(ended.results), "No environment has a verdict") if fail_on else Exit.OK
     return Exit.CELLS_FAILED if ended.refused and gate is Exit.OK else gate
 
 
@@ -173,7 +173,7 @@ class ProgressPrinter(session.Listener):
     @contextmanager
     def preparing(self) -> Iterator[Progress]:
         """Show the preparation of environments."""
-        with display.preparing() as shown:
+        with display.show_preparation() as shown:
             yield shown
 
     @contextmanager
@@ -181,7 +181,7 @@ class ProgressPrinter(session.Listener):
         """Show the launches."""
         self._run, self._is_launching = run, True
         try:
-            with display.launching(run) as shown:
+            with display.show_launches(run) as shown:
                 yield shown
         finally:
             self._is_launching = False

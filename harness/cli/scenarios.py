@@ -9,11 +9,11 @@ import typer
 
 from harness import session
 from harness.cli import completion
-from harness.cli.messages import columns, say_broken
+from harness.cli.messages import format_columns, say_broken
 from harness.model import settings
 from harness.model.errors import Exit
 from harness.model.scenario import STEP
-from harness.model.texts import counted, escaped, format_exact
+from harness.model.texts import counted, escape, format_exact
 
 if TYPE_CHECKING:
     from harness.model.scenario import Axes, Claim, Comparison, Scenario
@@ -24,7 +24,7 @@ app = typer.Typer(help="List, show, check and create scenarios.", no_args_is_hel
 @app.command(name="list")
 def list_scenarios(json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False) -> None:
     """List the scenarios and suites."""
-    listing, suites = session.scenarios.listed()
+    listing, suites = session.scenarios.list_all()
     if json:
         scenarios = [
             {"name": entry.name, "title": entry.title, "tags": list(entry.tags), "path": str(entry.path)}
@@ -35,9 +35,9 @@ def list_scenarios(json: Annotated[bool, typer.Option("--json", help="Print them
         say_broken(listing.broken)
         return
     for scenario in listing.scenarios.values():
-        typer.echo(escaped(f"{scenario.name}: {scenario.title}"))
+        typer.echo(escape(f"{scenario.name}: {scenario.title}"))
     for suite in suites.values():
-        typer.echo(escaped(f"--suite {suite.name}: {suite.title}"))
+        typer.echo(escape(f"--suite {suite.name}: {suite.title}"))
     say_broken(listing.broken)
 
 
@@ -50,13 +50,13 @@ def show(
 
     It also shows the comparisons and expectations.
     """
-    listing = session.scenarios.named(name)
+    listing = session.scenarios.find_matching(name)
     described = [session.scenarios.describe(scenario) for scenario in listing.scenarios.values()]
     if json:
         typer.echo(codec.dumps(described, indent=2))
     else:
         texts = [
-            "\n".join(map(escaped, _lines(*pair))) for pair in zip(listing.scenarios.values(), described, strict=True)
+            "\n".join(map(escape, _lines(*pair))) for pair in zip(listing.scenarios.values(), described, strict=True)
         ]
         typer.echo("\n\n".join(texts), nl=bool(texts))
     say_broken(listing.broken)
@@ -106,7 +106,7 @@ def new(
     ] = None,
 ) -> None:
     """Create a new scenario that can run at once."""
-    new_file = session.scenarios.new(name, title, directory, script)
+    new_file = session.scenarios.create(name, title, directory, script)
     name = new_file.path.stem
     shown = str(new_file.path.relative_to(Path.cwd()) if new_file.path.is_relative_to(Path.cwd()) else new_file.path)
     typer.echo(f"{shown} is written.")
@@ -126,21 +126,21 @@ def _lines(scenario: "Scenario", described: Mapping[str, Any]) -> Iterator[str]:
         ("tags", ", ".join(scenario.tags)),
         ("needs", ", ".join([f"Python {scenario.requires_python or 'of any version'}", *scenario.dependencies])),
     ]
-    yield from columns([fact for fact in facts if fact[1]])
-    yield from _section("axes", columns([(axis, _values(scenario, axis)) for axis in scenario.axes]))
-    yield from _section("settings, where -a names them", columns(_settings(scenario)))
+    yield from format_columns([fact for fact in facts if fact[1]])
+    yield from _section("axes", format_columns([(axis, _values(scenario, axis)) for axis in scenario.axes]))
+    yield from _section("settings, where -a names them", format_columns(_settings(scenario)))
     yield from _section("not combined", map(_format_axes, scenario.exclude))
     on_one = (
         (_format_axes(need.when) or "all cells", " or ".join(need.devices)) for need in scenario.needs if need.devices
     )
-    yield from _section("work of one device", columns(list(on_one)))
+    yield from _section("work of one device", format_columns(list(on_one)))
     yield from _section("compares", map(_comparison, scenario.compare))
     yield from _section("upstream issues say", (line for claim in scenario.claims for line in _claim(claim)))
     stated = (
         (entry.observation, repr(entry.value), " ".join([_format_axes(entry.when), *entry.requires]).strip())
         for entry in scenario.expect
     )
-    yield from _section("the source states", columns(list(stated)))
+    yield from _section("the source states", format_columns(list(stated)))
     yield ""
     yield f"cells per environment, of {described['cells']} cells with every value of the axes that have a default"
     yield from _table(described["environments"], described["cells"])
@@ -204,7 +204,7 @@ def _table(environments: Sequence[Mapping[str, Any]], whole: int) -> Iterator[st
             for entry in environment["not_available"]
         ]
         rows.append((environment["name"], f"{environment['cells']} of {whole}", ", ".join(absent)))
-    yield from columns([("environment", "cells", "not available" if numbers else ""), *rows])
+    yield from format_columns([("environment", "cells", "not available" if numbers else ""), *rows])
     for (reason, advice), number in numbers.items():
         yield f"[{number}] {reason.rstrip('.')}. {advice}".rstrip()
 

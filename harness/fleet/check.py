@@ -19,8 +19,8 @@ from statistics import fmean
 from typing import Any
 
 from harness.analysis import rounds, statistics
-from harness.files import data_dir, parse_json, write_atomically
-from harness.machine.lock import machine_to_itself
+from harness.files import get_data_dir, parse_json, write_atomically
+from harness.machine.lock import hold_machine
 from harness.machine.slots import Slot
 from harness.model.errors import CannotRunHereError, DamagedError
 from harness.model.launch import Launch, Role
@@ -77,7 +77,7 @@ class Checked:
     when: str
 
 
-def interference(alone: Sequence[float], busy: Sequence[float]) -> tuple[float, float, float]:
+def compute_interference(alone: Sequence[float], busy: Sequence[float]) -> tuple[float, float, float]:
     """Return the ratio of busy to idle times, with the ends of its 95 % t interval.
 
     `alone` and `busy` are launch means of consecutive blocks in seconds per step, at least two of each. The ratio is
@@ -85,7 +85,11 @@ def interference(alone: Sequence[float], busy: Sequence[float]) -> tuple[float, 
     """
     logs = [math.log(b) - math.log(a) for a, b in zip(alone, busy, strict=True)]
     half = statistics.student(len(logs) - 1) * math.sqrt(statistics.variance(logs) / len(logs))
-    return statistics.exp(fmean(logs)), statistics.exp(fmean(logs) - half), statistics.exp(fmean(logs) + half)
+    return (
+        statistics.exp_limited(fmean(logs)),
+        statistics.exp_limited(fmean(logs) - half),
+        statistics.exp_limited(fmean(logs) + half),
+    )
 
 
 def check(
@@ -99,12 +103,12 @@ def check(
     planned.refuse_nothing()
     most = len(slots(count))
     margin, tried = planned.plan.margin, list[Interference]()
-    with machine_to_itself():
+    with hold_machine():
         pass  # fail now if another run measures, because otherwise each launch would wait for it
     prepare(planned, listener)
     with ProcessPoolExecutor(most, get_context("spawn")) as pool:
         while most > 1:
-            ratio = _measured(_work(planned), slots(most), most, listener, pool)
+            ratio = _measure_slots(_work(planned), slots(most), most, listener, pool)
             tried.append(ratio)
             listener.say(
                 f"{most} slots at the same time take {ratio} times as long as one alone: "
@@ -121,7 +125,7 @@ def check(
         cpus=len(os.sched_getaffinity(0)),
         when=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    _remember("gpu" if planned.plan.limits.gpus else "cpu", checked)
+    _store("gpu" if planned.plan.limits.gpus else "cpu", checked)
     return checked
 
 
@@ -133,7 +137,7 @@ def _describe_safety(ratio: Interference, margin: float) -> str:
     return "this is not certainly safe. Try again on a machine with less interference (see harness doctor)"
 
 
-def allowed(kind: str, wanted: int | None) -> int:
+def count_allowed_slots(kind: str, wanted: int | None) -> int:
     """Return the number of slots that a run may use: the requested number, or for None all safe ones.
 
     Raises CannotRunHereError if more slots are requested than are safe, or if their interference wasn't measured.
@@ -141,7 +145,7 @@ def allowed(kind: str, wanted: int | None) -> int:
     if wanted == 1:
         return 1
     advice = f"harness fleet check{' --gpu' if kind == 'gpu' else ''}{f' --slots {wanted}' if wanted else ''}"
-    entry = remembered(kind)
+    entry = load_stored(kind)
     if entry is None or entry.cpus != len(os.sched_getaffinity(0)):
         raise CannotRunHereError(
             "The interference between slots of this machine has not been measured.", f"Measure it: {advice}"
@@ -157,7 +161,7 @@ def allowed(kind: str, wanted: int | None) -> int:
     )
 
 
-def remembered(kind: str) -> Checked | None:
+def load_stored(kind: str) -> Checked | None:
     """Return the stored result for slots of this kind (`cpu`, `gpu`), or None. Raises DamagedError."""
     from pydantic import TypeAdapter
 
@@ -173,7 +177,7 @@ def remembered(kind: str) -> Checked | None:
     return checked
 
 
-def _remember(kind: str, checked: Checked) -> None:
+def _store(kind: str, checked: Checked) -> None:
     path = _path()
     try:
         write_atomically(path, json.dumps({**_read(), kind: asdict(checked)}, indent=2) + "\n")
@@ -182,7 +186,7 @@ def _remember(kind: str, checked: Checked) -> None:
 
 
 def _path() -> Path:
-    return data_dir() / "fleet.json"
+    return get_data_dir() / "fleet.json"
 
 
 def _read() -> dict[str, Any]:
@@ -200,7 +204,7 @@ def _read() -> dict[str, Any]:
     return dict(document)
 
 
-def _measured(
+def _measure_slots(
     planned: Planned, slots: Sequence[Slot], count: int, listener: Listener, pool: ProcessPoolExecutor
 ) -> Interference:
     """Measure one slot alone and all slots at once, alternately. The order changes from block to block."""
@@ -209,12 +213,12 @@ def _measured(
     for block in range(MOST_BLOCKS):
         at = block % count
         for is_busy in (False, True) if block % 2 else (True, False):
-            launches = _launched(pool, planned, slots, range(count) if is_busy else [at])
+            launches = _launch_in_slots(pool, planned, slots, range(count) if is_busy else [at])
             (busy if is_busy else alone).append(_centre(launches[at]))
         listener.say(f"{counted(count, 'slot')}, {block + 1} of {BLOCKS} to {MOST_BLOCKS}: {busy[-1] / alone[-1]:.3f}×")
         # stop only after an even number of blocks, so that both orders are equally frequent
         if block + 1 >= BLOCKS and block % 2:
-            ratio = Interference(count, *interference(alone, busy))
+            ratio = Interference(count, *compute_interference(alone, busy))
             if ratio.is_known(planned.plan.margin):
                 break
     assert ratio
@@ -232,16 +236,16 @@ def _work(planned: Planned) -> Planned:
 
 
 def _centre(launches: Sequence[Launch]) -> float:
-    numbers = [launch for launch in launches if rounds.gave_number(launch) and launch.role is not Role.PILOT]
+    numbers = [launch for launch in launches if rounds.has_mean(launch) and launch.role is not Role.PILOT]
     if not numbers:
         reason = launches[0].error or launches[0].status.value if launches else "no launch was started"
         raise CannotRunHereError(
             f"The measured cell has no result: {reason}.", "Choose another cell with -s, -a and -e."
         )
-    return statistics.exp(fmean(math.log(rounds.centre(launch)) for launch in numbers))
+    return statistics.exp_limited(fmean(math.log(rounds.centre(launch)) for launch in numbers))
 
 
-def _launched(
+def _launch_in_slots(
     pool: ProcessPoolExecutor, planned: Planned, slots: Sequence[Slot], places: Iterable[int]
 ) -> dict[int, Sequence[Launch]]:
     """Make the launches in some of the slots at the same time, and return the launches of each slot."""

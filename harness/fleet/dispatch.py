@@ -25,17 +25,17 @@ from harness.backends import registry
 from harness.files import parse_json, read, write_atomically
 from harness.fleet import check, ssh
 from harness.fleet.merge import Merged, merge
-from harness.fleet.parcel import Parcel, packed
-from harness.fleet.shell import ShellRunner, script
-from harness.machine.lock import is_held, machine_to_itself
+from harness.fleet.parcel import Parcel, pack
+from harness.fleet.shell import ShellRunner, make_script
+from harness.machine.lock import hold_machine, is_held
 from harness.machine.slots import Slot
 from harness.model.errors import CannotRunHereError, DamagedError, Exit, FileError, UsageError
 from harness.model.run import StopReason
 from harness.model.texts import has_password
 from harness.session.planning import Planned
 from harness.session.request import AUTO, EVENLY, LaunchRequest, Request, seconds_text
-from harness.session.running import Listener, new_id, prepare, to_itself
-from harness.session.slot_plans import slot_cards, slots_of
+from harness.session.running import Listener, hold_run, new_id, prepare
+from harness.session.slot_plans import choose_slot_gpus, divide_into_slots
 from harness.store.folder import RunFolder
 from harness.store.signature import is_from_here, sign
 
@@ -90,7 +90,7 @@ class LocalExecutor:
     def measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
         """Run the command on this machine."""
         words = words if "--resume" in words else [*words, "--results", str(into)]
-        return self._shell.run(["sh", "-c", script(words, quote(sys.executable), environ={})])
+        return self._shell.run(["sh", "-c", make_script(words, quote(sys.executable), environ={})])
 
     def stop(self) -> None:
         """End the command."""
@@ -136,18 +136,18 @@ def is_asked(request: LaunchRequest) -> bool:
     return bool(request.on or request.spread or (request.slots not in ("", "1") and not request.shard))
 
 
-def kind(planned: Planned) -> str:
+def name_slot_kind(planned: Planned) -> str:
     """Return the kind of slots of a plan, which determines their interference."""
     return "gpu" if planned.plan.limits.gpus else "cpu"
 
 
-def slots_for_shard(planned: Planned) -> list[Slot]:
+def find_slots_for_shard(planned: Planned) -> list[Slot]:
     """Return the slots of which a shard uses one; empty if it has the whole machine.
 
     Raises CannotRunHereError if their interference wasn't measured, or exceeds the margin.
     """
     count = _slots(planned.request, planned)
-    return slots_of(planned, count) if count > 1 else []
+    return divide_into_slots(planned, count) if count > 1 else []
 
 
 def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: bool = False) -> FleetResult:
@@ -187,7 +187,7 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
     )
     parcel = None
     if on:
-        parcel, shard_request = packed(shard_request)
+        parcel, shard_request = pack(shard_request)
     with _places(on, slots, parcel, listener.say) as places:
         if not on:
             _make_ready(planned, listener, wait=wait)
@@ -251,7 +251,7 @@ def _places(
     if parcel is None:
         yield [LocalExecutor(f"slot {number}", say) for number in range(1, slots + 1)]
     elif on.startswith("ssh://"):
-        yield [ssh.SshExecutor(host, parcel, partial(_say_of, say, host.shown)) for host in ssh.hosts(on)]
+        yield [ssh.SshExecutor(host, parcel, partial(_say_of, say, host.shown)) for host in ssh.parse_hosts(on)]
     else:
         from harness.fleet import ray  # noqa: PLC0415 - only a Ray cluster needs it
 
@@ -272,7 +272,7 @@ def _make_ready(planned: Planned, listener: Listener, *, wait: bool) -> None:
 
 def _wait_for_machine(listener: Listener, *, wait: bool) -> None:
     """Wait until no other run measures, or without `wait` raise CannotRunHereError once instead of in each slot."""
-    with machine_to_itself(listener.say if wait else None):
+    with hold_machine(listener.say if wait else None):
         pass
 
 
@@ -285,12 +285,12 @@ def _slots(request: LaunchRequest, planned: Planned) -> int:
     assert isinstance(request, Request)
     if request.on and not request.slots:
         return 1
-    cards = slot_cards(planned)
+    cards = choose_slot_gpus(planned)
     if request.spread and len(cards) < 2:
         raise UsageError("--spread needs several GPUs.", "Pass several GPUs, such as --gpus 0,1.")
     count = None if request.slots in ("", AUTO) else int(request.slots)
-    allowed = check.allowed(kind(planned), count or (len(cards) if request.spread else None))
-    return len(slots_of(planned, allowed))
+    allowed = check.count_allowed_slots(name_slot_kind(planned), count or (len(cards) if request.spread else None))
+    return len(divide_into_slots(planned, allowed))
 
 
 @dataclass
@@ -308,7 +308,7 @@ class _Fleet:
 
     def run(self, places: Sequence[ShardExecutor]) -> FleetResult:
         """Measure the remaining shards, and merge all of them."""
-        with to_itself(self.folder):
+        with hold_run(self.folder):
             runs = self._runs()
             queue = deque(
                 number for number in range(1, self.asked.of + 1) if self.longer or not _is_over(runs.get(number))

@@ -16,10 +16,10 @@ from harness.model.errors import UsageError
 from harness.model.launch import Launch
 from harness.model.run import Group, MachineFacts, Run, Shard, Stop, StopReason, Unavailable
 from harness.model.scenario import MACHINE, Cell, Scenario
-from harness.model.texts import counted, cpu_list, escaped, joined
+from harness.model.texts import counted, escape, format_cpu_list, joined
 from harness.plan import shards
-from harness.plan.groups import name_of
-from harness.session.reporting import report, results_of
+from harness.plan.groups import name_group
+from harness.session.reporting import load_results, report
 from harness.session.running import Ended, new_id
 from harness.store.folder import RunFolder, uncollected
 
@@ -47,7 +47,7 @@ class Merged:
     def lacks(self) -> list[str]:
         """A sentence for each missing part."""
         absent = [
-            escaped(f"Shard {shard} is missing, with {counted(len(groups), 'group')}: {joined(list(groups))}.")
+            escape(f"Shard {shard} is missing, with {counted(len(groups), 'group')}: {joined(list(groups))}.")
             for shard, groups in self.missing.items()
         ]
         return [*self.left_out, *self.unfinished, *absent]
@@ -86,26 +86,28 @@ def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None,
             left_out.append(f"Left out: {error.message}")
     if not runs:
         raise UsageError("\n".join(["No run can be merged.", *left_out]), "Pass folders of runs that have ended.")
-    parts = _labelled(runs)
+    parts = _label_runs(runs)
     for other in parts:
         _refuse_other(parts[0], other)
     _refuse_twice(parts)
-    missing = _missing(parts)
+    missing = _find_missing(parts)
     now = datetime.now(UTC)
     identity = into.path.name if into else new_id(now)
-    merged = replace(_merged(parts), id=identity, absent=missing)
+    merged = replace(_merge(parts), id=identity, absent=missing)
     folder = into or RunFolder.create(results, identity)
     merged = replace(merged, folder=str(folder.path), command=command or merged.command)
     groups = _groups(parts)
     both = [(part, launch) for part in parts for launch in part.launches]
-    launches = [_taken(folder, part, launch, groups) for part, launch in sorted(both, key=lambda pair: pair[1].started)]
+    launches = [
+        _move_launch(folder, part, launch, groups) for part, launch in sorted(both, key=lambda pair: pair[1].started)
+    ]
     for launch in launches:
         folder.append(launch)
     # last, so that an incomplete merged run isn't a run: a history would prefer it to its parts
     folder.write_run(merged)
-    merged_results = results_of(merged, launches)
+    merged_results = load_results(merged, launches)
     ended = Ended(folder.path, merged_results, report(folder, merged_results), interrupted=False, refused={})
-    return Merged(ended, left_out, _unfinished(parts), missing)
+    return Merged(ended, left_out, _describe_unfinished(parts), missing)
 
 
 def _read(path: Path) -> _MergedPart:
@@ -125,7 +127,7 @@ def _read(path: Path) -> _MergedPart:
     return _MergedPart(path, run, launches)
 
 
-def _labelled(parts: Sequence[_MergedPart]) -> list[_MergedPart]:
+def _label_runs(parts: Sequence[_MergedPart]) -> list[_MergedPart]:
     """Return the runs, each with its machine's name, and its id if another machine has the same name."""
     machines = {part.machine: part.run.machine for part in parts if part.run.machine}
     if len(machines) == 1:
@@ -143,8 +145,8 @@ def _refuse_other(first: _MergedPart, other: _MergedPart) -> None:
     digests = [part.run.plan.shard.plan for part in (first, other) if part.run.plan.shard]
     if len(digests) == 2 and digests[0] == digests[1]:
         return
-    one, two = (_aspects(part.run) for part in (first, other))
-    differences = [f"{name} ({_difference(one[name], two[name])})" for name in one if one[name] != two[name]]
+    one, two = (_list_aspects(part.run) for part in (first, other))
+    differences = [f"{name} ({_describe_difference(one[name], two[name])})" for name in one if one[name] != two[name]]
     counts = {part.run.plan.shard.of for part in (first, other) if part.run.plan.shard}
     if len(counts) > 1:
         differences.append(f"the number of shards ({joined([str(count) for count in sorted(counts)])})")
@@ -155,25 +157,25 @@ def _refuse_other(first: _MergedPart, other: _MergedPart) -> None:
         differences.append("the cells of a group")
     if differences:
         raise UsageError(
-            f"{first.path} and {other.path} have different plans: {escaped(joined(differences))}.",
+            f"{first.path} and {other.path} have different plans: {escape(joined(differences))}.",
             "Only runs of one plan can be merged. On each machine, use the same command and the same --seed, and "
             "change only --shard.",
         )
 
 
-def _aspects(run: Run) -> dict[str, Any]:
-    aspects = shards.aspects(
+def _list_aspects(run: Run) -> dict[str, Any]:
+    aspects = shards.list_aspects(
         run.plan, harness=run.harness, reference=run.reference, sources=run.sources, packages=run.pins
     )
     # through JSON, so that tuples become lists as in stored values
     return dict(json.loads(json.dumps(aspects)))
 
 
-def _difference(one: Any, other: Any) -> str:
+def _describe_difference(one: Any, other: Any) -> str:
     """Return a difference as `1 and 2`; for mappings, the first differing names, with short values."""
     if isinstance(one, dict) and isinstance(other, dict):
         names = [name for name in dict.fromkeys([*one, *other]) if one.get(name) != other.get(name)]
-        inner = [f"{name}: {_difference(one.get(name), other.get(name))}" for name in names[:3]]
+        inner = [f"{name}: {_describe_difference(one.get(name), other.get(name))}" for name in names[:3]]
         return "; ".join([*inner, *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
     texts = [text if len(text) <= 20 else f"{text[:12]}…" for text in map(_text, (one, other))]
     return f"{texts[0]} and {texts[1]}"
@@ -187,7 +189,7 @@ def _names(run: Run) -> set[str]:
     """Return the groups of the whole plan, including the groups of which the run's machine could measure nothing."""
     scenarios = {scenario.name: scenario for scenario in run.scenarios}
     absent = {
-        name_of(entry.cell, scenarios[entry.cell.scenario])
+        name_group(entry.cell, scenarios[entry.cell.scenario])
         for entry in run.plan.unavailable
         if entry.cell.scenario in scenarios
     }
@@ -203,13 +205,13 @@ def _refuse_twice(parts: Sequence[_MergedPart]) -> None:
             other = owner.setdefault(at, part)
             if other is not part:
                 raise UsageError(
-                    f"{other.path} and {part.path} both contain round {at[2]} of {escaped(at[1])}, measured on the "
+                    f"{other.path} and {part.path} both contain round {at[2]} of {escape(at[1])}, measured on the "
                     f"same machine.",
                     "Omit one of them.",
                 )
 
 
-def _missing(parts: Sequence[_MergedPart]) -> dict[str, list[str]]:
+def _find_missing(parts: Sequence[_MergedPart]) -> dict[str, list[str]]:
     """Return the groups that no run has, by the shard that should have measured them."""
     measured = {group.name for part in parts for group in part.run.plan.groups}
     missing: dict[str, list[str]] = {}
@@ -221,7 +223,7 @@ def _missing(parts: Sequence[_MergedPart]) -> dict[str, list[str]]:
     return missing
 
 
-def _unfinished(parts: Sequence[_MergedPart]) -> list[str]:
+def _describe_unfinished(parts: Sequence[_MergedPart]) -> list[str]:
     """Return sentences about runs with groups that were interrupted or haven't ended."""
     sentences = []
     for part in parts:
@@ -237,9 +239,9 @@ def _unfinished(parts: Sequence[_MergedPart]) -> list[str]:
 # The parts of the merged run.
 
 
-def _merged(parts: Sequence[_MergedPart]) -> Run:
+def _merge(parts: Sequence[_MergedPart]) -> Run:
     first, groups = min(parts, key=lambda part: part.run.started).run, _groups(parts)
-    scenarios = [_with_machines(scenario, parts) for scenario in first.scenarios]
+    scenarios = [_add_machine_axis(scenario, parts) for scenario in first.scenarios]
     plans = [part.run.plan for part in parts]
     by_name = {scenario.name: scenario for scenario in scenarios}
     together: dict[str, Group] = {}
@@ -250,7 +252,7 @@ def _merged(parts: Sequence[_MergedPart]) -> Run:
             cells = list(dict.fromkeys([*joint.cells, *labelled.cells]))
             together[labelled.name] = replace(joint, cells=cells, piloted=joint.piloted or labelled.piloted)
     unavailable = {
-        (cell := _on(entry.cell, part)): Unavailable(cell, entry.reason, entry.advice)
+        (cell := _add_machine(entry.cell, part)): Unavailable(cell, entry.reason, entry.advice)
         for part in parts
         for entry in part.run.plan.unavailable
     }
@@ -282,11 +284,11 @@ def _merged(parts: Sequence[_MergedPart]) -> Run:
     )
 
 
-def _on(cell: Cell, part: _MergedPart) -> Cell:
+def _add_machine(cell: Cell, part: _MergedPart) -> Cell:
     return replace(cell, axes={MACHINE: part.label, **cell.axes}) if part.label else cell
 
 
-def _with_machines(scenario: Scenario, parts: Sequence[_MergedPart]) -> Scenario:
+def _add_machine_axis(scenario: Scenario, parts: Sequence[_MergedPart]) -> Scenario:
     labels = list(dict.fromkeys(part.label for part in parts if part.label))
     return replace(scenario, axes={MACHINE: labels, **scenario.axes}) if labels else scenario
 
@@ -295,17 +297,17 @@ def _groups(parts: Sequence[_MergedPart]) -> dict[tuple[str, str], Group]:
     """Return the groups of the merged run, by machine and original name."""
     groups = {}
     for part in parts:
-        by_name = {scenario.name: _with_machines(scenario, parts) for scenario in part.run.scenarios}
+        by_name = {scenario.name: _add_machine_axis(scenario, parts) for scenario in part.run.scenarios}
         for group in part.run.plan.groups:
             labelled = group
             if part.label:
-                cells = [_on(cell, part) for cell in group.cells]
+                cells = [_add_machine(cell, part) for cell in group.cells]
                 labelled = replace(
                     group,
-                    name=name_of(cells[0], by_name[group.scenario]),
+                    name=name_group(cells[0], by_name[group.scenario]),
                     axes={MACHINE: part.label, **group.axes},
                     cells=cells,
-                    control=_on(group.control, part) if group.control else None,
+                    control=_add_machine(group.control, part) if group.control else None,
                     machine=part.machine,
                 )
             groups[part.machine, group.name] = labelled
@@ -334,7 +336,7 @@ def _machines(parts: Sequence[_MergedPart]) -> list[MachineFacts]:
 def _host(parts: Sequence[_MergedPart]) -> Mapping[str, Any]:
     """Return the facts of a machine, with the CPUs of its slots if there were several."""
     runs = sorted((part.run for part in parts), key=lambda run: run.started)
-    pinned = sorted({cpu_list(run.plan.limits.cpus or ()) for run in runs})
+    pinned = sorted({format_cpu_list(run.plan.limits.cpus or ()) for run in runs})
     return {**runs[0].host, "slots": pinned} if runs[0].slots > 1 and len(pinned) > 1 else runs[0].host
 
 
@@ -375,7 +377,9 @@ def _command(typed: Sequence[str]) -> list[str]:
     return words
 
 
-def _taken(folder: RunFolder, part: _MergedPart, launch: Launch, groups: Mapping[tuple[str, str], Group]) -> Launch:
+def _move_launch(
+    folder: RunFolder, part: _MergedPart, launch: Launch, groups: Mapping[tuple[str, str], Group]
+) -> Launch:
     """Return a launch for the merged run, with its artifacts in the folder of that run."""
     group = groups.get((part.machine, launch.group))
     kept, lost = list[str](), list(launch.not_kept)
@@ -388,4 +392,4 @@ def _taken(folder: RunFolder, part: _MergedPart, launch: Launch, groups: Mapping
         place, *inner = Path(name).parts[1:]
         kept += folder.write_artifacts(f"{part.run.id}-{place}", {"/".join(inner): data})
     named = group.name if group else launch.group
-    return replace(launch, group=named, cell=_on(launch.cell, part), artifacts=kept, not_kept=lost)
+    return replace(launch, group=named, cell=_add_machine(launch.cell, part), artifacts=kept, not_kept=lost)

@@ -83,7 +83,7 @@ def _extract(tar: tarfile.TarFile, folder: Path) -> None:
             tar.extract(member, folder, filter="data")
 
 
-def packed(request: Request) -> tuple[Parcel, Request]:
+def pack(request: Request) -> tuple[Parcel, Request]:
     """Return the files to send, and the request with their paths on the other machine."""
     project, buffer = Project.find(), io.BytesIO()
     typed = []
@@ -91,7 +91,7 @@ def packed(request: Request) -> tuple[Parcel, Request]:
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
 
         def add(path: Path, name: str) -> None:
-            archive.add(path, name, filter=_plain)
+            archive.add(path, name, filter=_make_plain)
 
         add(Path(package_data.__file__).parent, "code/harness")
         if not package_data.IS_INSTALLED:  # an installed package contains these files
@@ -122,7 +122,7 @@ def packed(request: Request) -> tuple[Parcel, Request]:
     return Parcel(gzip.compress(buffer.getvalue(), 6, mtime=0), packages), remote_request
 
 
-def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
+def _make_plain(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
     if "__pycache__" in info.name or info.issym() or info.islnk():
         return None
     info.uid = info.gid = info.mtime = 0

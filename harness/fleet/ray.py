@@ -21,10 +21,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.files import data_dir, make_folder
+from harness.files import get_data_dir, make_folder
 from harness.fleet import parcel
 from harness.fleet.parcel import Parcel
-from harness.fleet.shell import ShellRunner, script
+from harness.fleet.shell import ShellRunner, make_script
 from harness.model.errors import CannotRunHereError, Exit
 
 #: The custom resource of a node. Its amount is the number of the node's slots.
@@ -73,7 +73,7 @@ def measure(archive: bytes, name: str, words: Sequence[str], bell: Any) -> tuple
     ray: Any = module
     node = ray.get_runtime_context().get_node_id()
     offered = next(entry["Resources"].get(RESOURCE, 1) for entry in ray.nodes() if entry["NodeID"] == node)
-    runs = Path(tempfile.mkdtemp(dir=_unpacked(archive, name) / "runs"))
+    runs = Path(tempfile.mkdtemp(dir=_unpack(archive, name) / "runs"))
     folder = runs.parents[1]
     if offered > 1:
         words = [*words, "--slots", "auto"]
@@ -85,7 +85,7 @@ def measure(archive: bytes, name: str, words: Sequence[str], bell: Any) -> tuple
             shell.stop()
 
     threading.Thread(target=listen, daemon=True).start()
-    command = script(
+    command = make_script(
         [*words, "--results", str(runs)],
         shlex.quote(sys.executable),
         environ=parcel.ENVIRON,
@@ -99,9 +99,9 @@ def measure(archive: bytes, name: str, words: Sequence[str], bell: Any) -> tuple
     return node, code, message, buffer.getvalue()
 
 
-def _unpacked(archive: bytes, name: str) -> Path:
+def _unpack(archive: bytes, name: str) -> Path:
     """Return the unpacked folder of a parcel on this node. Several tasks may request it at the same time."""
-    folder = data_dir() / "fleet" / name
+    folder = get_data_dir() / "fleet" / name
     if not folder.exists():
         make_folder(folder.parent)
         part = Path(tempfile.mkdtemp(dir=folder.parent))
@@ -181,7 +181,7 @@ class RayExecutor:
                     task.remote(self._archive, self._given.name, list(words), self._bell)
                 )
             except self._ray.exceptions.RayError as error:
-                return Exit.DEFECT, _first_line(error)
+                return Exit.DEFECT, _get_first_line(error)
             if code not in (Exit.CANNOT_RUN_HERE, Exit.USAGE):
                 parcel.unpack(io.BytesIO(run), into)
                 return code, message
@@ -220,7 +220,7 @@ class RayExecutor:
             raise CannotRunHereError(f"The Ray cluster {address} does not answer: {reason}.", SILENT) from None
 
 
-def _first_line(error: Exception) -> str:
+def _get_first_line(error: Exception) -> str:
     """Return the first line of Ray's error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[0] if lines else type(error).__name__).rstrip(".")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 _LAST = 3
 
 
-def script(words: Sequence[str], python: str, *, environ: Mapping[str, str], folder: str = ".") -> str:
+def make_script(words: Sequence[str], python: str, *, environ: Mapping[str, str], folder: str = ".") -> str:
     """Return a shell script that runs `harness WORDS` with this Python in a folder, until the script's stdin ends.
 
     Then the command ends as with Ctrl-C, and keeps finished launches. So it also ends if the caller was killed.

@@ -18,7 +18,7 @@ from pathlib import Path
 from harness.files import CHUNK
 from harness.fleet import parcel
 from harness.fleet.parcel import Parcel
-from harness.fleet.shell import ShellRunner, script
+from harness.fleet.shell import ShellRunner, make_script
 from harness.machine import uv
 from harness.model.errors import CannotRunHereError, UsageError
 
@@ -53,7 +53,7 @@ class Host:
         return [*connect, *_OPTIONS, *port, self.name, f"sh -c {shlex.quote(script)}"]
 
 
-def hosts(on: str) -> list[Host]:
+def parse_hosts(on: str) -> list[Host]:
     """Parse `ssh://a,user@b:2222`. Raises UsageError."""
     typed = [text.removeprefix("ssh://") for text in on.removeprefix("ssh://").split(",")]
     matches = [(text, _HOST.fullmatch(text)) for text in typed]
@@ -85,7 +85,9 @@ class SshExecutor:
             self._prepare()
             self._is_ready = True
         place = f"runs/{secrets.token_hex(8)}"
-        command = script([*words, "--results", place], "env/bin/python", environ=parcel.ENVIRON, folder=self._folder)
+        command = make_script(
+            [*words, "--results", place], "env/bin/python", environ=parcel.ENVIRON, folder=self._folder
+        )
         ended = self._shell.run(self._host.ssh(command))
         self._fetch(place, into)
         return ended

@@ -92,7 +92,7 @@ class Alert:
     @property
     def text(self) -> str:
         """The body with its hidden comment, shortened to GitHub's limit."""
-        kept: dict[str, Any] = {"cause": _short(self.cause), "since": self.since, "series": sorted(self.series)[:100]}
+        kept: dict[str, Any] = {"cause": _shorten(self.cause), "since": self.since, "series": sorted(self.series)[:100]}
         kept |= {"overdue": self.overdue, "file": self.file} if self.overdue else {}
         mark = f"<!-- harness-alarm {json.dumps(kept)} -->\n"
         return mark + _shorten_body(self.body, BODY_CHARACTERS - len(mark))
@@ -129,7 +129,7 @@ class TrackedIssue:
     def is_of(self, alert: Alert) -> bool:
         """Return whether the issue belongs to the alert: it has the same cause, or a common series at a near time."""
         kept = self.mark
-        if kept.get("cause") == _short(alert.cause):
+        if kept.get("cause") == _shorten(alert.cause):
             return True
         try:
             apart = abs(datetime.fromisoformat(kept["since"]) - datetime.fromisoformat(alert.since))
@@ -215,13 +215,13 @@ def _alert(
     if facts:
         lines += ["", f"Machine: {markdown(facts)}."]
     if last and last.sides:
-        lines += [*_describe_versions(last), *_functions(last)]
+        lines += [*_describe_versions(last), *_list_functions(last)]
         lines += ["", "To repeat the comparison:", "", fenced(shlex.join(_command(last)), "sh")]
     command = ["harness", "history", "show", "--points", "-s", worst.key.scenario, "-e", worst.key.environment]
     lines += ["", "Nightly runs:", "", fenced(shlex.join(command), "sh"), "", _RULES]
     return Alert(
         cause=cause,
-        series=[_short(repr(finding.key))[:8] for finding in members],
+        series=[_shorten(repr(finding.key))[:8] for finding in members],
         since=since,
         confirmed=last.when if last else "",
         title=plain(title, TITLE_CHARACTERS),
@@ -260,7 +260,7 @@ def _describe_versions(decision: Decision) -> list[str]:
     return ["", sentence, *(["", *(f"- {text}" for text in commits)] if commits else [])]
 
 
-def _functions(decision: Decision) -> list[str]:
+def _list_functions(decision: Decision) -> list[str]:
     """Return the functions whose time changed, as lines of Markdown."""
     if not decision.functions:
         return []
@@ -436,7 +436,7 @@ def _parse_seconds(text: str) -> float:
         return 0.0
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from harness.analysis.statistics import exp
+from harness.analysis.statistics import exp_limited
 from harness.history import phrases
 from harness.history.phrases import Names
 from harness.history.states import JudgedSeries, SeriesFinding
@@ -111,7 +111,7 @@ def sections(
     now = {(finding.key, finding.since) for finding in current}
     gone = [finding for place, finding in was.items() if place not in now]
     later = [entry for entry in entries if since is None or (entry.started, entry.run) > (since.started, since.run)]
-    ratios = {judged.series.key: _newest(judged) for judged in after}
+    ratios = {judged.series.key: _format_newest(judged) for judged in after}
 
     def table(members: Sequence[SeriesFinding], caption: str) -> Block:
         columns: list[Column[SeriesFinding]] = [
@@ -142,7 +142,7 @@ def sections(
         Section(_title(since), "changes", list(_head(after, later))),
         Section("What changed", "changed", list(_find_changed_blocks(changed, gone, names, table))),
         Section("What stands", "standing", [table(same, "Found before")] if same else []),
-        Section("Segment boundaries and notes", "breaks", list(_breaks(after, later, notes))),
+        Section("Segment boundaries and notes", "breaks", list(_find_boundaries(after, later, notes))),
     ]
     return [section for section in all_sections if section.blocks]
 
@@ -186,13 +186,15 @@ def _find_changed_blocks(
         yield Text("No series changed its state.")
 
 
-def _newest(judged: JudgedSeries) -> str:
+def _format_newest(judged: JudgedSeries) -> str:
     """Format the newest ratio of a series; empty if it has none."""
     logs = [point.log_ratio for point in judged.series.points if point.log_ratio is not None]
-    return format.factor(exp(logs[-1])) if logs else ""
+    return format.factor(exp_limited(logs[-1])) if logs else ""
 
 
-def _breaks(after: Sequence[JudgedSeries], later: Sequence[HistoryEntry], notes: Sequence[Note]) -> Iterator[Block]:
+def _find_boundaries(
+    after: Sequence[JudgedSeries], later: Sequence[HistoryEntry], notes: Sequence[Note]
+) -> Iterator[Block]:
     """Yield the segment boundaries at the `later` runs, and the notes of the same time."""
     runs = {entry.run: entry for entry in later}
     boundaries = Counter(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.analysis.observations import GIT_VERSION
-from harness.analysis.profiles import moves
+from harness.analysis.profiles import find_moves
 from harness.analysis.results import Results
 from harness.analysis.statistics import half_widths, means
 from harness.catalog import adhoc, versions
@@ -24,7 +24,7 @@ from harness.catalog.lines import parse_line
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.requirement_specs import environment_name
-from harness.catalog.scenarios import fingerprint, scenario_files
+from harness.catalog.scenarios import hash_files, scenario_files
 from harness.history.request import ConfirmRequest
 from harness.history.states import SeriesFinding
 from harness.model.defaults import ALPHA
@@ -35,7 +35,7 @@ from harness.model.launch import Clock, Interleave, Launch, Protocol, Status
 from harness.model.profile import Part
 from harness.model.scenario import BEFORE_AND_AFTER, SIDE
 from harness.session.request import Request
-from harness.session.versions import files_at
+from harness.session.versions import read_files_at
 from harness.store.folder import RunFolder
 
 #: The number of functions in a decision, and the number of functions with the largest changed shares of which they are
@@ -61,7 +61,7 @@ class ConfirmationRun:
     reference: str = ""
 
 
-def verdict(log: float, low: float, high: float, ratio: float, margin: float) -> bool | None:
+def decide_finding(log: float, low: float, high: float, ratio: float, margin: float) -> bool | None:
     """Return True if the change of a finding is confirmed, False if it is refuted, and None if it is unclear.
 
     `log` is the log of time(after) / time(before) in the confirmation run, with its 95 % interval from `low` to `high`.
@@ -138,7 +138,7 @@ def plan_confirmation(
             versions=moving,
         )
     files = [_files(key.scenario, path, summary, usual.results) for summary in (before, after)]
-    script = versions.side_by_side(key.scenario, *files)
+    script = versions.write_side_by_side(key.scenario, *files)
     reference = after.software[key.reference].version if parse_line(key.reference) else key.reference
     environments = list(dict.fromkeys([*sides, reference]))
     return ConfirmationRun(
@@ -177,7 +177,7 @@ def _explain_equal_sides(finding: SeriesFinding, one: SeriesSoftware, other: Ser
     )
 
 
-def decisions(
+def decide_all(
     confirmation: ConfirmationRun, results: Results, margin: float
 ) -> list[tuple[SeriesFinding, Decision | None]]:
     """Return the decision on each finding; None if the run has too few rounds, or if the result is unclear."""
@@ -188,7 +188,7 @@ def decisions(
         if len(logs) > 1:
             mean = math.fsum(logs) / len(logs)
             half = float(half_widths(means([logs]), ALPHA)[0])
-            is_confirmed = verdict(mean, mean - half, mean + half, finding.ratio, margin)
+            is_confirmed = decide_finding(mean, mean - half, mean + half, finding.ratio, margin)
             if is_confirmed is not None:
                 run, ends = results.run, (math.exp(mean), math.exp(mean - half), math.exp(mean + half))
                 decision = Decision(
@@ -224,7 +224,7 @@ def _changes(confirmation: ConfirmationRun, finding: SeriesFinding, results: Res
     return [math.fsum(sign * math.log(centres[number]) for centres, sign in terms) for number in rounds]
 
 
-def changed_functions(folder: Path, results: Results, sides: Sequence[str]) -> list[tuple[str, float, float]]:
+def find_changed_functions(folder: Path, results: Results, sides: Sequence[str]) -> list[tuple[str, float, float]]:
     """Return the functions whose own time changed most between two profiles of a run, with seconds per step of both.
 
     The list is empty if a side has no profile.
@@ -239,7 +239,7 @@ def changed_functions(folder: Path, results: Results, sides: Sequence[str]) -> l
     part = next((part for part in reversed(Part) if part in before and part in after), None)
     if part is None:
         return []
-    changes = moves(after[part], before[part], _PROFILED, own=True)
+    changes = find_moves(after[part], before[part], _PROFILED, own=True)
     changes.sort(key=lambda change: -abs(change.seconds - change.other_seconds))
     return [(change.name, change.other_seconds, change.seconds) for change in changes[:_FUNCTIONS]]
 
@@ -273,7 +273,7 @@ def _environment(name: str, device: str, software: SeriesSoftware) -> str:
     project, pins = Project.find(), software.pins
     # an environment with a wheel from a source is selected by its name
     text = name if "@" in software.version else software.version or name
-    catalog, (own,) = adhoc.with_asked(load_environments(project), [text])
+    catalog, (own,) = adhoc.add_requested(load_environments(project), [text])
     environment = catalog.get(own)
     if environment is None:
         raise UsageError(
@@ -295,12 +295,12 @@ def _files(name: str, path: Path | None, summary: Summary, results: Path) -> Map
     if path:
         for ref in ("", summary.commit.removesuffix("+")):
             with suppress(HarnessError):
-                candidates.append(files_at(path, ref))
+                candidates.append(read_files_at(path, ref))
     with suppress(HarnessError):
         text = RunFolder.open(results / summary.run).read_run().scripts.get(name)
         candidates += [{f"{name}.py": text.encode()}] if text else []
     for files in candidates:
-        if digest and fingerprint(dict(files)).startswith(digest):
+        if digest and hash_files(dict(files)).startswith(digest):
             return files
     raise UsageError(
         f"The file of the scenario {name}, as it was in {summary.run}, was not found on this machine, in git "

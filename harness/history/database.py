@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.files import append, creating, data_dir, make_folder, parse_json, read_text, remedy
+from harness.files import append, create_file, get_data_dir, make_folder, parse_json, read_text, suggest_remedy
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 
 #: The number of seconds to wait for another writer.
@@ -76,7 +76,7 @@ class Database(Protocol):
 
 def find_location(named: str | None = None) -> str:
     """Return the location of the history: `named`, HARNESS_HISTORY, or history.duckdb in the user's data folder."""
-    return named or os.environ.get("HARNESS_HISTORY") or str(data_dir() / "history.duckdb")
+    return named or os.environ.get("HARNESS_HISTORY") or str(get_data_dir() / "history.duckdb")
 
 
 def connect(place: str, *, writing: bool, fresh: bool, told: Callable[[str], object]) -> Database:
@@ -143,7 +143,7 @@ class _DuckDB:
                 make_folder(self._path.parent)
                 if self.may_create and not self._path.exists():
                     # DuckDB writes page by page. So after a full disk or `kill -9`, it couldn't open the file again
-                    with creating(self._path) as part:
+                    with create_file(self._path) as part:
                         duckdb.connect(str(part)).close()
                 connections.append(duckdb.connect(str(self._path), read_only=not self.may_create))
             except duckdb.IOException as error:
@@ -151,15 +151,15 @@ class _DuckDB:
                 if "set lock on file" in str(error):
                     return f"process {held[2]} ({Path(held[1]).name})" if held else "another process"
                 if "valid DuckDB database" in str(error):
-                    raise _damaged(self._path, "it isn't a DuckDB database") from None
-                problem = f"The history {self._path} cannot be opened: {_first(error)}"
+                    raise _make_damaged_error(self._path, "it isn't a DuckDB database") from None
+                problem = f"The history {self._path} cannot be opened: {_get_first(error)}"
                 raise CannotRunHereError(problem, _advice(error) or _ANOTHER) from None
             except OSError as error:
                 raise CannotRunHereError(
                     f"The history {self._path} cannot be written: {error.strerror}.", _ANOTHER
                 ) from None
             except duckdb.Error as error:
-                raise _damaged(self._path, f"DuckDB says {_first(error)}") from None
+                raise _make_damaged_error(self._path, f"DuckDB says {_get_first(error)}") from None
             return ""
 
         _wait(self.name, holder, report)
@@ -181,7 +181,7 @@ class _DuckDB:
         try:
             yield
         except duckdb.Error as error:
-            problem = f"The history {self.name} cannot be used: DuckDB says {_first(error)}"
+            problem = f"The history {self.name} cannot be used: DuckDB says {_get_first(error)}"
             raise CannotRunHereError(problem, _advice(error)) from None
 
     def _beside(self, kind: str) -> Path:
@@ -196,7 +196,7 @@ class _DuckDB:
             append(path, json.dumps(document).encode())
         except OSError as error:
             raise CannotRunHereError(
-                f"{path} cannot be written: {error.strerror}.", f"{remedy(error)}, then run the command again."
+                f"{path} cannot be written: {error.strerror}.", f"{suggest_remedy(error)}, then run the command again."
             ) from None
 
     def kept(self, kind: str) -> list[Any]:
@@ -278,7 +278,7 @@ class _Postgres:
 
     def _without_secrets(self, error: Exception) -> str:
         """Return the error message of libpq or the server, without the secret parts of the DSN."""
-        text = _first(error)
+        text = _get_first(error)
         for secret in self._secrets:
             text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text)
         return text
@@ -360,7 +360,7 @@ def _wait(name: str, holder: Callable[[], str], report: Callable[[str], object])
         time.sleep(_POLL)
 
 
-def _damaged(path: Path, why: str) -> DamagedError:
+def _make_damaged_error(path: Path, why: str) -> DamagedError:
     error = DamagedError(path, why)
     error.advice = "The history is only an index. To rebuild it: harness history rebuild"
     return error
@@ -379,5 +379,5 @@ def _advice(error: Exception) -> str:
     return "Free disk space, then run the command again." if os.strerror(errno.ENOSPC) in str(error) else ""
 
 
-def _first(error: Exception) -> str:
+def _get_first(error: Exception) -> str:
     return str(error).strip().splitlines()[0]

@@ -13,7 +13,7 @@ hunt for performance regressions", ICPE 2023. docs/dev/validation/simulation-nig
 
 If something affects the machine for some days, the ratios of neighbouring points are correlated. Then levels differ by
 more than the errors of independent points explain. So the errors of levels are inflated by a factor that follows from
-the lag-1 correlation of the residuals (see `_correlation` and `_inflation`).
+the lag-1 correlation of the residuals (see `_estimate_correlation` and `_compute_inflation`).
 """
 
 import math
@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.analysis.distributions import Floats, student_cdf, student_quantile
-from harness.analysis.statistics import exp, student
+from harness.analysis.statistics import exp_limited, student
 from harness.model.defaults import MARGIN
 
 #: A point counts for at most this many standard deviations.
@@ -83,7 +83,7 @@ class ChangePoint:
     p: float
 
 
-def change_points(
+def find_change_points(
     values: Sequence[float],
     errors: Sequence[float],
     *,
@@ -116,7 +116,7 @@ class Segments:
 
 
 def fit_levels(values: Sequence[float], errors: Sequence[float], *, fewest: int, least: float) -> Segments:
-    """Return the best levels of a series. Arguments and errors are the same as for `change_points`."""
+    """Return the best levels of a series. Arguments and errors are the same as for `find_change_points`."""
     y, standard_errors = np.asarray(values, np.float64), np.asarray(errors, np.float64)
     if y.shape != standard_errors.shape or not (
         np.isfinite(y).all() and np.isfinite(standard_errors).all() and (standard_errors >= 0.0).all()
@@ -134,7 +134,7 @@ def fit_levels(values: Sequence[float], errors: Sequence[float], *, fewest: int,
     for _ in range(2):
         spread = _spreads(standard_errors, _residual(y, spread, tried[-1]))
         tried.append(_find_places(y, spread, fewest))
-    shortest = min(b - a for places in tried for a, b in _between(places, y.size))
+    shortest = min(b - a for places in tried for a, b in _list_ranges(places, y.size))
     return Segments(y, spread, tried[-1], shortest)
 
 
@@ -158,7 +158,7 @@ def _spreads(errors: Floats, variance: float) -> Floats:
 
 def _residual(y: Floats, spread: Floats, places: Sequence[int]) -> float:
     """Return the variance of points around their levels, without spikes."""
-    parts = _between(places, y.size)
+    parts = _list_ranges(places, y.size)
     residuals = np.concatenate([y[a:b] - _fit_level(y[a:b], spread[a:b]) for a, b in parts])
     near: Floats = residuals[np.abs(residuals) < CAP * spread]
     return float(near @ near) / max(1, near.size - len(parts))
@@ -198,7 +198,7 @@ def _levels(y: Floats, spread: Floats) -> Floats:
     return np.linspace(low, high, min(_MOST, 2 + math.ceil(_FINE * (high - low) / step)))
 
 
-def _between(places: Sequence[int], nights: int) -> list[tuple[int, int]]:
+def _list_ranges(places: Sequence[int], nights: int) -> list[tuple[int, int]]:
     return list(pairwise([0, *places, nights]))
 
 
@@ -236,13 +236,13 @@ def keep_significant(segments: Segments, *, p: float, least: float, is_independe
     places = list(segments.places)
     by_edges: dict[tuple[int, int, int], _Step] = {}  # removing a change only affects its neighbours
     while places:
-        ends = _between(places, segments.y.size)
+        ends = _list_ranges(places, segments.y.size)
         for (a, at), (_, b) in pairwise(ends):
             if (a, at, b) not in by_edges:
                 by_edges[a, at, b] = _fit_step(segments.y[a:b], segments.spread[a:b], at - a)
         steps = [by_edges[a, at, b] for (a, at), (_, b) in pairwise(ends)]
         # levels that follow a slow drift hide the correlation, so estimate it again after each removal
-        inflation = 1.0 if is_independent else _inflation(_correlation(segments, places, steps))
+        inflation = 1.0 if is_independent else _compute_inflation(_estimate_correlation(segments, places, steps))
         freedom = max(1, segments.y.size - len(places) - 1)
         changes = [
             _change(step, at, b - a, freedom, inflation)
@@ -255,13 +255,14 @@ def keep_significant(segments: Segments, *, p: float, least: float, is_independe
     return []
 
 
-def detectable_change(
+def compute_detectable_change(
     values: Sequence[float], errors: Sequence[float], nights: int = FEWEST, *, p: float = P, least: float = LEAST
 ) -> float | None:
     """Return the smallest change, as a ratio above 1, that `nights` more points show with a probability near POWER.
 
-    A change is shown if `change_points` reports it. The points after the last change determine the variability of the
-    series. If there are fewer than `FEWEST` of them, the result is None. For arguments and errors, see `change_points`.
+    A change is shown if `find_change_points` reports it. The points after the last change determine the variability of
+    the series. If there are fewer than `FEWEST` of them, the result is None. For arguments and errors, see
+    `find_change_points`.
     """
     of = fit_levels(values, errors, fewest=FEWEST, least=least)
     found = keep_significant(of, p=p, least=least)
@@ -273,15 +274,15 @@ def detectable_change(
     spread = _spreads(given, _residual(y, spread, ()))
     level, variance = _fit_level_variance(y, spread)
     # with the change, there are two levels
-    inflation = _inflation(_lag_correlation((y - level) / spread, (), 2))
+    inflation = _compute_inflation(_lag_correlation((y - level) / spread, (), 2))
     error = inflation * math.sqrt(variance + _median(spread) ** 2 / nights)
     freedom = max(1, of.y.size + nights - len(found) - 2)
     # allow for many places, as in `_change`
     needed = float(student_quantile(freedom, 1.0 - p / (4.0 * math.log(y.size + nights)))) * error
-    return exp(max(least, needed) + float(student_quantile(freedom, POWER)) * error)
+    return exp_limited(max(least, needed) + float(student_quantile(freedom, POWER)) * error)
 
 
-def _correlation(segments: Segments, places: Sequence[int], steps: Sequence["_Step"]) -> float:
+def _estimate_correlation(segments: Segments, places: Sequence[int], steps: Sequence["_Step"]) -> float:
     """Return the lag-1 correlation of the points around their levels, from 0 to `_LIMIT`, without spikes.
 
     `steps` are the steps between these levels, one at each place.
@@ -298,7 +299,7 @@ def _correlation(segments: Segments, places: Sequence[int], steps: Sequence["_St
 
 
 def _lag_correlation(residuals: Floats, places: Sequence[int], levels: int) -> float:
-    """Return the lag-1 correlation of residuals around some levels, as `_correlation` does."""
+    """Return the lag-1 correlation of residuals around some levels, as `_estimate_correlation` does."""
     near = np.abs(residuals) < CAP
     residuals = np.where(near, residuals, 0.0)
     squares = float(residuals @ residuals)
@@ -311,7 +312,7 @@ def _lag_correlation(residuals: Floats, places: Sequence[int], levels: int) -> f
     return min(_LIMIT, max(0.0, corrected))
 
 
-def _inflation(correlation: float) -> float:
+def _compute_inflation(correlation: float) -> float:
     """Return the factor by which correlation increases the error of a mean of points.
 
     n points of a first-order autoregression are worth n (1 - phi)/(1 + phi) independent ones. Source: G. V. Bayley and
@@ -351,7 +352,13 @@ def _change(fitted: _Step, at: int, nights: int, freedom: int, inflation: float)
     p = min(1.0, 2.0 * float(student_cdf(freedom, -abs(step) / error)) * 2.0 * math.log(nights))
     half = student(freedom) * error
     return ChangePoint(
-        at, fitted.before, fitted.after, exp(step), exp(step - half), exp(step + half), 1.0 if fitted.is_slope else p
+        at,
+        fitted.before,
+        fitted.after,
+        exp_limited(step),
+        exp_limited(step - half),
+        exp_limited(step + half),
+        1.0 if fitted.is_slope else p,
     )
 
 

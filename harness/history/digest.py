@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from harness.history import phrases
-from harness.history.detection import FEWEST, detectable_change
+from harness.history.detection import FEWEST, compute_detectable_change
 from harness.history.nightly_file import SeriesRule
 from harness.history.phrases import Names
 from harness.history.segments import split_segments
-from harness.history.states import JudgedSeries, SeriesFinding, State, standard_error
+from harness.history.states import JudgedSeries, SeriesFinding, State, compute_standard_error
 from harness.model.history import HistoryEntry, Key
 from harness.model.texts import counted
 from harness.report import markdown
@@ -55,7 +55,7 @@ def render(
             list(_findings([each for each in new if each.ratio < 1.0], names, rules, machines, now)),
         ),
         Section("Accepted and muted", "muted", list(_rules(rules, judged, machines, now))),
-        Section("Smallest detectable change", "detectable", list(_detectable(judged, names))),
+        Section("Smallest detectable change", "detectable", list(_format_detectable(judged, names))),
     ]
     return markdown.full([section for section in sections if section.blocks])
 
@@ -134,7 +134,7 @@ class _Sensitivity:
     ratios: Sequence[float | None]
 
 
-def _detectable(judged: Sequence[JudgedSeries], names: Names) -> Iterator[Block]:
+def _format_detectable(judged: Sequence[JudgedSeries], names: Names) -> Iterator[Block]:
     lines = [_sensitivity(each) for each in judged if each.series.key.reference]
     lines.sort(key=lambda each: (each.ratios[-1] is None, each.ratios[-1] or 0.0), reverse=True)
     if not lines:
@@ -164,9 +164,11 @@ def _column(nights: int, at: int) -> "Column[_Sensitivity]":
 def _sensitivity(of: JudgedSeries) -> _Sensitivity:
     newest = split_segments(of.series, of.breaks)[-1]  # points of earlier segments can't be compared
     results = [
-        (point.log_ratio, standard_error(point))
+        (point.log_ratio, compute_standard_error(point))
         for at in newest
         if (point := of.series.points[at]).log_ratio is not None
     ]
     values, errors = [value for value, _ in results], [error for _, error in results]
-    return _Sensitivity(of.series.key, len(results), [detectable_change(values, errors, nights) for nights in NIGHTS])
+    return _Sensitivity(
+        of.series.key, len(results), [compute_detectable_change(values, errors, nights) for nights in NIGHTS]
+    )

@@ -13,16 +13,16 @@ from typing import Any
 
 from harness.files import parse_json, read_text, write_atomically
 from harness.history import summary
-from harness.history.index import History, decision_of, note_of
+from harness.history.index import History, note_of, parse_decision
 from harness.model.defaults import LEVEL
 from harness.model.errors import CannotRunHereError, DamagedError, NothingSelectedError, UsageError
 from harness.model.history import Series, SeriesPoint
-from harness.model.texts import escaped, format_plain
+from harness.model.texts import escape, format_plain
 from harness.report.escape import dumps
 from harness.report.format import level
 
 
-def to_folder(history: History, folder: Path) -> int:
+def write_folder(history: History, folder: Path) -> int:
     """Write notes, decisions, and YYYY-MM/RUN.json for each run that has no file yet. Return the number of new files.
 
     Raises CannotRunHereError if the folder can't be written.
@@ -41,7 +41,7 @@ def to_folder(history: History, folder: Path) -> int:
 
 
 def find_summaries(folder: Path) -> list[Path]:
-    """Return the paths of the runs that `to_folder` wrote. Raises UsageError if there are none."""
+    """Return the paths of the runs that `write_folder` wrote. Raises UsageError if there are none."""
     paths = sorted(folder.glob("[0-9][0-9][0-9][0-9]-[0-9][0-9]/*.json"))
     if not paths:
         raise UsageError(
@@ -53,12 +53,12 @@ def find_summaries(folder: Path) -> list[Path]:
 
 
 def take_words(history: History, folder: Path) -> None:
-    """Add the notes and decisions that `to_folder` wrote to a history."""
+    """Add the notes and decisions that `write_folder` wrote to a history."""
     for document in _lines(folder / "notes.jsonl"):
         note = note_of(document, folder / "notes.jsonl")
         history.note(note.when, note.text)
     for document in _lines(folder / "decisions.jsonl"):
-        history.decide(decision_of(document, folder / "decisions.jsonl"))
+        history.decide(parse_decision(document, folder / "decisions.jsonl"))
 
 
 def _lines(path: Path) -> Iterator[Any]:
@@ -101,7 +101,7 @@ def _otava(series: Sequence[Series]) -> str:
     writer.writerow(["time", "run", "commit", *(_name(one_series, several) for one_series in compared)])
     for point in whole:
         ratios = [column[point.run] for column in columns]
-        writer.writerow([point.started, point.run, escaped(point.origin.commit), *ratios])
+        writer.writerow([point.started, point.run, escape(point.origin.commit), *ratios])
     return text.getvalue()
 
 
@@ -125,7 +125,7 @@ def _benchmark_action(series: Sequence[Series]) -> str:
                 ),
                 "extra": f"run: {point.run}\nrounds: {point.rounds}",
             }
-            for one_series, point in _newest(series)
+            for one_series, point in _find_newest(series)
         ]
     )
 
@@ -134,7 +134,7 @@ def _bencher(series: Sequence[Series]) -> str:
     """Return the newest run in Bencher's format: https://bencher.dev/docs/reference/bencher-metric-format/."""
     several = len({one_series.key.machine for one_series in series}) > 1
     metrics = {}
-    for newest_series, point in _newest(series):
+    for newest_series, point in _find_newest(series):
         ends = zip(("lower_value", "upper_value"), map(math.exp, _ends(point)), strict=False)
         metrics[_name(newest_series, several)] = {"ratio": {"value": _ratio(point), **dict(ends)}}
     return dumps(metrics)
@@ -144,9 +144,14 @@ def _openmetrics(series: Sequence[Series]) -> str:
     """Return OpenMetrics 1.0 with the time of each point: https://prometheus.io/docs/specs/om/open_metrics_spec/."""
     sure = level(LEVEL)
     families: list[tuple[str, str, str, Callable[[SeriesPoint], float | None]]] = [
-        ("harness_ratio", "", "The time of a cell relative to its baseline.", lambda point: _exp(point.log_ratio)),
-        ("harness_ratio_low", "", f"The lower end of its {sure} interval.", lambda point: _exp(point.low)),
-        ("harness_ratio_high", "", f"The upper end of its {sure} interval.", lambda point: _exp(point.high)),
+        (
+            "harness_ratio",
+            "",
+            "The time of a cell relative to its baseline.",
+            lambda point: _exp_or_empty(point.log_ratio),
+        ),
+        ("harness_ratio_low", "", f"The lower end of its {sure} interval.", lambda point: _exp_or_empty(point.low)),
+        ("harness_ratio_high", "", f"The upper end of its {sure} interval.", lambda point: _exp_or_empty(point.high)),
         ("harness_step_seconds", "seconds", "The time of a step.", lambda point: point.seconds),
     ]
     lines = []
@@ -175,14 +180,14 @@ def _labels(series: Series) -> str:
     }
     # escape control characters, because a terminal would execute them; OpenMetrics itself escapes only line feeds
     shown = {
-        name: re.sub(r'([\\"])', r"\\\1", escaped(value, keep="\n")).replace("\n", r"\n")
+        name: re.sub(r'([\\"])', r"\\\1", escape(value, keep="\n")).replace("\n", r"\n")
         for name, value in labels.items()
         if value
     }
     return "{" + ",".join(f'{name}="{value}"' for name, value in shown.items()) + "}"
 
 
-def _newest(series: Sequence[Series]) -> list[tuple[Series, SeriesPoint]]:
+def _find_newest(series: Sequence[Series]) -> list[tuple[Series, SeriesPoint]]:
     """Return the points with a ratio of each machine's newest run, with their series."""
     latest: dict[str, tuple[str, str]] = {}
     for one_series in series:
@@ -203,7 +208,7 @@ def _newest(series: Sequence[Series]) -> list[tuple[Series, SeriesPoint]]:
 def _name(series: Series, with_machine: bool) -> str:
     key = series.key
     machine = f" on {series.points[-1].origin.machine or key.machine}" if with_machine else ""
-    return escaped(f"{key.cell} / {key.versus}{machine}")
+    return escape(f"{key.cell} / {key.versus}{machine}")
 
 
 def _ratio(point: SeriesPoint) -> float:
@@ -216,7 +221,7 @@ def _ends(point: SeriesPoint) -> tuple[float, ...]:
     return () if point.low is None or point.high is None else (point.low, point.high)
 
 
-def _exp(log: float | None) -> float | None:
+def _exp_or_empty(log: float | None) -> float | None:
     return None if log is None else math.exp(log)
 
 

@@ -281,7 +281,7 @@ class History:
 
     def decisions(self) -> list[Decision]:
         """Return the results of confirmations, in the order in which they were added."""
-        return [decision_of(document, "A decision of the history") for document in self._database.kept("decisions")]
+        return [parse_decision(document, "A decision of the history") for document in self._database.kept("decisions")]
 
     def decide(self, decision: Decision) -> None:
         """Add the result of a confirmation."""
@@ -320,7 +320,7 @@ def note_of(document: object, where: object) -> Note:
     return _parse(Note, document, where)
 
 
-def decision_of(document: object, where: object) -> Decision:
+def parse_decision(document: object, where: object) -> Decision:
     """Return a decision from its JSON. Raises DamagedError, which names `where`."""
     return _parse(Decision, document, where)
 
@@ -329,7 +329,7 @@ def _parse(kind: type[Kept], document: object, where: object) -> Kept:
     from pydantic import ValidationError
 
     try:
-        value: Kept = _adapters()[kind].validate_python(document)
+        value: Kept = _make_adapters()[kind].validate_python(document)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise DamagedError(where, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
@@ -337,7 +337,7 @@ def _parse(kind: type[Kept], document: object, where: object) -> Kept:
 
 
 @cache
-def _adapters() -> Mapping[type, Any]:
+def _make_adapters() -> Mapping[type, Any]:
     """Return the parsers by type, made once, because making one takes as long as parsing hundreds of values."""
     from pydantic import TypeAdapter
 

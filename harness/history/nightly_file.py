@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.model.errors import UsageError
 from harness.model.history import Key
-from harness.model.texts import nearest
+from harness.model.texts import find_nearest
 
 #: The default path of the file.
 PLACE = Path(".github/nightly.toml")
@@ -217,7 +217,7 @@ class _Table:
         """Raise UsageError for a key that isn't one of these."""
         for key in self.values:
             if key not in keys:
-                near = nearest(key, keys)
+                near = find_nearest(key, keys)
                 raise UsageError(
                     f"Unknown key {key!r} in {self.place}.",
                     (f"Did you mean {near!r}? " if near else "") + f"Valid keys: {', '.join(keys)}.",

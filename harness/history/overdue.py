@@ -17,7 +17,7 @@ PATIENCE = timedelta(days=3)
 _MOST = 2000
 
 
-def overdue(
+def find_overdue(
     machines: Iterable[str],
     entries: Sequence[HistoryEntry],
     failures: Mapping[str, str],
@@ -45,11 +45,11 @@ def _is_overdue(
     newest: HistoryEntry | None, entries: Sequence[HistoryEntry], now: datetime, *, has_failed: bool
 ) -> bool:
     if newest:
-        return now - _moment(newest) > PATIENCE
-    return has_failed or bool(entries and now - _moment(entries[0]) > PATIENCE)
+        return now - _parse_time(newest) > PATIENCE
+    return has_failed or bool(entries and now - _parse_time(entries[0]) > PATIENCE)
 
 
-def _moment(entry: HistoryEntry) -> datetime:
+def _parse_time(entry: HistoryEntry) -> datetime:
     return datetime.fromisoformat(entry.started)
 
 
@@ -73,7 +73,7 @@ def _alert(machine: str, newest: HistoryEntry | None, failure: str, file: str) -
         cause=f"overdue | {machine}",
         series=[],
         since=newest.started if newest else "",
-        confirmed=(_moment(newest) + PATIENCE).isoformat() if newest else "",
+        confirmed=(_parse_time(newest) + PATIENCE).isoformat() if newest else "",
         title=f"No nightly run of {machine} since {since}" if newest else f"No nightly run of {machine} yet",
         body="\n".join(lines),
         overdue=machine,

@@ -131,8 +131,8 @@ def render(
         notes=list(_describe_left_out(series, kept, length, len(causes))),
         margin=format.share(margin),
         words=json.dumps(WORDS),
-        data=_dumps(_data(kept, names, notes, margin, length)),
-        charts=_dumps({"beside": chart.LEFT + chart.RIGHT, "along": chart.specifications()}),
+        data=_dump_data(_data(kept, names, notes, margin, length)),
+        charts=_dump_data({"beside": chart.LEFT + chart.RIGHT, "along": chart.specifications()}),
         policy=assets.policy([first, vega, last]),
         style=assets.style(STYLES),
         first=first,
@@ -150,7 +150,7 @@ def title(entries: Sequence[HistoryEntry]) -> str:
     return f"History of {counted(len(entries), 'run')} on {counted(len(machines), 'machine')}, {' to '.join(days)}"
 
 
-def anchor(key: Key) -> str:
+def make_anchor(key: Key) -> str:
     """Return the anchor of a series. It is the same in every page of a history, for links from other pages."""
     text = json.dumps([getattr(key, field) for field in key.__dataclass_fields__])
     return f"s-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
@@ -191,7 +191,7 @@ def _item(members: Sequence[SeriesFinding], names: Names, shown: set[Key]) -> It
 
     def link(finding: SeriesFinding) -> SeriesLink:
         other = f", {finding.state.value}" if finding.state is not first.state else ""
-        place = anchor(finding.key) if finding.key in shown else ""
+        place = make_anchor(finding.key) if finding.key in shown else ""
         again = f"; in one run {phrases.format_change(finding.decision)}" if finding.decision else ""
         return SeriesLink(place, names.texts[finding.key], f": {phrases.format_change(finding)}{other}{again}")
 
@@ -234,28 +234,28 @@ def _series(judged: JudgedSeries, names: Names, places: Mapping[str, int], lengt
     breaks = [boundary for boundary in judged.breaks if boundary.index > left]
     changes = [change for change in judged.changes if change.index > left]
     return SeriesData(
-        anchor=anchor(key),
+        anchor=make_anchor(key),
         name=plain(names.texts[key]),
         parts=[plain(part) for part in names.parts[key]],
         runs=[places[point.run] for point in points],
-        ratio=[None if point.log_ratio is None else _log(point.log_ratio) for point in points],
-        down=[0 if low is None else max(0, _log(value - low)) for value, low, _ in ends],
-        up=[0 if high is None else max(0, _log(high - value)) for value, _, high in ends],
+        ratio=[None if point.log_ratio is None else _round_log(point.log_ratio) for point in points],
+        down=[0 if low is None else max(0, _round_log(value - low)) for value, low, _ in ends],
+        up=[0 if high is None else max(0, _round_log(high - value)) for value, _, high in ends],
         seconds=[None if point.seconds is None else float(f"{point.seconds:.4g}") for point in points],
         breaks=[(index - left, kind, plain(words)) for index, kind, words in _point_facts(judged, breaks, left)],
         changes=[
-            (change.index - left, _log(change.before), _log(change.after), phrases.format_change(change))
+            (change.index - left, _round_log(change.before), _round_log(change.after), phrases.format_change(change))
             for change in changes
         ],
         levels=[
-            (start - left, end - left, _log(level))
+            (start - left, end - left, _round_log(level))
             for start, end, level in _levels(
                 every, left, [boundary.index for boundary in breaks if boundary.is_cut], changes
             )
         ],
         state=str(phrases.ORDER.index(finding.state) if finding else len(phrases.ORDER)),
         since=places.get(finding.since) if finding else None,
-        size=_log(math.log(finding.ratio)) if finding else None,
+        size=_round_log(math.log(finding.ratio)) if finding else None,
         told=plain(phrases.describe_series(judged), escape.PARAGRAPH_CHARACTERS),
         left=left,
     )
@@ -291,7 +291,7 @@ def _levels(
             yield start, end, inner[end].before if end in inner else median(logs)
 
 
-def _log(value: float) -> int:
+def _round_log(value: float) -> int:
     return round(value * LOG)
 
 
@@ -300,7 +300,7 @@ def _seconds(started: str) -> int:
     return round(phrases.parse_time(started).timestamp())
 
 
-def _dumps(data: Mapping[str, Any]) -> str:
+def _dump_data(data: Mapping[str, Any]) -> str:
     """Return the data as JSON without `<`, for a script element."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 

@@ -63,7 +63,7 @@ def find_boundaries(series: Series) -> list[SegmentBoundary]:
             changed = [name for name in names if _has_changed(one, other, name)]
             boundaries += [
                 SegmentBoundary(
-                    index, is_cut, f"{names[name]} ({_between(one, other, name)})", is_version=name == "version"
+                    index, is_cut, f"{names[name]} ({_format_change(one, other, name)})", is_version=name == "version"
                 )
                 for name in changed
                 if _IMPLIED.get(name, frozenset()).isdisjoint(changed)
@@ -83,7 +83,7 @@ def _has_changed(one: Origin, other: Origin, name: str) -> bool:
     return old != new and (name not in _WHOLE[1:] or "" not in (old, new))
 
 
-def _between(one: Origin, other: Origin, name: str) -> str:
+def _format_change(one: Origin, other: Origin, name: str) -> str:
     """Format the old and the new value, as short as possible without hiding the difference."""
     old, new = (str(getattr(origin, name)).removeprefix("sha256:") for origin in (one, other))
     if name not in _WHOLE:

@@ -110,7 +110,7 @@ def _changes(
     """Return the changes in a segment, moved to the nearest annotation, and whether each is tentative."""
     places = [at for at in epoch if points[at].log_ratio is not None]
     values = [points[at].log_ratio or 0.0 for at in places]
-    errors = [standard_error(points[at]) for at in places]
+    errors = [compute_standard_error(points[at]) for at in places]
     cached = cache.found(values, errors, options)
     sure, maybe = cached.sure, cached.maybe
     # of the tentative changes, only the last one counts, because its level continues until today
@@ -119,7 +119,7 @@ def _changes(
     return [(_move_to_annotation(change, places, epoch, boundaries), change in last) for change in [*sure, *last]]
 
 
-def standard_error(point: SeriesPoint) -> float:
+def compute_standard_error(point: SeriesPoint) -> float:
     """Return the standard error of a point's log ratio, from its interval; 0 if it has none."""
     if point.low is None or point.high is None or point.rounds < 2:
         return 0.0

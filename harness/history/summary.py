@@ -24,7 +24,7 @@ from harness.model.numbers import LENGTH, SAMPLE
 from harness.model.run import Machine, Run
 from harness.model.scenario import Cell
 from harness.model.texts import counted
-from harness.plan.groups import control, name_of
+from harness.plan.groups import find_control, name_group
 from harness.store import codec
 
 #: The number of characters of a hash in a history, of a SHA-256.
@@ -55,7 +55,7 @@ def summarise(results: Results) -> Summary:
         raise UsageError(f"{run.id} has profiles instead of measurements.")
     each_machine = list(results.each_machine.values())
     series = _series_names(run.environments)
-    measurers = [_measurer(machine_results.run) for machine_results in each_machine]
+    measurers = [_identify_machine(machine_results.run) for machine_results in each_machine]
     return Summary(
         run=run.id,
         started=run.started,
@@ -202,8 +202,8 @@ def _references(run: Run, cells: Iterable[Cell]) -> dict[Cell, Cell]:
     planned = {group.name: group.cells for group in run.plan.groups}
     for cell in cells:
         if cell not in references and cell.scenario in scenarios:
-            cells_of_group = planned.get(name_of(cell, scenarios[cell.scenario]), ())
-            if cell not in cells_of_group and (reference := control([*cells_of_group, cell], run.reference)):
+            cells_of_group = planned.get(name_group(cell, scenarios[cell.scenario]), ())
+            if cell not in cells_of_group and (reference := find_control([*cells_of_group, cell], run.reference)):
                 references[cell] = reference
     return references
 
@@ -233,9 +233,9 @@ def _points(results: Results, machine: str, series: Mapping[str, str]) -> list[C
             low=between[1],
             high=between[2],
             rounds=ratio.rounds if ratio else seconds.rounds if seconds else 0,
-            seconds=_rounded(seconds.value) if seconds else None,
-            seconds_low=_rounded(spread.low) if spread else None,
-            seconds_high=_rounded(spread.high) if spread else None,
+            seconds=_round(seconds.value) if seconds else None,
+            seconds_low=_round(spread.low) if spread else None,
+            seconds_high=_round(spread.high) if spread else None,
             reason="" if seconds else _reason(cell, results),
         )
 
@@ -256,7 +256,7 @@ def _logs(ratio: Estimate | None) -> tuple[float | None, float | None, float | N
     return middle, round(math.log(ends.low), _DECIMALS), round(math.log(ends.high), _DECIMALS)
 
 
-def _rounded(seconds: float) -> float:
+def _round(seconds: float) -> float:
     """Round to six significant digits, to keep the files small."""
     return float(f"{seconds:.6g}")
 
@@ -274,7 +274,7 @@ def _describe_settings(run: Run) -> str:
     return ", ".join(parts)
 
 
-def _measurer(run: Run) -> Measurer:
+def _identify_machine(run: Run) -> Measurer:
     """Return the machine of a run. If the run has no machine id, the id is a hash of its known facts."""
     remote, host = run.backend.is_remote, run.host
     cpu, cores = str(host.get("cpu", "")), host.get("cores", 0)

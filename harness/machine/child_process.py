@@ -16,7 +16,7 @@ from contextlib import suppress
 PATIENCE = 10.0
 
 
-def guarded(command: Sequence[str]) -> list[str]:
+def guard_command(command: Sequence[str]) -> list[str]:
     """Return a command that runs `command` under the guard. Start it with `stdin=subprocess.PIPE`.
 
     Keep the pipe open. If it closes, or if the guard gets INT, TERM or HUP, the guard terminates the command and its
@@ -31,7 +31,7 @@ def run(command: Sequence[str], environ: Mapping[str, str], seconds: float | Non
     After `seconds`, if given, the command is terminated, and a last line in the output reports this.
     """
     process = subprocess.Popen(
-        guarded(command),
+        guard_command(command),
         env=environ,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from harness.machine import topology as machine
 from harness.machine.topology import Topology
 from harness.model.errors import UsageError
-from harness.model.texts import counted, cpu_list, parse_cpus
+from harness.model.texts import counted, format_cpu_list, parse_cpus
 
 
 def choose(wish: str, allowed: set[int], topology: Topology | None = None) -> tuple[int, ...] | None:
@@ -21,7 +21,7 @@ def choose(wish: str, allowed: set[int], topology: Topology | None = None) -> tu
         return None
     if wish.isdecimal():
         return _count(int(wish), allowed, topology)
-    return _listed(wish, allowed)
+    return _read_cpu_list(wish, allowed)
 
 
 def choose_most(counts: Iterable[int], pool: Collection[int]) -> tuple[int, ...]:
@@ -32,7 +32,8 @@ def choose_most(counts: Iterable[int], pool: Collection[int]) -> tuple[int, ...]
     most = max(counts)
     if most > len(pool):
         raise UsageError(
-            f"-a cpus={most}: launches may use {len(pool)} CPUs ({cpu_list(pool)}).", "Use fewer cores for each launch."
+            f"-a cpus={most}: launches may use {len(pool)} CPUs ({format_cpu_list(pool)}).",
+            "Use fewer cores for each launch.",
         )
     return _count(most, set(pool), None)
 
@@ -40,14 +41,14 @@ def choose_most(counts: Iterable[int], pool: Collection[int]) -> tuple[int, ...]
 def _count(count: int, allowed: set[int], topology: Topology | None) -> tuple[int, ...]:
     if not 1 <= count <= len(allowed):
         raise UsageError(
-            f"--cpus {count}: this process may use {len(allowed)} CPUs ({cpu_list(allowed)}).",
+            f"--cpus {count}: this process may use {len(allowed)} CPUs ({format_cpu_list(allowed)}).",
             "Use fewer, or `--cpus all`. To select one CPU by its number: `--cpus 1,` or `--cpus 1-1`.",
         )
     topology = topology or machine.read()
     pool = _list_candidates(count, allowed, topology)
     places = {_place(cpu, topology) for cpu in pool}
     parts = [{cpu for cpu in pool if _place(cpu, topology) == place} for place in places]
-    choices = [_spread(count, part, allowed, topology) for part in [*parts, pool]]
+    choices = [_choose_spread_cpus(count, part, allowed, topology) for part in [*parts, pool]]
     return max(choices, key=lambda chosen: _rank_choice(chosen, allowed, topology))
 
 
@@ -63,7 +64,9 @@ def _list_candidates(count: int, allowed: Collection[int], topology: Topology) -
     return next((set(kind) for kind in topology.kinds(pool) if len(kind) >= count), pool)
 
 
-def _spread(count: int, cpus: Iterable[int], allowed: Collection[int], topology: Topology) -> tuple[int, ...]:
+def _choose_spread_cpus(
+    count: int, cpus: Iterable[int], allowed: Collection[int], topology: Topology
+) -> tuple[int, ...]:
     """Return one CPU per physical core, the best cores first. If there are too few cores, add their siblings."""
     cores: dict[frozenset[int], list[int]] = {}
     for cpu in sorted(cpus):
@@ -93,7 +96,7 @@ def _place(cpu: int, topology: Topology) -> tuple[int, int]:
     return details.package, -1 if details.node is None else details.node
 
 
-def _listed(wish: str, allowed: set[int]) -> tuple[int, ...]:
+def _read_cpu_list(wish: str, allowed: set[int]) -> tuple[int, ...]:
     try:
         cpus = parse_cpus(wish)
     except ValueError as error:
@@ -101,12 +104,12 @@ def _listed(wish: str, allowed: set[int]) -> tuple[int, ...]:
         raise UsageError(f"--cpus {wish}: {error}.", advice) from None
     missing = cpus - allowed
     if missing or not cpus:
-        named = cpu_list(missing) or "none"
-        raise UsageError(f"--cpus {wish}: this process may use the CPUs {cpu_list(allowed)}, not {named}.")
+        named = format_cpu_list(missing) or "none"
+        raise UsageError(f"--cpus {wish}: this process may use the CPUs {format_cpu_list(allowed)}, not {named}.")
     return tuple(sorted(cpus))
 
 
-def starting(
+def choose_starting_cpus(
     cpus: tuple[int, ...] | None, allowed: Collection[int], topology: Topology | None = None
 ) -> tuple[int, ...]:
     """Return the CPUs on which launches can start at the same time, one on each, before they are measured on `cpus`.
@@ -146,7 +149,7 @@ def describe(cpus: tuple[int, ...] | None, topology: Topology, allowed: Collecti
         return name
     # a core of a virtual machine may be half of a physical core
     core = "virtual core" if topology.virtual else "physical core"
-    kept, shared = idle(cpus, topology, allowed), shared_with(cpus, topology, allowed)
+    kept, shared = find_idle_siblings(cpus, topology, allowed), shared_with(cpus, topology, allowed)
     keeps = f" (harness leaves {_numbers(kept)} to other work)" if kept else ""
     if shared:
         where = f"whose {core} it shares" if one else f"whose {core}s they share"
@@ -157,7 +160,7 @@ def describe(cpus: tuple[int, ...] | None, topology: Topology, allowed: Collecti
     return f"{name}, {'' if one else 'each '}alone on its {core}{keeps}"
 
 
-def idle(cpus: Collection[int], topology: Topology, allowed: Collection[int]) -> set[int]:
+def find_idle_siblings(cpus: Collection[int], topology: Topology, allowed: Collection[int]) -> set[int]:
     """Return the allowed siblings of `cpus`, which harness avoids; empty if harness would have no other CPU."""
     siblings = topology.others(cpus) & set(allowed)
     return set(siblings) if set(allowed) - set(cpus) - siblings else set()
@@ -165,12 +168,12 @@ def idle(cpus: Collection[int], topology: Topology, allowed: Collection[int]) ->
 
 def shared_with(cpus: Collection[int], topology: Topology, allowed: Collection[int]) -> set[int]:
     """Return the siblings of `cpus` that other processes may use, or that harness itself must use."""
-    return set(topology.others(cpus)) - idle(cpus, topology, allowed)
+    return set(topology.others(cpus)) - find_idle_siblings(cpus, topology, allowed)
 
 
 def _numbers(cpus: Collection[int]) -> str:
     """Format CPU numbers: `CPU 7`, or `CPUs 0, 2-3`."""
-    return f"CPU{'' if len(cpus) == 1 else 's'} {cpu_list(cpus)}"
+    return f"CPU{'' if len(cpus) == 1 else 's'} {format_cpu_list(cpus)}"
 
 
 def can_pin() -> bool:
@@ -182,18 +185,18 @@ def can_pin() -> bool:
     return True
 
 
-def keeping_off(
+def keep_process_off(
     cpus: tuple[int, ...] | None, topology: Topology | None = None
 ) -> contextlib.AbstractContextManager[None]:
     """Keep this process off the launches' CPUs, and off their siblings if other CPUs are left."""
     allowed = os.sched_getaffinity(0)
     chosen = set(cpus or ())
     siblings = (topology or machine.read()).others(chosen) if chosen else set()
-    return running_on(allowed - chosen - siblings or allowed - chosen if chosen else allowed)
+    return run_on_cpus(allowed - chosen - siblings or allowed - chosen if chosen else allowed)
 
 
 @contextlib.contextmanager
-def running_on(cpus: Collection[int]) -> Iterator[None]:
+def run_on_cpus(cpus: Collection[int]) -> Iterator[None]:
     """Keep this process and its children on these CPUs during the block. Without CPUs, nothing changes."""
     before = os.sched_getaffinity(0)
     if cpus and set(cpus) != before:

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from harness.files import cache_dir
 from harness.machine import child_process
-from harness.machine.lock import exclusive
+from harness.machine.lock import hold_lock
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.texts import nearest, without_password
+from harness.model.texts import find_nearest, remove_password
 
 #: Time limits in seconds for a local git command, and for one that connects to a server.
 LOCAL, REMOTE = 120, 600
@@ -84,7 +84,7 @@ class Snapshot:
             for arguments in (["read-tree", self.tree], ["checkout-index", "--all"]):
                 done = run_git(self.repository, *arguments, environ=own)
                 if done.returncode:
-                    raise CannotRunHereError(f"git cannot read {self.commit[:12]}: {last_line(done)}.")
+                    raise CannotRunHereError(f"git cannot read {self.commit[:12]}: {get_last_line(done)}.")
         root = os.path.realpath(folder)
         for path in folder.rglob("*"):
             if not path.is_symlink():
@@ -105,7 +105,7 @@ def run_git(folder: Path, *arguments: str, environ: Mapping[str, str] | None = N
     try:
         return subprocess.run(
             ["git", "-C", str(folder), *arguments],
-            env=_environ(environ or {}),
+            env=_make_environ(environ or {}),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=LOCAL,
@@ -122,10 +122,10 @@ def run_git(folder: Path, *arguments: str, environ: Mapping[str, str] | None = N
 
 def _run_remotely(folder: Path, command: Sequence[str], address: str, *refs: str) -> tuple[int, str]:
     """Run git in a folder with a remote repository, without prompts. Return its exit code and its output."""
-    ssh = os.environ.get("GIT_SSH_COMMAND") or output(run_git(folder, "config", "--get", "core.sshCommand"))
+    ssh = os.environ.get("GIT_SSH_COMMAND") or get_output(run_git(folder, "config", "--get", "core.sshCommand"))
     ssh = ssh or shlex.quote(os.environ.get("GIT_SSH") or "ssh")
     plain, credentials = _with_credentials(address)
-    environ = _environ({**_REMOTE_ENVIRON, **credentials, "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes"})
+    environ = _make_environ({**_REMOTE_ENVIRON, **credentials, "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes"})
     return child_process.run(["git", "-C", str(folder), *command, "--", plain, *refs], environ, REMOTE)
 
 
@@ -148,29 +148,29 @@ def _with_credentials(address: str) -> tuple[str, dict[str, str]]:
     return match["scheme"] + match["rest"], environ
 
 
-def _environ(own: Mapping[str, str]) -> dict[str, str]:
+def _make_environ(own: Mapping[str, str]) -> dict[str, str]:
     """Return the environment variables for git, with messages in English."""
     inherited = {name: value for name, value in os.environ.items() if name not in _HOOK_VARIABLES}
     return {**inherited, "LC_ALL": "C", **own}
 
 
-def last_line(done: _Done) -> str:
+def get_last_line(done: _Done) -> str:
     """Return the last line of git's error, as a clause."""
     lines = done.stderr.decode(errors="replace").strip().splitlines()
     return lines[-1].removeprefix("fatal: ").rstrip(".") if lines else f"exit code {done.returncode}"
 
 
-def output(done: _Done) -> str:
+def get_output(done: _Done) -> str:
     """Return what git printed, without the line break at its end."""
     return done.stdout.decode(errors="replace").rstrip("\n")
 
 
-def top(folder: Path) -> Path:
+def find_top(folder: Path) -> Path:
     """Return the top folder of the repository that a folder is in. Raises UsageError if there is none."""
     process = run_git(folder, "rev-parse", "--show-toplevel")
     if process.returncode:
         bare = run_git(folder, "rev-parse", "--is-bare-repository")
-        if output(bare) == "true":
+        if get_output(bare) == "true":
             return folder
         reason, *rest = process.stderr.decode(errors="replace").strip().splitlines() or ["it fails"]
         if "not a git repository" not in reason:
@@ -183,51 +183,57 @@ def top(folder: Path) -> Path:
             f"Pass a folder in a repository, or create a repository there: git -C {folder} init && git -C {folder} "
             f"add -A && git -C {folder} commit -m source",
         )
-    return Path(output(process))
+    return Path(get_output(process))
 
 
-def commit_of(folder: Path, revision: str) -> str:
+def resolve_commit(folder: Path, revision: str) -> str:
     """Return the id of a revision's commit. Raises UsageError, with the most similar branch or tag."""
     process = run_git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if process.returncode:
-        listed = output(run_git(folder, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags"))
-        raise _unknown(revision, str(folder), listed.splitlines(), "In a shallow clone: git fetch --unshallow")
-    return output(process)
+        listed = get_output(run_git(folder, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags"))
+        raise _make_unknown_error(
+            revision, str(folder), listed.splitlines(), "In a shallow clone: git fetch --unshallow"
+        )
+    return get_output(process)
 
 
-def _unknown(revision: str, place: str, listed: Sequence[str], advice: str = "") -> UsageError:
-    near = nearest(revision, listed)
+def _make_unknown_error(revision: str, place: str, listed: Sequence[str], advice: str = "") -> UsageError:
+    near = find_nearest(revision, listed)
     hint = f" Did you mean {near}?" if near else ""
     return UsageError(f"git can't find the commit {revision!r} in {place}.{hint}", advice)
 
 
-def at_commit(folder: Path, revision: str) -> Snapshot:
+def read_commit(folder: Path, revision: str) -> Snapshot:
     """Return a commit of the repository in a folder, with the folder's files only. Raises UsageError."""
-    root = top(folder)
-    commit = commit_of(root, revision)
-    prefix = output(run_git(folder, "rev-parse", "--show-prefix"))
-    return Snapshot(root, _join_tree_path(f"{commit}^{{tree}}", prefix), commit, _instant(root, commit), _address(root))
+    root = find_top(folder)
+    commit = resolve_commit(root, revision)
+    prefix = get_output(run_git(folder, "rev-parse", "--show-prefix"))
+    return Snapshot(
+        root, _join_tree_path(f"{commit}^{{tree}}", prefix), commit, _format_instant(root, commit), _read_address(root)
+    )
 
 
 def _join_tree_path(tree: str, prefix: str) -> str:
     return f"{tree.removesuffix('^{tree}')}:{prefix.rstrip('/')}" if prefix else tree
 
 
-def tree_id(snapshot: Snapshot) -> str:
+def get_tree_id(snapshot: Snapshot) -> str:
     """Return the id of a snapshot's tree, which is the same for the same files."""
-    return output(run_git(snapshot.repository, "rev-parse", snapshot.tree, environ=snapshot.environ))
+    return get_output(run_git(snapshot.repository, "rev-parse", snapshot.tree, environ=snapshot.environ))
 
 
 @contextmanager
-def working_copy(folder: Path) -> Iterator[Snapshot]:
+def copy_working_tree(folder: Path) -> Iterator[Snapshot]:
     """Yield a folder's files as they are, without those that git ignores. Raises UsageError."""
-    root = top(folder)
+    root = find_top(folder)
     commit = run_git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     if commit.returncode:
         raise UsageError(f"The repository {root} has no commit yet.", f"git -C {root} commit")
-    head = output(commit)
-    index, objects = (root / output(run_git(root, "rev-parse", "--git-path", name)) for name in ("index", "objects"))
-    prefix = output(run_git(folder, "rev-parse", "--show-prefix"))
+    head = get_output(commit)
+    index, objects = (
+        root / get_output(run_git(root, "rev-parse", "--git-path", name)) for name in ("index", "objects")
+    )
+    prefix = get_output(run_git(folder, "rev-parse", "--show-prefix"))
     with tempfile.TemporaryDirectory() as place:
         own = {
             "GIT_INDEX_FILE": f"{place}/index",
@@ -242,81 +248,83 @@ def working_copy(folder: Path) -> Iterator[Snapshot]:
         written = run_git(root, "write-tree", environ=own)
         if added.returncode or written.returncode:
             failed = added if added.returncode else written
-            raise CannotRunHereError(f"git cannot read the files of {root}: {last_line(failed)}.")
-        tree, before = output(written), f"{head}^{{tree}}"
+            raise CannotRunHereError(f"git cannot read the files of {root}: {get_last_line(failed)}.")
+        tree, before = get_output(written), f"{head}^{{tree}}"
         names = run_git(root, "diff-tree", "-r", "-z", "--name-only", before, tree, environ=own)
         if names.returncode:
-            raise CannotRunHereError(f"git cannot compare the files of {root}: {last_line(names)}.")
+            raise CannotRunHereError(f"git cannot compare the files of {root}: {get_last_line(names)}.")
         changed = names.stdout.count(b"\0")
         yield Snapshot(
             root,
             _join_tree_path(tree, prefix),
             head,
-            _instant(root, head),
-            _address(root),
+            _format_instant(root, head),
+            _read_address(root),
             changed,
             hashlib.sha256(f"{head} {tree}".encode()).hexdigest() if changed else "",
             own,
         )
 
 
-def fetched(address: str, revision: str, advice: str = "Check the network.") -> Snapshot:
+def fetch_commit(address: str, revision: str, advice: str = "Check the network.") -> Snapshot:
     """Return a commit of a remote repository, which is fetched into the user's cache.
 
     Raises UsageError for an unknown revision, and CannotRunHereError with the advice if the repository doesn't answer.
     """
-    shown = without_password(address)
+    shown = remove_password(address)
     folder = cache_dir() / "repositories" / hashlib.sha256(address.encode()).hexdigest()[:16]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CannotRunHereError(f"The folder {folder} cannot be written: {error.strerror}.") from None
-    with exclusive(folder.with_suffix(".lock"), f"Another process fetches from {shown}.", waiting=lambda _: None):
+    with hold_lock(folder.with_suffix(".lock"), f"Another process fetches from {shown}.", waiting=lambda _: None):
         for left in [*folder.glob("*.lock"), *folder.glob("refs/harness/*.lock")]:  # a killed git left these
             left.unlink()
         if not (folder / "HEAD").is_file():
             creation = run_git(folder, "init", "--bare", "--quiet")
             if creation.returncode:
-                raise CannotRunHereError(f"A repository cannot be created in {folder}: {last_line(creation)}.")
+                raise CannotRunHereError(f"A repository cannot be created in {folder}: {get_last_line(creation)}.")
         is_whole = re.fullmatch(r"[0-9a-f]{40}", revision)
         if not is_whole or run_git(folder, "cat-file", "-e", f"{revision}^{{commit}}").returncode:
             revision = _fetch_revision(folder, address, revision, advice)
-        commit = commit_of(folder, revision)
-    return Snapshot(folder, f"{commit}^{{tree}}", commit, _instant(folder, commit), shown)
+        commit = resolve_commit(folder, revision)
+    return Snapshot(folder, f"{commit}^{{tree}}", commit, _format_instant(folder, commit), shown)
 
 
 def _fetch_revision(folder: Path, address: str, revision: str, advice: str) -> str:
-    """Fetch a revision into a local repository, and return its name there. Raises the errors of `fetched`."""
-    shown = without_password(address)
+    """Fetch a revision into a local repository, and return its name there. Raises the errors of `fetch_commit`."""
+    shown = remove_password(address)
     name = f"refs/harness/{hashlib.sha256(revision.encode()).hexdigest()[:16]}"
     fetch = ["fetch", "--depth=1", "--no-tags", "--force", "--quiet"]
     code, printed = _run_remotely(folder, fetch, address, f"{revision}:{name}")
     if code and _MISSING.search(printed):
         _, listing = _run_remotely(folder, ["ls-remote", "--heads", "--tags"], address)
         refs = [line.rpartition("\t")[2].split("/", 2)[-1] for line in listing.splitlines() if "\t" in line]
-        raise _unknown(revision, shown, refs, "Pass a branch, a tag or a complete commit id, with 40 digits.")
+        raise _make_unknown_error(
+            revision, shown, refs, "Pass a branch, a tag or a complete commit id, with 40 digits."
+        )
     if code:
         # git's general advice comes after this line
         reason = printed.partition("fatal: Could not read from remote repository")[0].strip() or printed.strip()
         words = reason.splitlines()[-1] if reason else f"exit code {code}"
-        words = without_password(words.removeprefix("fatal: ").rstrip("."))
+        words = remove_password(words.removeprefix("fatal: ").rstrip("."))
         raise CannotRunHereError(f"{shown} cannot be fetched: {words}.", advice)
     return name
 
 
-def origin(folder: Path) -> str:
+def read_origin(folder: Path) -> str:
     """Return the address of the remote `origin` of a folder's repository; empty if there is none."""
-    return output(run_git(folder, "config", "--get", "remote.origin.url"))
+    return get_output(run_git(folder, "config", "--get", "remote.origin.url"))
 
 
-def _address(root: Path) -> str:
+def _read_address(root: Path) -> str:
     """Return the address of the remote `origin` without a password; empty if it is a folder, or if there is none."""
-    address = without_password(origin(root))
+    address = remove_password(read_origin(root))
     return address if re.match(r"(https?|ssh)://|[\w.-]+@[\w.-]+:", address) else ""
 
 
-def _instant(root: Path, commit: str) -> int:
-    instant = int(output(run_git(root, "show", "--no-patch", "--format=%ct", commit)) or 0)
+def _format_instant(root: Path, commit: str) -> int:
+    instant = int(get_output(run_git(root, "show", "--no-patch", "--format=%ct", commit)) or 0)
     if instant > _LAST_INSTANT:
         raise UsageError(f"The commit {commit[:12]} has an invalid time: {instant} s after 1970.")
     return instant

@@ -19,14 +19,14 @@ MEMORY_FILES = (
 )
 
 
-def facts() -> dict[str, Any]:
+def read_facts() -> dict[str, Any]:
     """Return CPU model, usable cores, memory in bytes, kernel, system, and the Python version of harness."""
     return {
-        "cpu": _cpu_model(),
+        "cpu": _read_cpu_model(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "kernel": f"{platform.system()} {platform.release()}",
-        "system": _distribution(),
+        "system": _read_distribution(),
         "harness_python": platform.python_version(),
     }
 
@@ -42,47 +42,49 @@ def require_linux() -> None:
         )
 
 
-def container() -> str:
+def detect_container() -> str:
     """Return the name of the engine of this process's container, or an empty text outside of containers."""
     marks = {"Docker": Path("/.dockerenv"), "Podman": Path("/run/.containerenv")}
     kind = next((name for name, mark in marks.items() if mark.exists()), "")
     return kind or ("Kubernetes" if "KUBERNETES_SERVICE_HOST" in os.environ else "")
 
 
-def c_library() -> str:
+def read_c_library() -> str:
     """Return the C library and the system, such as `glibc 2.36` and the name of the distribution."""
     try:
         name = os.confstr("CS_GNU_LIBC_VERSION")
     except (ValueError, OSError):
         name = None
-    return f"{name or 'not glibc'} of {_distribution()}"
+    return f"{name or 'not glibc'} of {_read_distribution()}"
 
 
-def free_memory(root: Path = Path("/")) -> int:
+def read_free_memory(root: Path = Path("/")) -> int:
     """Return the bytes of memory that processes can allocate without swapping.
 
     It is the smallest value of the machine and of this process's control groups. Cached files of a group that aren't in
     use count as free.
     """
     free = [int(psutil.virtual_memory().available)]
-    for folder in sysfs.control_groups(root, "memory"):
+    for folder in sysfs.find_control_groups(root, "memory"):
         for limit, usage, unused in MEMORY_FILES:
-            most, used = sysfs.integer(folder / limit), sysfs.integer(folder / usage)
+            most, used = sysfs.read_integer(folder / limit), sysfs.read_integer(folder / usage)
             if most is not None and used is not None:
-                numbers = dict(line.split()[:2] for line in (sysfs.text(folder / "memory.stat") or "").splitlines())
+                numbers = dict(
+                    line.split()[:2] for line in (sysfs.read_text(folder / "memory.stat") or "").splitlines()
+                )
                 free.append(max(0, most - used + int(numbers.get(unused, 0))))
     return min(free)
 
 
-def differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+def find_differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
     """Return the differing facts that make times incomparable, with both values. On the same machine, it is empty."""
     names = ("cpu", "cores", "memory_bytes", "kernel")
     differences = [(name, before.get(name), now.get(name)) for name in names if before.get(name) != now.get(name)]
-    return differences + gpu.differing(before.get("gpus"), now.get("gpus"))
+    return differences + gpu.find_differing(before.get("gpus"), now.get("gpus"))
 
 
-def _cpu_model() -> str:
-    text = sysfs.text(Path("/proc/cpuinfo"))
+def _read_cpu_model() -> str:
+    text = sysfs.read_text(Path("/proc/cpuinfo"))
     if text is None:
         return platform.processor() or "unknown"
     fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
@@ -92,7 +94,7 @@ def _cpu_model() -> str:
     return f"{name} ({numbers})" if numbers else name
 
 
-def _distribution() -> str:
+def _read_distribution() -> str:
     try:
         return platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
     except OSError:

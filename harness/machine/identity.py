@@ -6,7 +6,7 @@ import re
 import secrets
 from pathlib import Path
 
-from harness.files import creating, data_dir, parse_json, read, write_atomically
+from harness.files import create_file, get_data_dir, parse_json, read, write_atomically
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from harness.model.run import Machine
 
@@ -14,7 +14,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{0,64}")
 
 
-def machine() -> Machine:
+def load_machine() -> Machine:
     """Return the id and the name of this machine. The first call creates the id and stores it.
 
     `HARNESS_MACHINE_ID` is the id of a machine without a persistent folder, such as a CI container. `HARNESS_MACHINE`
@@ -26,13 +26,13 @@ def machine() -> Machine:
         raise UsageError(
             f"Invalid HARNESS_MACHINE_ID {identity!r}.", "Use at most 64 letters, digits, `.`, `_` and `-`."
         )
-    kept = Machine(identity) if identity else _read_or_create(_path())
+    kept = Machine(identity) if identity else _read_or_create(_get_path())
     return kept if named is None else Machine(kept.id, _check_name(named, "HARNESS_MACHINE"))
 
 
 def name_machine(name: str) -> Machine:
-    """Give this machine a name for its later runs; an empty name removes it. Raises as `machine` does."""
-    path = _path()
+    """Give this machine a name for its later runs; an empty name removes it. Raises as `load_machine` does."""
+    path = _get_path()
     named = Machine(_read_or_create(path).id, _check_name(name, "The name"))
     try:
         write_atomically(path, _format_record(named))
@@ -41,8 +41,8 @@ def name_machine(name: str) -> Machine:
     return named
 
 
-def _path() -> Path:
-    return data_dir() / "machine.json"
+def _get_path() -> Path:
+    return get_data_dir() / "machine.json"
 
 
 def _check_name(name: str, what: str) -> str:
@@ -73,7 +73,7 @@ def _read_or_create(path: Path) -> Machine:
 
 def _make(path: Path) -> None:
     """Write a new id. If several processes do this at once, the first one wins."""
-    with creating(path) as part:
+    with create_file(path) as part:
         part.write_text(_format_record(Machine(f"m-{secrets.token_hex(4)}")), encoding="utf-8")
 
 

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from harness.machine.uv import last_words, run_uv
+from harness.machine.uv import get_last_lines, run_uv
 from harness.model.backend import Supply
 from harness.model.errors import UnavailableError
 
@@ -25,7 +25,7 @@ def find_python(version: str, searches: Sequence[Search] | None = None) -> Path:
     `searches` are tried in order. By default, these are the installed interpreters, and then uv's downloads.
     """
     reasons = []
-    for search in searches if searches is not None else (installed, from_uv):
+    for search in searches if searches is not None else (find_installed, install_with_uv):
         try:
             for candidate in search(version):
                 if (python := probe(candidate, version)) is not None:
@@ -43,7 +43,7 @@ def find_python(version: str, searches: Sequence[Search] | None = None) -> Path:
 def find_supply(version: str) -> Supply:
     """Return whether CPython X.Y is installed here, or uv has a download of it for this system."""
     try:
-        find_python(version, [installed])
+        find_python(version, [find_installed])
     except UnavailableError:
         # uv contains the list of its downloads, so this works offline
         listed = run_uv(["python", "list", "--only-downloads", "--offline", f"cpython-{version}"])
@@ -68,7 +68,7 @@ def probe(candidate: Path, version: str) -> Path | None:
     return Path(executable) if (implementation, actual) == ("CPython", version) else None
 
 
-def installed(version: str) -> Iterator[Path]:
+def find_installed(version: str) -> Iterator[Path]:
     """Yield interpreters whose names allow the version, from pyenv, asdf, uv, the PATH and conda's environments."""
     from findpython.providers import ALL_PROVIDERS
 
@@ -81,11 +81,11 @@ def installed(version: str) -> Iterator[Path]:
                 yield interpreter.executable
             elif interpreter.executable.name in ("python", f"python{version.partition('.')[0]}"):
                 unsure.append(interpreter.executable)
-    yield from _conda(version)
+    yield from _find_conda(version)
     yield from unsure
 
 
-def _conda(version: str) -> Iterator[Path]:
+def _find_conda(version: str) -> Iterator[Path]:
     """Yield the interpreters of conda's environments. Conda lists their folders in a file."""
     try:
         folders = (Path.home() / ".conda" / "environments.txt").read_text(encoding="utf-8").split("\n")
@@ -97,19 +97,19 @@ def _conda(version: str) -> Iterator[Path]:
             yield python
 
 
-def from_uv(version: str) -> Iterator[Path]:
+def install_with_uv(version: str) -> Iterator[Path]:
     """Yield uv's interpreter, which it may download: 3.8 and later. Raises UnavailableError with uv's message."""
     fetched = run_uv(["python", "install", "--no-bin", version])
     if fetched.returncode:
-        raise UnavailableError(f"uv cannot fetch it: {_why(fetched.stderr)}")
+        raise UnavailableError(f"uv cannot fetch it: {_explain_failure(fetched.stderr)}")
     process = run_uv(["python", "find", "--system", "--no-project", "--no-python-downloads", version])
     if process.returncode == 0:
         yield Path(process.stdout.strip())
 
 
-def _why(printed: str) -> str:
+def _explain_failure(printed: str) -> str:
     """Return the address of a failed download, and the last cause in uv's output."""
-    last = last_words(printed, 1).strip().removeprefix("cause: ").removeprefix("error: ")
+    last = get_last_lines(printed, 1).strip().removeprefix("cause: ").removeprefix("error: ")
     address = re.search(r"Failed to download `(\S+)`", printed)
     if address is None:
         return last

@@ -12,35 +12,35 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from harness.files import data_dir, make_folder, mode_of, opened, remedy
+from harness.files import choose_mode, get_data_dir, make_folder, open_regular_file, suggest_remedy
 from harness.model.errors import CannotRunHereError
-from harness.model.texts import escaped, without_password
+from harness.model.texts import escape, remove_password
 
 #: The largest number of characters of the holder's command in a lock file, and of bytes that are read from the file.
 _COMMAND, _NOTE = 120, 600
 
 
-def exclusive(
+def hold_lock(
     path: Path, busy: str, advice: str = "", waiting: Callable[[str], object] | None = None
 ) -> contextlib.AbstractContextManager[None]:
     """Hold the lock file `path`. If another process holds it, call `waiting` with its holder, and wait.
 
     Without `waiting`, raises CannotRunHereError with `busy` and the holder's note instead.
     """
-    return _locked(path, fcntl.LOCK_EX, busy, advice, waiting)
+    return _hold_lock(path, fcntl.LOCK_EX, busy, advice, waiting)
 
 
 @contextlib.contextmanager
-def _locked(
+def _hold_lock(
     path: Path, how: int, busy: str, advice: str = "", waiting: Callable[[str], object] | None = None
 ) -> Iterator[None]:
     """Hold the lock file `path`, exclusively (LOCK_EX) or shared with other processes (LOCK_SH)."""
     try:
-        handle = _opened(path)
+        handle = _open_lock(path)
     except OSError as error:
         raise CannotRunHereError(
             f"The lock {path} cannot be opened: {error.strerror}.",
-            _remedy(path, error),
+            _suggest_remedy(path, error),
         ) from None
     try:
         try:
@@ -55,29 +55,29 @@ def _locked(
         # on a full disk, the holder can't be recorded, but the lock is still held
         with contextlib.suppress(OSError):
             os.ftruncate(handle, 0)
-            command = shlex.join([Path(sys.argv[0]).name, *map(without_password, sys.argv[1:])])
-            text = f"process {os.getpid()}, since {time.strftime('%H:%M')} ({escaped(command)[:_COMMAND]})"
+            command = shlex.join([Path(sys.argv[0]).name, *map(remove_password, sys.argv[1:])])
+            text = f"process {os.getpid()}, since {time.strftime('%H:%M')} ({escape(command)[:_COMMAND]})"
             os.pwrite(handle, text.encode(), 0)
         yield
     finally:
         os.close(handle)
 
 
-def _remedy(path: Path, error: OSError) -> str:
+def _suggest_remedy(path: Path, error: OSError) -> str:
     if error.errno in (errno.EROFS, errno.ENOSPC, errno.EDQUOT):
-        return f"{remedy(error)}, then run the command again."
+        return f"{suggest_remedy(error)}, then run the command again."
     return f"If no process uses the lock, remove it: rm {shlex.quote(str(path))}" if path.exists() else ""
 
 
-def _opened(path: Path) -> int:
+def _open_lock(path: Path) -> int:
     """Open a lock file, and create it if it is missing. Raises OSError for a link or anything but a regular file."""
     while True:
         try:
             # no O_CREAT for an existing file: in a shared folder, the kernel refuses it for another user's file
-            handle = opened(Path(path.name), os.O_RDWR, within=path.parent)
+            handle = open_regular_file(Path(path.name), os.O_RDWR, within=path.parent)
         except FileNotFoundError:
             with contextlib.suppress(FileExistsError):  # another process made it meanwhile
-                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode_of(path))
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, choose_mode(path))
                 shared = os.environ.get("HARNESS_MACHINE_LOCK")
                 if shared and str(path).startswith(shared):
                     os.fchmod(descriptor, 0o666)  # other users may share the lock
@@ -92,7 +92,7 @@ def _opened(path: Path) -> int:
 def is_held(path: Path) -> bool:
     """Return whether a process holds the lock file `path`. A missing or unreadable file isn't held."""
     try:
-        handle = opened(Path(path.name), os.O_RDONLY, within=path.parent)
+        handle = open_regular_file(Path(path.name), os.O_RDONLY, within=path.parent)
     except OSError:
         return False
     try:
@@ -113,7 +113,7 @@ def lock_file() -> Path:
     named = os.environ.get("HARNESS_MACHINE_LOCK")
     if named:
         return Path(named)
-    folder = data_dir()
+    folder = get_data_dir()
     with contextlib.suppress(OSError):  # opening the lock then fails with the reason
         make_folder(folder)
     # a home folder may be on several machines
@@ -122,7 +122,7 @@ def lock_file() -> Path:
 
 def run_lock(run: str) -> Path:
     """Return the path of the lock that a run of this user holds while it runs, wherever its folder is."""
-    return data_dir() / "runs" / f"{re.sub(r'[^A-Za-z0-9-]', '_', run)}.lock"
+    return get_data_dir() / "runs" / f"{re.sub(r'[^A-Za-z0-9-]', '_', run)}.lock"
 
 
 @contextlib.contextmanager
@@ -134,9 +134,9 @@ def run_to_itself(run: str) -> Iterator[None]:
     except OSError as error:
         raise CannotRunHereError(
             f"The folder {path.parent} cannot be written: {error.strerror}.",
-            f"{remedy(error)}, or set HARNESS_DATA_DIR to another folder.",
+            f"{suggest_remedy(error)}, or set HARNESS_DATA_DIR to another folder.",
         ) from None
-    with exclusive(path, f"The run {run} is still in progress."):
+    with hold_lock(path, f"The run {run} is still in progress."):
         yield
         with contextlib.suppress(OSError):  # only the lock counts, so the file may remain
             path.unlink(missing_ok=True)
@@ -150,27 +150,27 @@ _WAIT = "Wait for it to end, then run the command again. `harness matrix` and `p
 _AGAIN = 0.5
 
 
-def machine_to_itself(waiting: Callable[[str], object] | None = None) -> contextlib.AbstractContextManager[None]:
+def hold_machine(waiting: Callable[[str], object] | None = None) -> contextlib.AbstractContextManager[None]:
     """Hold the machine's lock, because two runs, or a run and a build, would affect each other's times."""
-    return exclusive(lock_file(), _BUSY, _WAIT, waiting)
+    return hold_lock(lock_file(), _BUSY, _WAIT, waiting)
 
 
 @contextlib.contextmanager
-def slot_to_itself(slots: Sequence[Sequence[str]], waiting: Callable[[str], object] | None = None) -> Iterator[int]:
+def hold_slot(slots: Sequence[Sequence[str]], waiting: Callable[[str], object] | None = None) -> Iterator[int]:
     """Hold the first free slot, and share the machine with runs in other slots. Yields the slot's index.
 
     A slot is a list of names (`cpu3`, `gpu0`), and each name has a separate lock. So slots of different divisions of
     the machine exclude each other if they overlap. A run that has the whole machine excludes all slots. If no slot is
     free, raises CannotRunHereError, or calls `waiting` and waits.
     """
-    with _locked(lock_file(), fcntl.LOCK_SH, _BUSY, _WAIT, waiting):
+    with _hold_lock(lock_file(), fcntl.LOCK_SH, _BUSY, _WAIT, waiting):
         was_reported = False
         while True:
             for place, names in enumerate(slots):
                 with contextlib.ExitStack() as held:
                     try:
                         for name in sorted(names):
-                            held.enter_context(exclusive(lock_file().with_name(f"{lock_file().name}.{name}"), _BUSY))
+                            held.enter_context(hold_lock(lock_file().with_name(f"{lock_file().name}.{name}"), _BUSY))
                     except CannotRunHereError as error:
                         busy = error
                         continue

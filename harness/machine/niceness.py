@@ -20,17 +20,17 @@ def can_lower() -> bool:
     session (autogroup), nice values only count within a session. They would have no effect, because each launch is a
     session.
     """
-    if os.getpriority(os.PRIO_PROCESS, 0) or sysfs.text(_AUTOGROUP) == "1":
+    if os.getpriority(os.PRIO_PROCESS, 0) or sysfs.read_text(_AUTOGROUP) == "1":
         return False
     try:
-        with running_at(LOWEST):
+        with run_at_nice_value(LOWEST):
             return True
     except PermissionError:
         return False
 
 
 @contextlib.contextmanager
-def running_at(value: int) -> Iterator[None]:
+def run_at_nice_value(value: int) -> Iterator[None]:
     """Run the block, and the processes that it starts, at this nice value. Raises PermissionError if not allowed."""
     before = os.getpriority(os.PRIO_PROCESS, 0)
     os.setpriority(os.PRIO_PROCESS, 0, value)

@@ -8,7 +8,7 @@ from harness.machine import sysfs, topology
 from harness.machine.topology import Topology
 from harness.model.errors import UsageError
 from harness.model.gpu import Gpu
-from harness.model.texts import cpu_list
+from harness.model.texts import format_cpu_list
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,11 @@ class Slot:
         return [*(f"cpu{number}" for number in self.cpus), *([f"gpu{self.gpu}"] if self.gpu else [])]
 
     def __str__(self) -> str:
-        cpus = f"CPU{'' if len(self.cpus) == 1 else 's'} {cpu_list(self.cpus)}"
+        cpus = f"CPU{'' if len(self.cpus) == 1 else 's'} {format_cpu_list(self.cpus)}"
         return f"GPU {self.gpu} with {cpus}" if self.gpu else cpus
 
 
-def divided(
+def divide_machine(
     count: int | None, allowed: Iterable[int], cards: Sequence[Gpu] = (), *, known: Topology | None = None
 ) -> list[Slot]:
     """Divide the machine into `count` slots. None: one per GPU in `cards`, or per last-level cache or NUMA node.
@@ -38,9 +38,9 @@ def divided(
     them. Raises UsageError if there are fewer cores or GPUs than slots.
     """
     shape = known or topology.read()
-    cores = _cores(allowed, shape)
+    cores = _group_by_core(allowed, shape)
     if cards:
-        return _of_gpus(count, cores, cards)
+        return _divide_by_gpus(count, cores, cards)
     domains: dict[frozenset[int], list[list[int]]] = {}
     for core in cores:
         cpu = shape.cpu(core[0])
@@ -50,7 +50,9 @@ def divided(
     parts = sorted(domains.values(), key=lambda part: (-len(part), 0 in part[0]))
     total = count or len(parts)
     if total > len(cores):
-        raise _too_many(total, f"{len(cores)} physical cores (CPUs {cpu_list(allowed)}) that this process may use")
+        raise _make_too_many_error(
+            total, f"{len(cores)} physical cores (CPUs {format_cpu_list(allowed)}) that this process may use"
+        )
     while len(parts) < total:
         largest = max(parts, key=len)
         at = parts.index(largest)
@@ -58,16 +60,16 @@ def divided(
     return [_slot(part) for part in parts[:total]]
 
 
-def _of_gpus(count: int | None, cores: Sequence[list[int]], cards: Sequence[Gpu]) -> list[Slot]:
+def _divide_by_gpus(count: int | None, cores: Sequence[list[int]], cards: Sequence[Gpu]) -> list[Slot]:
     total = count or len(cards)
     if total > len(cards):
-        raise _too_many(total, f"{len(cards)} GPUs for them")
+        raise _make_too_many_error(total, f"{len(cards)} GPUs for them")
     chosen = cards[:total]
     if total > len(cores):
-        raise _too_many(total, f"{len(cores)} physical cores that this process may use")
+        raise _make_too_many_error(total, f"{len(cores)} physical cores that this process may use")
     # a GPU without known near cores may use all of them
     everywhere = frozenset(cpu for core in cores for cpu in core)
-    near = {card.index: (_near(card) & everywhere) or everywhere for card in chosen}
+    near = {card.index: (_find_near_cpus(card) & everywhere) or everywhere for card in chosen}
     by_place: dict[frozenset[int], list[Gpu]] = {}
     for card in chosen:
         by_place.setdefault(near[card.index], []).append(card)
@@ -85,12 +87,12 @@ def _of_gpus(count: int | None, cores: Sequence[list[int]], cards: Sequence[Gpu]
     return [slots[card.index] for card in chosen]
 
 
-def _near(card: Gpu) -> frozenset[int]:
+def _find_near_cpus(card: Gpu) -> frozenset[int]:
     """Return the CPUs that the kernel reports as local to a GPU's bus, or an empty set."""
-    return sysfs.cpu_list(Path("/sys/bus/pci/devices") / card.pci / "local_cpulist") or frozenset()
+    return sysfs.read_cpu_list(Path("/sys/bus/pci/devices") / card.pci / "local_cpulist") or frozenset()
 
 
-def _cores(allowed: Iterable[int], shape: Topology) -> list[list[int]]:
+def _group_by_core(allowed: Iterable[int], shape: Topology) -> list[list[int]]:
     """Group the CPUs by physical core, in the order of their numbers."""
     cores: dict[frozenset[int], list[int]] = {}
     for cpu in sorted(allowed):
@@ -102,5 +104,5 @@ def _slot(cores: Iterable[list[int]], gpu: str = "") -> Slot:
     return Slot(tuple(sorted(cpu for core in cores for cpu in core)), gpu)
 
 
-def _too_many(count: int, has: str) -> UsageError:
+def _make_too_many_error(count: int, has: str) -> UsageError:
     return UsageError(f"--slots {count}: this machine has {has}.", "Use fewer slots.")

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from harness.model.texts import parse_cpus
 
 
-def text(path: Path) -> str | None:
+def read_text(path: Path) -> str | None:
     """Return the stripped text of a file, or None if it can't be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
@@ -15,27 +15,27 @@ def text(path: Path) -> str | None:
         return None
 
 
-def integer(path: Path) -> int | None:
+def read_integer(path: Path) -> int | None:
     """Return the integer in a file, or None if it can't be read or contains no integer."""
     with contextlib.suppress(ValueError):
-        return int(text(path) or "")
+        return int(read_text(path) or "")
     return None
 
 
-def cpu_list(path: Path) -> frozenset[int] | None:
+def read_cpu_list(path: Path) -> frozenset[int] | None:
     """Return the CPUs in a file with a list such as `0-3,8`, or None if it can't be read or parsed."""
-    listed = text(path)
+    listed = read_text(path)
     with contextlib.suppress(ValueError):
         return None if listed is None else parse_cpus(listed)
     return None
 
 
-def control_groups(root: Path, controller: str, process: str = "self") -> Iterator[Path]:
+def find_control_groups(root: Path, controller: str, process: str = "self") -> Iterator[Path]:
     """Yield the folders of a process's control group and its parents, in each hierarchy that may have a controller.
 
     `controller` is `cpu` or `memory`; `root` is `/`; `process` is a number, or `self`. Some folders may not exist.
     """
-    for line in (text(root / "proc" / process / "cgroup") or "").splitlines():
+    for line in (read_text(root / "proc" / process / "cgroup") or "").splitlines():
         _, controllers, path = [*line.split(":", 2), "", ""][:3]
         if controllers and controller not in controllers.split(","):
             continue
@@ -47,6 +47,6 @@ def control_groups(root: Path, controller: str, process: str = "self") -> Iterat
                 yield root / "sys/fs/cgroup" / mount / part
 
 
-def printable(name: str) -> str:
+def make_printable(name: str) -> str:
     """Return a process's name, which is untrusted, with `?` for unprintable characters."""
     return "".join(character if character.isprintable() else "?" for character in name)

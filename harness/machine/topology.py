@@ -69,14 +69,14 @@ def read(root: Path = Path("/")) -> Topology:
     folder = root / "sys/devices/system/cpu"
     numbers = _online(folder)
     siblings = {number: _siblings(folder / f"cpu{number}/topology") for number in numbers}
-    isolated = sysfs.cpu_list(folder / "isolated") or frozenset()
+    isolated = sysfs.read_cpu_list(folder / "isolated") or frozenset()
     nodes = _nodes(root / "sys/devices/system/node")
     speeds = _speeds(folder, numbers)
     cpus = {
         number: Cpu(
             number,
             siblings=(siblings[number] or frozenset()) | {number},
-            package=sysfs.integer(folder / f"cpu{number}/topology/physical_package_id") or 0,
+            package=sysfs.read_integer(folder / f"cpu{number}/topology/physical_package_id") or 0,
             node=nodes.get(number),
             speed=speeds.get(number, 0),
             isolated=number in isolated,
@@ -90,20 +90,20 @@ def read(root: Path = Path("/")) -> Topology:
 
 def is_virtual(root: Path = Path("/")) -> bool | None:
     """Return whether this is a virtual machine, or None if the CPU's flags aren't readable."""
-    flags = re.search(r"^flags\s*:(.*)$", sysfs.text(root / "proc/cpuinfo") or "", re.MULTILINE)
+    flags = re.search(r"^flags\s*:(.*)$", sysfs.read_text(root / "proc/cpuinfo") or "", re.MULTILINE)
     return "hypervisor" in flags[1].split() if flags else None
 
 
 def _online(folder: Path) -> list[int]:
     """Return the online CPUs. The kernel doesn't describe the others."""
     present = {int(path.name[3:]) for path in folder.glob("cpu[0-9]*") if re.fullmatch(r"cpu\d+", path.name)}
-    online = sysfs.cpu_list(folder / "online")
+    online = sysfs.read_cpu_list(folder / "online")
     return sorted(present if online is None else present & online)
 
 
 def _siblings(folder: Path) -> frozenset[int] | None:
     for name in ("core_cpus_list", "thread_siblings_list"):  # the second is the name in older kernels
-        if (cpus := sysfs.cpu_list(folder / name)) is not None:
+        if (cpus := sysfs.read_cpu_list(folder / name)) is not None:
             return cpus
     return None
 
@@ -111,15 +111,15 @@ def _siblings(folder: Path) -> frozenset[int] | None:
 def _cache(folder: Path) -> frozenset[int]:
     """Return the CPUs that share the level 3 cache."""
     for path in folder.glob("index[0-9]*"):
-        if sysfs.integer(path / "level") == 3:
-            return sysfs.cpu_list(path / "shared_cpu_list") or frozenset()
+        if sysfs.read_integer(path / "level") == 3:
+            return sysfs.read_cpu_list(path / "shared_cpu_list") or frozenset()
     return frozenset()
 
 
 def _nodes(folder: Path) -> dict[int, int]:
     """Return the NUMA node of each CPU."""
     paths = [path for path in folder.glob("node[0-9]*") if re.fullmatch(r"node\d+", path.name)]
-    return {cpu: int(path.name[4:]) for path in paths for cpu in sysfs.cpu_list(path / "cpulist") or ()}
+    return {cpu: int(path.name[4:]) for path in paths for cpu in sysfs.read_cpu_list(path / "cpulist") or ()}
 
 
 def _speeds(folder: Path, numbers: Iterable[int]) -> dict[int, int]:
@@ -129,7 +129,7 @@ def _speeds(folder: Path, numbers: Iterable[int]) -> dict[int, int]:
     """
     speeds: dict[int, int] = {}
     for name in ("cpu_capacity", "cpufreq/cpuinfo_max_freq"):
-        values = {number: sysfs.integer(folder / f"cpu{number}/{name}") for number in numbers}
+        values = {number: sysfs.read_integer(folder / f"cpu{number}/{name}") for number in numbers}
         speeds = {number: value for number, value in values.items() if value is not None}
         if len(speeds) == len(values) and len(set(speeds.values())) > 1:
             return speeds

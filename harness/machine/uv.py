@@ -49,7 +49,7 @@ def find_uv() -> Path:
     return Path(path)
 
 
-def environ() -> dict[str, str]:
+def make_environ() -> dict[str, str]:
     """Return the environment variables for uv: uv is on the PATH, and variables that change its results are removed."""
     kept = {
         name: value
@@ -64,7 +64,7 @@ def run_uv(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """Run uv to its end, and capture its output."""
     return subprocess.run(
         [str(find_uv()), *arguments],
-        env=environ(),
+        env=make_environ(),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -73,6 +73,6 @@ def run_uv(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
     )
 
 
-def last_words(printed: str, lines: int = 8) -> str:
+def get_last_lines(printed: str, lines: int = 8) -> str:
     """Return the last lines of uv's output, for an error."""
     return "\n".join([line.rstrip() for line in printed.splitlines() if line.strip()][-lines:])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
-from harness.model.texts import escaped
+from harness.model.texts import escape
 
 
 class Exit(IntEnum):
@@ -53,7 +53,7 @@ class DamagedError(UsageError):
 
     def __init__(self, where: object, why: str) -> None:
         super().__init__(
-            f"{where} is damaged: {escaped(why)}.",
+            f"{where} is damaged: {escape(why)}.",
             "It was edited, or another version of the harness wrote it. Restore it from a copy.",
         )
 

@@ -14,12 +14,12 @@ FIRST = "0"
 Capability = tuple[int, int]
 
 
-def shown(capability: Capability) -> str:
+def format_version(capability: Capability) -> str:
     """Return the text for a capability, or for a CUDA version, such as 8.6."""
     return f"{capability[0]}.{capability[1]}"
 
 
-def pci_address(text: str) -> str:
+def format_pci_address(text: str) -> str:
     """Return a PCI address in CUDA's format, `0000:3b:00.0`, in lower case, or "" if the text isn't an address.
 
     NVML writes the domain with eight digits (`nvmlPciInfo_t.busId`), `cuDeviceGetPCIBusId` with four.
@@ -102,7 +102,7 @@ class Gpu:
     """One GPU. `index` is the number in NVML and `nvidia-smi`; `capability` is the compute capability.
 
     `processes` are the processes that compute on the GPU. `is_partitioned`: the GPU is divided into `instances` (MIG).
-    `pci` is the address in the format of `pci_address`, or empty if it isn't known.
+    `pci` is the address in the format of `format_pci_address`, or empty if it isn't known.
     """
 
     index: int
@@ -128,7 +128,7 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class UsedGpu:
-    """A GPU that a launch's work ran on, as reported by its driver. `pci` has the format of `pci_address`."""
+    """A GPU that a launch's work ran on, as reported by its driver. `pci` has the format of `format_pci_address`."""
 
     name: str
     capability: Capability
@@ -142,13 +142,13 @@ class UsedGpu:
         return self.pci == card.pci if self.pci and card.pci else self.capability == card.capability
 
 
-def described(gpu: Gpu | UsedGpu) -> str:
+def describe_gpu(gpu: Gpu | UsedGpu) -> str:
     """Return the name of a GPU, with its compute capability and PCI address in brackets."""
-    facts = filter(None, [f"compute capability {shown(gpu.capability)}", gpu.pci])
+    facts = filter(None, [f"compute capability {format_version(gpu.capability)}", gpu.pci])
     return f"{gpu.name} ({', '.join(facts)})"
 
 
-def differing(first: Any, second: Any, but: Sequence[str] = ()) -> list[tuple[str, Any, Any]]:
+def find_differing(first: Any, second: Any, but: Sequence[str] = ()) -> list[tuple[str, Any, Any]]:
     """Return the differences between the GPUs of two run.json's hosts: name and both values.
 
     An example is `GPU 0 power_limit_watts`, 400, 250. Keys that only one of them has are ignored, because older runs

@@ -58,7 +58,7 @@ def parse(text: str) -> Issue:
     return Issue(repository.lower() if repository.lower() in _LETTERS else repository, int(match[2]))
 
 
-def unknown(issue: Issue, known: Iterable[Issue]) -> UsageError:
+def make_unknown_error(issue: Issue, known: Iterable[Issue]) -> UsageError:
     """Return the error for an issue without a claim in any scenario. `known` are the issues with claims."""
     issues = sorted(set(known), key=lambda other: (other.repository, other.number))
     shorts = [other.short for other in issues]

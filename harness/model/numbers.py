@@ -66,7 +66,7 @@ Rounds = Annotated[int, ROUNDS]
 Cpu = Annotated[int, CPUS]
 
 
-def wrong(value: object, depth: int = DEPTH) -> str:
+def find_problem(value: object, depth: int = DEPTH) -> str:
     """Return the problem of a JSON value from a scenario, as a clause, or "" if it is valid."""
     kind = type(value)
     if kind is str or kind is bool or value is None:
@@ -76,7 +76,7 @@ def wrong(value: object, depth: int = DEPTH) -> str:
     if depth == 0:
         return f"a value is nested deeper than {DEPTH}"
     inner = value.values() if isinstance(value, Mapping) else value
-    return next(filter(None, (wrong(element, depth - 1) for element in inner)), "")  # type: ignore[attr-defined]
+    return next(filter(None, (find_problem(element, depth - 1) for element in inner)), "")  # type: ignore[attr-defined]
 
 
 def is_amount(value: float) -> bool:

@@ -54,7 +54,7 @@ Axes = Mapping[str, str]
 BARE = {"on", "off", "keep", "default"}
 
 
-def matches(when: Axes, axes: Axes) -> bool:
+def has_values(when: Axes, axes: Axes) -> bool:
     """Return whether `axes` has every value of `when`."""
     return all(axes.get(name) == value for name, value in when.items())
 
@@ -260,7 +260,7 @@ class Scenario:
         """Return all combinations of `values` (axis to chosen values), in the header's order, without excluded ones."""
         chosen = [values[axis] for axis in self.axes]
         combinations = (dict(zip(self.axes, combination, strict=True)) for combination in product(*chosen))
-        return [axes for axes in combinations if not any(matches(excluded, axes) for excluded in self.exclude)]
+        return [axes for axes in combinations if not any(has_values(excluded, axes) for excluded in self.exclude)]
 
 
 @dataclass(frozen=True)

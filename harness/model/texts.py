@@ -15,7 +15,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _PLURALS = {"is": "are", "was": "were", "has": "have", "differs": "differ"}
 
 
-def escaped(text: str, keep: str = "") -> str:
+def escape(text: str, keep: str = "") -> str:
     r"""Return the text with unprintable characters escaped, such as `\x1b`, except for the ones in `keep`.
 
     Unprintable are control characters, characters that change the text's direction, and invalid code points. Every
@@ -29,7 +29,7 @@ def escaped(text: str, keep: str = "") -> str:
     )
 
 
-def without_password(address: str) -> str:
+def remove_password(address: str) -> str:
     """Return an address without a user name and a password."""
     return re.sub(r"(?<=://)[^/\s]*@", "", address)
 
@@ -39,7 +39,7 @@ def has_password(text: str) -> bool:
     return re.search(r"://[^/\s:@]*:[^/\s]*@", text) is not None
 
 
-def json_escaped(text: str) -> str:
+def escape_json(text: str) -> str:
     r"""Return a JSON document with unprintable characters in its strings escaped, such as `\u202e`.
 
     JSON itself escapes only C0. A parser reads the same document.
@@ -63,7 +63,7 @@ def counted(count: int, noun: str, verb: str = "") -> str:
 
 def format_number(value: float) -> str:
     """Return three significant digits, with thousands apart: 0.0123, 5.52, 552, 12,300."""
-    return format_decimals(value, decimals_of(value))
+    return format_decimals(value, count_decimals(value))
 
 
 def format_decimals(value: float, decimals: int) -> str:
@@ -79,7 +79,7 @@ def format_decimals(value: float, decimals: int) -> str:
     return f"{round(value, decimals) + 0.0:,.{max(0, decimals)}f}" if math.isfinite(value) else f"{value:f}"
 
 
-def decimals_of(value: float) -> int:
+def count_decimals(value: float) -> int:
     """Return the number of decimals for three significant digits; negative if digits before the point are rounded."""
     rounded = abs(float(f"{value:.2e}"))
     return 2 - math.floor(math.log10(rounded)) if 0.0 < rounded < math.inf else 2
@@ -91,7 +91,7 @@ def format_plain(value: float, digits: int = 12, thousands: str = "") -> str:
     if not rounded or not math.isfinite(rounded):
         return f"{abs(rounded):.0f}" if rounded == 0.0 else f"{rounded:f}"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
-    return trimmed(f"{rounded:{thousands}.{decimals}f}")
+    return trim_zeros(f"{rounded:{thousands}.{decimals}f}")
 
 
 def format_exact(value: float) -> str:
@@ -104,16 +104,16 @@ def format_duration(seconds: float) -> str:
     for symbol, length, below in (("s", 1.0, 99.5), ("min", 60.0, 99.5), ("h", 3600.0, math.inf)):
         value = seconds / length
         if value < below:
-            return f"{trimmed(format_decimals(value, 1 if value < 9.95 else 0))} {symbol}"
+            return f"{trim_zeros(format_decimals(value, 1 if value < 9.95 else 0))} {symbol}"
     raise ValueError(f"no length of time: {seconds}")
 
 
-def trimmed(text: str) -> str:
+def trim_zeros(text: str) -> str:
     """Return a number without zeros at the end of its decimals."""
     return text.rstrip("0").rstrip(".") if "." in text and "·" not in text else text
 
 
-def ordinal(number: int) -> str:
+def format_ordinal(number: int) -> str:
     """Return an ordinal, such as `1st`, `12th` or `1,203rd`."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number:,}{ending}"
@@ -137,7 +137,7 @@ def parse_cpus(text: str) -> frozenset[int]:
     return frozenset(cpus)
 
 
-def cpu_list(numbers: Iterable[int]) -> str:
+def format_cpu_list(numbers: Iterable[int]) -> str:
     """Format CPU numbers as ranges: `0-3, 8`. Without numbers, the text is empty."""
     spans: list[list[int]] = []
     for number in sorted(numbers):
@@ -148,28 +148,28 @@ def cpu_list(numbers: Iterable[int]) -> str:
     return ", ".join("-".join(str(end) for end in span) for span in spans)
 
 
-def nearest(typed: str, names: Iterable[str]) -> str | None:
+def find_nearest(typed: str, names: Iterable[str]) -> str | None:
     """Return the name that is most similar to the given one, or None if none is similar."""
-    best = max(names, key=lambda name: _likeness(typed, name), default=None)
-    return best if best is not None and _likeness(typed, best)[1] >= 0.5 else None
+    best = max(names, key=lambda name: _rate_likeness(typed, name), default=None)
+    return best if best is not None and _rate_likeness(typed, best)[1] >= 0.5 else None
 
 
-def there_are(typed: str, names: Sequence[str], listing: str) -> str:
+def list_valid_names(typed: str, names: Sequence[str], listing: str) -> str:
     """Return a sentence with the valid names. If there are many, it has the nearest, and the command that lists all."""
     if len(names) <= LISTED:
         return f"There are: {', '.join(names) or 'none'}."
-    near = sorted(names, key=lambda name: _likeness(typed, name), reverse=True)[:NEAREST]
+    near = sorted(names, key=lambda name: _rate_likeness(typed, name), reverse=True)[:NEAREST]
     return f"There are {len(names)}, such as {joined(near)}. To see all: {listing}"
 
 
-def _likeness(typed: str, name: str) -> tuple[bool, float]:
+def _rate_likeness(typed: str, name: str) -> tuple[bool, float]:
     from difflib import SequenceMatcher
 
-    ratio = SequenceMatcher(a=plain(typed), b=plain(name)).ratio()
+    ratio = SequenceMatcher(a=normalize_name(typed), b=normalize_name(name)).ratio()
     # swapped letters are a more frequent mistake than an additional letter
-    return ratio >= 0.5 and sorted(plain(typed)) == sorted(plain(name)), ratio
+    return ratio >= 0.5 and sorted(normalize_name(typed)) == sorted(normalize_name(name)), ratio
 
 
-def plain(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Return a name in lower case, with `_` for each space and dash, to compare names as a reader does."""
     return re.sub(r"[\s_-]", "_", name.casefold())

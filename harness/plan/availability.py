@@ -8,7 +8,7 @@ from typing import Any
 from harness.model.environment import Device, Environment, Requirement, installed, normalise, unmet
 from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.run import Unavailable
-from harness.model.scenario import Cell, Need, Scenario, matches
+from harness.model.scenario import Cell, Need, Scenario, has_values
 from harness.model.texts import counted, joined
 from harness.plan import settings
 from harness.plan.gpus import Fit, Support, can_try, fit
@@ -47,16 +47,16 @@ def split(
     """
 
     def work(cell: Cell) -> Reason | None:
-        return _no_work(cell, scenarios[cell.scenario])
+        return _explain_no_work(cell, scenarios[cell.scenario])
 
     def device(cell: Cell) -> Reason | None:
-        return _no_device(environments[cell.environment], cell.device, environments.values())
+        return _explain_no_device(environments[cell.environment], cell.device, environments.values())
 
     @cache
     def on_gpu(name: str) -> Reason | None:
         if name in anyway and can_try(environments[name], host):
             return None
-        gpu_fit = on_cards(environments[name], environments.values(), cards, host)
+        gpu_fit = assess_on_gpus(environments[name], environments.values(), cards, host)
         return (gpu_fit.reason, gpu_fit.advice) if gpu_fit.is_impossible else None
 
     def gpu(cell: Cell) -> Reason | None:
@@ -64,7 +64,9 @@ def split(
 
     def packages(cell: Cell) -> Reason | None:
         requirement = requirements[cell.environment]
-        return _no_packages(cell, scenarios[cell.scenario], requirement) or _no_backend(cell, requirement)
+        return _explain_no_packages(cell, scenarios[cell.scenario], requirement) or _explain_no_backend(
+            cell, requirement
+        )
 
     def setting(cell: Cell) -> Reason | None:
         return settings.refusal(cell, scenarios[cell.scenario], environments[cell.environment], cards)
@@ -77,16 +79,16 @@ def split(
     return able, unable
 
 
-def _no_work(cell: Cell, scenario: Scenario) -> Reason | None:
+def _explain_no_work(cell: Cell, scenario: Scenario) -> Reason | None:
     for need in scenario.needs:
-        if need.devices and cell.device not in need.devices and matches(need.when, cell.axes):
+        if need.devices and cell.device not in need.devices and has_values(need.when, cell.axes):
             where = " or ".join(need.devices)
             options = "Omit --gpu and --gpus." if cell.device is Device.GPU else "Add --gpu."
             return need.reason or f"its work runs on {where}", need.advice or options
     return None
 
 
-def _no_packages(cell: Cell, scenario: Scenario, requirement: Requirement) -> Reason | None:
+def _explain_no_packages(cell: Cell, scenario: Scenario, requirement: Requirement) -> Reason | None:
     from packaging.requirements import Requirement as Wanted
     from packaging.specifiers import SpecifierSet
 
@@ -97,7 +99,7 @@ def _no_packages(cell: Cell, scenario: Scenario, requirement: Requirement) -> Re
             "Choose an environment with another Python version.",
         )
     for need in (Need(requires=scenario.dependencies), *scenario.needs):
-        missing = unmet(need.requires, pins) if matches(need.when, cell.axes) else []
+        missing = unmet(need.requires, pins) if has_values(need.when, cell.axes) else []
         if environment.gpu_image:  # the lock doesn't list what the image adds: the launch shows it
             missing = [package for package in missing if installed(normalise(Wanted(package).name), pins)]
         if missing:
@@ -106,7 +108,7 @@ def _no_packages(cell: Cell, scenario: Scenario, requirement: Requirement) -> Re
     return None
 
 
-def _no_backend(cell: Cell, requirement: Requirement) -> Reason | None:
+def _explain_no_backend(cell: Cell, requirement: Requirement) -> Reason | None:
     """Return why Keras doesn't have the backend that a cell selects, because another package is missing."""
     backend, name = cell.axes.get(KERAS_BACKEND, ""), requirement.environment.exact
     package = _BACKENDS.get(backend, "")
@@ -120,17 +122,17 @@ def _no_backend(cell: Cell, requirement: Requirement) -> Reason | None:
     return None
 
 
-def _no_device(environment: Environment, device: Device, catalog: Iterable[Environment]) -> Reason | None:
+def _explain_no_device(environment: Environment, device: Device, catalog: Iterable[Environment]) -> Reason | None:
     if device in environment.devices:
         return None
     reason = f"the catalogue lists no GPU code for {environment.name}"
     if environment.gpu_image:
         reason = f"{environment.name} is NVIDIA's image {environment.gpu_image}, which is made for GPUs"
-    other = nearest_with(device, environment, catalog)
+    other = find_nearest_with(device, environment, catalog)
     return reason, f"Use {other.name}." if other else ""
 
 
-def nearest_with(device: Device, to: Environment, catalog: Iterable[Environment]) -> Environment | None:
+def find_nearest_with(device: Device, to: Environment, catalog: Iterable[Environment]) -> Environment | None:
     """Return the environment of the nearest release that has the device, or None. The older one of two wins."""
     own = to.release
 
@@ -141,14 +143,16 @@ def nearest_with(device: Device, to: Environment, catalog: Iterable[Environment]
     return min(able, key=lambda environment: (distance(environment), environment.release), default=None)
 
 
-def on_cards(environment: Environment, catalog: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost) -> Fit:
+def assess_on_gpus(
+    environment: Environment, catalog: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost
+) -> Fit:
     """Return how an environment runs on the GPUs. If it can't, the advice names one that can."""
     own_fit = fit(environment, cards, host)
     if not own_fit.is_impossible:
         return own_fit
     known = list(catalog)
-    other = nearest_on(cards, host, environment, known)
-    newer = nearest_on(cards, replace(host, driver="", cuda=None), environment, known)
+    other = find_nearest_on(cards, host, environment, known)
+    newer = find_nearest_on(cards, replace(host, driver="", cuda=None), environment, known)
     if newer and newer.release[0] == environment.release[0] and (not other or other.release[0] != newer.release[0]):
         # the same major version would run with a newer driver
         mend = fit(newer, cards, host).advice
@@ -161,7 +165,7 @@ def on_cards(environment: Environment, catalog: Iterable[Environment], cards: Se
     return replace(own_fit, advice=f"{own_fit.advice} Or use {which}" if own_fit.advice else f"Use {which}")
 
 
-def nearest_on(
+def find_nearest_on(
     cards: Sequence[Gpu], host: GpuHost, to: Environment, catalog: Iterable[Environment]
 ) -> Environment | None:
     """Return the environment to use on these GPUs instead of one that can't run there, or None.
@@ -185,7 +189,7 @@ def nearest_on(
     return min(able, key=rank, default=None)
 
 
-def names_on(cards: Sequence[Gpu], host: GpuHost, catalog: Iterable[Environment]) -> list[str]:
+def list_names_on(cards: Sequence[Gpu], host: GpuHost, catalog: Iterable[Environment]) -> list[str]:
     """Return the environments that run on the GPUs. Those that aren't native come last, and are marked."""
     fits = [
         (environment.name, fit(environment, cards, host))
@@ -198,10 +202,10 @@ def names_on(cards: Sequence[Gpu], host: GpuHost, catalog: Iterable[Environment]
     return [f"{name} ({own_fit.support})" if own_fit.effort else name for name, own_fit in able]
 
 
-def gpu_sentence(chosen: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost) -> str:
+def describe_gpu_support(chosen: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost) -> str:
     """Return a sentence about the number of environments that run on the GPUs."""
     with_gpu = [environment for environment in chosen if Device.GPU in environment.devices]
-    able = names_on(cards, host, with_gpu)
+    able = list_names_on(cards, host, with_gpu)
     models = joined(list(dict.fromkeys(card.name for card in cards)))
     if not able:
         return f"{models}: no environment runs here."
@@ -209,7 +213,7 @@ def gpu_sentence(chosen: Iterable[Environment], cards: Sequence[Gpu], host: GpuH
     return f"{models}: {len(able)} of {counted(len(with_gpu), 'environment')} run here{some}."
 
 
-def compiled(environments: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost) -> dict[str, str]:
+def list_compiled(environments: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost) -> dict[str, str]:
     """Return the support of each environment that isn't simply native, by name. If it can't run, it is tried anyway."""
     fits = {environment.name: fit(environment, cards, host) for environment in environments}
     return {
@@ -219,12 +223,12 @@ def compiled(environments: Iterable[Environment], cards: Sequence[Gpu], host: Gp
     }
 
 
-def gpu_rows(
+def list_gpu_rows(
     chosen: Iterable[Environment], catalog: Mapping[str, Environment], cards: Sequence[Gpu], host: GpuHost
 ) -> list[dict[str, Any]]:
     """Return a row for each environment with GPU code: name, support on the GPUs, reason and advice."""
     with_gpu = [environment for environment in chosen if Device.GPU in environment.devices]
-    fits = [(environment, on_cards(environment, catalog.values(), cards, host)) for environment in with_gpu]
+    fits = [(environment, assess_on_gpus(environment, catalog.values(), cards, host)) for environment in with_gpu]
     return [
         {"name": environment.name, "way": own_fit.support.value, "reason": own_fit.reason, "advice": own_fit.advice}
         for environment, own_fit in fits

@@ -28,10 +28,10 @@ def find_claims(typed: Iterable[str], scenarios: Iterable[Scenario]) -> list[Ask
     for scenario in scenarios:
         for claim in scenario.claims:
             by_issue.setdefault(claim.issue, []).append((scenario, claim))
-    return [pair for name in dict.fromkeys(issue(text, by_issue) for text in typed) for pair in by_issue[name]]
+    return [pair for name in dict.fromkeys(find_issue(text, by_issue) for text in typed) for pair in by_issue[name]]
 
 
-def issue(typed: str, known: Collection[Issue]) -> Issue:
+def find_issue(typed: str, known: Collection[Issue]) -> Issue:
     """Return the requested one of the `known` issues. Raises UsageError if it is unknown."""
     alone = typed.strip().lstrip("#")
     matching = [candidate for candidate in known if alone == str(candidate.number)]
@@ -42,11 +42,11 @@ def issue(typed: str, known: Collection[Issue]) -> Issue:
         )
     meant = matching[0] if matching else issues.parse(typed)
     if meant not in known:
-        raise issues.unknown(meant, known)
+        raise issues.make_unknown_error(meant, known)
     return meant
 
 
-def renamed(wanted: Iterable[Asked], names: Mapping[str, str]) -> list[Asked]:
+def rename_environments(wanted: Iterable[Asked], names: Mapping[str, str]) -> list[Asked]:
     """Return the claims with renamed environments, also in their scenarios. `names` maps old to new names."""
 
     def of(claim: Claim) -> Claim:
@@ -59,14 +59,14 @@ def renamed(wanted: Iterable[Asked], names: Mapping[str, str]) -> list[Asked]:
     return [(replace(scenario, claims=[*map(of, scenario.claims)]), of(claim)) for scenario, claim in wanted]
 
 
-def cells(pair: Asked, others: Iterable[str], device: Device) -> list[Cell]:
+def list_cells(pair: Asked, others: Iterable[str], device: Device) -> list[Cell]:
     """Return the cells of a claim: in the claimed environment, and in each of the `others` instead."""
     scenario, claim = pair
     places = (scenario.claimed(claim, device, environment) for environment in ["", *others])
     return list(dict.fromkeys(cell for place in places for cell in place if cell))
 
 
-def suite(
+def make_suite(
     wanted: Sequence[Asked],
     others: Sequence[str],
     environments: Iterable[str],
@@ -81,7 +81,7 @@ def suite(
     covered: dict[Cell, None] = {}
     absent: dict[Cell, Unavailable] = {}
     for pair in wanted:
-        for cell in cells(pair, others, device):
+        for cell in list_cells(pair, others, device):
             visible, error = pair[1].visible, missing.get(cell.environment)
             if device not in visible:
                 reason = f"{pair[1].issue} is claimed for a {' or '.join(visible).upper()}"
@@ -105,7 +105,7 @@ def suite(
     return claim_suite, [absence for cell, absence in absent.items() if cell not in covered]
 
 
-def newest(environments: Mapping[str, Environment]) -> str:
+def find_newest(environments: Mapping[str, Environment]) -> str:
     """Return the name of the catalogue's environment of the newest release, the first one of several."""
     releases = [
         environment for environment in environments.values() if not environment.asked and not environment.gpu_image

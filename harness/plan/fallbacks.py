@@ -27,7 +27,7 @@ from harness.plan.selection import resolve
 _NEW_LOOP = (2, 2, 0)
 
 
-def stand_ins(
+def find_fallbacks(
     instead: Mapping[str, Sequence[str]],
     cells: Sequence[Cell],
     scenarios: Mapping[str, Scenario],
@@ -82,13 +82,13 @@ def stand_ins(
     def judged(role: str) -> tuple[str, str]:
         """Return the GPU that can't run an environment, if it is one, and the reason."""
         unfit = next((card.name for card in cards if fit(catalog[role], [card], host).is_impossible), "")
-        return (unfit, fit(catalog[role], cards, host).reason) if unfit else ("", _no_python(catalog[role]))
+        return (unfit, fit(catalog[role], cards, host).reason) if unfit else ("", _explain_no_python(catalog[role]))
 
     roles = [candidates(role) for role in instead if role in present and not runs(role)]
     if device is Device.CPU:
         by_role = {role.of.name: min(role.ranks.values())[-1] for role in roles if role.ranks}
     else:
-        by_role = _chosen_on_gpus(roles, catalog, [name for name in present if runs(name)])
+        by_role = _choose_on_gpus(roles, catalog, [name for name in present if runs(name)])
     return [
         StandIn(
             environment=by_role[role.of.name],
@@ -98,7 +98,7 @@ def stand_ins(
             is_itself_too=by_role[role.of.name] in present,
             pins=locked(role.of.name).lock.pins if device in role.of.devices else versions(role.of),
             passed_over=role.passed_before(by_role[role.of.name]),
-            caveat="" if device is Device.CPU else _caveat(role.of, catalog[by_role[role.of.name]]),
+            caveat="" if device is Device.CPU else _describe_caveat(role.of, catalog[by_role[role.of.name]]),
         )
         for role in roles
         if role.of.name in by_role
@@ -127,7 +127,7 @@ class _Candidates:
         return {other: reason for other, (place, reason) in self.absent.items() if place <= self.ranks[name][1]}
 
 
-def _chosen_on_gpus(
+def _choose_on_gpus(
     roles: Sequence[_Candidates], catalog: Mapping[str, Environment], others: Sequence[str]
 ) -> dict[str, str]:
     """Return the fallback of each environment on GPUs: together, they lose the fewest cells and keep the order.
@@ -156,25 +156,25 @@ def _chosen_on_gpus(
     return {role.of.name: name for role, name in zip(roles, best, strict=True) if name}
 
 
-def in_place(names: Sequence[str], taken: Sequence[StandIn]) -> list[str]:
+def replace_environments(names: Sequence[str], taken: Sequence[StandIn]) -> list[str]:
     """Return the environments, with fallbacks instead of the replaced ones, without duplicates."""
     places = {stand_in.role: stand_in.environment for stand_in in taken}
     return list(dict.fromkeys(places.get(name, name) for name in names))
 
 
-def cells_in_place(cells: Sequence[Cell], taken: Sequence[StandIn]) -> list[Cell]:
+def replace_cells(cells: Sequence[Cell], taken: Sequence[StandIn]) -> list[Cell]:
     """Return the cells in the fallbacks of their environments, without duplicates."""
     places = {stand_in.role: stand_in.environment for stand_in in taken}
     moved = (replace(cell, environment=places.get(cell.environment, cell.environment)) for cell in cells)
     return list(dict.fromkeys(moved))
 
 
-def _no_python(environment: Environment) -> str:
+def _explain_no_python(environment: Environment) -> str:
     """Return why an environment without an interpreter can't be made, as a clause."""
     return f"Python {environment.python} is missing, and uv has no download of it"
 
 
-def _caveat(role: Environment, substitute: Environment) -> str:
+def _describe_caveat(role: Environment, substitute: Environment) -> str:
     """Return a sentence about what the substitute can't show, or an empty text."""
     if role.release[0] == 2 and role.release < _NEW_LOOP <= substitute.release:
         return (

@@ -20,7 +20,7 @@ def group(cells: Sequence[Cell], scenarios: Mapping[str, Scenario], reference: s
     """
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
-        groups.setdefault(name_of(cell, scenarios[cell.scenario]), []).append(cell)
+        groups.setdefault(name_group(cell, scenarios[cell.scenario]), []).append(cell)
     return [
         Group(
             name=name,
@@ -28,7 +28,7 @@ def group(cells: Sequence[Cell], scenarios: Mapping[str, Scenario], reference: s
             device=members[0].device.value,
             axes={axis: members[0].axes[axis] for axis in scenarios[members[0].scenario].row_axes},
             cells=members,
-            control=control(members, reference),
+            control=find_control(members, reference),
             of=[quantity for quantity in scenarios[members[0].scenario].quantities if is_of_launches(quantity)],
         )
         for name, members in groups.items()
@@ -40,12 +40,12 @@ def find_lone_cells(cells: Sequence[Cell], selected: Sequence[Cell], scenarios: 
 
     If a scenario has statements of its source, a cell alone can show whether they are true.
     """
-    sizes = Counter(name_of(cell, scenarios[cell.scenario]) for cell in selected)
-    left = Counter(name_of(cell, scenarios[cell.scenario]) for cell in cells)
+    sizes = Counter(name_group(cell, scenarios[cell.scenario]) for cell in selected)
+    left = Counter(name_group(cell, scenarios[cell.scenario]) for cell in cells)
     return [
         cell
         for cell in cells
-        if left[name := name_of(cell, scenarios[cell.scenario])] == 1 < sizes[name]
+        if left[name := name_group(cell, scenarios[cell.scenario])] == 1 < sizes[name]
         and not scenarios[cell.scenario].expect
     ]
 
@@ -55,13 +55,13 @@ def is_of_launches(quantity: str) -> bool:
     return quantity not in (STEP, GROWTH, TRACES) and not quantity.startswith(PRINTED)
 
 
-def name_of(cell: Cell, scenario: Scenario) -> str:
+def name_group(cell: Cell, scenario: Scenario) -> str:
     """Return the name of the cell's group: `step cpu model=small`."""
     shared = [f"{axis}={cell.axes[axis]}" for axis in scenario.row_axes]
     return " ".join([cell.scenario, cell.device.value, *shared])
 
 
-def control(cells: Sequence[Cell], reference: str) -> Cell | None:
+def find_control(cells: Sequence[Cell], reference: str) -> Cell | None:
     """Return the cell that the group's others are compared with, which the A/A control launches twice per round.
 
     It is the first one of the environment `reference`, otherwise the first of all. It is None for a single cell.
@@ -71,7 +71,7 @@ def control(cells: Sequence[Cell], reference: str) -> Cell | None:
     return next((cell for cell in cells if cell.environment == reference), cells[0])
 
 
-def with_one_control(groups: Sequence[Group], scenarios: Mapping[str, Scenario]) -> list[Group]:
+def keep_one_control(groups: Sequence[Group], scenarios: Mapping[str, Scenario]) -> list[Group]:
     """Return the groups with the A/A control in the smallest one alone, and in those that look at memory growth.
 
     The control shows how the machine and harness treat two identical cells. One group is enough for that, and the
@@ -100,7 +100,7 @@ def order(seed: int, group: str, number: int, slots: Sequence[Slot]) -> list[Slo
     return shuffled
 
 
-def balanced(seed: int, group: str, number: int, members: int, turns: int) -> list[list[int]]:
+def order_turn(seed: int, group: str, number: int, members: int, turns: int) -> list[list[int]]:
     """Return the order of the members (0-based) in each turn of round `number`.
 
     In as many turns as members (twice as many if their number is odd), each member has each position, and follows each

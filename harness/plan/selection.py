@@ -5,13 +5,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
-from harness.catalog.toml import Findings, Key, choices
+from harness.catalog.toml import Findings, Key, list_choices
 from harness.model import settings
 from harness.model.environment import LINES, Device
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.scenario import CPUS, ENVIRONMENT, Cell, Scenario, Suite, SuitePart
 from harness.model.settings import open_to
-from harness.model.texts import nearest, plain, there_are
+from harness.model.texts import find_nearest, list_valid_names, normalize_name
 
 #: How many cells a run has at most: at a second each, a launch of every one takes more than a day.
 CELLS = 100_000
@@ -55,25 +55,25 @@ def resolve(patterns: Iterable[str], names: Sequence[str], kind: str) -> list[st
     chosen: dict[str, None] = {}
     for pattern in patterns:
         matching = [name for name in names if name == pattern] or [
-            name for name in names if fnmatchcase(plain(name), plain(pattern))
+            name for name in names if fnmatchcase(normalize_name(name), normalize_name(pattern))
         ]
         if not matching:
-            raise unknown(pattern, names, kind)
+            raise make_unknown_error(pattern, names, kind)
         chosen.update(dict.fromkeys(matching))
     return list(chosen)
 
 
-def unknown(typed: str, names: Sequence[str], kind: str) -> UsageError:
+def make_unknown_error(typed: str, names: Sequence[str], kind: str) -> UsageError:
     """Return the error for an unknown name. `kind` is its kind, such as `value of the axis mode`."""
     lines = LINES if kind == ENVIRONMENT else ()
-    near, newest = nearest(typed, [*names, *lines]), _newest(typed, names)
+    near, newest = find_nearest(typed, [*names, *lines]), _find_newest(typed, names)
     hint = f" The newest is {newest}." if newest else f" Did you mean {near}?" if near else ""
     what, separator, whose = kind.partition(" of ")
     listing = _LISTINGS.get(what, "harness scenarios show NAME")
-    return UsageError(f"Unknown {what}{separator}{whose}: {typed!r}.{hint}", there_are(typed, names, listing))
+    return UsageError(f"Unknown {what}{separator}{whose}: {typed!r}.{hint}", list_valid_names(typed, names, listing))
 
 
-def _newest(typed: str, names: Sequence[str]) -> str | None:
+def _find_newest(typed: str, names: Sequence[str]) -> str | None:
     """Return the newest release of the `names` if the requested one is newer: `tf2.21` for `tf2.99`."""
     newest = max(names, key=_release, default="")
     return newest if _release(typed) > _release(newest) > (0, 0) else None
@@ -109,7 +109,7 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
     )
     parts = suite.parts if suite else [SuitePart(scenario=name, axes={}) for name in scenarios]
     used = {part.scenario for part in parts}
-    filters = _filters(
+    filters = _match_filters(
         selection.axes,
         [catalog.scenarios[name] for name in scenarios if name in used],
         list(catalog.scenarios.values()),
@@ -118,7 +118,7 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
     points: dict[Point, set[str]] = {}
     for part in parts:
         if part.scenario not in catalog.scenarios:
-            raise unknown(
+            raise make_unknown_error(
                 part.scenario, list(catalog.scenarios), f"scenario of the suite {suite.name if suite else ''}"
             )
         within = set(resolve(part.environments or ["*"], catalog.environments, "environment"))
@@ -127,10 +127,10 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
     chosen = list(points)
     if suite and selection.scenarios:
         kept = [point for point in chosen if point[0] in scenarios]
-        chosen = _nonempty(kept, f"--scenario {' '.join(selection.scenarios)}", chosen, "scenario", suite)
+        chosen = _require_nonempty(kept, f"--scenario {' '.join(selection.scenarios)}", chosen, "scenario", suite)
     for axis, values in filters.items():
         kept = [point for point in chosen if dict(point[1]).get(axis) in values]
-        chosen = _nonempty(kept, f"--axis {axis}={','.join(selection.axes[axis])}", chosen, axis, suite)
+        chosen = _require_nonempty(kept, f"--axis {axis}={','.join(selection.axes[axis])}", chosen, axis, suite)
     if not chosen or not environments:
         raise NothingSelectedError("Nothing is selected: pass at least one scenario and one environment.")
     count = sum(len(points[point]) for point in chosen)
@@ -150,7 +150,7 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
     return cells, environments
 
 
-def without_broken(
+def remove_broken(
     selection: Selection, catalog: Catalog, broken: Collection[str]
 ) -> tuple[Selection, Catalog, list[str]]:
     """Return the selection and the catalogue without the `broken` scenarios, and all selected scenarios.
@@ -176,11 +176,11 @@ def _suite(selection: Selection, catalog: Catalog) -> Suite | None:
     if not selection.suite:
         return None
     if selection.suite not in catalog.suites:
-        raise unknown(selection.suite, list(catalog.suites), "suite")
+        raise make_unknown_error(selection.suite, list(catalog.suites), "suite")
     return catalog.suites[selection.suite]
 
 
-def _filters(
+def _match_filters(
     axes: Mapping[str, Sequence[str]], scenarios: Sequence[Scenario], everything: Sequence[Scenario]
 ) -> dict[str, list[str]]:
     """Return the values that the patterns match, by axis, in the selected scenarios with the axis, otherwise in all."""
@@ -190,7 +190,7 @@ def _filters(
         values = {value: None for scenario in having for value in scenario.axes.get(axis, ())}
         if not values:
             axis_names = {name: None for scenario in scenarios for name in (*scenario.axes, *open_to(scenario, [CPUS]))}
-            raise unknown(axis, list(axis_names), "axis")
+            raise make_unknown_error(axis, list(axis_names), "axis")
         filters[axis] = resolve(patterns, list(values), f"value of the axis {axis}")
     return filters
 
@@ -207,11 +207,11 @@ def _points(scenario: Scenario, part: SuitePart, selected: set[str]) -> list[dic
             values[axis] = list(levels)
     for axis in part.axes:
         if axis not in scenario.axes:
-            raise unknown(axis, [*scenario.axes, *open_to(scenario)], f"axis of {scenario.name}")
+            raise make_unknown_error(axis, [*scenario.axes, *open_to(scenario)], f"axis of {scenario.name}")
     return scenario.combinations(values)
 
 
-def _nonempty(kept: list[Point], name: str, before: list[Point], axis: str, suite: Suite | None) -> list[Point]:
+def _require_nonempty(kept: list[Point], name: str, before: list[Point], axis: str, suite: Suite | None) -> list[Point]:
     if kept:
         return kept
     values = [point[0] if axis == "scenario" else dict(point[1]).get(axis) for point in before]
@@ -259,7 +259,7 @@ def check_stand_ins(suite: Suite, named: Collection[str], environments: Sequence
     for role, patterns in suite.instead.items():
         key = (suite.name, "instead", role)
         if role not in environments:
-            error = unknown(role, environments, ENVIRONMENT)
+            error = make_unknown_error(role, environments, ENVIRONMENT)
             findings.add(key, error.message, error.advice)
         elif role not in named:
             fix = "Remove the line, or add the environment to the suite's `environments`."
@@ -273,7 +273,7 @@ def _check_part(key: Key, part: SuitePart, catalog: Catalog, findings: Findings)
     scenario = catalog.scenarios.get(part.scenario)
     if scenario is None:
         if part.scenario:
-            error = unknown(part.scenario, list(catalog.scenarios), "scenario")
+            error = make_unknown_error(part.scenario, list(catalog.scenarios), "scenario")
             findings.add((*key, "scenario"), error.message, error.advice)
         return
     _check((*key, ENVIRONMENT), part.environments, catalog.environments, ENVIRONMENT, findings)
@@ -285,7 +285,9 @@ def _check_part(key: Key, part: SuitePart, catalog: Catalog, findings: Findings)
             values[axis] = _check((*key, axis), patterns, values[axis], f"value of {axis}", findings) or values[axis]
         else:
             axis_names = [*scenario.axes, *settings.SETTINGS]
-            findings.add((*key, axis), f"Unknown axis of {scenario.name}: {axis!r}.", choices(axis, axis_names, "axes"))
+            findings.add(
+                (*key, axis), f"Unknown axis of {scenario.name}: {axis!r}.", list_choices(axis, axis_names, "axes")
+            )
     if not scenario.combinations(values):
         fix = "Remove this part, or select other values."
         findings.add((*key, "scenario"), "This part selects nothing: the scenario's header excludes all of it.", fix)

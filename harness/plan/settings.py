@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from harness.model.environment import Device, Environment
-from harness.model.gpu import Gpu, shown
+from harness.model.gpu import Gpu, format_version
 from harness.model.scenario import Cell, Scenario, Suite, SuitePart
 from harness.model.settings import (
     AS_IT_COMES,
@@ -136,7 +136,8 @@ def _tf32(
     older = next((card for card in cards if card.capability < AMPERE), None)
     if older:
         return (
-            f"TF32 needs a GPU of compute capability 8.0 or higher, but {older.name} has {shown(older.capability)}",
+            "TF32 needs a GPU of compute capability 8.0 or higher, "
+            f"but {older.name} has {format_version(older.capability)}",
             "",
         )
     return None

@@ -13,7 +13,7 @@ from typing import Any
 from harness.model.run import Group, Plan, Shard
 
 
-def placed(groups: Sequence[str], of: int) -> dict[str, int]:
+def assign_shards(groups: Sequence[str], of: int) -> dict[str, int]:
     """Return the shard of each group, from 1 to `of`: the one whose hash with the group's name is the highest.
 
     The result is the same on every machine, and doesn't depend on other groups. If you add a shard, a group stays or
@@ -27,7 +27,7 @@ def placed(groups: Sequence[str], of: int) -> dict[str, int]:
     return {group: max(range(1, of + 1), key=lambda number: weight(group, number)) for group in groups}
 
 
-def balanced(seconds: Mapping[str, float | None], of: int) -> dict[str, int]:
+def balance_shards(seconds: Mapping[str, float | None], of: int) -> dict[str, int]:
     """Return the shard of each group, so that shards take about equally long.
 
     The longest group comes first, and each goes to the shard with the least time so far. For a group without a
@@ -45,7 +45,7 @@ def balanced(seconds: Mapping[str, float | None], of: int) -> dict[str, int]:
     return places
 
 
-def aspects(
+def list_aspects(
     plan: Plan,
     *,
     harness: str,

@@ -8,7 +8,7 @@ from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
 from harness.analysis.run_differences import Aspect, RunDifference
 from harness.analysis.runs import FEWEST_CELLS, FEWEST_ROUNDS, CellChange, Changes, Pair, Shift
-from harness.analysis.verdicts import Judgement, Verdict, Withheld, too_few
+from harness.analysis.verdicts import Judgement, Verdict, Withheld, describe_too_few
 from harness.model.defaults import LEVEL
 from harness.model.scenario import STEP, Cell
 from harness.model.texts import counted
@@ -166,7 +166,7 @@ def remark(changes: Changes, cell: CellChange) -> str:
     return remarks(
         [
             "work not checked" if cell.work.work == "not checked" else cell.work.reason,
-            too_few(change.ratio.rounds, FEWEST_ROUNDS) if change.withheld is Withheld.FEW_ROUNDS else "",
+            describe_too_few(change.ratio.rounds, FEWEST_ROUNDS) if change.withheld is Withheld.FEW_ROUNDS else "",
             at_equal_steps(cell.steps, change.withheld),
             f"{corrected.verdict} without the shift"
             if corrected and corrected.verdict and (shifted or corrected.verdict is not change.verdict)

@@ -10,7 +10,7 @@ from harness.analysis.cell_index import Lookup
 from harness.analysis.claims import ClaimOutcome
 from harness.analysis.comparisons import Compared, RoundsNeeded
 from harness.analysis.tables import Row, ScenarioTable
-from harness.analysis.verdicts import MOST_ROUNDS, Verdict, Withheld, too_few
+from harness.analysis.verdicts import MOST_ROUNDS, Verdict, Withheld, describe_too_few
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.scenario import STEP, Cell, Comparison
 from harness.report import format, names
@@ -119,7 +119,7 @@ def why_withheld(findings: Sequence[Finding], where: str = "") -> str:
             "interference, or --clock cpu)"
         )
     rounds = max(finding.compared.ratio.rounds for finding in findings)
-    return f"{too_few(rounds)} {where}".rstrip() if rounds < FEWEST_ROUNDS else start
+    return f"{describe_too_few(rounds)} {where}".rstrip() if rounds < FEWEST_ROUNDS else start
 
 
 def settled(lookup: Lookup, cell: Cell, settling: RoundsNeeded | None) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from harness.model.scenario import Scenario
-from harness.model.texts import json_escaped
+from harness.model.texts import escape_json
 
 #: The largest number of shown characters of a string in a line, and of a paragraph, which can consist of several
 #: strings. The second limit also applies to a string in JSON data.
@@ -127,4 +127,4 @@ def dumps(value: Any) -> str:
     It also contains no characters that a terminal would interpret.
     """
     text = json.dumps(harmless(value), ensure_ascii=False, indent=2, allow_nan=False)
-    return json_escaped(text.replace("<", "\\u003c")) + "\n"
+    return escape_json(text.replace("<", "\\u003c")) + "\n"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from html import escape
 
-from harness.analysis.profiles import Frame, depth
+from harness.analysis.profiles import Frame, compute_depth
 from harness.model.texts import format_plain
 from harness.report.escape import plain
 
@@ -20,7 +20,7 @@ def draw(frames: Sequence[Frame], title: str, marked: Callable[[str], bool]) -> 
     """
     if not frames:
         return ""
-    height = ROW * depth(frames)
+    height = ROW * compute_depth(frames)
     boxes = "".join(_box(frame, plain(frame.name), marked=marked(frame.name)) for frame in frames)
     return (
         f'<svg class="flame" role="img" viewBox="0 0 {format_plain(WIDTH)} {format_plain(height)}" '

@@ -14,15 +14,15 @@ from harness.analysis.trends import Trend
 from harness.model.launch import Clock
 from harness.model.scenario import GROWTH, PEAK, PERCENTILES, STEP
 from harness.model.texts import (
+    count_decimals,
     counted,
-    decimals_of,
     format_decimals,
     format_duration,
     format_exact,
     format_number,
+    format_ordinal,
     format_plain,
-    ordinal,
-    trimmed,
+    trim_zeros,
 )
 
 #: Marks of a number: uneven samples in a launch, outliers among the launches, uncounted steps, and a step that changes
@@ -118,7 +118,7 @@ def time(estimate: Estimate, unit: Unit) -> str:
     if unit is ONE and (estimate.interval is None or estimate.interval.high - estimate.interval.low < 1e-6):
         return format_exact(estimate.value)  # a count that doesn't vary
     scaled = estimate.interval and Interval(estimate.interval.low * unit.factor, estimate.interval.high * unit.factor)
-    return _spread(estimate.value * unit.factor, scaled, decimals_of, number)
+    return _spread(estimate.value * unit.factor, scaled, count_decimals, number)
 
 
 def gain(ratio: Estimate) -> str:
@@ -155,7 +155,7 @@ def difference(value: Difference, unit: Unit) -> str:
     """
     interval = [value.interval.low, value.interval.high] if value.interval else []
     text, *ends = (
-        format_decimals(amount * unit.factor, min(2, decimals_of(amount * unit.factor)))
+        format_decimals(amount * unit.factor, min(2, count_decimals(amount * unit.factor)))
         for amount in (value.value, *interval)
     )
     sides = f" ({' to '.join(ends)})" if ends else ""
@@ -195,7 +195,7 @@ def trend(found: Trend, clock: Clock) -> str:
     first_time, last_time = (f"{number(length * scale.factor)} {scale.symbol}" for length in times)
     unsure = " (may be the machine's)" if found.unsure else ""
     if found.counted:
-        at = [ordinal(_whole(math.floor(stage.step) + 1.0)) for stage in (first, last)]
+        at = [format_ordinal(_whole(math.floor(stage.step) + 1.0)) for stage in (first, last)]
         return f"{first_time} at the {at[0]} step, {last_time} at the {at[1]}{unsure}"
     return f"{first_time} at first, {last_time} {counted(max(1, _whole(last.step - first.step)), 'step')} later{unsure}"
 
@@ -223,13 +223,13 @@ def spread(over: Spread, factor: float = 1.0) -> str:
 
 def share(part: float) -> str:
     """Format a share as a percentage without unnecessary digits: `3 %`, `1.31 %`, `12.5 %`."""
-    return f"{trimmed(number(100.0 * part))} %"
+    return f"{trim_zeros(number(100.0 * part))} %"
 
 
 def level(sure: float) -> str:
     """Return a confidence level below 1, never rounded to 100 %: `95 %`, `98.3 %`, `99.95 %`."""
     away = 100.0 * (1.0 - sure)
-    return f"{trimmed(format_decimals(100.0 * sure, max(1, -math.floor(math.log10(away)))))} %"
+    return f"{trim_zeros(format_decimals(100.0 * sure, max(1, -math.floor(math.log10(away)))))} %"
 
 
 def chance(probability: float) -> str:
@@ -289,7 +289,7 @@ def _half(half: float, decimals: int) -> str:
 
 def _percent_decimals(value: float) -> int:
     """Return the number of decimals of a percentage: 1 below 10 %, otherwise 0."""
-    return min(decimals_of(value), 1 if abs(value) < 9.95 else 0)
+    return min(count_decimals(value), 1 if abs(value) < 9.95 else 0)
 
 
 def _signed(value: float) -> str:

@@ -13,12 +13,12 @@ from harness.analysis.profiles import (
     FunctionChange,
     FunctionClass,
     FunctionTime,
-    filed,
-    frames,
-    matching,
-    moves,
+    classify_functions,
+    find_moves,
+    find_top,
+    list_frames,
     name,
-    top,
+    sum_matching,
     tree,
 )
 from harness.model.launch import Launch, Status
@@ -158,7 +158,7 @@ class ProfileReport:
 
     def _data(self, cell: Cell) -> str:
         steady = self.found[cell].get(Part.STEADY)
-        return _percent(matching(steady, self.patterns(cell))) if steady and self.patterns(cell) else ""
+        return _percent(sum_matching(steady, self.patterns(cell))) if steady and self.patterns(cell) else ""
 
     def _pairs(self) -> dict[tuple[Cell, Cell], Part]:
         """Return the compared pairs of cells of two environments, each with the part of the profile that both have."""
@@ -194,8 +194,8 @@ class ProfileReport:
             where=FILES,
         )
         columns = _move_columns(side, against)
-        yield tabulate("By cumulative time", columns, moves(one, two, MOVES, own=False), where=FILES)
-        yield Folded("By own time", [tabulate("Own time", columns, moves(one, two, MOVES, own=True))], where=FILES)
+        yield tabulate("By cumulative time", columns, find_moves(one, two, MOVES, own=False), where=FILES)
+        yield Folded("By own time", [tabulate("Own time", columns, find_moves(one, two, MOVES, own=True))], where=FILES)
 
     def _cell(self, cell: Cell) -> Iterator[Block]:
         parts = self.found[cell]
@@ -204,7 +204,7 @@ class ProfileReport:
             yield from self._part(cell, profile)
         first, steady = parts.get(Part.FIRST_CALL), parts.get(Part.STEADY)
         if first and steady:
-            classes = filed(first, steady)
+            classes = classify_functions(first, steady)
             yield Text([Bold("The source's own split")], where=FILES)
             yield Text(_SPLIT, True, where=FILES)
             yield tabulate("The source's classes", _CLASSES, classes, where=FILES)
@@ -216,7 +216,7 @@ class ProfileReport:
         if profile is not self._main(cell):
             yield from self._drawing(cell, profile)
         for kind in ("own", "cumulative"):
-            caption, rows = f"Functions by {kind} time", top(profile, FUNCTIONS, own=kind == "own")
+            caption, rows = f"Functions by {kind} time", find_top(profile, FUNCTIONS, own=kind == "own")
             table = tabulate(caption, _taken_columns(profile), rows, where=FILES)
             is_folded = kind == "cumulative" or len(self.cells) > SHOWN
             yield Folded(caption, [table], where=FILES) if is_folded else table
@@ -227,7 +227,7 @@ class ProfileReport:
 
     def _drawing(self, cell: Cell, profile: Profile) -> Iterator[Drawing]:
         """Yield the flame graph; nothing if there are no samples."""
-        laid, patterns = frames(tree(profile), LEAST), self.patterns(cell)
+        laid, patterns = list_frames(tree(profile), LEAST), self.patterns(cell)
         if laid:
             title = f"{self.name(cell)}, {profile.part.value}: which function called which, and how long each took"
             svg = flamegraphs.draw(laid, title, lambda name: any(fnmatchcase(name, pattern) for pattern in patterns))

@@ -14,7 +14,7 @@ from harness.model.errors import CannotRunHereError
 from harness.model.launch import FEWEST_TURNS, SHORT, Job, Launch, Role, Sampling
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
-from harness.plan.groups import balanced, order, split
+from harness.plan.groups import order, order_turn, split
 from harness.runner.budget import RoundRequest, Spending
 from harness.runner.launching import Launching, LaunchSlot, LaunchStore, Watch, share_seconds
 from harness.runner.rounds import RoundLog
@@ -64,7 +64,7 @@ class RunExecutor:
     and `looks` the first round at which to look, by group. `watch`, if given, monitors each launch from outside.
     Interleaved launches use at most `memory` bytes together, as far as their pilots show. `pairs` are compared: if a
     budget doesn't hold all of them, the first ones are measured. As many launches start at the same time as `starts`
-    has CPUs (see `machine.cpus.starting`), one on each. `clock` returns seconds.
+    has CPUs (see `machine.cpus.choose_starting_cpus`), one on each. `clock` returns seconds.
     """
 
     plan: Plan
@@ -217,7 +217,7 @@ class RunExecutor:
                 first = ledger.is_first(cell)
                 begun.append(self._launching(slot, cell, sized, thorough=first, starts=starts, place=len(begun)))
                 place += 1
-            turns = balanced(self.plan.seed, f"{group.name}/{at}", number, len(begun), sampling.turns or 0)
+            turns = order_turn(self.plan.seed, f"{group.name}/{at}", number, len(begun), sampling.turns or 0)
             longest = TURNS_PATIENCE * (sampling.turns or 0) * sampling.sample_seconds
             launches = self._together(begun, turns if len(begun) > 1 else (), longest, at_once=max(1, len(starts)))
             for launch in launches:

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from harness.analysis.disturbance import disturbed
+from harness.analysis.disturbance import describe_interference
 from harness.analysis.rounds import is_to_measure
 from harness.model.launch import BESIDE_BUILDS, Launch, Role, Status
 from harness.model.run import Group, Plan
@@ -138,7 +138,9 @@ class RoundLog:
     def _is_disturbed(self, group: Group, number: int) -> bool:
         """Return whether the newest attempt of this round has a launch with interference."""
         newest = self.attempts(group, number) - 1
-        return any(disturbed(launch) for launch in self._rounds[group.name, number] if launch.attempt == newest)
+        return any(
+            describe_interference(launch) for launch in self._rounds[group.name, number] if launch.attempt == newest
+        )
 
     def _repeats(self, group: Group, number: int) -> int:
         """Return how often this round was repeated after it was complete."""

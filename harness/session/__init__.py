@@ -18,23 +18,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.session import doctor, images, names, scenarios, scripts, sources, versions
-    from harness.session.forecast import DurationEstimate, outlook
+    from harness.session.forecast import DurationEstimate, estimate_duration
     from harness.session.planning import Planned, plan
     from harness.session.reporting import (
         Gate,
         Written,
         compare,
         export,
+        find_newest_runs,
+        find_raised_errors,
         gate,
         has_numbers,
         is_torn,
-        newest,
-        raised,
         read,
         report,
     )
     from harness.session.request import ProfileRequest, Request
-    from harness.session.resuming import Earlier, earlier
+    from harness.session.resuming import Earlier, load_earlier
     from harness.session.running import Ended, Listener, resume, run
 
 _NAMES = {

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from harness.backends import registry
-from harness.catalog.adhoc import with_asked
+from harness.catalog.adhoc import add_requested
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock, lock_file
 from harness.catalog.project import Project
@@ -15,19 +15,19 @@ from harness.machine.cpus import choose
 from harness.machine.doctor import prerequisites as around
 from harness.machine.doctor.check import CheckResult
 from harness.machine.doctor.counters import CpuPlace
-from harness.machine.doctor.diagnosis import listen
+from harness.machine.doctor.diagnosis import measure_noise
 from harness.machine.gpu import selection
 from harness.machine.host import require_linux
-from harness.machine.lock import machine_to_itself
+from harness.machine.lock import hold_machine
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError
-from harness.plan.availability import gpu_rows, gpu_sentence
+from harness.plan.availability import describe_gpu_support, list_gpu_rows
 from harness.plan.selection import resolve
 from harness.report.escape import plain
 from harness.session.request import names, read_seconds
 
 
-def listened(cpus: str, seconds: str, say: Callable[[str], None]) -> dict[str, Any]:
+def measure_cpu_noise(cpus: str, seconds: str, say: Callable[[str], None]) -> dict[str, Any]:
     """Measure the noise of the CPUs for `seconds`, and return the score and the checks as JSON values.
 
     It holds the machine's lock, so that no run measures at the same time.
@@ -36,8 +36,8 @@ def listened(cpus: str, seconds: str, say: Callable[[str], None]) -> dict[str, A
     long, allowed, shape = read_seconds(seconds, "--seconds"), os.sched_getaffinity(0), topology.read()
     pinned = choose(cpus, allowed, shape)
     place = CpuPlace(pinned or tuple(sorted(allowed)), frozenset(allowed), shape)
-    with machine_to_itself():
-        heard = listen(place, long, say)
+    with hold_machine():
+        heard = measure_noise(place, long, say)
     return {
         "score_percent": heard.noise.score_percent,
         "grade": heard.grade,
@@ -48,7 +48,7 @@ def listened(cpus: str, seconds: str, say: Callable[[str], None]) -> dict[str, A
     }
 
 
-def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any]:
+def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any]:
     """Check containers and, if requested, GPUs. Return the checks, the GPUs and the environments as JSON values.
 
     `typed` are names or globs of environments, by default the whole catalogue. With a GPU, a row per environment
@@ -57,7 +57,7 @@ def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any
     gpu_names = selection.wish(gpu, gpus)
     project = Project.find()
     host = registry.image_backend(project.root).gpu_host
-    catalog, selected = with_asked(load_environments(project), names(typed, "-e"))
+    catalog, selected = add_requested(load_environments(project), names(typed, "-e"))
     environments = [catalog[name] for name in resolve(selected or ["*"], list(catalog), "environment")]
     device = Device.GPU if gpu_names else Device.CPU
     # other environments have no image for the device
@@ -73,7 +73,7 @@ def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any
             cards = selection.cards(gpu_names, host)
     except CannotRunHereError as error:  # the result of this check
         cards, refused = [], [around.gpus_asked(error.message, error.advice)]
-    checks = [check for backend in registry.opened(project.root) for check in backend.findings(locked, gpu_names)]
+    checks = [check for backend in registry.open_all(project.root) for check in backend.findings(locked, gpu_names)]
     # the driver of a remote engine can only be checked by a launch
     checks += [around.gpu_driver(host, wanted=bool(gpu_names) and host.is_here), *map(around.gpu, host.cards)]
     # settings are only checked on the GPUs of the launches
@@ -81,8 +81,8 @@ def surroundings(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any
     document: dict[str, Any] = {"checks": [*map(_describe_check, [*checks, *refused])]}
     if cards:
         document["gpus"] = [{"index": card.index, "name": card.name} for card in cards]
-        document["environments"] = gpu_rows(environments, catalog, cards, host)
-        document["gpu_sentence"] = gpu_sentence(environments, cards, host)
+        document["environments"] = list_gpu_rows(environments, catalog, cards, host)
+        document["gpu_sentence"] = describe_gpu_support(environments, cards, host)
     return document
 
 

@@ -53,7 +53,7 @@ class Pilots:
             widths=lambda _: {},
             watch=partial(LaunchMonitor, {BESIDE_BUILDS: 1.0}),
         )
-        with run_to_itself(self._run), cpus.keeping_off(plan.limits.cpus):
+        with run_to_itself(self._run), cpus.keep_process_off(plan.limits.cpus):
             for part in _pilots(plan, environment):
                 if is_making():  # a pilot during builds doesn't make the run longer
                     replace(walk, plan=part).run([])

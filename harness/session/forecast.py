@@ -101,7 +101,7 @@ class _Times:
         return self.start + warmup + measure
 
 
-def outlook(planned: Planned) -> DurationEstimate:
+def estimate_duration(planned: Planned) -> DurationEstimate:
     """Estimate the duration of a plan, which depends on the environments that the run's backend has available."""
     missing: list[Requirement] | None
     unasked, missing, name, makes = "", None, planned.request.backend, ""

@@ -9,7 +9,7 @@ from typing import Any
 from harness.backends import registry
 from harness.catalog import pack
 from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock, moved, write_lock
+from harness.catalog.locks import describe_overrides, load_lock, write_lock
 from harness.catalog.project import Project
 from harness.model.backend import KeptImage
 from harness.model.environment import Device, Environment, Requirement
@@ -22,19 +22,19 @@ from harness.session.sources import with_asked
 _LOCKS_AT_A_TIME = 2
 
 
-def chosen(names: Sequence[str] | None) -> tuple[Project, list[Environment]]:
+def select_environments(names: Sequence[str] | None) -> tuple[Project, list[Environment]]:
     """Return the project, and the environments that match names, globs or requirements; by default all."""
     project = Project.find()
     environments, typed = with_asked(project, load_environments(project), names or ["*"])
     return project, [environments[name] for name in resolve(typed, list(environments), "environment")]
 
 
-def locked(names: Sequence[str] | None, device: Device) -> tuple[Project, list[Requirement]]:
+def select_images(names: Sequence[str] | None, device: Device) -> tuple[Project, list[Requirement]]:
     """Return the project, and the selected environments that have an image for the device.
 
     Raises NothingSelectedError if there are none.
     """
-    project, environments = chosen(names)
+    project, environments = select_environments(names)
     requirements = [
         load_lock(project, environment, device) for environment in environments if device in environment.devices
     ]
@@ -45,7 +45,7 @@ def locked(names: Sequence[str] | None, device: Device) -> tuple[Project, list[R
     return project, requirements
 
 
-def rows(
+def list_rows(
     project: Project,
     environments: Sequence[Environment],
     ask: Callable[[Sequence[Requirement]], Sequence[KeptImage]],
@@ -101,14 +101,14 @@ def lock(names: Sequence[str] | None, device: Device | None) -> Iterator[tuple[R
 
     Yield each environment, whether its lock changed, and for package overrides a description of the environment.
     """
-    project, environments = chosen(names)
+    project, environments = select_environments(names)
     targets = [(one, kind) for one in environments for kind in one.devices if device in (None, kind)]
     with ThreadPoolExecutor(_LOCKS_AT_A_TIME) as pool:
         changes = [pool.submit(write_lock, project, environment, kind) for environment, kind in targets]
         try:
             for (environment, chosen_device), changed in zip(targets, changes, strict=True):
                 is_changed, requirement = changed.result(), load_lock(project, environment, chosen_device)
-                yield requirement, is_changed, moved(project, requirement)
+                yield requirement, is_changed, describe_overrides(project, requirement)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -117,7 +117,7 @@ def fill_pack(
     folder: Path, names: Sequence[str] | None, device: Device, say: Callable[[str], object], *, with_images: bool
 ) -> tuple[list[Requirement], list[Path]]:
     """Download everything that builds of these environments need to a folder. Return the environments and the files."""
-    project, requirements = locked(names, device)
+    project, requirements = select_images(names, device)
     images = registry.image_backend(project.root).images if with_images else None
     return requirements, pack.fill(folder, project, requirements, images, say)
 

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from harness.catalog.project import Project
-from harness.catalog.scenarios import files_of, fingerprint, kit_files
+from harness.catalog.scenarios import find_files_of, hash_files, kit_files
 from harness.machine import cpus
 from harness.model.environment import Device
 from harness.model.launch import SHORT, Job, Limits, Sampling
@@ -24,16 +24,16 @@ class JobMaker:
         self._scenarios = scenarios
         self._limits = limits
         self._on_cores = cache(self._choose_cores)
-        self._files = {name: files_of(scenario, self.kit) for name, scenario in scenarios.items()}
+        self._files = {name: find_files_of(scenario, self.kit) for name, scenario in scenarios.items()}
 
     def sources(self) -> dict[str, str]:
         """Return a hash of each scenario's files and the kit. To resume a run, the hashes must be the same."""
-        return {name: fingerprint(files) for name, files in self._files.items()}
+        return {name: hash_files(files) for name, files in self._files.items()}
 
     def own(self) -> dict[str, str]:
         """Return a hash of each scenario's own files, without the kit."""
         return {
-            name: fingerprint({file: data for file, data in files.items() if file not in self.kit})
+            name: hash_files({file: data for file, data in files.items() if file not in self.kit})
             for name, files in self._files.items()
         }
 

@@ -57,7 +57,7 @@ def read(folder: Path | str) -> Results:
         launches = stored.read_launches(run)
         if stored.is_torn:  # a missing result may be in the incomplete line
             run = replace(run, stops={name: _unless_budget(stop) for name, stop in run.stops.items()})
-        return results_of(run, launches)
+        return load_results(run, launches)
 
 
 def _unless_budget(stop: Stop) -> Stop:
@@ -83,7 +83,7 @@ class Raised:
     command: str
 
 
-def raised(results: Results) -> list[Raised]:
+def find_raised_errors(results: Results) -> list[Raised]:
     """Return the distinct errors that scenarios of a local run raised, if their tracebacks were saved."""
     errors = []
     paths = {scenario.name: scenario.path for scenario in results.run.scenarios}
@@ -107,7 +107,7 @@ def _bundle_command(results: Results, cell: Cell) -> str:
     return shlex.join(["harness", "bundle", results.run.shown_folder, *words])
 
 
-def newest(count: int = 1, results: Path | str = "results") -> list[Path]:
+def find_newest_runs(count: int = 1, results: Path | str = "results") -> list[Path]:
     """Return the folders of the newest runs, oldest first.
 
     Raises UsageError if `results` has fewer than `count` runs.
@@ -122,7 +122,7 @@ def newest(count: int = 1, results: Path | str = "results") -> list[Path]:
     return [path.parent for path in paths[-count:]]
 
 
-def results_of(run: Run, launches: Sequence[Launch]) -> Results:
+def load_results(run: Run, launches: Sequence[Launch]) -> Results:
     """Return the results of a run's launches, which notebooks show as a table."""
     return Results(run, launches, _to_html)
 

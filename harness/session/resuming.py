@@ -61,7 +61,7 @@ def slot_of(path: Path) -> Slot | None:
     return Slot(tuple(limits.cpus), next(iter(limits.gpus), ""))
 
 
-def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget: float | None = None) -> Earlier:
+def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget: float | None = None) -> Earlier:
     """Return the stored run in a folder, with a plan to resume it here. `wished` is the requested backend.
 
     The run continues as planned, up to `rounds` in total, or for `budget` more seconds. Raises UsageError if something
@@ -102,13 +102,13 @@ def earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget
         raise UsageError(f"{path} was started with the backend {name}; it can't continue with {wished}.")
     gpu_host = registry.gpu_host(name, project.root) if limits.gpus else CPU_ALONE
     cards = gpus.cards(limits.gpus, gpu_host)
-    differing = host.differing(begun.host, machine_facts(limits, cards, gpu_host, begun.plan.lock_clocks))
+    differing = host.find_differing(begun.host, machine_facts(limits, cards, gpu_host, begun.plan.lock_clocks))
     if differing:
         changes = "; ".join(run_info.change(*difference) for difference in differing)
         raise CannotRunHereError(f"{path} was started on another machine: {changes}.", "Start a new run.")
     moved = [scenario for scenario, digest in sources.items() if begun.sources.get(scenario) != digest]
     if moved:
-        raise changed(path, f"the scenario {', '.join(moved)}")
+        raise make_changed_error(path, f"the scenario {', '.join(moved)}")
     request = Request(
         backend=name,
         cpus="" if limits.gpus else "all" if limits.cpus is None else str(len(limits.cpus)),
@@ -178,7 +178,7 @@ def _has_ended(run: Run) -> bool:
     return all(stop and stop.reason is not StopReason.INTERRUPTED for stop in stops)
 
 
-def changed(path: Path, what: str) -> UsageError:
+def make_changed_error(path: Path, what: str) -> UsageError:
     """Return the error for a run that can't be resumed, because `what` has changed."""
     return UsageError(f"{what} has changed since {path} was started.", "Start a new run.")
 
@@ -188,4 +188,4 @@ def machine_facts(limits: Limits, cards: Sequence[Gpu], gpu_host: GpuHost, clock
     of_gpus = gpus.facts(cards, gpu_host, clock) if limits.gpus else {}
     # describes the pinned CPUs and what they share with other CPUs; empty if launches aren't pinned
     pinned = cpus.describe(limits.cpus, topology.read(), os.sched_getaffinity(0))
-    return {**host.facts(), "pinned_to": pinned, **of_gpus}
+    return {**host.read_facts(), "pinned_to": pinned, **of_gpus}

@@ -19,13 +19,13 @@ from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.requirement_specs import is_asked, is_move, parse_move, split_python
 from harness.catalog.scenarios import Found, find_scenarios, load_scenario, load_suites, read_suites, scenario_files
-from harness.catalog.signature import not_python, oldest_python
-from harness.machine.interpreters import find_python, installed
+from harness.catalog.signature import find_version_problem, oldest_python
+from harness.machine.interpreters import find_installed, find_python
 from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError, FileError, Problem, UnavailableError, UsageError
 from harness.model.scenario import ENVIRONMENT, Cell, Scenario, Suite
 from harness.plan.availability import split
-from harness.plan.selection import Catalog, check_suites, resolve, unknown
+from harness.plan.selection import Catalog, check_suites, make_unknown_error, resolve
 from harness.report.templates import environment
 from harness.session.request import SUITE_LENGTHS, suite_seconds
 
@@ -59,13 +59,13 @@ class NewScenario:
     kit: str
 
 
-def listed() -> tuple[Found, dict[str, Suite]]:
+def list_all() -> tuple[Found, dict[str, Suite]]:
     """Return the project's scenarios and suites."""
     project = Project.find()
     return find_scenarios(project), load_suites(project)
 
 
-def named(pattern: str) -> Found:
+def find_matching(pattern: str) -> Found:
     """Return the project's scenarios that match a name or a glob. Raises UsageError if there are none."""
     listing = find_scenarios(Project.find(), [pattern])
     names = resolve([pattern], [*listing.scenarios, *listing.broken], "scenario")
@@ -101,8 +101,8 @@ def check(typed: Sequence[str]) -> int:
             wrong += error.problems
     wrong += [
         *_not_compiled(whole),
-        *_of_claims(project, whole),
-        *_of_suites(project, listing, chosen if typed else None),
+        *_check_claims(project, whole),
+        *_check_suites(project, listing, chosen if typed else None),
     ]
     if wrong:
         raise FileError(wrong)
@@ -114,40 +114,40 @@ def _not_compiled(scenarios: Iterable[Scenario]) -> list[Problem]:
     by_version: dict[tuple[int, int], list[Path]] = {}
     for scenario in scenarios:
         by_version.setdefault(oldest_python(scenario.requires_python), []).append(scenario.path)
-    return [problem for version, paths in by_version.items() for problem in _refused(version, paths)]
+    return [problem for version, paths in by_version.items() for problem in _make_refusal(version, paths)]
 
 
-def _refused(version: tuple[int, int], paths: Sequence[Path]) -> list[Problem]:
+def _make_refusal(version: tuple[int, int], paths: Sequence[Path]) -> list[Problem]:
     try:
-        python = find_python(f"{version[0]}.{version[1]}", [installed])
+        python = find_python(f"{version[0]}.{version[1]}", [find_installed])
     except UnavailableError:
         python = Path(sys.executable)
     command = [str(python), "-I", "-c", _COMPILE, *map(str, paths)]
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     refused = [json.loads(line) for line in process.stdout.splitlines()]
-    return [Problem(paths[number], line, *not_python(message, version)) for number, line, message in refused]
+    return [Problem(paths[number], line, *find_version_problem(message, version)) for number, line, message in refused]
 
 
-def _of_claims(project: Project, scenarios: Iterable[Scenario]) -> list[Problem]:
+def _check_claims(project: Project, scenarios: Iterable[Scenario]) -> list[Problem]:
     """Yield problems of claims with unknown environments."""
     environments, wrong = load_environments(project), []
     for scenario in scenarios:
         for number, claim in enumerate(scenario.claims):
             for name, side in (("worse", claim.worse), ("better", claim.better)):
-                if side and (error := _no_environment(side.environment, list(environments))):
+                if side and (error := _make_unknown_environment_error(side.environment, list(environments))):
                     key = ("claim", number, name, ENVIRONMENT)
-                    line = header.line(toml.read_file(scenario.path), scenario.path, key)
+                    line = header.find_line(toml.read_file(scenario.path), scenario.path, key)
                     wrong.append(Problem(scenario.path, line, error.message, error.advice))
     return wrong
 
 
-def _no_environment(text: str, names: Sequence[str]) -> UsageError | None:
+def _make_unknown_environment_error(text: str, names: Sequence[str]) -> UsageError | None:
     """Return the error for an unknown environment, also if the text adds package overrides to it; otherwise None."""
     base, _ = split_python(parse_move(text).base if is_move(text) else text)
-    return None if is_asked(base) or base in names else unknown(base, names, ENVIRONMENT)
+    return None if is_asked(base) or base in names else make_unknown_error(base, names, ENVIRONMENT)
 
 
-def _of_suites(project: Project, listing: Found, only: Sequence[str] | None) -> list[Problem]:
+def _check_suites(project: Project, listing: Found, only: Sequence[str] | None) -> list[Problem]:
     """Return the errors in suites.toml; with `only`, the errors about these scenarios."""
     try:
         suites, findings = read_suites(project)
@@ -196,7 +196,7 @@ def _availability(project: Project, scenario: Scenario, environment: Environment
     return {**row, "cells": len(able), "not_available": absent}
 
 
-def new(name: str, title: str = "", folder: Path | None = None, script: Path | None = None) -> NewScenario:
+def create(name: str, title: str = "", folder: Path | None = None, script: Path | None = None) -> NewScenario:
     """Write the skeleton of the scenario `name` into the project's scenarios/ or another folder.
 
     With a plain script or notebook, the new scenario runs it, and has its name by default. Raises UsageError for an
@@ -226,7 +226,7 @@ def new(name: str, title: str = "", folder: Path | None = None, script: Path | N
             f"Choose another name. Example: harness scenarios new my_{name}",
         )
     title = title or (script.name if script else name.replace("_", " ").capitalize())
-    text = _from_script(name, title, script, project) if script else _skeleton(name, title)
+    text = _make_from_script(name, title, script, project) if script else _skeleton(name, title)
     try:
         if not folder:
             path.parent.mkdir(exist_ok=True)
@@ -243,7 +243,7 @@ def new(name: str, title: str = "", folder: Path | None = None, script: Path | N
     return NewScenario(path, is_found, "" if written in ours else shlex.quote(str(project.scenarios)))
 
 
-def _from_script(name: str, title: str, path: Path, project: Project) -> str:
+def _make_from_script(name: str, title: str, path: Path, project: Project) -> str:
     file, text, _ = scripts.read(path)
     scripts.check(scripts.Script(path=path, name=file, text=text), project)
     return skeleton.scenario(name, text, title)

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from harness.catalog import notebooks, script_files, scripts
-from harness.catalog.adhoc import with_asked
+from harness.catalog.adhoc import add_requested
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.catalog.requirement_files import PackageFile, is_package_file, read
@@ -24,7 +24,7 @@ from harness.session.request import Request, ScriptRequest
 SHOWN_FILES = 10
 
 
-def request(
+def make_request(
     path: Path,
     asked: Request,
     *,
@@ -88,7 +88,7 @@ def request(
         stdin=stdin,
     )
     project = Project.find()
-    script, runner_sentences = scripts.with_runner(script, project)
+    script, runner_sentences = scripts.add_runner(script, project)
     if script.has_runner and not script.arguments:
         _check_pytest(path, asked.environments)
     written = scripts.write(script, project, [file.stem for file in scenario_files(project)])
@@ -136,14 +136,14 @@ def _add_packages(base: str, joint: str, files: Sequence[PackageFile], catalog: 
     """Return an environment with the packages of files that apply in its Python."""
     python = ""
     if any(file.depends_on_python for file in files):
-        environments, (name,) = with_asked(catalog, [base])
+        environments, (name,) = add_requested(catalog, [base])
         if name not in environments:
             return base  # an unknown name has its own error later
         python = environments[name].python
     return joint.join([base, *(text for file in files for text in file.texts(python))])
 
 
-def measured(
+def make_measured_scenario(
     path: Path, *, arguments: Sequence[str] = (), files: Sequence[Path] = ()
 ) -> tuple[Path, str, Sequence[str]]:
     """Return the scenario for a plain script, the quantity that a search compares, and sentences about the script.
@@ -154,7 +154,7 @@ def measured(
     if scripts.has_header(path):
         return path, STEP, ()
     asked = Request(environments=["any"])
-    written, sentences = request(path, asked, arguments=arguments, files=files)
+    written, sentences = make_request(path, asked, arguments=arguments, files=files)
     (scenario,) = written.scenarios
     has_steps = WHOLE in load_scenario(Path(scenario)).quantities
     return Path(scenario), STEP if has_steps else OWN, sentences

@@ -7,21 +7,21 @@ from dataclasses import replace
 from harness.backends import registry
 from harness.machine import cpus
 from harness.machine.gpu import selection as gpus
-from harness.machine.slots import Slot, divided
+from harness.machine.slots import Slot, divide_machine
 from harness.model.errors import UsageError
 from harness.model.gpu import CPU_ALONE, Gpu
 from harness.session.planning import Planned, with_cores
 
 
-def slots_of(planned: Planned, count: int | None) -> list[Slot]:
+def divide_into_slots(planned: Planned, count: int | None) -> list[Slot]:
     """Divide this machine into `count` worker slots for a plan.
 
     If `count` is None, returns as many slots as the machine has. Raises UsageError if `count` is larger than that.
     """
-    return divided(count, os.sched_getaffinity(0), slot_cards(planned) if planned.plan.limits.gpus else ())
+    return divide_machine(count, os.sched_getaffinity(0), choose_slot_gpus(planned) if planned.plan.limits.gpus else ())
 
 
-def slot_cards(planned: Planned) -> Sequence[Gpu]:
+def choose_slot_gpus(planned: Planned) -> Sequence[Gpu]:
     """Return the GPUs for slots, one GPU per slot. Raises UsageError if the GPUs are different models."""
     cards = planned.cards if planned.request.gpus else planned.gpu_host.cards
     models = {card.name: card for card in cards}
@@ -34,7 +34,7 @@ def slot_cards(planned: Planned) -> Sequence[Gpu]:
     return cards
 
 
-def in_slot(planned: Planned, slot: Slot, slots: int) -> Planned:
+def limit_to_slot(planned: Planned, slot: Slot, slots: int) -> Planned:
     """Return the plan with the CPUs, the GPU and the memory of one slot."""
     request, limits = planned.request, planned.plan.limits
     wish = request.cpus or ("all" if slot.gpu else "1")

@@ -18,13 +18,13 @@ from harness.catalog import adhoc, sources
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
-from harness.catalog.sources import Source, SourceSpec, Wheel, opened, parse_source
-from harness.files import cache_dir, parse_json, read_text, wheel_path, write_atomically
+from harness.catalog.sources import Source, SourceSpec, Wheel, open_place, parse_source
+from harness.files import cache_dir, get_wheel_path, parse_json, read_text, write_atomically
 from harness.machine import git
 from harness.model.backend import WheelRecipe
 from harness.model.environment import TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, HarnessError, NothingSelectedError, UsageError
-from harness.plan.selection import unknown
+from harness.plan.selection import make_unknown_error
 from harness.session.request import Request
 
 #: The files in images/ that affect how a wheel is built.
@@ -45,7 +45,7 @@ def with_asked(
     say: Callable[[str], object] | None = None,
     lock: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> tuple[dict[str, Environment], list[str]]:
-    """Return the catalogue with the requested environments, and the request as names and globs (`adhoc.with_asked`).
+    """Return the catalogue with the requested environments, and the request as names and globs.
 
     The `backend` builds missing wheels of sources while `lock` is held. Finished wheels are in the user's cache.
     `repository` is a folder or an address, for sources that are revisions. Raises UsageError for an unknown source, or
@@ -59,7 +59,7 @@ def with_asked(
             environment = adhoc.keep(maker.environment(spec))
             environments[environment.name] = environment
         texts.append(text if spec is None else environment.name)
-    return adhoc.with_asked(environments, texts, impossible)
+    return adhoc.add_requested(environments, texts, impossible)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,37 +78,37 @@ class _Maker:
         base = self._base(spec)
         if (before := _find_saved(spec, base)) is not None:
             return before
-        if (path := sources.wheel_file(spec)) is not None:
+        if (path := sources.find_wheel(spec)) is not None:
             wheel = sources.keep_wheel(path, spec.package, base.python)
             digest = wheel.name.partition("/")[0]
             short = f"{re.sub(r'[^a-z0-9.]+', '-', wheel.version)}-{digest[:8]}"
             words = f"the file {path.name} ({digest[:12]})"
             return sources.environment(base, spec.package, wheel, (short, f"whl-{digest[:12]}"), words)
-        with opened(spec, self.repository) as source:
+        with open_place(spec, self.repository) as source:
             wheel = self._wheel(spec, base, source)
             return sources.environment(base, spec.package, wheel, (source.short, source.long), source.description)
 
     def _base(self, spec: SourceSpec) -> Environment:
         if spec.base:
-            environments, (name,) = adhoc.with_asked(self.known, [spec.base])
+            environments, (name,) = adhoc.add_requested(self.known, [spec.base])
             if name not in environments:
-                raise unknown(spec.base, list(self.known), "environment")
+                raise make_unknown_error(spec.base, list(self.known), "environment")
             return environments[name]
-        path = sources.wheel_file(spec) if spec.package in TENSORFLOW else None
+        path = sources.find_wheel(spec) if spec.package in TENSORFLOW else None
         if path is None:
             raise UsageError(
                 f"{spec.package}@{spec.place} doesn't name the environment in which {spec.package} is replaced.",
                 f"For example: -e tf2.21+{spec.package}@{spec.place}",
             )
         version = path.name.split("-")[1] if "-" in path.name else ""
-        return adhoc.neighbour_of(version, list(self.known.values()))
+        return adhoc.find_nearest_release(version, list(self.known.values()))
 
     def _wheel(self, spec: SourceSpec, base: Environment, source: Source) -> Wheel:
         """Return the wheel of a source, from the cache or from a build."""
         instant = max(datetime.fromisoformat(base.as_of), datetime.fromtimestamp(source.snapshot.instant, UTC))
         backend = self._builder(spec)
         recipe = [hashlib.sha256((self.project.root / "images" / name).read_bytes()).hexdigest() for name in _RECIPE]
-        parts = [git.tree_id(source.snapshot), spec.package, base.python, self._version(spec, base, source)]
+        parts = [git.get_tree_id(source.snapshot), spec.package, base.python, self._version(spec, base, source)]
         parts += [instant.isoformat(), backend.name, *recipe]
         entry = cache_dir() / "wheels" / "builds" / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.json"
         with suppress(OSError, ValueError, TypeError):
@@ -182,12 +182,14 @@ def _find_saved(spec: SourceSpec, base: Environment) -> Environment | None:
     text = f"{base.asked or base.name}+{spec.package}@{spec.place}"
     names = [path.stem for path in adhoc.folder().glob(f"{base.name}-{spec.package}-*.json")]
     saved = [
-        environment for environment in map(adhoc.kept, names) if environment is not None and environment.asked == text
+        environment
+        for environment in map(adhoc.load_saved, names)
+        if environment is not None and environment.asked == text
     ]
-    return next((environment for environment in saved if wheel_path(environment.wheel).is_file()), None)
+    return next((environment for environment in saved if get_wheel_path(environment.wheel).is_file()), None)
 
 
-def sides(asked: Request, package: str, base: str, head: str = "") -> Request:
+def make_comparison_request(asked: Request, package: str, base: str, head: str = "") -> Request:
     """Return the request that measures a package at the revision `base` against `head`, in one environment.
 
     `head` is a revision, a folder or a pull request. By default, it is the working copy. Raises UsageError for an
@@ -198,7 +200,7 @@ def sides(asked: Request, package: str, base: str, head: str = "") -> Request:
     # absolute, because a relative path could also be a revision
     working_copy = repository if "://" in repository else str(Path(repository).expanduser().absolute())
     specs = [SourceSpec(environment, package, place) for place in (base, head or working_copy)]
-    with opened(specs[0], repository) as before, opened(specs[1], repository) as after:
+    with open_place(specs[0], repository) as before, open_place(specs[1], repository) as after:
         if before.long == after.long:
             raise NothingSelectedError(
                 f"--base and --head are the same: {before.description}.",
@@ -222,7 +224,7 @@ def _select_environment(environments: Sequence[str]) -> str:
 def _find_repository(package: str) -> str:
     """Return this folder if it is in a repository, otherwise the package's repository."""
     try:
-        return str(git.top(Path.cwd()))
+        return str(git.find_top(Path.cwd()))
     except UsageError:
         if package in sources.REPOSITORIES:
             return sources.REPOSITORIES[package]

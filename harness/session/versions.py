@@ -15,7 +15,7 @@ from harness.model.texts import joined
 from harness.session.request import Request
 
 
-def request(asked: Request, base: str, head: str = "") -> tuple[Request, Sequence[str]]:
+def make_request(asked: Request, base: str, head: str = "") -> tuple[Request, Sequence[str]]:
     """Return the request that measures the scenarios at the git commit `base` against `head`, or the working tree.
 
     Scenarios that are unchanged, or that exist on only one side, are left out. The second value are sentences about
@@ -28,7 +28,7 @@ def request(asked: Request, base: str, head: str = "") -> tuple[Request, Sequenc
             f"Pass the files of scenarios: harness matrix --base {base} -s scenarios/NAME.py",
         )
     sentences, scenarios = [], []
-    for path in _files(asked.scenarios):
+    for path in _find_files(asked.scenarios):
         repository = _Repository.of(path)
         before, after = (repository.scenario(path, ref) for ref in (base, head))
         if not before and not after:
@@ -38,7 +38,7 @@ def request(asked: Request, base: str, head: str = "") -> tuple[Request, Sequenc
         elif before == after:
             sentences.append(f"{path} is the same in {base} and {head or 'the folder'}, so it is not measured.")
         else:
-            scenarios.append(str(versions.side_by_side(path.stem, before, after)))
+            scenarios.append(str(versions.write_side_by_side(path.stem, before, after)))
     if not scenarios:
         raise NothingSelectedError(
             " ".join([*sentences, "No scenario has two versions to compare."]),
@@ -50,7 +50,7 @@ def request(asked: Request, base: str, head: str = "") -> tuple[Request, Sequenc
     return replace(asked, scenarios=scenarios), sentences
 
 
-def files_at(path: Path, ref: str = "") -> Mapping[str, bytes]:
+def read_files_at(path: Path, ref: str = "") -> Mapping[str, bytes]:
     """Return the files of a scenario, by name, from the git commit `ref` or, without `ref`, from the working tree.
 
     The mapping is empty if the scenario doesn't exist there. Raises UsageError outside a git repository and for an
@@ -59,7 +59,7 @@ def files_at(path: Path, ref: str = "") -> Mapping[str, bytes]:
     return (_Repository.of(path) if ref else _Repository(Path.cwd())).scenario(path, ref)
 
 
-def _files(typed: Sequence[str]) -> list[Path]:
+def _find_files(typed: Sequence[str]) -> list[Path]:
     """Return the scenario files for names, globs and files. Raises UsageError for an unknown name."""
     project = Project.find()
     # leave out the files of an installed harness, which have no versions in git
@@ -85,7 +85,7 @@ class _Repository:
         """Return the repository of the file's folder. Raises UsageError if there is none."""
         folder = path.resolve().parent
         folder = folder if folder.is_dir() else Path.cwd()
-        return cls(git.top(folder))
+        return cls(git.find_top(folder))
 
     def scenario(self, path: Path, ref: str) -> Mapping[str, bytes]:
         """Return the files of a scenario by name, at `ref` or in the working tree; empty if it doesn't exist there."""
@@ -113,7 +113,7 @@ class _Repository:
                 return None
             except OSError as error:
                 raise UsageError(f"The scenario {path} cannot be read: {error.strerror}.") from None
-        commit = git.commit_of(self.root, ref)
+        commit = git.resolve_commit(self.root, ref)
         where = path.resolve()
         if not where.is_relative_to(self.root):
             raise UsageError(f"{path} is not in the repository {self.root}.")

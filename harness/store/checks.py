@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.model.environment import Environment
 from harness.model.launch import Launch
-from harness.model.numbers import BYTES, DEPTH, LEAST, wrong
+from harness.model.numbers import BYTES, DEPTH, LEAST, find_problem
 from harness.model.run import Group, Run
 from harness.model.scenario import ENVIRONMENT, Axes, Cell, Claim, Comparison, Expectation, Need, Scenario
 
@@ -78,7 +78,7 @@ def check_launch(launch: Launch) -> None:
                 raise ValueError(f"{name} is out of range")
     if any(0.0 < (sample.cpu_seconds or 0.0) < LEAST for sample in (*launch.samples, *launch.alone)):
         raise ValueError("the CPU time of a sample is out of range")
-    if problem := wrong(launch.observations) or wrong(launch.fingerprint):
+    if problem := find_problem(launch.observations) or find_problem(launch.fingerprint):
         raise ValueError(problem)
     if launch.places and len(launch.places) != len(launch.samples):
         raise ValueError("the numbers of places and samples differ")
@@ -120,7 +120,7 @@ def _check_known(what: str, names: Iterable[str], allowed: Collection[str]) -> N
 
 
 def _check_facts(facts: Mapping[str, Any], depth: int = DEPTH) -> None:
-    if problem := wrong(facts, depth):
+    if problem := find_problem(facts, depth):
         raise ValueError(problem)
     cards = facts.get("gpus")
     if isinstance(cards, list) and not all(isinstance(card, Mapping) for card in cards):
@@ -186,7 +186,7 @@ def _check_scenario(scenario: Scenario) -> None:
     for entry in entries:
         if not isinstance(entry, Claim):
             _check_requirements(entry.requires, whose)
-    if problem := wrong([expectation.value for expectation in scenario.expect], DEPTH + 1):
+    if problem := find_problem([expectation.value for expectation in scenario.expect], DEPTH + 1):
         raise ValueError(problem)
 
 

@@ -15,7 +15,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from harness.files import append, is_unfinished, opened, read, remedy, remove_unfinished, write_atomically
+from harness.files import (
+    append,
+    is_unfinished,
+    open_regular_file,
+    read,
+    remove_unfinished,
+    suggest_remedy,
+    write_atomically,
+)
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from harness.model.launch import Launch
 from harness.model.profile import Part, Profile
@@ -179,7 +187,7 @@ class RunFolder:
     @property
     def is_torn(self) -> bool:
         """Whether launches.jsonl ends in the middle of a line."""
-        with suppress(OSError), os.fdopen(opened(Path(self._launches.name), within=self.path), "rb") as file:
+        with suppress(OSError), os.fdopen(open_regular_file(Path(self._launches.name), within=self.path), "rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
             return file.read() not in (b"", b"\n")
         return False  # the next reader of the file reports the error
@@ -187,7 +195,7 @@ class RunFolder:
     def _lines(self) -> Iterator[bytes]:
         """Yield the complete lines of launches.jsonl one by one, because the file can be larger than the memory."""
         try:
-            with os.fdopen(opened(Path(self._launches.name), within=self.path), "rb") as file:
+            with os.fdopen(open_regular_file(Path(self._launches.name), within=self.path), "rb") as file:
                 while line := file.readline(LINE_MOST):
                     if line.endswith(b"\n"):
                         yield line[:-1]
@@ -280,7 +288,7 @@ class RunFolder:
         try:
             yield path
         except OSError as error:
-            problem, first = f"{path} cannot be written: {error.strerror}.", remedy(error)
+            problem, first = f"{path} cannot be written: {error.strerror}.", suggest_remedy(error)
             if not (self.path / "run.json").exists():
                 raise CannotRunHereError(problem, f"{first}, then start the run again.") from None
             raise CannotRunHereError(

@@ -10,7 +10,7 @@ import re
 import secrets
 from pathlib import Path
 
-from harness.files import creating, data_dir, read
+from harness.files import create_file, get_data_dir, read
 
 #: The length of the secret in bytes. The hash has the same length.
 _LENGTH = 32
@@ -45,7 +45,7 @@ def is_from_here(document: bytes) -> bool:
 
 
 def _path() -> Path:
-    return data_dir() / "secret"
+    return get_data_dir() / "secret"
 
 
 def _signed(secret: bytes, data: bytes) -> str:
@@ -58,7 +58,7 @@ def _secret() -> bytes:
     """Return the secret. If several processes create it at once, the first one wins. Raises OSError."""
     path = _path()
     if not path.exists():
-        with creating(path) as part:
+        with create_file(path) as part:
             handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(handle, "wb") as file:
                 file.write(secrets.token_bytes(_LENGTH))

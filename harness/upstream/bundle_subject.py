@@ -10,7 +10,7 @@ from harness.analysis.environments import pins
 from harness.analysis.quantities import growth_difference, growth_estimate, growths, kind, launches_of
 from harness.analysis.results import Results
 from harness.analysis.rounds import series
-from harness.analysis.statistics import Difference, Estimate, combine, exp, log_ratios
+from harness.analysis.statistics import Difference, Estimate, combine, exp_limited, log_ratios
 from harness.model.defaults import LEVEL
 from harness.model.environment import Environment
 from harness.model.errors import NothingSelectedError, UsageError
@@ -198,7 +198,9 @@ def select(results: Results, scenarios: Sequence[str], environments: Sequence[st
         )
     sides = [side for cell in cells if (side := _side(results, STEP, cell))]
     logs = log_ratios(sides[0].values, sides[-1].values) if len(sides) == 2 else []
-    about = Subject(STEP, sides[0], sides[1] if len(sides) == 2 else None, combine([*map(exp, logs)]) if logs else None)
+    about = Subject(
+        STEP, sides[0], sides[1] if len(sides) == 2 else None, combine([*map(exp_limited, logs)]) if logs else None
+    )
     return about.turned if about.is_turned else about
 
 
@@ -238,7 +240,7 @@ def _subject(results: Results, quantity: str, one: Cell, other: Cell | None) -> 
     if quantity == GROWTH:
         return Subject(quantity, worse, better, growth_difference(worse.values, better.values))
     logs = log_ratios(worse.values, better.values)
-    return Subject(quantity, worse, better, combine([exp(log) for log in logs]) if logs else None)
+    return Subject(quantity, worse, better, combine([exp_limited(log) for log in logs]) if logs else None)
 
 
 def _side(results: Results, quantity: str, cell: Cell) -> IssueSide | None:

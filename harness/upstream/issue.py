@@ -152,7 +152,7 @@ def _container(run: Run, side: IssueSide, command: str, bases: Mapping[str, str]
 
 
 def _is_in_containers(run: Run) -> bool:
-    entry = registry.registered(run)
+    entry = registry.find_registered(run)
     return entry is not None and entry.in_containers
 
 

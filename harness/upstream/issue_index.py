@@ -20,7 +20,7 @@ from harness.model.scenario import Claim, Scenario
 from harness.model.texts import joined
 from harness.plan import claims
 from harness.plan.claims import UPSTREAM
-from harness.plan.selection import unknown
+from harness.plan.selection import make_unknown_error
 from harness.session.forecast import START
 
 #: Rounds of a claim if its effect is large, as most are.
@@ -53,7 +53,7 @@ class KnownIssue:
         """Return the estimated time of its cells, also in the newest release, in seconds."""
         if self.took:
             return self.took
-        cells = {cell for claim in self.claims for cell in claims.cells(claim, [newest], Device.CPU)}
+        cells = {cell for claim in self.claims for cell in claims.list_cells(claim, [newest], Device.CPU)}
         return len(cells) * (USUAL_ROUNDS * (START + CLAIM_WARMUP + CLAIM_MEASURE) + START / 2.0)
 
 
@@ -77,13 +77,15 @@ class Library:
                 f"{joined(typed)} and {'--all' if every else '--family'} both select issues.", "Use one of the two."
             )
         if family and family not in self.families:
-            raise unknown(family, self.families, "family")
+            raise make_unknown_error(family, self.families, "family")
         if not (typed or family or every):
             raise UsageError(
                 "No issue is specified.", "Example: harness repro T#40261. To list all issues: harness repro list"
             )
         if typed:
-            return [self.issues[issue] for issue in dict.fromkeys(claims.issue(text, self.issues) for text in typed)]
+            return [
+                self.issues[issue] for issue in dict.fromkeys(claims.find_issue(text, self.issues) for text in typed)
+            ]
         return [known_issue for known_issue in self.issues.values() if not family or family in known_issue.families]
 
     def document(self, found: Iterable[KnownIssue]) -> str:
@@ -121,7 +123,7 @@ def library() -> Library:
     for scenario in find_scenarios(project).scenarios.values():
         for claim in scenario.claims:
             by_issue.setdefault(claim.issue, []).append((scenario, claim))
-    newest = claims.newest(load_environments(project))
+    newest = claims.find_newest(load_environments(project))
     took = _took(project.root / "docs" / "upstream.json")
     return Library(
         {issue: KnownIssue(issue, by_issue[issue], took.get(issue.short, 0.0)) for issue in sorted(by_issue)}, newest

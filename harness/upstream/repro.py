@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.analysis.claims import ClaimResult
 from harness.analysis.results import Results
-from harness.catalog.adhoc import with_asked
+from harness.catalog.adhoc import add_requested
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.model.defaults import CLAIM_MEASURE, CLAIM_WARMUP, ISSUE_BUDGET, MOST_ISSUES_BUDGET
@@ -70,7 +70,7 @@ def nightly(asked: Request, say: Callable[[str], None]) -> str:
     """Return the environment of the newest nightly wheel, or report why there is none and return an empty text."""
     package = "tf-nightly" if asked.gpu or asked.gpus or asked.gpu_via else "tf-nightly-cpu"
     try:
-        _, (name,) = with_asked(load_environments(Project.find()), [package])
+        _, (name,) = add_requested(load_environments(Project.find()), [package])
     except (UsageError, CannotRunHereError) as error:
         say(f"Not measured in {package}: {error.message}")
         return ""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.cells import CUT_OFF, STDERR_CHARACTERS, cell_name, tail
+from harness.analysis.cells import CUT_OFF, STDERR_CHARACTERS, cell_name, get_tail
 from harness.analysis.results import Results
 from harness.model.launch import Status
 from harness.model.run import Stop, StopReason, Unavailable
@@ -95,9 +95,9 @@ def test_a_number_with_launches_that_broke_is_told_as_partial():
 
 
 def test_the_end_of_standard_error_is_bounded():
-    assert tail("a\n" * 100).count("a") == 20
-    assert len(tail("x" * 10_000_000)) == STDERR_CHARACTERS
-    assert tail("") == ""
+    assert get_tail("a\n" * 100).count("a") == 20
+    assert len(get_tail("x" * 10_000_000)) == STDERR_CHARACTERS
+    assert get_tail("") == ""
 
 
 def test_a_cell_that_only_observes_lacks_nothing():

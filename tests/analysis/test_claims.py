@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.claims import ClaimOutcome, ClaimResult, of_ratio, of_value
+from harness.analysis.claims import ClaimOutcome, ClaimResult, judge_ratio, judge_value
 from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
 from harness.analysis.verdicts import Verdict
@@ -363,7 +363,7 @@ def test_a_wider_claim_is_no_less_confirmed(
     interval: Interval, claimed: tuple[float, float], below: float, above: float, verdict: Verdict
 ) -> None:
     wider = (claimed[0] * (1.0 - below), claimed[1] + above)
-    before, after = (of_ratio(verdict, interval, each) for each in (claimed, wider))
+    before, after = (judge_ratio(verdict, interval, each) for each in (claimed, wider))
     # what was far below the claim may no longer be
     nearer = (before, after) == (ClaimOutcome.NOT_SEEN, ClaimOutcome.UNCLEAR)
     assert before is after or (before in HOLDS and after is ClaimOutcome.CONFIRMED) or nearer
@@ -382,8 +382,8 @@ def test_a_wider_claim_is_no_less_confirmed(
 def test_what_is_unclear_and_far_below_the_claim_is_not_seen(
     low: float, high: float, claimed: tuple[float, float], outcome: ClaimOutcome
 ) -> None:
-    assert of_ratio(Verdict.UNCLEAR, Interval(low, high), claimed, 0.03) is outcome
-    assert of_ratio(Verdict.UNCLEAR, None, claimed, 0.03) is ClaimOutcome.UNCLEAR
+    assert judge_ratio(Verdict.UNCLEAR, Interval(low, high), claimed, 0.03) is outcome
+    assert judge_ratio(Verdict.UNCLEAR, None, claimed, 0.03) is ClaimOutcome.UNCLEAR
 
 
 @given(st.floats(0.02, 50.0), st.floats(0.0, 0.05), RANGES)
@@ -402,7 +402,7 @@ def test_the_sides_turned_around_turn_the_outcome(ratio: float, spread: float, c
 
 @given(ENDS, RANGES)
 def test_an_absolute_value_is_one_of_five(interval: Interval, claimed: tuple[float, float]) -> None:
-    outcome = of_value(interval, claimed)
+    outcome = judge_value(interval, claimed)
     assert (outcome is ClaimOutcome.NOT_SEEN) == (interval.high < claimed[0] / 10)
     if outcome.holds:
         assert interval.low > claimed[0] / 10
@@ -421,7 +421,7 @@ def test_an_absolute_value_is_one_of_five(interval: Interval, claimed: tuple[flo
 def test_an_absolute_value_that_may_be_over_ten_times_the_claim_is_unclear(
     low: float, high: float, outcome: ClaimOutcome
 ) -> None:
-    assert of_value(Interval(low, high), (2.0, 5.0)) is outcome
+    assert judge_value(Interval(low, high), (2.0, 5.0)) is outcome
 
 
 def test_of_a_value_that_is_too_vague_what_would_settle_it_is_said() -> None:

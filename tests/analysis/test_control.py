@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.control import Control, control, with_control_apart
+from harness.analysis.control import Control, control, separate_control
 from harness.analysis.moderation import Scatter
 from harness.analysis.statistics import Estimate, Interval, student
 from harness.model.launch import Role, Status
@@ -126,7 +126,7 @@ def group_of(logs, others):
     scatter = Scatter(
         [each.cell for each in every], [each.round for each in every], [math.log(each.centre) for each in every], {}
     )
-    return made, with_control_apart(scatter, numbers)
+    return made, separate_control(scatter, numbers)
 
 
 def second(log, number):

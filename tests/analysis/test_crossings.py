@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.crossings import along, finer, lead
+from harness.analysis.crossings import find_order, interpolate_times, refine_sizes
 
 SIZES = (1.0, 32.0, 1024.0, 32768.0)
 #: As if one size were measured: its test is at 95 %.
@@ -23,7 +23,7 @@ def logs(*means: float, spread: float = 0.0, rounds: int = 5, seed: int = 1) -> 
 
 
 def test_a_straight_line_crosses_where_it_is_zero_in_the_log_of_the_size():
-    found = lead((1.0, 100.0), logs(-1.0, 1.0))
+    found = find_order((1.0, 100.0), logs(-1.0, 1.0))
     (crossing,) = found.crossings
     assert crossing.at == pytest.approx(10.0)
     assert crossing.rises
@@ -33,13 +33,13 @@ def test_a_straight_line_crosses_where_it_is_zero_in_the_log_of_the_size():
 
 
 def test_where_a_size_is_not_above_zero_the_line_is_straight_in_the_size():
-    (crossing,) = lead((0.0, 10.0), logs(-1.0, 3.0)).crossings
+    (crossing,) = find_order((0.0, 10.0), logs(-1.0, 3.0)).crossings
     assert crossing.at == pytest.approx(2.5)
 
 
 def test_the_interval_is_where_the_t_test_does_not_reject():
     values = logs(-0.5, -0.1, 0.2, 0.6, spread=0.05, seed=3)
-    (crossing,) = lead(SIZES, values, ONE).crossings
+    (crossing,) = find_order(SIZES, values, ONE).crossings
     rounds = len(values)
     for end in (crossing.interval.low, crossing.interval.high):
         each = np.array([np.interp(math.log(end), places, row) for row in values])
@@ -48,13 +48,13 @@ def test_the_interval_is_where_the_t_test_does_not_reject():
 
 
 def test_one_round_has_a_point_and_no_interval():
-    (crossing,) = lead(SIZES, logs(-2.0, -1.0, 1.0, 2.0, rounds=1)).crossings
+    (crossing,) = find_order(SIZES, logs(-2.0, -1.0, 1.0, 2.0, rounds=1)).crossings
     assert crossing.interval is None
     assert crossing.at == pytest.approx(math.sqrt(32 * 1024))
 
 
 def test_several_crossings_are_all_told_with_their_directions():
-    found = lead(SIZES, logs(-1.0, 1.0, -1.0, 1.0, spread=0.01))
+    found = find_order(SIZES, logs(-1.0, 1.0, -1.0, 1.0, spread=0.01))
     assert [crossing.rises for crossing in found.crossings] == [True, False, True]
     ends = [end for each in found.crossings for end in (each.interval.low, each.at, each.interval.high)]
     assert ends == sorted(ends)
@@ -63,7 +63,7 @@ def test_several_crossings_are_all_told_with_their_directions():
 
 @pytest.mark.parametrize(("sign", "name"), [(1.0, "above"), (-1.0, "below")])
 def test_a_curve_that_stays_on_one_side_crosses_nowhere(sign, name):
-    found = lead(SIZES, sign * logs(1.0, 0.5, 0.6, 2.0, spread=0.01))
+    found = find_order(SIZES, sign * logs(1.0, 0.5, 0.6, 2.0, spread=0.01))
     assert not found.crossings
     assert not found.unclear
     ((low, high),) = [(each.low, each.high) for each in getattr(found, name)]
@@ -71,7 +71,7 @@ def test_a_curve_that_stays_on_one_side_crosses_nowhere(sign, name):
 
 
 def test_an_interval_that_reaches_the_sweeps_end_is_open_there():
-    found = lead(SIZES, logs(-1.0, -0.8, -0.3, 0.02, spread=0.05))
+    found = find_order(SIZES, logs(-1.0, -0.8, -0.3, 0.02, spread=0.05))
     (crossing,) = found.crossings
     assert crossing.opens_high
     assert not crossing.opens_low
@@ -79,13 +79,13 @@ def test_an_interval_that_reaches_the_sweeps_end_is_open_there():
 
 
 def test_a_curve_that_nowhere_leaves_zero_is_unclear_and_has_no_crossing():
-    found = lead(SIZES, logs(0.001, -0.001, 0.001, -0.002, spread=0.2))
+    found = find_order(SIZES, logs(0.001, -0.001, 0.001, -0.002, spread=0.2))
     assert not found.crossings
     assert [(each.low, each.high) for each in found.unclear] == [(1.0, 32768.0)]
 
 
 def test_a_curve_that_only_comes_near_is_unclear_there():
-    found = lead(SIZES, logs(1.0, 0.02, 0.02, 1.0, spread=0.05))
+    found = find_order(SIZES, logs(1.0, 0.02, 0.02, 1.0, spread=0.05))
     assert not found.crossings
     (unclear,) = found.unclear
     assert 1.0 < unclear.low < unclear.high < 32768.0
@@ -93,7 +93,7 @@ def test_a_curve_that_only_comes_near_is_unclear_there():
 
 
 def test_a_mean_of_exactly_zero_at_a_size_is_where_it_crosses():
-    (crossing,) = lead((1.0, 2.0, 4.0), logs(-1.0, 0.0, 1.0, rounds=1)).crossings
+    (crossing,) = find_order((1.0, 2.0, 4.0), logs(-1.0, 0.0, 1.0, rounds=1)).crossings
     assert crossing.at == 2.0
 
 
@@ -111,7 +111,9 @@ def test_a_break_even_of_straight_costs_is_found_between_two_sizes(before, each,
     sizes = (low, low * width)
     graph = np.array([[before + each * size for size in sizes]])
     eager = np.array([[dearer * each * size for size in sizes]])
-    found = lead(finer(sizes), np.log(along(sizes, eager)) - np.log(along(sizes, graph)))
+    found = find_order(
+        refine_sizes(sizes), np.log(interpolate_times(sizes, eager)) - np.log(interpolate_times(sizes, graph))
+    )
     (crossing,) = found.crossings
     assert crossing.at == pytest.approx(truth, rel=0.003)
     assert crossing.rises
@@ -119,7 +121,7 @@ def test_a_break_even_of_straight_costs_is_found_between_two_sizes(before, each,
 
 def test_finer_sizes_hold_the_measured_ones_as_they_were_given():
     for sizes in [SIZES, (0.0, 7.0, 10.0)]:
-        fine = finer(sizes).tolist()
+        fine = refine_sizes(sizes).tolist()
         assert set(sizes) <= set(fine)
         assert fine == sorted(set(fine))
 
@@ -131,7 +133,7 @@ means = st.lists(st.floats(-3.0, 3.0), min_size=2, max_size=6)
 def test_the_sweep_is_parted_without_gaps_and_turning_the_ratio_turns_the_answer(centres, spread, rounds, seed):
     sizes = tuple(2.0**index for index in range(len(centres)))
     values = logs(*centres, spread=spread, rounds=rounds, seed=seed)
-    found, turned = lead(sizes, values), lead(sizes, -values)
+    found, turned = find_order(sizes, values), find_order(sizes, -values)
     assert [(each.at, each.rises) for each in found.crossings] == [
         (each.at, not each.rises) for each in turned.crossings
     ]
@@ -170,7 +172,7 @@ def test_the_set_of_sizes_that_are_not_rejected_holds_the_crossing_in_95_of_100(
     for _ in range(RUNS):
         together, own = draw.normal(size=(rounds, 1)), draw.normal(size=(rounds, len(SIZES)))
         noise = spreads * (math.sqrt(shared) * together + math.sqrt(1.0 - shared) * own)
-        found = lead(SIZES, slope * (places - truth) + noise, ONE)
+        found = find_order(SIZES, slope * (places - truth) + noise, ONE)
         sets = [*found.unclear, *(each.interval for each in found.crossings)]
         held += any(math.exp(truth) in each for each in sets)
     assert abs(held / RUNS - 0.95) <= SLACK
@@ -178,5 +180,5 @@ def test_the_set_of_sizes_that_are_not_rejected_holds_the_crossing_in_95_of_100(
 
 def test_equal_curves_are_seldom_told_to_cross():
     draw = np.random.default_rng(11)
-    told = [bool(lead(SIZES, draw.normal(size=(5, len(SIZES))) * 0.03).crossings) for _ in range(400)]
+    told = [bool(find_order(SIZES, draw.normal(size=(5, len(SIZES))) * 0.03).crossings) for _ in range(400)]
     assert np.mean(told) <= 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / 400)

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.disturbance import (
-    contention,
-    disturbance,
-    disturbed,
-    disturbed_rounds,
+    compute_possible_error,
+    describe_interference,
+    estimate_unchecked_share,
+    find_contention,
+    find_disturbed_rounds,
+    find_interference,
     is_watched,
-    possible_error,
-    unchecked,
 )
 from harness.model.launch import Role, Status
 from tests.factories import broken, cell, cells, contended, launch, rounds, run
@@ -67,33 +67,41 @@ def others_on_its_cpus(seconds):
     ],
 )
 def test_a_launch_is_disturbed_beyond_the_limits_alone(changes, is_disturbed):
-    assert bool(disturbed(told(**changes))) is is_disturbed
+    assert bool(describe_interference(told(**changes))) is is_disturbed
 
 
 def test_in_a_short_measurement_the_ticks_weigh_more():
     short = {"steady_seconds": 0.25, "steady_cpu_seconds": 0.25, "steady_own_cpus": 1, "steady_all_cpus": 1}
     for others, is_disturbed in ((0.04, False), (0.05, True)):
         busy = {"steady_own_cpus_busy_seconds": 0.25 + others, "steady_all_cpus_busy_seconds": 0.25 + others}
-        assert bool(disturbed(told(**short, **busy))) is is_disturbed
+        assert bool(describe_interference(told(**short, **busy))) is is_disturbed
 
 
 def test_of_a_timed_part_in_pieces_the_ticks_weigh_more_too():
     for others, is_disturbed in ((0.95, False), (0.97, True)):
         changes = {**others_on_its_cpus(others), "steady_pieces": 100.0}
-        assert bool(disturbed(told(**changes))) is is_disturbed
+        assert bool(describe_interference(told(**changes))) is is_disturbed
     elsewhere = {"steady_all_cpus_busy_seconds": 18.0 + 16.0}
-    assert (disturbed(told(**elsewhere)) != "", disturbed(told(**elsewhere, steady_pieces=100.0))) == (True, "")
+    assert (
+        describe_interference(told(**elsewhere)) != "",
+        describe_interference(told(**elsewhere, steady_pieces=100.0)),
+    ) == (True, "")
 
 
 def test_what_the_launch_itself_uses_disturbs_nobody_however_idle_it_is():
     idle = {"steady_cpu_seconds": 0.0, "steady_own_cpus_busy_seconds": 0.0, "steady_all_cpus_busy_seconds": 0.0}
-    assert disturbed(told(**idle)) == ""
+    assert describe_interference(told(**idle)) == ""
 
 
 def test_a_launch_that_has_the_whole_machine_has_no_others_elsewhere():
     own = {"steady_own_cpus": 8, "steady_own_cpus_busy_seconds": 19.0, "steady_all_cpus_busy_seconds": 19.0}
-    assert disturbed(told(**own)) == ""
-    assert disturbed(told(**{**own, "steady_own_cpus_busy_seconds": 25.0, "steady_all_cpus_busy_seconds": 25.0})) != ""
+    assert describe_interference(told(**own)) == ""
+    assert (
+        describe_interference(
+            told(**{**own, "steady_own_cpus_busy_seconds": 25.0, "steady_all_cpus_busy_seconds": 25.0})
+        )
+        != ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,7 +113,7 @@ def test_a_launch_that_has_the_whole_machine_has_no_others_elsewhere():
     ],
 )
 def test_it_is_said_in_a_clause_how_many_cpus_were_lost(changes, clause):
-    assert disturbed(told(**changes)) == clause
+    assert describe_interference(told(**changes)) == clause
 
 
 @pytest.mark.parametrize(
@@ -114,35 +122,37 @@ def test_it_is_said_in_a_clause_how_many_cpus_were_lost(changes, clause):
 )
 def test_it_is_said_where_its_time_was_corrected(cpu_seconds, clause):
     one = {"steady_own_cpus": 1.0, "steady_own_cpus_busy_seconds": 10.0, "steady_all_cpus_busy_seconds": 10.0}
-    assert disturbed(told(**one, steady_cpu_seconds=cpu_seconds)) == clause
+    assert describe_interference(told(**one, steady_cpu_seconds=cpu_seconds)) == clause
 
 
 @pytest.mark.parametrize("name", ["steady_seconds", "steady_cpu_seconds", "steady_own_cpus"])
 def test_without_what_it_rests_on_nothing_is_said(name):
-    assert disturbed(told(without=[name], steady_own_cpus_steal_seconds=9.0, **others_on_its_cpus(9.0))) == ""
-    assert disturbed(launch(cell())) == ""
+    assert (
+        describe_interference(told(without=[name], steady_own_cpus_steal_seconds=9.0, **others_on_its_cpus(9.0))) == ""
+    )
+    assert describe_interference(launch(cell())) == ""
 
 
 def test_without_the_machines_books_the_stolen_time_still_tells():
     books = ["steady_own_cpus_busy_seconds", "steady_all_cpus_busy_seconds"]
-    assert disturbed(told(without=books)) == ""
-    assert disturbed(told(without=books, steady_own_cpus_steal_seconds=9.0)) != ""
+    assert describe_interference(told(without=books)) == ""
+    assert describe_interference(told(without=books, steady_own_cpus_steal_seconds=9.0)) != ""
 
 
 def test_where_stolen_time_is_not_told_there_is_none():
-    assert disturbed(told(without=["steady_own_cpus_steal_seconds"])) == ""
-    assert disturbed(told(without=["steady_own_cpus_steal_seconds"], **others_on_its_cpus(9.0))) != ""
+    assert describe_interference(told(without=["steady_own_cpus_steal_seconds"])) == ""
+    assert describe_interference(told(without=["steady_own_cpus_steal_seconds"], **others_on_its_cpus(9.0))) != ""
 
 
 @pytest.mark.parametrize("name", ["steady_all_cpus", "steady_all_cpus_busy_seconds"])
 def test_without_the_rest_of_the_machine_nothing_is_said_of_it(name):
-    assert disturbed(told(steady_all_cpus_busy_seconds=70.0)) != ""
-    assert disturbed(told(without=[name], steady_all_cpus_busy_seconds=70.0)) == ""
+    assert describe_interference(told(steady_all_cpus_busy_seconds=70.0)) != ""
+    assert describe_interference(told(without=[name], steady_all_cpus_busy_seconds=70.0)) == ""
 
 
 def test_the_times_are_not_looked_at():
     wild = replace(told(), samples=launch(cell(), [0.001, 9.0, 0.001, 70.0]).samples)
-    assert disturbed(wild) == ""
+    assert describe_interference(wild) == ""
 
 
 NOISY = told(**others_on_its_cpus(9.0))
@@ -155,7 +165,7 @@ def at(number, attempt=0, of=NOISY, **changes):
 def test_rounds_with_a_disturbed_launch_are_named_with_their_attempt_and_its_first_reason():
     stolen = told(steady_own_cpus_steal_seconds=5.0)
     other = replace(stolen, cell=cell(mode="eager"))
-    found = disturbed_rounds([at(1, of=told()), at(1, of=other), at(1), at(2, of=told()), at(2, attempt=1)])
+    found = find_disturbed_rounds([at(1, of=told()), at(1, of=other), at(1), at(2, of=told()), at(2, attempt=1)])
     group = NOISY.group
     assert found == {
         (group, 1, 0): "step tf1.14 fit float32 eager: the hypervisor took 0.50 of the CPUs of the launch",
@@ -164,16 +174,16 @@ def test_rounds_with_a_disturbed_launch_are_named_with_their_attempt_and_its_fir
 
 
 def test_groups_are_told_apart():
-    assert list(disturbed_rounds([at(1), at(1, group="another")])) == [(NOISY.group, 1, 0), ("another", 1, 0)]
+    assert list(find_disturbed_rounds([at(1), at(1, group="another")])) == [(NOISY.group, 1, 0), ("another", 1, 0)]
 
 
 def test_a_disturbed_pilot_is_no_disturbed_round_and_a_disturbed_control_is():
-    assert disturbed_rounds([at(0)]) == {}
-    assert disturbed_rounds([replace(at(1), role=Role.CONTROL)]) != {}
+    assert find_disturbed_rounds([at(0)]) == {}
+    assert find_disturbed_rounds([replace(at(1), role=Role.CONTROL)]) != {}
 
 
 def test_launches_that_broke_before_they_measured_say_nothing():
-    assert disturbed_rounds([broken(cell(), Status.FAILED, 1)]) == {}
+    assert find_disturbed_rounds([broken(cell(), Status.FAILED, 1)]) == {}
 
 
 def test_a_launch_that_saw_the_busy_time_of_its_cpus_is_watched():
@@ -210,7 +220,7 @@ GPU = {"gpu_samples": 30.0, "gpu_steady": 1.0, "gpu_foreign_processes": 0.0, "gp
     ],
 )
 def test_a_gpu_that_others_had_or_that_was_slowed_down_disturbs(changes, clause):
-    assert disturbed(told(**{**GPU, **changes})) == clause
+    assert describe_interference(told(**{**GPU, **changes})) == clause
 
 
 @pytest.mark.parametrize(
@@ -219,18 +229,18 @@ def test_a_gpu_that_others_had_or_that_was_slowed_down_disturbs(changes, clause)
 )
 def test_a_gpu_may_be_slowed_down_in_three_percent_of_its_readings_and_in_one(readings, share, is_disturbed):
     slowed = told(**{**GPU, "gpu_samples": readings, "gpu_throttled_share": share})
-    assert bool(disturbed(slowed)) is is_disturbed
+    assert bool(describe_interference(slowed)) is is_disturbed
 
 
 def test_readings_of_the_whole_launch_say_nothing_of_how_its_steps_were_slowed():
     slow = {**GPU, "gpu_throttled_share": 1.0}
-    assert disturbed(told(**slow)) != ""
-    assert disturbed(told(**{**slow, "gpu_steady": 0.0})) == ""
-    assert disturbed(told(**{**slow, "gpu_steady": 0.0, "gpu_foreign_processes": 1.0})) != ""
+    assert describe_interference(told(**slow)) != ""
+    assert describe_interference(told(**{**slow, "gpu_steady": 0.0})) == ""
+    assert describe_interference(told(**{**slow, "gpu_steady": 0.0, "gpu_foreign_processes": 1.0})) != ""
 
 
 def test_a_gpu_is_judged_where_the_cpus_tell_nothing():
-    assert disturbed(launch(cell(), resources={**GPU, "gpu_foreign_processes": 1.0})) != ""
+    assert describe_interference(launch(cell(), resources={**GPU, "gpu_foreign_processes": 1.0})) != ""
 
 
 TIMES = dict(zip(cells(calls=("fit", "train_on_batch"), modes=["graph"]), [0.01] * 4, strict=True))
@@ -241,7 +251,7 @@ def test_a_disturbed_round_whose_repetition_counts():
     launches = [*rounds(TIMES, count=2, resources=QUIET)]
     launches[-1] = replace(launches[-1], resources=BUSY)
     again = [replace(each, attempt=1, resources=QUIET) for each in launches if each.round == 2]
-    found = disturbance(run(TIMES), [*launches, *(each for each in again if each.group == launches[-1].group)])
+    found = find_interference(run(TIMES), [*launches, *(each for each in again if each.group == launches[-1].group)])
     assert (found.told, found.rounds, found.repeated) == (True, 5, 1)
     (each,) = found.disturbed
     assert (each.group, each.round, each.repeated) == (launches[-1].group, 2, True)
@@ -250,17 +260,17 @@ def test_a_disturbed_round_whose_repetition_counts():
 
 def test_a_disturbed_round_that_counts():
     launches = [replace(each, resources=BUSY) for each in rounds(TIMES, count=2)]
-    found = disturbance(run(TIMES), launches)
+    found = find_interference(run(TIMES), launches)
     assert (len(found.disturbed), found.rounds, found.repeated) == (4, 4, 0)
 
 
 def test_a_disturbed_pilot_disturbs_nothing():
-    assert not disturbance(run(TIMES), [launch(cell(), number=0, resources=BUSY)]).disturbed
+    assert not find_interference(run(TIMES), [launch(cell(), number=0, resources=BUSY)]).disturbed
 
 
 def test_old_launches_cannot_tell():
-    assert not disturbance(run(TIMES), rounds(TIMES)).told
-    assert disturbance(run(TIMES), rounds(TIMES, resources=QUIET)).told
+    assert not find_interference(run(TIMES), rounds(TIMES)).told
+    assert find_interference(run(TIMES), rounds(TIMES, resources=QUIET)).told
 
 
 OF, AT = np.repeat(range(4), 5).tolist(), list(range(5)) * 4
@@ -269,36 +279,36 @@ LOSSES = np.random.default_rng(2).uniform(0.0, 1.0, 20)
 
 
 def test_launches_that_lose_unlike_and_end_alike_show_that_the_correction_is_right():
-    assert unchecked(OF, AT, NOISE.tolist(), LOSSES.tolist()) < 0.03
+    assert estimate_unchecked_share(OF, AT, NOISE.tolist(), LOSSES.tolist()) < 0.03
 
 
 @pytest.mark.parametrize("slope", [-0.5, 0.3])
 def test_what_is_left_of_the_losses_is_unchecked(slope):
-    found = unchecked(OF, AT, (NOISE + slope * LOSSES).tolist(), LOSSES.tolist())
+    found = estimate_unchecked_share(OF, AT, (NOISE + slope * LOSSES).tolist(), LOSSES.tolist())
     assert found == pytest.approx(abs(slope), abs=0.03)
 
 
 def test_what_no_launch_checks_may_all_be_wrong():
     # all lose alike; each round alike; the times do not follow what was subtracted; two launches
-    assert unchecked(OF, AT, NOISE.tolist(), [0.7] * 20) == 1.0
-    assert unchecked(OF, AT, NOISE.tolist(), [float(each) for each in AT]) == 1.0
-    assert unchecked(OF, AT, (NOISE - LOSSES).tolist(), LOSSES.tolist()) == 1.0
-    assert unchecked([0, 1], [1, 1], [0.1, 0.2], [0.3, 0.4]) == 1.0
+    assert estimate_unchecked_share(OF, AT, NOISE.tolist(), [0.7] * 20) == 1.0
+    assert estimate_unchecked_share(OF, AT, NOISE.tolist(), [float(each) for each in AT]) == 1.0
+    assert estimate_unchecked_share(OF, AT, (NOISE - LOSSES).tolist(), LOSSES.tolist()) == 1.0
+    assert estimate_unchecked_share([0, 1], [1, 1], [0.1, 0.2], [0.3, 0.4]) == 1.0
 
 
 @given(st.floats(0.0, 3.0), st.floats(0.0, 3.0), st.floats(0.0, 1.0))
 def test_the_possible_error_is_that_of_either_side_and_grows_with_what_was_lost(one, other, share):
-    error = possible_error(one, other, share)
-    assert error == pytest.approx(possible_error(other, one, share))
-    assert error >= possible_error(one, other, 0.0) >= 0.0
-    assert possible_error(one, one, share) == pytest.approx(possible_error(one, one, 0.0))
+    error = compute_possible_error(one, other, share)
+    assert error == pytest.approx(compute_possible_error(other, one, share))
+    assert error >= compute_possible_error(one, other, 0.0) >= 0.0
+    assert compute_possible_error(one, one, share) == pytest.approx(compute_possible_error(one, one, 0.0))
 
 
 def test_contention_is_known_of_the_rounds_that_two_cells_have():
     one, other = cells(modes=["graph"])
     made = [launch(each, number=number, resources=contended(0.5)) for each in (one, other) for number in (1, 2)]
     made.append(launch(one, number=3, resources=contended(0.9)))
-    found = contention(made)
-    assert found.bias(one, other) == pytest.approx(possible_error(np.log(2.0), np.log(2.0), 1.0))
+    found = find_contention(made)
+    assert found.bias(one, other) == pytest.approx(compute_possible_error(np.log(2.0), np.log(2.0), 1.0))
     assert found.bias(one, cell("tf2.1")) == 0.0
-    assert contention([launch(one, resources=QUIET)]) is None
+    assert find_contention([launch(one, resources=QUIET)]) is None

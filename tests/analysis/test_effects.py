@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.control import pooled
+from harness.analysis.control import pool_control
 from harness.analysis.effects import LevelChange, effects
 from harness.analysis.statistics import student
 from harness.analysis.verdicts import Verdict, Withheld
@@ -166,11 +166,11 @@ def test_one_round_has_no_interval():
 
 
 def test_what_the_control_shows_has_no_verdict():
-    control = pooled([[0.15, 0.16, 0.15, 0.14, 0.15]])
+    control = pool_control([[0.15, 0.16, 0.15, 0.14, 0.15]])
     for effect in effects(repeated(HEADLINE), MODES, MARGIN, control):
         assert (effect.verdict, effect.withheld) == (None, Withheld.CONTROL)
     # one that only reaches beyond the margin takes nothing
-    reaching = pooled([[-0.3, 0.4, -0.2, 0.3, 0.1]])
+    reaching = pool_control([[-0.3, 0.4, -0.2, 0.3, 0.1]])
     found = named(effects(repeated(np.log([[1.0, 1.1], [1.0, 1.1]])), MODES, MARGIN, reaching))
     assert [effect.verdict for effect in found.values()] == [Verdict.SAME, Verdict.SLOWER, Verdict.SAME]
 

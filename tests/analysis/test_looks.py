@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.looks import FIRST_LOOK, LOOKS, Look, settling, spent
+from harness.analysis.looks import FIRST_LOOK, LOOKS, Look, compute_last_share, compute_settling_share
 from harness.analysis.results import Results
 from harness.analysis.sizing import widths
 from harness.analysis.verdicts import Verdict
@@ -28,21 +28,21 @@ from tests.analysis.paired import around, family
     ],
 )
 def test_a_look_has_what_was_not_spent_before_it(rounds, share):
-    assert spent(rounds) == pytest.approx(share)
+    assert compute_last_share(rounds) == pytest.approx(share)
 
 
 @given(st.lists(st.integers(2, 500), min_size=2, max_size=20, unique=True))
 def test_the_looks_after_the_plans_own_spend_no_more_than_one_level(rounds):
     rounds = sorted(rounds)
-    shares = [spent(rounds[: at + 1]) for at in range(1, len(rounds))]
+    shares = [compute_last_share(rounds[: at + 1]) for at in range(1, len(rounds))]
     assert all(share > 0.0 for share in shares)
     assert math.fsum(shares) == pytest.approx(1.0 - rounds[0] / rounds[-1])
 
 
 def test_the_looks_of_a_precision_spend_no_more_than_half_a_level():
-    shares = [settling(rounds) for rounds in LOOKS]
+    shares = [compute_settling_share(rounds) for rounds in LOOKS]
     assert math.fsum(shares) == pytest.approx(0.5 * (1.0 - 2.0 / LOOKS[-1]))
-    assert settling(7) == 0.0
+    assert compute_settling_share(7) == 0.0
 
 
 def ended(one, reason, rounds, **asked):
@@ -100,7 +100,7 @@ def test_between_looks_only_what_is_narrow_is_known_well_enough():
 def test_what_was_settled_before_it_was_narrow_has_the_interval_that_was_clear():
     one = family(around(0.5, 0.03, LOOKS[0]))
     (found,) = compared(ended(one, StopReason.PRECISION, LOOKS[0], precision=0.02), one)
-    assert found.level == pytest.approx(1.0 - 0.05 * settling(LOOKS[0]))
+    assert found.level == pytest.approx(1.0 - 0.05 * compute_settling_share(LOOKS[0]))
     assert (found.verdict, found.ratio.interval.high < 1.0 / 1.03) == (Verdict.FASTER, True)
 
 

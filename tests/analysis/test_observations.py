@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.cell_index import lookup
-from harness.analysis.observations import Observed, Standing, alike, has_told, observations, tells_version
+from harness.analysis.observations import Observed, Standing, are_equal, has_told, is_version, observations
 from harness.analysis.results import Results
 from harness.model.launch import Status
 from harness.model.scenario import Expectation
@@ -66,8 +66,8 @@ def test_a_cell_has_told_once_a_launch_ended_ok():
     ],
 )
 def test_values_are_alike(one, other, same):
-    assert alike(one, other) is same
-    assert alike(other, one) is same
+    assert are_equal(one, other) is same
+    assert are_equal(other, one) is same
 
 
 json = st.recursive(
@@ -79,15 +79,15 @@ json = st.recursive(
 
 @given(json)
 def test_every_value_is_like_itself(value):
-    assert alike(value, value)
+    assert are_equal(value, value)
 
 
 def test_a_version_of_an_installed_package_is_told_as_one():
     pins = {"tensorflow-cpu": "2.15.1", "keras": "2.15.0"}
-    assert tells_version("tensorflow", Observed(["2.15.1"]), pins)
-    assert tells_version("keras", Observed(["2.2.4-tf"]), pins)
-    assert not tells_version("keras", Observed(["a class"]), pins)
-    assert not tells_version("release", Observed(["2.15.1"]), pins)
+    assert is_version("tensorflow", Observed(["2.15.1"]), pins)
+    assert is_version("keras", Observed(["2.2.4-tf"]), pins)
+    assert not is_version("keras", Observed(["a class"]), pins)
+    assert not is_version("release", Observed(["2.15.1"]), pins)
 
 
 def checked(expectation, launches, planned=None):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.on_device import OnDevice, on_device, untold
+from harness.analysis.on_device import OnDevice, collect_recordings, explain_missing
 from harness.analysis.results import Results
 from harness.model.environment import Device
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Role, Status
@@ -35,18 +35,18 @@ def untold_of(*launches):
 
 
 def test_shares_are_of_the_steps_under_the_profiler_and_counts_are_a_step():
-    (seen,) = on_device([pilot(), launch(ON_GPU, 0.05, 1)]).values()
+    (seen,) = collect_recordings([pilot(), launch(ON_GPU, 0.05, 1)]).values()
     assert seen == OnDevice(0.07, 0.02, 0.31, 412.0, 2.0, slower=2.0)
     assert seen.nothing == pytest.approx(0.91)
 
 
 def test_a_cell_without_a_pilot_has_told_in_its_first_launch():
-    assert list(on_device([launch(ON_GPU, 0.05, 1, resources=SEEN)])) == [ON_GPU]
+    assert list(collect_recordings([launch(ON_GPU, 0.05, 1, resources=SEEN)])) == [ON_GPU]
 
 
 @pytest.mark.parametrize("name", list(SEEN))
 def test_what_was_not_told_is_no_zero(name):
-    seen = on_device([pilot({key: value for key, value in SEEN.items() if key != name})])
+    seen = collect_recordings([pilot({key: value for key, value in SEEN.items() if key != name})])
     if name in ("profiled_launch_seconds", "profiled_kernels", "profiled_copies"):
         (only,) = seen.values()
         told = {"profiled_launch_seconds": "launching", "profiled_kernels": "kernel_count"}
@@ -68,7 +68,7 @@ def test_a_step_is_launch_bound_where_kernels_fill_no_half_of_it_under_the_profi
 @given(*[st.floats(0.0, 1e6) for _ in range(5)])
 def test_shares_stay_shares(seconds, plain, kernel, copy, launching):
     told = dict(zip(SEEN, [5.0, seconds, plain, kernel, copy, 1.0, 1.0, launching], strict=True))
-    for seen in on_device([pilot(told)]).values():
+    for seen in collect_recordings([pilot(told)]).values():
         for share in (seen.kernels, seen.copies, seen.nothing, seen.launching):
             assert 0.0 <= share <= 1.0
 
@@ -92,7 +92,7 @@ def test_a_cell_without_a_number_says_that_and_no_more():
     ended = pilot({}, status=Status.FAILED, observations={ON_DEVICE: UNDER_WAY})
     again = pilot({}, status=Status.FAILED, role=Role.PILOT, order=1)
     assert Results(run([ON_GPU]), [ended, again]).untold_on_device == {}
-    assert untold([], Results(run([ON_GPU]), []).found) == {}
+    assert explain_missing([], Results(run([ON_GPU]), []).found) == {}
 
 
 def test_the_cell_s_result_has_it():

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness.analysis.cell_index import lookup
-from harness.analysis.outputs import OutputMatch, outputs
+from harness.analysis.outputs import OutputMatch, compare_outputs
 from harness.model.environment import Device
 from harness.model.scenario import Cell, Comparison
 from tests.factories import launch, run, scenario
@@ -28,7 +28,7 @@ def compared(old: list[Any], new: list[Any]) -> Any:
         for cell, each in ((OLD, old), (NEW, new))
         for number, told in enumerate(each, 1)
     ]
-    found = outputs(lookup(asked, launches), "tf1.14", ["mine"])
+    found = compare_outputs(lookup(asked, launches), "tf1.14", ["mine"])
     return found[0] if found else None
 
 

@@ -68,6 +68,6 @@ def test_a_quantity_is_a_ratio_if_both_of_its_numbers_are_quantities_too():
         Comparison(name, along="environment", of=of) for name, of in [("", STEP), *((n, PRINTED + n) for n in names)]
     ]
     mine = scenario("mine", axes={}, default={}, compare=compare)
-    assert printed.ratio_of(PRINTED + "half/single", mine) == ("half", "single")
-    assert printed.ratio_of(PRINTED + "ms/step", mine) is None
-    assert printed.ratio_of(PRINTED + "half", mine) is None
+    assert printed.find_ratio_numbers(PRINTED + "half/single", mine) == ("half", "single")
+    assert printed.find_ratio_numbers(PRINTED + "ms/step", mine) is None
+    assert printed.find_ratio_numbers(PRINTED + "half", mine) is None

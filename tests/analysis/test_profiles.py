@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from harness.analysis.profiles import (
     DEEPEST,
     FunctionClass,
-    depth,
-    filed,
-    frames,
-    matching,
-    moves,
+    classify_functions,
+    compute_depth,
+    find_moves,
+    find_top,
+    list_frames,
     name,
-    taken,
-    top,
+    sum_by_name,
+    sum_matching,
     tree,
 )
 from harness.model.profile import Function
@@ -56,29 +56,29 @@ def test_any_name_is_told_somehow(file: str, called: str) -> None:
 
 
 def test_shares_are_of_the_time_in_all_functions() -> None:
-    found = taken(profile(function("a", own=3.0, cumulative=4.0), function("b", own=1.0)))
+    found = sum_by_name(profile(function("a", own=3.0, cumulative=4.0), function("b", own=1.0)))
     assert (found["nn.a"].own_share, found["nn.a"].cumulative_share) == (0.75, 1.0)
     assert found["nn.b"].own_share == 0.25
 
 
 def test_functions_of_one_name_are_added_up_to_the_whole_at_most() -> None:
-    found = taken(profile(function("call", own=1.0, cumulative=2.0), function("call", own=1.0, cumulative=1.5)))
+    found = sum_by_name(profile(function("call", own=1.0, cumulative=2.0), function("call", own=1.0, cumulative=1.5)))
     assert (found["nn.call"].calls, found["nn.call"].own, found["nn.call"].cumulative) == (20, 2.0, 2.0)
 
 
 def test_the_functions_that_take_most_come_first() -> None:
     made = profile(function("a", own=1.0, cumulative=6.0), function("b", own=3.0), function("c", own=2.0))
-    assert [each.name for each in top(made, 2, own=True)] == ["nn.b", "nn.c"]
-    assert [each.name for each in top(made, 1, own=False)] == ["nn.a"]
+    assert [each.name for each in find_top(made, 2, own=True)] == ["nn.b", "nn.c"]
+    assert [each.name for each in find_top(made, 1, own=False)] == ["nn.a"]
 
 
 def test_a_profile_of_no_time_has_shares_of_nothing() -> None:
-    assert taken(profile(function("a", own=0.0)))["nn.a"].own_share == 0.0
-    assert matching(profile(), ["*"]) == 0.0
+    assert sum_by_name(profile(function("a", own=0.0)))["nn.a"].own_share == 0.0
+    assert sum_matching(profile(), ["*"]) == 0.0
 
 
 def test_the_document_s_classes_go_by_calls_in_the_whole_run() -> None:
-    classes = filed(
+    classes = classify_functions(
         first(function("once", calls=1), function("trace", calls=300), function("step", calls=1)),
         profile(function("step", calls=10), function("seldom", calls=4)),
     )
@@ -93,7 +93,9 @@ def test_building_that_the_rule_files_as_training_is_told() -> None:
     """`create_op` runs hundreds of times in the first call, and never again."""
     train = next(
         each
-        for each in filed(first(function("create_op", calls=348, own=0.1)), profile(function("step", own=0.4)))
+        for each in classify_functions(
+            first(function("create_op", calls=348, own=0.1)), profile(function("step", own=0.4))
+        )
         if each.kind is FunctionClass.TRAIN
     )
     assert (train.functions, train.building, train.examples) == (2, 1, ["nn.create_op"])
@@ -107,7 +109,7 @@ def test_data_handling_counts_with_all_that_it_calls() -> None:
         function("standardize", own=1.0, cumulative=4.0, callers={0: 4.0}),
         function("check", own=3.0, callers={1: 3.0}),
     )
-    assert matching(made, ["*.standardize"]) == pytest.approx(0.4)
+    assert sum_matching(made, ["*.standardize"]) == pytest.approx(0.4)
 
 
 def test_data_handling_inside_of_data_handling_is_counted_once() -> None:
@@ -117,7 +119,7 @@ def test_data_handling_inside_of_data_handling_is_counted_once() -> None:
         function("helper", own=1.0, cumulative=4.0, callers={1: 4.0}),
         function("convert", own=3.0, callers={2: 3.0}),
     )
-    assert matching(made, ["*.standardize", "*.convert"]) == pytest.approx(0.5)
+    assert sum_matching(made, ["*.standardize", "*.convert"]) == pytest.approx(0.5)
 
 
 def test_what_calls_from_inside_and_from_outside_take_is_told_apart() -> None:
@@ -126,7 +128,7 @@ def test_what_calls_from_inside_and_from_outside_take_is_told_apart() -> None:
         function("standardize", own=1.0, cumulative=3.0, callers={0: 3.0}),
         function("convert", own=5.0, callers={0: 3.0, 1: 2.0}),
     )
-    assert matching(made, ["*.standardize", "*.convert"]) == pytest.approx(0.6)
+    assert sum_matching(made, ["*.standardize", "*.convert"]) == pytest.approx(0.6)
 
 
 def test_recursion_ends() -> None:
@@ -134,13 +136,13 @@ def test_recursion_ends() -> None:
         function("walk", own=5.0, cumulative=5.0, callers={0: 2.0, 1: 5.0}),
         function("top", own=5.0, cumulative=10.0),
     )
-    assert matching(made, ["*.walk"]) == pytest.approx(0.5)
+    assert sum_matching(made, ["*.walk"]) == pytest.approx(0.5)
 
 
 def test_a_function_s_move_is_between_shares_and_says_seconds_a_step() -> None:
     eager = profile(function("backprop", own=8.0), function("fetch", own=2.0), calls=10, steps=2)
     graph = profile(function("run", own=1.0), function("fetch", own=1.0), calls=10)
-    found = {move.name: move for move in moves(eager, graph, 3, own=True)}
+    found = {move.name: move for move in find_moves(eager, graph, 3, own=True)}
     assert list(found) == ["nn.backprop", "nn.run", "nn.fetch"]
     assert found["nn.backprop"].by == pytest.approx(0.8)
     assert found["nn.run"].by == pytest.approx(-0.5)
@@ -156,15 +158,15 @@ def test_by_cumulative_time_a_chain_of_wrappers_moved_once() -> None:
         function("run", own=9.8, callers={1: 4.8, 2: 5.0}),
     )
     one, other = profile(*functions), profile(function("other"))
-    assert [move.name for move in moves(one, other, 9, own=False)] == ["nn.other", "nn.step", "nn.run", "nn.grad"]
-    assert len(moves(one, other, 9, own=True)) == 5
+    assert [move.name for move in find_moves(one, other, 9, own=False)] == ["nn.other", "nn.step", "nn.run", "nn.grad"]
+    assert len(find_moves(one, other, 9, own=True)) == 5
     # what wraps in one profile alone is compared
-    assert "nn.fit" in [move.name for move in moves(one, profile(function("fit")), 9, own=False)]
+    assert "nn.fit" in [move.name for move in find_moves(one, profile(function("fit")), 9, own=False)]
 
 
 def test_a_profile_against_itself_has_not_moved() -> None:
     made = profile(function("a"), function("b", own=3.0))
-    assert all(move.by == 0.0 for move in moves(made, made, 5, own=False))
+    assert all(move.by == 0.0 for move in find_moves(made, made, 5, own=False))
 
 
 @given(
@@ -173,15 +175,15 @@ def test_a_profile_against_itself_has_not_moved() -> None:
 )
 def test_shares_lie_between_nothing_and_the_whole(rows: list[tuple[str, float]], patterns: list[str]) -> None:
     made = profile(*(function(label, own=own) for label, own in rows))
-    assert 0.0 <= matching(made, patterns) <= 1.0
-    assert sum(each.own_share for each in taken(made).values()) <= 1.0 + 1e-9
+    assert 0.0 <= sum_matching(made, patterns) <= 1.0
+    assert sum(each.own_share for each in sum_by_name(made).values()) <= 1.0 + 1e-9
 
 
 FUNCTIONS = [function(name) for name in "abc"]
 
 
 def laid(stacks, least=0.0):
-    return frames(tree(profile(*FUNCTIONS, stacks=stacks)), least)
+    return list_frames(tree(profile(*FUNCTIONS, stacks=stacks)), least)
 
 
 def test_a_function_stands_below_the_one_that_called_it_and_is_as_wide_as_its_time():
@@ -206,11 +208,11 @@ def test_what_is_too_narrow_is_not_drawn_and_counts_to_its_caller():
 
 def test_without_samples_there_is_no_box():
     assert laid([]) == []
-    assert depth([]) == 0
+    assert compute_depth([]) == 0
 
 
 def test_endless_recursion_is_cut():
-    assert depth(laid([(1.0, [0] * 5000)])) == DEEPEST
+    assert compute_depth(laid([(1.0, [0] * 5000)])) == DEEPEST
 
 
 @given(st.lists(st.tuples(st.floats(1e-6, 10.0), st.lists(st.integers(0, 2), min_size=1, max_size=6)), max_size=20))

@@ -19,7 +19,7 @@ from harness.analysis.quantities import (
     slope,
     value,
 )
-from harness.analysis.rounds import centre, gave_number, taken
+from harness.analysis.rounds import centre, compute_taken_share, has_mean
 from harness.analysis.statistics import Interval
 from harness.analysis.verdicts import Verdict
 from harness.model.launch import Clock, Role, Sample, Status
@@ -50,7 +50,7 @@ def leaking(bytes_a_call, number=1, of=GRAPH, points=CALLS, **changes):
 def test_a_launch_has_one_sample_of_its_value(quantity, clock, expected):
     (made,) = launches_of(quantity, [told(observations={"traces": 7})], clock)
     assert [(sample.seconds, sample.steps) for sample in made.samples] == [(expected, 1)]
-    assert gave_number(made)
+    assert has_mean(made)
 
 
 SINGLE = [Sample(at / 1000.0, 1, at / 2000.0) for at in range(1, 201)]
@@ -68,7 +68,7 @@ SINGLE = [Sample(at / 1000.0, 1, at / 2000.0) for at in range(1, 201)]
 def test_a_percentile_is_that_of_a_launchs_single_steps(quantity, clock, expected):
     (made,) = launches_of(quantity, [told(samples=random.Random(1).sample(SINGLE, 200))], clock)
     assert [sample.seconds for sample in made.samples] == [pytest.approx(expected)]
-    assert taken(made) == 0.0
+    assert compute_taken_share(made) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_percentile_is_that_of_a_launchs_single_steps(quantity, clock, expecte
 )
 def test_a_launch_with_few_steps_or_with_several_in_a_sample_has_no_percentile(samples, error):
     (made,) = launches_of("p99", [told(samples=samples)])
-    assert (made.status, made.error, gave_number(made)) == (Status.NOT_AVAILABLE, error, False)
+    assert (made.status, made.error, has_mean(made)) == (Status.NOT_AVAILABLE, error, False)
     assert "--measure" in made.advice
 
 
@@ -112,7 +112,7 @@ def test_of_the_step_launches_stay_as_they_are():
 )
 def test_a_launch_that_has_no_such_value_is_not_available(changes, said):
     (made,) = launches_of("first call", [replace(told(observations={"seen": 1}), **changes)])
-    assert (made.status, made.error, gave_number(made)) == (Status.NOT_AVAILABLE, said, False)
+    assert (made.status, made.error, has_mean(made)) == (Status.NOT_AVAILABLE, said, False)
     assert not made.only_observed
 
 
@@ -130,9 +130,9 @@ def test_a_broken_launch_and_a_pilot_keep_what_they_are():
 def test_nothing_is_taken_off_a_value_that_is_not_of_the_timed_steps():
     busy = {**RESOURCES, "steady_cpu_seconds": 0.5}
     launched = launch(GRAPH, phases=PHASES, resources=busy)
-    assert taken(launched) > 0.0
+    assert compute_taken_share(launched) > 0.0
     (made,) = launches_of("import", [launched])
-    assert (taken(made), centre(made)) == (0.0, PHASES["import"])
+    assert (compute_taken_share(made), centre(made)) == (0.0, PHASES["import"])
 
 
 def test_launches_that_took_turns_have_no_turns_in_another_value():

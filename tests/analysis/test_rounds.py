@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.rounds import (
-    by_clock,
+    apply_clock,
     centre,
-    counted,
-    loss,
+    compute_loss,
+    compute_taken_share,
     pilots,
     seconds_per_round,
+    select_counted,
     series,
-    stopped,
-    taken,
     ticks_seconds,
+    was_stopped,
 )
 from harness.model.launch import CPU_QUOTA, Clock, Role, Sample, Status
 from tests.factories import RESOURCES, broken, cell, cells, in_blocks, launch, run
@@ -29,67 +29,67 @@ CONTROLLED = replace(PLANNED, groups=[replace(PLANNED.groups[0], control=GRAPH)]
 
 
 def test_the_pilot_does_not_count():
-    assert counted(PLAN, [launch(GRAPH, number=0)]) == []
+    assert select_counted(PLAN, [launch(GRAPH, number=0)]) == []
 
 
 def test_controls_count():
     control = launch(GRAPH, role=Role.CONTROL)
-    assert counted(PLAN, [control, launch(EAGER)]) == [control, launch(EAGER)]
+    assert select_counted(PLAN, [control, launch(EAGER)]) == [control, launch(EAGER)]
 
 
 def test_launches_of_a_group_that_the_plan_lacks_do_not_count():
-    assert counted(PLAN, [launch(GRAPH, group="another")]) == []
+    assert select_counted(PLAN, [launch(GRAPH, group="another")]) == []
 
 
 def test_of_a_round_begun_twice_the_latest_complete_attempt_counts():
     first = [launch(GRAPH), launch(EAGER)]
     second = [launch(GRAPH, 0.02, attempt=1), launch(EAGER, 0.02, attempt=1)]
     torn = [launch(GRAPH, 0.03, attempt=2)]
-    assert counted(PLAN, [*first, *second, *torn]) == second
+    assert select_counted(PLAN, [*first, *second, *torn]) == second
 
 
 def test_where_no_attempt_is_complete_the_latest_counts():
-    assert counted(PLAN, [launch(GRAPH), launch(EAGER, attempt=1)]) == [launch(EAGER, attempt=1)]
+    assert select_counted(PLAN, [launch(GRAPH), launch(EAGER, attempt=1)]) == [launch(EAGER, attempt=1)]
 
 
 def test_an_attempt_is_complete_without_the_cells_that_the_pilot_broke():
     torn = launch(GRAPH, 0.02, attempt=1)
-    assert counted(PLAN, [broken(EAGER, Status.OOM), launch(GRAPH), torn]) == [torn]
+    assert select_counted(PLAN, [broken(EAGER, Status.OOM), launch(GRAPH), torn]) == [torn]
 
 
 def test_an_attempt_is_not_complete_without_a_cell_whose_pilot_went_well():
     whole, torn = [launch(GRAPH), launch(EAGER)], [launch(GRAPH, attempt=1)]
-    assert counted(PLAN, [launch(GRAPH, number=0), launch(EAGER, number=0), *whole, *torn]) == whole
+    assert select_counted(PLAN, [launch(GRAPH, number=0), launch(EAGER, number=0), *whole, *torn]) == whole
 
 
 def test_a_broken_entry_makes_an_attempt_complete_too():
     attempt = [launch(GRAPH, attempt=1), broken(EAGER, Status.TIMEOUT, 1, attempt=1)]
-    assert counted(PLAN, [launch(GRAPH), launch(EAGER), *attempt]) == attempt
+    assert select_counted(PLAN, [launch(GRAPH), launch(EAGER), *attempt]) == attempt
 
 
 def test_an_attempt_without_the_controls_second_launch_is_not_complete():
     whole = [launch(GRAPH), launch(GRAPH, role=Role.CONTROL), launch(EAGER)]
     torn = [launch(GRAPH, attempt=1), launch(EAGER, attempt=1)]
-    assert counted(CONTROLLED, [*whole, *torn]) == whole
+    assert select_counted(CONTROLLED, [*whole, *torn]) == whole
     finished = [*torn, launch(GRAPH, attempt=1, role=Role.CONTROL)]
-    assert counted(CONTROLLED, [*whole, *finished]) == finished
+    assert select_counted(CONTROLLED, [*whole, *finished]) == finished
 
 
 def test_a_control_that_broke_makes_an_attempt_complete_too():
     attempt = [launch(GRAPH, attempt=1), broken(GRAPH, Status.OOM, 1, attempt=1, role=Role.CONTROL)]
     attempt.append(launch(EAGER, attempt=1))
-    assert counted(CONTROLLED, [launch(GRAPH), launch(EAGER), *attempt]) == attempt
+    assert select_counted(CONTROLLED, [launch(GRAPH), launch(EAGER), *attempt]) == attempt
 
 
 def test_a_control_does_not_stand_for_its_cells_own_launch():
     whole = [launch(GRAPH), launch(GRAPH, role=Role.CONTROL), launch(EAGER)]
     torn = [launch(GRAPH, attempt=1, role=Role.CONTROL), launch(EAGER, attempt=1)]
-    assert counted(CONTROLLED, [*whole, *torn]) == whole
+    assert select_counted(CONTROLLED, [*whole, *torn]) == whole
 
 
 def test_a_control_that_its_pilot_broke_is_not_waited_for():
     alone = launch(EAGER, attempt=1)
-    assert counted(CONTROLLED, [broken(GRAPH, Status.OOM), launch(EAGER), alone]) == [alone]
+    assert select_counted(CONTROLLED, [broken(GRAPH, Status.OOM), launch(EAGER), alone]) == [alone]
 
 
 def test_the_latest_pilot_is_a_cells_pilot():
@@ -145,9 +145,9 @@ def test_a_block_whose_reference_gave_no_number_is_left_as_it_was_measured():
 
 def test_an_attempt_in_blocks_has_more_launches_than_it_needs_and_is_complete():
     whole = in_blocks(dict.fromkeys(SIX, 0.01), 1)
-    assert counted(run(SIX, controlled=True).plan, whole) == whole
+    assert select_counted(run(SIX, controlled=True).plan, whole) == whole
     torn = [replace(each, attempt=1) for each in whole[:-1]]
-    assert counted(run(SIX, controlled=True).plan, [*whole, *torn]) == whole
+    assert select_counted(run(SIX, controlled=True).plan, [*whole, *torn]) == whole
 
 
 #: Ten seconds on one CPU, of which the launch had eight, and others two.
@@ -197,18 +197,18 @@ def shared(without=(), **changes):
 )
 def test_what_others_took_is_the_cpu_time_that_was_not_the_launchs_where_the_ticks_agree(changes, share):
     made = shared(**changes)
-    assert taken(made) == pytest.approx(share)
+    assert compute_taken_share(made) == pytest.approx(share)
     assert centre(made) == pytest.approx(0.01 * (1.0 - share))
 
 
 @pytest.mark.parametrize("name", [name for name in SHARED if not name.endswith("steal_seconds")])
 def test_without_what_it_rests_on_nothing_was_taken(name):
-    assert taken(shared(without=[name])) == 0.0
-    assert taken(launch(cell())) == 0.0
+    assert compute_taken_share(shared(without=[name])) == 0.0
+    assert compute_taken_share(launch(cell())) == 0.0
 
 
 def test_where_stolen_time_is_not_known_what_others_used_still_tells():
-    assert taken(shared(without=["steady_own_cpus_steal_seconds"])) == pytest.approx(0.2)
+    assert compute_taken_share(shared(without=["steady_own_cpus_steal_seconds"])) == pytest.approx(0.2)
 
 
 @given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=9))
@@ -230,8 +230,8 @@ def test_a_corrected_time_is_above_0_and_never_above_the_one_measured(timed, own
 @given(st.floats(0.0, 9.0))
 def test_a_loss_is_the_log_of_what_the_correction_divides_by(waited):
     made = shared(cpu_seconds=10.0 - waited, busy=10.0, waited_seconds=waited)
-    assert math.log(made.centre) - loss(made) == pytest.approx(math.log(centre(made)))
-    assert loss(launch(cell(), resources=RESOURCES)) == 0.0
+    assert math.log(made.centre) - compute_loss(made) == pytest.approx(math.log(centre(made)))
+    assert compute_loss(launch(cell(), resources=RESOURCES)) == 0.0
 
 
 @given(st.floats(0.01, 20.0), st.floats(0.0, 1.0))
@@ -268,7 +268,7 @@ def test_whatever_it_waits_for_by_itself_a_launch_that_is_alone_keeps_its_time(t
     ],
 )
 def test_where_a_launch_tells_how_long_it_was_ready_that_was_taken(changes, share):
-    assert taken(shared(**changes)) == pytest.approx(share)
+    assert compute_taken_share(shared(**changes)) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(
@@ -292,9 +292,9 @@ def test_the_time_for_which_a_quota_stopped_a_launch_is_taken_off_and_is_no_cont
 ):
     made = shared(**changes)
     made = replace(made, resources={**made.resources, CPU_QUOTA: quota})
-    assert taken(made) == pytest.approx(share)
-    assert stopped(made) == (share > 0.0)
-    assert loss(made) == pytest.approx(-math.log1p(-contended))
+    assert compute_taken_share(made) == pytest.approx(share)
+    assert was_stopped(made) == (share > 0.0)
+    assert compute_loss(made) == pytest.approx(-math.log1p(-contended))
 
 
 def beside(idle, waited, **changes):
@@ -305,15 +305,15 @@ def beside(idle, waited, **changes):
 
 
 def test_a_step_that_runs_all_the_time_in_most_samples_shows_by_itself_what_others_took():
-    assert taken(beside([0.0] * 8 + [0.25, 0.25], waited=0.5, pieces=3600.0)) == pytest.approx(0.05)
+    assert compute_taken_share(beside([0.0] * 8 + [0.25, 0.25], waited=0.5, pieces=3600.0)) == pytest.approx(0.05)
     # half of what ticks may be off allows no more
-    assert taken(beside([0.009] * 6 + [0.4] * 4, waited=1.6, pieces=3600.0)) == pytest.approx(0.055)
+    assert compute_taken_share(beside([0.009] * 6 + [0.4] * 4, waited=1.6, pieces=3600.0)) == pytest.approx(0.055)
     # what it waits for by itself stays, and so does all of a step that waits in most samples
-    assert taken(beside([0.0] * 8 + [0.25, 0.25], waited=0.0, pieces=3600.0)) == 0.0
-    assert taken(beside([0.02] * 6 + [0.4] * 4, waited=1.6, pieces=3600.0)) == 0.0
+    assert compute_taken_share(beside([0.0] * 8 + [0.25, 0.25], waited=0.0, pieces=3600.0)) == 0.0
+    assert compute_taken_share(beside([0.02] * 6 + [0.4] * 4, waited=1.6, pieces=3600.0)) == 0.0
     # a few samples say nothing of most
     few = beside([0.0] * 8 + [0.25, 0.25], waited=0.5, pieces=3600.0)
-    assert taken(replace(few, samples=few.samples[-4:])) == 0.0
+    assert compute_taken_share(replace(few, samples=few.samples[-4:])) == 0.0
 
 
 def test_ticks_are_off_in_each_piece_of_a_timed_part_and_no_less_than_in_one():
@@ -337,7 +337,7 @@ def test_of_a_launch_in_turns_that_is_alone_nothing_is_taken_however_its_threads
 @given(st.floats(0.01, 20.0), seconds, seconds, seconds, seconds)
 def test_what_is_taken_off_is_no_more_than_others_used_and_the_launch_did_not_run(timed, own, busy, steal, waited):
     made = shared(seconds=timed, cpu_seconds=own, busy=busy, steal=steal, waited_seconds=waited)
-    share = taken(made)
+    share = compute_taken_share(made)
     most = min(timed - own, waited + steal, busy - own + steal + 0.04)
     assert share == 0.0 or 0.03 < share <= most / timed + 1e-9
 
@@ -345,18 +345,18 @@ def test_what_is_taken_off_is_no_more_than_others_used_and_the_launch_did_not_ru
 def test_by_cpu_time_the_samples_have_their_cpu_seconds_and_nothing_is_taken_off():
     told = [Sample(0.125, 10, cpu_seconds=0.1), Sample(0.25, 10, cpu_seconds=0.0)]
     made = launch(cell(), samples=told, alone=told[:1], resources={**SHARED, "steady_waited_seconds": 2.0})
-    assert by_clock(Clock.WALL, [made]) == [made]
-    (found,) = by_clock(Clock.CPU, [made])
+    assert apply_clock(Clock.WALL, [made]) == [made]
+    (found,) = apply_clock(Clock.CPU, [made])
     assert [sample.seconds for sample in found.samples] == [0.1, 0.0]
     assert [sample.seconds for sample in found.alone] == [0.1]
-    assert (taken(made), taken(found), centre(found)) == (pytest.approx(0.2), 0.0, 0.005)
-    assert by_clock(Clock.CPU, [found]) == [found]
+    assert (compute_taken_share(made), compute_taken_share(found), centre(found)) == (pytest.approx(0.2), 0.0, 0.005)
+    assert apply_clock(Clock.CPU, [found]) == [found]
 
 
 @pytest.mark.parametrize(("used", "why"), [(0.0, "used no CPU time"), (None, "did not record")])
 def test_a_launch_without_cpu_time_gives_no_number_by_it_and_says_why(used, why):
     made = launch(cell(), samples=[Sample(0.1, 10, cpu_seconds=used)], observations={"loop": "fit"})
-    (found,) = by_clock(Clock.CPU, [made])
+    (found,) = apply_clock(Clock.CPU, [made])
     assert (found.status, found.steps, found.only_observed) == (Status.FAILED, 0, False)
     assert why in found.error
     assert found.advice
@@ -365,7 +365,7 @@ def test_a_launch_without_cpu_time_gives_no_number_by_it_and_says_why(used, why)
 
 def test_what_broke_or_only_observes_stays_as_it_is_by_cpu_time():
     launches = [broken(cell(), Status.OOM, error="killed"), launch(cell(), (), observations={"loop": "fit"})]
-    assert by_clock(Clock.CPU, launches) == launches
+    assert apply_clock(Clock.CPU, launches) == launches
 
 
 def test_a_series_is_of_corrected_times():

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.run_differences import Aspect, RunDifference, differences, machines, same_software
+from harness.analysis.run_differences import Aspect, RunDifference, compare_machines, find_differences, same_software
 from harness.model.backend import REMOTE, BackendFacts
 from harness.model.launch import Interleave, Limits, Protocol, Sampling
 from tests.factories import ENVIRONMENTS, cell, cells, run, scenario
@@ -17,43 +17,43 @@ KNOWN = {"sources": {"step": "ab12"}}
 
 def told(first, second, of=None):
     """Part, subject, name and both values of every difference."""
-    found = differences(first, second, cells() if of is None else of)
+    found = find_differences(first, second, cells() if of is None else of)
     return [(each.part.value, each.subject, each.name, each.first, each.second) for each in found]
 
 
 def test_a_run_and_its_like_differ_in_nothing():
-    assert machines(run(), run()) == []
+    assert compare_machines(run(), run()) == []
     assert told(run(), run()) == []
 
 
 @pytest.mark.parametrize("name", ["cpu", "cores"])
 def test_another_cpu_is_another_machine(name):
-    (found,) = machines(run(), run(host={**HOST, name: 64}))
+    (found,) = compare_machines(run(), run(host={**HOST, name: 64}))
     assert found == RunDifference(Aspect.MACHINE, "", name, HOST[name], 64)
 
 
 @pytest.mark.parametrize(("share", "same"), [(0.99, True), (1.04, True), (0.5, False), (2.0, False)])
 def test_a_kernel_may_keep_some_memory_for_itself(share, same):
     other = run(host={**HOST, "memory_bytes": int(HOST["memory_bytes"] * share)})
-    assert (machines(run(), other) == []) is same
+    assert (compare_machines(run(), other) == []) is same
 
 
 def test_a_machine_of_which_one_run_says_nothing_is_not_known_to_be_the_same():
-    assert [each.name for each in machines(run(), run(host={}))] == ["cpu", "cores", "memory_bytes"]
+    assert [each.name for each in compare_machines(run(), run(host={}))] == ["cpu", "cores", "memory_bytes"]
 
 
 def test_the_kernel_changes_on_one_machine():
     other = run(host={**HOST, "kernel": "Linux 6.2"})
-    assert machines(run(), other) == []
+    assert compare_machines(run(), other) == []
     assert [name for _, _, name, _, _ in told(run(), other)] == ["kernel"]
 
 
 def test_another_gpu_is_another_machine_for_runs_on_a_gpu():
     one, other = ({**HOST, "gpus": [{**CARD, "name": name}]} for name in ("NVIDIA H100", "NVIDIA T4"))
-    (found,) = machines(run(asked=GPU, host=one), run(asked=GPU, host=other))
+    (found,) = compare_machines(run(asked=GPU, host=one), run(asked=GPU, host=other))
     assert found == RunDifference(Aspect.MACHINE, "", "GPU 0 name", "NVIDIA H100", "NVIDIA T4")
-    assert machines(run(host=one), run(host=other)) == []
-    assert machines(run(asked=GPU, host=one), run(host=other)) == []
+    assert compare_machines(run(host=one), run(host=other)) == []
+    assert compare_machines(run(asked=GPU, host=one), run(host=other)) == []
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_another_gpu_is_another_machine_for_runs_on_a_gpu():
 )
 def test_a_gpu_that_is_set_otherwise_is_another_machine(name, first, second):
     one, other = ({**HOST, "gpus": [{**CARD, name: value}]} for value in (first, second))
-    (found,) = machines(run(asked=GPU, host=one), run(asked=GPU, host=other))
+    (found,) = compare_machines(run(asked=GPU, host=one), run(asked=GPU, host=other))
     assert found == RunDifference(Aspect.MACHINE, "", f"GPU 0 {name}", first, second)
     assert told(run(asked=GPU, host=one), run(asked=GPU, host=other)) == [
         ("machine", "", f"GPU 0 {name}", first, second)
@@ -83,20 +83,20 @@ def test_another_place_of_a_gpu_is_no_other_machine_and_an_older_run_tells_less(
     other = run(
         asked=GPU, host={**HOST, "gpus": [{**CARD, "index": 1, "pci": "0000:41:00.0", "power_limit_watts": 350.0}]}
     )
-    assert machines(one, other) == []
+    assert compare_machines(one, other) == []
 
 
 def test_a_run_that_knows_its_gpus_and_one_that_does_not_are_of_different_machines():
     one = run(asked=GPU, host={**HOST, "gpus": [CARD]})
     other = run(asked=GPU, host={**HOST, "gpus": "not known: no driver"})
-    assert [each.name for each in machines(one, other)] == ["gpus"]
+    assert [each.name for each in compare_machines(one, other)] == ["gpus"]
 
 
 def test_of_a_remote_engine_the_machine_is_its_own():
     remote = BackendFacts("docker", where=REMOTE, architecture="x86_64", cpus=8, memory_bytes=2**34)
     one, other = run(backend=remote), run(backend=remote, host={"cpu": "a laptop", "cores": 4})
-    assert machines(one, other) == []
-    assert [each.name for each in machines(one, run(backend=replace(remote, cpus=16)))] == ["cpus"]
+    assert compare_machines(one, other) == []
+    assert [each.name for each in compare_machines(one, run(backend=replace(remote, cpus=16)))] == ["cpus"]
 
 
 def test_what_was_measured_differently_is_told():

@@ -16,10 +16,10 @@ from harness.analysis.sizing import (
     TURNS,
     WEIGHT,
     PilotEstimate,
+    count_settled,
     samplings,
-    settled,
+    suggest_lengths,
     widths,
-    wish,
 )
 from harness.analysis.statistics import student
 from harness.model.defaults import MEASURE, WARMUP
@@ -65,48 +65,48 @@ def noise(count, seed=1, level=0.02):
 @pytest.mark.parametrize("slow", [1, 3, 10, 19])
 def test_a_start_that_is_slower_belongs_to_the_warm_up(slow):
     steady = [0.01 + 0.00001 * (-1) ** index for index in range(40 - slow)]
-    assert settled([3.0 * rate for rate in noise(slow)] + steady) == slow
+    assert count_settled([3.0 * rate for rate in noise(slow)] + steady) == slow
 
 
 def test_a_start_that_gets_faster_bit_by_bit_is_left_out_as_far_as_it_matters():
     rates = [rate * (1.0 + 2.0 * math.exp(-index / 4.0)) for index, rate in enumerate(noise(60))]
-    assert 12 <= settled(rates) <= 30
+    assert 12 <= count_settled(rates) <= 30
 
 
 @pytest.mark.parametrize(("slower", "left_out"), [(1.02, 0), (1.03, 1)])
 def test_a_slow_sample_that_costs_less_than_a_twentieth_of_the_error_stays(slower, left_out):
     # without it the standard error is less by 3.6 %, and by 14 %
-    assert settled([slower] + [1.0 + 0.01 * (-1) ** index for index in range(19)]) == left_out
+    assert count_settled([slower] + [1.0 + 0.01 * (-1) ** index for index in range(19)]) == left_out
 
 
 def test_stationary_noise_keeps_nearly_all_of_its_samples():
-    left_out = [settled(noise(40, seed)) for seed in range(50)]
+    left_out = [count_settled(noise(40, seed)) for seed in range(50)]
     assert sum(left_out) / 50 < 0.05 * 40
     assert sorted(left_out)[40] == 0
 
 
 @pytest.mark.parametrize("count", [4, 5, 10, 41])
 def test_no_more_than_half_is_left_out(count):
-    assert settled([2.0**-index for index in range(count)]) == count // 2
+    assert count_settled([2.0**-index for index in range(count)]) == count // 2
 
 
 @pytest.mark.parametrize("rates", [[1.0], [2.0, 1.0], [9.0, 1.0, 1.0]])
 def test_fewer_than_four_samples_show_no_warm_up(rates):
-    assert settled(rates) == 0
+    assert count_settled(rates) == 0
 
 
 @given(st.floats(1e-6, 1e3), st.integers(1, 40))
 def test_equal_samples_need_no_warm_up(rate, count):
-    assert settled([rate] * count) == 0
+    assert count_settled([rate] * count) == 0
 
 
 @given(st.lists(st.floats(0.01, 1.0), min_size=1, max_size=20), st.sampled_from([2.0**-10, 2.0, 1024.0]))
 def test_the_unit_of_time_does_not_matter(rates, unit):
-    assert settled([rate * unit for rate in rates]) == settled(rates)
+    assert count_settled([rate * unit for rate in rates]) == count_settled(rates)
 
 
 def test_the_best_number_of_samples_by_the_formula():
-    asked = wish(pilot(), BETWEEN)
+    asked = suggest_lengths(pilot(), BETWEEN)
     assert (asked.warmup, asked.measure) == (0.5, pytest.approx(20 * EACH))
 
 
@@ -115,9 +115,9 @@ def test_the_best_number_of_turns_by_the_formula_and_by_what_neighbours_differ_b
     # of fifteen differences seven are of two scatters
     apart = 7 / 15 * (2.0 * SCATTER) ** 2 / 2.0
     cost = (30 * BELIEVED_IN_TURNS) ** 2 * (EACH * 1.1) / apart
-    assert wish(pilot(rates, cost=cost, calls_per_sample=10), BETWEEN).turns in (30, 31)
+    assert suggest_lengths(pilot(rates, cost=cost, calls_per_sample=10), BETWEEN).turns in (30, 31)
     slow = [0.01 * (1.0 + SCATTER * (-1) ** (index // 8)) for index in range(COUNT)]
-    assert wish(pilot(slow, cost=cost, calls_per_sample=10), BETWEEN).turns < 20
+    assert suggest_lengths(pilot(slow, cost=cost, calls_per_sample=10), BETWEEN).turns < 20
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_the_best_number_of_turns_by_the_formula_and_by_what_neighbours_differ_b
     ],
 )
 def test_four_times_the_variance_within_or_the_cost_take_twice_the_samples(changes, between, factor):
-    assert wish(pilot(**changes), between).measure == pytest.approx(factor * 20 * EACH)
+    assert suggest_lengths(pilot(**changes), between).measure == pytest.approx(factor * 20 * EACH)
 
 
 def test_times_are_taken_by_the_step_however_many_steps_a_sample_holds():
@@ -139,22 +139,22 @@ def test_times_are_taken_by_the_step_however_many_steps_a_sample_holds():
     uneven = replace(
         uneven, samples=[Sample(rate * steps, steps) for rate, steps in zip(rates, [5, 5, 15, 15] * 4, strict=True)]
     )
-    assert wish(uneven, BETWEEN) == wish(pilot(), BETWEEN)
+    assert suggest_lengths(uneven, BETWEEN) == suggest_lengths(pilot(), BETWEEN)
 
 
 def test_longer_samples_are_measured_for_longer_by_the_root():
     rates = [4.0 * 0.01 * (1.0 + SCATTER * (-1) ** index) for index in range(COUNT)]
-    assert wish(pilot(rates), BETWEEN).measure == pytest.approx(2.0 * 20 * EACH)
+    assert suggest_lengths(pilot(rates), BETWEEN).measure == pytest.approx(2.0 * 20 * EACH)
 
 
 def test_neighbours_that_are_alike_tell_less_than_their_number():
     wave = [0.01 * (1.0 + SCATTER * math.sin(index * math.tau / 32.0)) for index in range(64)]
     mixed = random.Random(5).sample(wave, 64)
-    assert wish(pilot(wave), BETWEEN).measure > 1.5 * wish(pilot(mixed), BETWEEN).measure
+    assert suggest_lengths(pilot(wave), BETWEEN).measure > 1.5 * suggest_lengths(pilot(mixed), BETWEEN).measure
 
 
 def test_lengths_are_rounded_up_to_a_twentieth_of_a_second():
-    asked = wish(pilot(warm_up=0.51, cost=1.02**2 * COST), BETWEEN)
+    asked = suggest_lengths(pilot(warm_up=0.51, cost=1.02**2 * COST), BETWEEN)
     assert (asked.warmup, asked.measure) == (0.55, pytest.approx(2.05))
 
 
@@ -167,24 +167,24 @@ def test_lengths_are_rounded_up_to_a_twentieth_of_a_second():
     ],
 )
 def test_no_length_is_shorter_or_longer_than_the_limits(changes, asked):
-    assert wish(pilot(**changes), BETWEEN) == asked
+    assert suggest_lengths(pilot(**changes), BETWEEN) == asked
 
 
 def test_a_launch_costs_at_least_a_sample():
     unknown = replace(pilot(scatter=0.9), seconds=0.0)
-    assert wish(unknown, BETWEEN).measure == wish(pilot(scatter=0.9, cost=EACH), BETWEEN).measure
+    assert suggest_lengths(unknown, BETWEEN).measure == suggest_lengths(pilot(scatter=0.9, cost=EACH), BETWEEN).measure
 
 
 def test_what_the_pilot_measured_too_early_is_warmed_up_next_time():
     rates = [0.03] * 4 + [0.01 * (1.0 + SCATTER * (-1) ** index) for index in range(COUNT)]
-    asked = wish(pilot(rates, warm_up=0.5), BETWEEN)
+    asked = suggest_lengths(pilot(rates, warm_up=0.5), BETWEEN)
     # four samples of ten steps
     assert asked.warmup == pytest.approx(0.5 + 4 * 0.3)
     assert asked.measure == pytest.approx(20 * EACH)
 
 
 def test_a_pilot_without_a_warm_up_asks_for_the_shortest():
-    assert wish(replace(pilot(), phases={}), BETWEEN).warmup == WARMUP[0]
+    assert suggest_lengths(replace(pilot(), phases={}), BETWEEN).warmup == WARMUP[0]
 
 
 def test_a_group_is_measured_alike_by_the_longest_that_any_of_its_cells_asks_for():
@@ -248,12 +248,12 @@ def test_pilots_launched_twice_in_any_group_tell_what_launches_differ_by(group):
     expected = (WEIGHT * BELIEVED**2 + apart**2 / 2.0) / (WEIGHT + 1)
     asked = pilot(of=cell(mode="eager"))
     found = samplings(OPEN, [asked.group], [asked, *twins])[asked.group]
-    assert found.measure_seconds == wish(asked, expected).measure < 20 * EACH
+    assert found.measure_seconds == suggest_lengths(asked, expected).measure < 20 * EACH
 
 
 @given(st.lists(st.floats(0.001, 0.1), min_size=1, max_size=30), st.floats(0.0, 1e4), st.floats(0.0, 1e3))
 def test_whatever_a_pilot_shows_the_lengths_stay_within_the_limits(rates, cost, warm_up):
-    asked = wish(pilot(rates, cost=cost, warm_up=warm_up), BETWEEN)
+    asked = suggest_lengths(pilot(rates, cost=cost, warm_up=warm_up), BETWEEN)
     assert WARMUP[0] <= asked.warmup <= WARMUP[1]
     assert MEASURE[0] <= asked.measure <= MEASURE[1]
     assert TURNS[0] <= asked.turns <= TURNS[1]
@@ -270,7 +270,7 @@ def test_for_percentiles_a_sample_is_a_step_and_a_launch_has_a_thousand():
     one, planned = pilot(), replace(OPEN, turns=15)
     found = samplings(planned, [one.group, "other"], [one], [one.group])
     assert (found[one.group].calls_per_sample, found[one.group].turns) == (1, None)
-    assert found[one.group].measure_seconds == min(5.0, max(wish(one, BETWEEN).measure, 1000 * one.centre))
+    assert found[one.group].measure_seconds == min(5.0, max(suggest_lengths(one, BETWEEN).measure, 1000 * one.centre))
     assert found["other"] == samplings(planned, ["other"], [one])["other"]
     fixed = Sampling(warmup_seconds=0.1, measure_seconds=0.3, turns=5)
     assert samplings(fixed, [one.group], [], [one.group])[one.group] == replace(fixed, calls_per_sample=1, turns=None)
@@ -279,9 +279,9 @@ def test_for_percentiles_a_sample_is_a_step_and_a_launch_has_a_thousand():
 def test_a_plan_with_turns_gets_as_many_as_any_cell_of_the_group_asks_for():
     few, many = pilot(), pilot(of=cell(mode="eager"), scatter=2.0 * SCATTER)
     planned = Sampling(turns=USUAL_TURNS)
-    assert samplings(planned, [few.group], [few])[few.group].turns == wish(few, BETWEEN).turns
+    assert samplings(planned, [few.group], [few])[few.group].turns == suggest_lengths(few, BETWEEN).turns
     asked = samplings(planned, [few.group], [few, many])[few.group].turns
-    assert asked == wish(many, BETWEEN).turns > wish(few, BETWEEN).turns
+    assert asked == suggest_lengths(many, BETWEEN).turns > suggest_lengths(few, BETWEEN).turns
     assert samplings(planned, [few.group], [])[few.group].turns == USUAL_TURNS
     assert samplings(OPEN, [few.group], [few])[few.group].turns is None
     assert samplings(Sampling(measure_seconds=0.5, turns=10), [few.group], [few])[few.group].turns == 10

@@ -7,7 +7,7 @@ import pytest
 from harness.analysis.cell_index import lookup
 from harness.analysis.results import Results
 from harness.analysis.statistics import percent
-from harness.analysis.tables import measured, tables
+from harness.analysis.tables import find_measured, tables
 from harness.analysis.verdicts import Verdict
 from harness.model.environment import Device
 from harness.model.launch import Status
@@ -120,7 +120,7 @@ def test_the_cells_that_have_a_number_come_row_by_row_with_what_their_launches_u
     asked = run(cells(calls=("fit", "train_on_batch"), modes=["graph"]))
     found = lookup(asked, rounds(times, spread=0.0, phases={"import": 0.5}))
     (table,) = tables(asked, found)
-    made = measured(table, found)
+    made = find_measured(table, found)
     assert [each.cell for each in made] == list(times)
     assert [(each.row.axes["call"], each.side.environment) for each in made][2] == ("train_on_batch", "tf1.14")
     assert {each.used.phases["import"].median for each in made} == {0.5}

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from harness.analysis.results import Results
-from harness.analysis.timeline import ended
+from harness.analysis.timeline import describe_ends
 from harness.model.launch import Role, Sampling, Status
 from harness.model.run import Stop, StopReason
 from tests.factories import RESOURCES, broken, cell, cells, groups, launch, rounds, run
@@ -17,7 +17,7 @@ def test_groups_that_ended_alike_are_counted_together():
     members = cells(calls=("fit", "train_on_batch", "predict"), modes=["graph"])
     ends = [Stop(StopReason.PRECISION, 11), Stop(StopReason.PRECISION, 8), Stop(StopReason.BUDGET, 5)]
     stops = {group.name: end for group, end in zip(groups(members), ends, strict=True)}
-    found = ended(run(members, stops=stops, asked={"precision": 0.02, "budget_seconds": 600.0}))
+    found = describe_ends(run(members, stops=stops, asked={"precision": 0.02, "budget_seconds": 600.0}))
     assert [(stop.reason, stop.groups, stop.rounds, stop.early) for stop in found.stops] == [
         (StopReason.PRECISION, 2, [8, 11], 0),
         (StopReason.BUDGET, 1, [5], 0),
@@ -25,13 +25,13 @@ def test_groups_that_ended_alike_are_counted_together():
 
 
 def test_groups_that_have_not_ended_are_counted():
-    found = ended(run(TIMES, stops={FIRST: Stop(StopReason.ROUNDS, 5)}))
+    found = describe_ends(run(TIMES, stops={FIRST: Stop(StopReason.ROUNDS, 5)}))
     assert (found.groups, found.going) == (2, 1)
-    assert ended(run(TIMES)).stops == []
+    assert describe_ends(run(TIMES)).stops == []
 
 
 def test_without_a_precision_nothing_was_looked_at_early():
-    (stop,) = ended(run(TIMES, stops={FIRST: Stop(StopReason.BUDGET, 3)})).stops
+    (stop,) = describe_ends(run(TIMES, stops={FIRST: Stop(StopReason.BUDGET, 3)})).stops
     assert stop.early == 0
 
 

@@ -13,7 +13,16 @@ from harness.analysis.cell_index import lookup
 from harness.analysis.comparisons import half_widths_of
 from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
-from harness.analysis.trends import before, change, changes, in_common, parts, restricted, trends, within
+from harness.analysis.trends import (
+    change,
+    changes,
+    compute_within,
+    count_before,
+    find_common_steps,
+    parts,
+    restrict_steps,
+    trends,
+)
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.model.launch import Sample
 from tests.factories import cell, cells, launch, run
@@ -161,29 +170,29 @@ def test_the_change_does_not_depend_on_the_speed_and_turns_over_with_the_order(l
 
 
 def test_how_many_steps_came_before():
-    assert before(launch(cell(), resources={"warmup_steps": 70.0})) == 70.0
-    assert before(launch(cell(), [0.01] * 3, fingerprint={"steps_called": 41})) == 11.0
-    assert before(launch(cell(), [0.01] * 3, fingerprint={"steps_called": 2})) is None
-    assert before(launch(cell())) is None
+    assert count_before(launch(cell(), resources={"warmup_steps": 70.0})) == 70.0
+    assert count_before(launch(cell(), [0.01] * 3, fingerprint={"steps_called": 41})) == 11.0
+    assert count_before(launch(cell(), [0.01] * 3, fingerprint={"steps_called": 2})) is None
+    assert count_before(launch(cell())) is None
 
 
 def test_a_part_of_a_launch_counts_samples_in_part():
     of = launch(cell(), [0.01, 0.02, 0.03], resources={"warmup_steps": 5.0})
-    assert within(of, Interval(5.0, 35.0)) == pytest.approx((0.02, 3.0))
-    assert within(of, Interval(10.0, 25.0)) == pytest.approx(((5 * 0.01 + 10 * 0.02) / 15, 1.5))
-    assert math.isnan(within(of, Interval(0.0, 5.0))[0])
+    assert compute_within(of, Interval(5.0, 35.0)) == pytest.approx((0.02, 3.0))
+    assert compute_within(of, Interval(10.0, 25.0)) == pytest.approx(((5 * 0.01 + 10 * 0.02) / 15, 1.5))
+    assert math.isnan(compute_within(of, Interval(0.0, 5.0))[0])
     # untimed steps before each turn move the samples apart
     turns = replace(of, resources={"warmup_steps": 5.0, "between_steps": 6.0})
-    assert within(turns, Interval(7.0, 19.0)) == pytest.approx((0.01, 1.0))
+    assert compute_within(turns, Interval(7.0, 19.0)) == pytest.approx((0.01, 1.0))
 
 
 def test_what_launches_have_in_common():
     near, far = launch(cell(), [0.01] * 6, resources={"warmup_steps": 0.0}), launch(cell(), [0.01] * 9)
     far = replace(far, resources={"warmup_steps": 30.0})
-    assert in_common([near, far]) == Interval(30.0, 60.0)
-    assert in_common([near, replace(far, resources={"warmup_steps": 31.0})]) is None
-    assert in_common([near, replace(far, resources={})]) is None
-    (part,) = restricted([near], Interval(30.0, 60.0))
+    assert find_common_steps([near, far]) == Interval(30.0, 60.0)
+    assert find_common_steps([near, replace(far, resources={"warmup_steps": 31.0})]) is None
+    assert find_common_steps([near, replace(far, resources={})]) is None
+    (part,) = restrict_steps([near], Interval(30.0, 60.0))
     assert part.samples == [Sample(pytest.approx(0.3), 30)]
 
 
@@ -250,7 +259,7 @@ def test_cpu_time_shows_what_others_load_hides_where_the_time_goes_the_same_way(
 
 def test_samples_of_cpu_time_stay_so_in_a_range():
     of = launch(FLAT, samples=[Sample(0.1, 10, 0.1)] * 4, resources={"warmup_steps": 0.0})
-    (part,) = restricted([of], Interval(0.0, 30.0))
+    (part,) = restrict_steps([of], Interval(0.0, 30.0))
     assert part.samples == [Sample(pytest.approx(0.3), 30, pytest.approx(0.3))]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from harness.analysis.cell_index import lookup
 from harness.analysis.results import Results
-from harness.analysis.turns import alone, is_bias, turns
+from harness.analysis.turns import compare_sequential, describe_interleaving, is_bias
 from harness.analysis.verdicts import Verdict
 from harness.model.launch import Role, Sample
 from tests.factories import broken, cell, cells, in_turns, launch, rounds, run
@@ -20,7 +20,7 @@ RUN = run(MEMBERS, controlled=True)
 
 
 def found(launches):
-    return turns(launches, [])
+    return describe_interleaving(launches, [])
 
 
 def compared(times=TIMES, **planted):
@@ -81,10 +81,10 @@ def test_a_verdict_nearer_to_the_margin_than_the_bias_is_withheld_and_one_beyond
 def test_one_round_and_launches_without_a_stretch_alone_tell_nothing():
     assert {each.alone for each in compared(count=1).values()} == {None}
     made = [replace(each, alone=()) for each in in_turns(TIMES)]
-    assert alone([(NEW, OLD)], lookup(RUN, made)) == [None]
-    assert alone([], lookup(RUN, made)) == []
+    assert compare_sequential([(NEW, OLD)], lookup(RUN, made)) == [None]
+    assert compare_sequential([], lookup(RUN, made)) == []
     unmeasured = [replace(each, alone=[Sample(0.0, 1)]) for each in in_turns(TIMES)]
-    assert alone([(NEW, OLD)], lookup(RUN, unmeasured)) == [None]
+    assert compare_sequential([(NEW, OLD)], lookup(RUN, unmeasured)) == [None]
 
 
 def test_the_mean_is_over_rounds_of_the_mean_of_a_rounds_launches():
@@ -95,7 +95,7 @@ def test_the_mean_is_over_rounds_of_the_mean_of_a_rounds_launches():
         *(measured(OLD, 1, 1.0), measured(OLD, 1, 1.21, Role.CONTROL), measured(NEW, 1, 1.0)),
         *(measured(OLD, 2, 1.1), measured(OLD, 2, 1.1, Role.CONTROL), measured(NEW, 2, 1.0)),
     ]
-    (told,) = alone([(NEW, OLD)], lookup(run([OLD, NEW], controlled=True), made))
+    (told,) = compare_sequential([(NEW, OLD)], lookup(run([OLD, NEW], controlled=True), made))
     assert (told.value, told.rounds) == (pytest.approx(1.0 / 1.1), 2)
 
 
@@ -114,7 +114,7 @@ def test_where_others_took_the_cpu_cpu_time_is_set_against_cpu_time():
             for number in (1, 2)
             for of in (OLD, NEW)
         ]
-        return alone([(OLD, NEW)], lookup(run([OLD, NEW]), made))[0].value
+        return compare_sequential([(OLD, NEW)], lookup(run([OLD, NEW]), made))[0].value
 
     # of the one that shared, 0.01 s of CPU a step; the other has its 0.02 s
     assert told([Sample(0.1, 5, 0.1)]) == pytest.approx(0.5)
@@ -132,7 +132,7 @@ def test_a_clean_table_has_a_bias_in_about_one_of_twenty_runs():
             for number in (1, 2, 3)
             for of, role in RUN.plan.groups[0].slots
         ]
-        biased += any(map(is_bias, alone(pairs, lookup(RUN, made))))
+        biased += any(map(is_bias, compare_sequential(pairs, lookup(RUN, made))))
     assert biased <= 0.07 * count
 
 

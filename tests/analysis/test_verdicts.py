@@ -18,8 +18,8 @@ from harness.analysis.verdicts import (
     POWER,
     Verdict,
     chance_to_settle,
+    compute_holm_levels,
     half_widths_after,
-    holm,
     judge,
     rounds_to_settle,
 )
@@ -104,22 +104,22 @@ def test_the_clearest_is_the_one_whose_interval_stays_off_the_margin_at_the_smal
 
 
 def test_one_comparison_is_looked_at_as_if_alone_and_none_is_no_trouble():
-    assert holm(np.array([0.9])).tolist() == [ALPHA]
-    assert holm(np.empty(0)).size == 0
+    assert compute_holm_levels(np.array([0.9])).tolist() == [ALPHA]
+    assert compute_holm_levels(np.empty(0)).size == 0
     assert judge(logs([]), MARGIN).verdicts == []
     assert [each.size for each in rounds_to_settle(logs([]), np.empty(0), MARGIN)] == [0, 0]
 
 
 @given(p_values)
 def test_holm_lies_between_bonferroni_and_no_adjustment(values):
-    levels = holm(values)
+    levels = compute_holm_levels(values)
     assert (levels <= ALPHA).all()
     assert (levels >= ALPHA / values.size).all()
 
 
 @given(p_values)
 def test_holm_rejects_from_the_clearest_down_without_a_gap(values):
-    rejected = values <= holm(values)
+    rejected = values <= compute_holm_levels(values)
     if rejected.any() and not rejected.all():
         assert values[rejected].max() <= values[~rejected].min()
 

@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from harness.backends.verification import SCRIPT, Verification, verified
+from harness.backends.verification import SCRIPT, Verification, verify_output
 from harness.model.errors import CannotRunHereError
 
 
 def found(pins, installed):
-    return verified(pins, json.dumps({"packages": installed, "system": {}}))
+    return verify_output(pins, json.dumps({"packages": installed, "system": {}}))
 
 
 def test_an_environment_like_its_lock_takes_one_line():
@@ -39,11 +39,11 @@ def test_what_else_was_looked_at_counts():
 
 def test_the_script_lists_this_environment():
     printed = subprocess.run([sys.executable, "-I", "-c", SCRIPT], capture_output=True, text=True, check=True).stdout
-    extra = verified({}, printed).extra
+    extra = verify_output({}, printed).extra
     assert extra["pytest"] == pytest.__version__
     assert "typing-extensions" in extra
 
 
 def test_another_print_is_an_error():
     with pytest.raises(CannotRunHereError, match="printed this instead of a list of its packages:"):
-        verified({}, "Traceback")
+        verify_output({}, "Traceback")

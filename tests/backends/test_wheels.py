@@ -24,13 +24,13 @@ def packages(tmp_path):
 
 def test_without_the_variable_packages_come_from_the_network(monkeypatch):
     monkeypatch.delenv(wheels.VARIABLE, raising=False)
-    assert wheels.folder() is None
+    assert wheels.find_folder() is None
 
 
 def test_the_folder_is_absolute(packages, monkeypatch):
     monkeypatch.chdir(packages.parent)
     monkeypatch.setenv(wheels.VARIABLE, "wheels")
-    assert wheels.folder() == packages
+    assert wheels.find_folder() == packages
 
 
 @pytest.mark.parametrize("name", ["nowhere", "empty"])
@@ -38,14 +38,14 @@ def test_a_folder_without_packages_is_a_usage_error(tmp_path, monkeypatch, name)
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv(wheels.VARIABLE, str(tmp_path / name))
     with pytest.raises(UsageError, match=f"HARNESS_WHEELS is .*{name}, but this isn't a folder with packages"):
-        wheels.folder()
+        wheels.find_folder()
 
 
 def test_a_builder_gets_what_the_locks_name(packages, tmp_path):
     lock, tools = tmp_path / "lock.txt", tmp_path / "uv.txt"
     lock.write_text("# a lock\nAbsl.Py==0.8.1 \\\n    --hash=sha256:00\nnumpy==1.17.4 \\\n    --hash=sha256:00\n")
     tools.write_text("certifi==2019.09.11 \\\n    --hash=sha256:00\n")
-    with wheels.selected(packages, [lock, tools]) as few:
+    with wheels.select_wheels(packages, [lock, tools]) as few:
         assert sorted(path.name for path in few.iterdir()) == [
             "absl_py-0.8.1.tar.gz",
             "certifi-2019.9.11-py2.py3-none-any.whl",
@@ -65,9 +65,9 @@ def test_the_folder_of_a_killed_build_is_removed_by_the_next_one_and_that_of_a_r
     new.mkdir()
     (abandoned / "six-1.13.0-py2.py3-none-any.whl").hardlink_to(packages / "six-1.13.0-py2.py3-none-any.whl")
     os.utime(abandoned, (0, 0))
-    with wheels.selected(packages, [lock]) as running:
+    with wheels.select_wheels(packages, [lock]) as running:
         os.utime(running, (0, 0))
         assert not abandoned.exists()
         assert new.exists()
-        with wheels.selected(packages, [lock]):
+        with wheels.select_wheels(packages, [lock]):
             assert running.exists()

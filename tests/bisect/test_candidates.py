@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.bisect.candidates import Candidate, Moving, commits, moved_package, moving, releases, versions
+from harness.bisect.candidates import Candidate, Moving, commits, find_moved_package, find_moving, releases, versions
 from harness.catalog import index
 from harness.catalog.index import Listed
 from harness.model.environment import Environment
@@ -57,7 +57,7 @@ def test_a_release_has_its_date():
     ],
 )
 def test_the_package_that_two_ends_differ_in(good, bad, package):
-    assert moved_package(good, bad) == package
+    assert find_moved_package(good, bad) == package
 
 
 @pytest.mark.parametrize(
@@ -83,12 +83,12 @@ def test_the_package_that_two_ends_differ_in(good, bad, package):
     ],
 )
 def test_one_package_moves_and_the_others_are_held(text, package, pins, held, made):
-    assert moving(text, package, pins, held).text("9") == made
+    assert find_moving(text, package, pins, held).text("9") == made
 
 
 def test_an_end_without_the_package_is_told_what_it_has():
     with pytest.raises(UsageError, match=r"tf2.16 doesn't contain the package keras-nightly. It contains keras 3.4.1"):
-        moving("tf2.16", "keras-nightly", {"keras": "3.4.1"})
+        find_moving("tf2.16", "keras-nightly", {"keras": "3.4.1"})
 
 
 def listed(*versions, yanked=(), python="py3"):
@@ -109,7 +109,7 @@ def ends(low, high):
 
 def test_versions_lie_between_the_ends_and_say_why_some_cannot_be_had(monkeypatch):
     found = listed("1.17.0", "1.18.0", "1.18.1", "1.19.0", "1.20.0", yanked=["1.18.1"])
-    monkeypatch.setattr(index, "listed", lambda _: found)
+    monkeypatch.setattr(index, "list_versions", lambda _: found)
     candidates, told = versions(*ends("1.20.0", "1.18.0"), "3.11")
     assert [(each.text, each.unknown) for each in candidates] == [
         ("tf2.0+numpy==1.18.0", ""),
@@ -122,7 +122,7 @@ def test_versions_lie_between_the_ends_and_say_why_some_cannot_be_had(monkeypatc
 
 
 def test_a_version_without_a_wheel_for_the_python_is_unknown_unless_it_is_an_end(monkeypatch):
-    monkeypatch.setattr(index, "listed", lambda _: listed("1.17.0", "1.18.0", "1.19.0", python="cp38"))
+    monkeypatch.setattr(index, "list_versions", lambda _: listed("1.17.0", "1.18.0", "1.19.0", python="cp38"))
     candidates, _ = versions(*ends("1.17.0", "1.19.0"), "3.11")
     assert [each.unknown for each in candidates] == ["", "no wheel for Python 3.11", ""]
 
@@ -133,12 +133,12 @@ def test_without_an_index_what_was_listed_before_is_searched(monkeypatch, tmp_pa
     def silent(_):
         raise CannotRunHereError("The package index does not answer.")
 
-    monkeypatch.setattr(index, "listed", silent)
+    monkeypatch.setattr(index, "list_versions", silent)
     with pytest.raises(CannotRunHereError, match=r"does not answer.*\n.*numpy isn't saved on this machine"):
         versions(*ends("1.17.0", "1.19.0"), "3.11")
-    monkeypatch.setattr(index, "listed", lambda _: listed("1.17.0", "1.18.0", "1.19.0"))
+    monkeypatch.setattr(index, "list_versions", lambda _: listed("1.17.0", "1.18.0", "1.19.0"))
     before, _ = versions(*ends("1.17.0", "1.19.0"), "3.11")
-    monkeypatch.setattr(index, "listed", silent)
+    monkeypatch.setattr(index, "list_versions", silent)
     after, told = versions(*ends("1.17.0", "1.19.0"), "3.11")
     assert after == before
     assert "The search uses the versions of numpy that were listed earlier." in told
@@ -153,7 +153,7 @@ def test_two_ends_with_one_version_are_refused():
 def test_versions_are_ordered_as_versions_not_as_texts(minors):
     low, high = f"1.{min(minors)}", f"1.{max(minors)}"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index, "listed", lambda _: listed(*(f"1.{each}" for each in minors)))
+        patch.setattr(index, "list_versions", lambda _: listed(*(f"1.{each}" for each in minors)))
         patch.setattr("harness.bisect.candidates.write_atomically", lambda *_: None)
         candidates, _ = versions(*ends(low, high), "3.11")
     assert [each.version for each in candidates] == [f"1.{each}" for each in sorted(minors)]

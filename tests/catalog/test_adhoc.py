@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from harness.catalog import adhoc
-from harness.catalog.locks import inputs, load_lock, write_lock
+from harness.catalog.locks import list_inputs, load_lock, write_lock
 from harness.catalog.project import Project
 from harness.model.environment import Device, Environment, installed
 from harness.model.errors import CannotRunHereError, UsageError
@@ -23,7 +23,7 @@ def wheel(package: str, version: str, python: str = "311") -> str:
 
 
 def asked(text: str, known: Mapping[str, Environment] = KNOWN) -> Environment:
-    environments, (name,) = adhoc.with_asked(known, [text])
+    environments, (name,) = adhoc.add_requested(known, [text])
     return environments[name]
 
 
@@ -55,7 +55,7 @@ def test_a_package_for_the_cpu_has_no_gpu(package_index: PackageIndex) -> None:
     package_index.add(wheel("tensorflow_cpu", "2.15.0"))
     environment = asked("tensorflow-cpu==2.15.0")
     assert environment.devices == (Device.CPU,)
-    assert inputs(environment, Device.CPU)[0] == "tensorflow-cpu==2.15.0"
+    assert list_inputs(environment, Device.CPU)[0] == "tensorflow-cpu==2.15.0"
 
 
 def test_where_the_wheel_is_not_for_that_python_the_nearest_one_is_taken(package_index: PackageIndex) -> None:
@@ -87,9 +87,9 @@ def test_a_nightly_is_named_for_the_day_that_was_found(package_index: PackageInd
     later = asked("tf-nightly")
     assert later.asked == "tf-nightly==2.23.0.dev20261026"
     # the package for the CPU does not exist for every day
-    assert inputs(first, Device.CPU)[0] == "tf-nightly-cpu==2.23.0.dev20261025"
-    assert inputs(later, Device.CPU)[0] == "tf-nightly==2.23.0.dev20261026"
-    assert inputs(first, Device.GPU)[0] == "tf-nightly[and-cuda]==2.23.0.dev20261025"
+    assert list_inputs(first, Device.CPU)[0] == "tf-nightly-cpu==2.23.0.dev20261025"
+    assert list_inputs(later, Device.CPU)[0] == "tf-nightly==2.23.0.dev20261026"
+    assert list_inputs(first, Device.GPU)[0] == "tf-nightly[and-cuda]==2.23.0.dev20261025"
 
 
 def test_a_nightly_of_today_that_is_typed_again_is_the_same(
@@ -97,7 +97,7 @@ def test_a_nightly_of_today_that_is_typed_again_is_the_same(
 ) -> None:
     package_index.add(wheel("tf_nightly", "2.23.0.dev20261025"), datetime.now(UTC).isoformat())
     first = asked("tf-nightly")
-    monkeypatch.setattr(adhoc, "_as_of", lambda _: datetime(2100, 1, 1, tzinfo=UTC))
+    monkeypatch.setattr(adhoc, "_find_lock_time", lambda _: datetime(2100, 1, 1, tzinfo=UTC))
     assert asked("tf-nightly") == first
 
 
@@ -156,7 +156,7 @@ def test_what_does_not_resolve_gets_the_resolvers_own_words(package_index: Packa
 
 def test_names_globs_and_files_of_others_are_left_alone(package_index: PackageIndex) -> None:
     typed = ["tf2.5", "tf*", "../tensorflow", "tensorflow-9", ""]
-    assert adhoc.with_asked(KNOWN, typed) == (KNOWN, typed)
+    assert adhoc.add_requested(KNOWN, typed) == (KNOWN, typed)
     assert package_index.asked == 0
 
 
@@ -164,7 +164,7 @@ def test_another_python_changes_the_wheels_and_nothing_else(package_index: Packa
     package_index.add(wheel("tensorflow", "2.15.1", "39"))
     environment = asked("tf2.15@py3.9")
     assert environment == replace(NEW, name="tf2.15-py3.9", python="3.9", asked="tf2.15@py3.9")
-    assert inputs(environment, Device.CPU) == inputs(NEW, Device.CPU)
+    assert list_inputs(environment, Device.CPU) == list_inputs(NEW, Device.CPU)
     # later it is found by its name, and without the index
     before = package_index.asked
     assert asked("tf2.15-py3.9") == asked("tf2.15@py3.9") == environment
@@ -176,7 +176,7 @@ def test_the_python_of_requirements_can_be_another_one_too(package_index: Packag
         package_index.add(wheel("tensorflow", "2.15.0", python))
     environment = asked("tensorflow==2.15.0@py3.9")
     assert (environment.name, environment.python) == ("tensorflow-2.15.0-py3.9", "3.9")
-    assert inputs(environment, Device.CPU)[0] == "tensorflow-cpu==2.15.0"
+    assert list_inputs(environment, Device.CPU)[0] == "tensorflow-cpu==2.15.0"
 
 
 def test_an_environment_of_the_catalogue_that_has_the_python_is_taken() -> None:
@@ -198,4 +198,4 @@ def test_a_package_can_be_replaced_on_another_python(package_index: PackageIndex
     package_index.add("numpy-1.26.0-py3-none-any", "2023-09-16T00:00:00Z")
     environment = asked("tf2.15@py3.9+numpy==1.26.0")
     assert (environment.base, environment.python) == ("tf2.15-py3.9", "3.9")
-    assert adhoc.base_of(environment, KNOWN).name == "tf2.15-py3.9"
+    assert adhoc.find_base(environment, KNOWN).name == "tf2.15-py3.9"

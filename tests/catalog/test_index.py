@@ -33,10 +33,10 @@ sdist = { path = "/folder/two-2.0.zip", hashes = { sha256 = "cc" } }
 
 def test_a_package_has_its_wheels_or_where_there_are_none_its_source() -> None:
     one, two = Pylock.from_dict(tomllib.loads(PYLOCK)).packages
-    assert [file.filename for file in index.files(one)] == ["one-1.0+cpu-py3-none-any.whl"]
-    assert index.uploaded(one) == datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
-    assert [index.address(file) for file in index.files(two)] == ["file:///folder/two-2.0.zip"]
-    assert index.uploaded(two) is None
+    assert [file.filename for file in index.find_files(one)] == ["one-1.0+cpu-py3-none-any.whl"]
+    assert index.find_upload_time(one) == datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert [index.find_address(file) for file in index.find_files(two)] == ["file:///folder/two-2.0.zip"]
+    assert index.find_upload_time(two) is None
 
 
 def test_the_newest_or_the_oldest_of_what_has_a_wheel_for_the_python(package_index: PackageIndex) -> None:
@@ -59,8 +59,8 @@ def test_the_files_of_a_lock_are_those_for_its_platform(package_index: PackageIn
     digest = hashlib.sha256(wanted.read_bytes()).hexdigest()
     lock = tmp_path / "lock.txt"
     lock.write_text(f"one==1.0 \\\n    --hash=sha256:{digest}\n")
-    (package,) = index.locked(lock, "3.8")
-    assert [(file.filename, file.hashes["sha256"]) for file in index.files(package)] == [(wanted.name, digest)]
+    (package,) = index.parse_lock(lock, "3.8")
+    assert [(file.filename, file.hashes["sha256"]) for file in index.find_files(package)] == [(wanted.name, digest)]
 
 
 def test_a_lock_that_the_index_does_not_have_is_told_in_uvs_words(package_index: PackageIndex, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_lock_that_the_index_does_not_have_is_told_in_uvs_words(package_index:
     lock = tmp_path / "lock.txt"
     lock.write_text("one==2.0\n")
     with pytest.raises(CannotRunHereError, match=r"lock\.txt:(.|\n)*one==2\.0"):
-        index.locked(lock, "3.8")
+        index.parse_lock(lock, "3.8")
 
 
 @pytest.mark.parametrize("variable", [{"UV_OFFLINE": "1"}, {"UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple"}])
@@ -86,18 +86,18 @@ def test_every_version_with_wheels_is_listed_in_order(package_index: PackageInde
     package_index.add("one-1.9.0-cp38-cp38-win_amd64", uploaded="2022-02-03T00:00:00Z")
     package_index.add("one-1.9.0-cp38-cp38-manylinux2014_x86_64", uploaded="2022-02-02T00:00:00Z")
     package_index.add("one-1.9.0rc1-cp36-abi3-manylinux2014_x86_64", uploaded="")
-    found = index.listed("One")
+    found = index.list_versions("One")
     assert [each.version for each in found] == ["1.9.0rc1", "1.9.0", "1.10.0"]
     assert [each.uploaded and each.uploaded.day for each in found] == [None, 2, 1]
     assert [each.fits("3.8") for each in found] == [True, True, True]
     # of the stable interface an older one fits, and of another CPython's own none
     assert [each.fits("3.11") for each in found] == [True, False, True]
     assert not any(each.yanked for each in found)
-    assert index.listed("two") == []
+    assert index.list_versions("two") == []
 
 
 def test_an_index_that_does_not_list_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with pytest.raises(CannotRunHereError, match="does not answer with a valid list"):
-        index.listed("one")
+        index.list_versions("one")

@@ -29,7 +29,7 @@ def wheels(package_index: PackageIndex) -> PackageIndex:
 
 
 def asked(*texts: str, impossible: dict[str, HarnessError] | None = None) -> list[Environment]:
-    environments, names = adhoc.with_asked(KNOWN, texts, impossible)
+    environments, names = adhoc.add_requested(KNOWN, texts, impossible)
     return [environments[name] for name in names]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from harness.catalog import adhoc
-from harness.catalog.locks import load_lock, lock_file, moved, write_lock
+from harness.catalog.locks import describe_overrides, load_lock, lock_file, write_lock
 from harness.catalog.project import Project
 from harness.model.environment import Device, Environment, Requirement, installed
 from harness.model.errors import UsageError
@@ -48,7 +48,7 @@ def base(index: PackageIndex, project: Project) -> Requirement:
 
 
 def made(text: str, project: Project) -> Requirement:
-    known, (name,) = adhoc.with_asked({BASE.name: BASE}, [text])
+    known, (name,) = adhoc.add_requested({BASE.name: BASE}, [text])
     return load_lock(project, known[name], Device.CPU)
 
 
@@ -62,8 +62,8 @@ def test_one_package_moves_and_all_other_lines_stay(base: Requirement, project: 
     assert found.lock.pins == {**base.lock.pins, "numpy": "1.26.9"}
     had, has = (set(each.lock.path.read_text().splitlines()) for each in (base, found))
     assert {line.partition("==")[0] for line in had - has if "==" in line} == {"numpy"}
-    assert moved(project, found) == "tf2.15 with NumPy 1.26.9 instead of 1.26.4"
-    assert moved(project, base) == ""
+    assert describe_overrides(project, found) == "tf2.15 with NumPy 1.26.9 instead of 1.26.4"
+    assert describe_overrides(project, base) == ""
 
 
 def test_what_is_older_than_the_base_leaves_its_day(index: PackageIndex, base: Requirement, project: Project) -> None:
@@ -83,7 +83,9 @@ def test_what_a_moved_package_needs_moves_with_it_and_is_told(base: Requirement,
     changed = {"keras-nightly": "2.16.0.dev2024060103", "six": "1.17.0"}
     assert found.lock.pins == {name: base.lock.pins[name] for name in base.lock.pins if name != "keras"} | changed
     assert installed("keras", found.lock.pins) == "2.16.0.dev2024060103"
-    assert "keras-nightly 2.16.0.dev2024060103 instead of keras 2.15.0 and six 1.17.0" in moved(project, found)
+    assert "keras-nightly 2.16.0.dev2024060103 instead of keras 2.15.0 and six 1.17.0" in describe_overrides(
+        project, found
+    )
 
 
 def test_another_keras_is_installed_beyond_the_limit_of_its_tensorflow(
@@ -167,7 +169,7 @@ def test_what_cannot_be_moved_is_a_sentence(index: PackageIndex, text: str, prob
     index.add("tensorflow-2.14.0-cp311-cp311-manylinux2014_x86_64", DAY)
     own = Environment("old-ngc", "1.15.5", "3.8", "2024-03-20T00:00:00Z", gpu_image="image")
     with pytest.raises(UsageError) as caught:
-        adhoc.with_asked({BASE.name: BASE, own.name: own}, [text])
+        adhoc.add_requested({BASE.name: BASE, own.name: own}, [text])
     assert problem in caught.value.message
 
 

@@ -7,7 +7,7 @@ import pytest
 from packaging.pylock import PackageWheel
 
 from harness.catalog import pack
-from harness.catalog.pack import Manifest, download, sha256
+from harness.catalog.pack import Manifest, download, hash_file
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from tests.packageindex import PackageIndex
 
@@ -17,7 +17,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "wheels").mkdir()
     for name in ("one.whl", "two.whl"):
         (tmp_path / "wheels" / name).write_text(name)
-    files = {f"wheels/{path.name}": sha256(path) for path in (tmp_path / "wheels").iterdir()}
+    files = {f"wheels/{path.name}": hash_file(path) for path in (tmp_path / "wheels").iterdir()}
     pack.write(tmp_path, Manifest("1.0", {"tf2.0": ["cpu"]}, {}, files))
     return tmp_path
 

@@ -6,9 +6,9 @@ import pytest
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.catalog.scenarios import (
-    files_of,
+    find_files_of,
     find_scenarios,
-    fingerprint,
+    hash_files,
     kit_files,
     load_scenario,
     load_suites,
@@ -52,7 +52,7 @@ def test_files_keep_their_folders(project: Project, tmp_path: Path) -> None:
         (tmp_path / name).write_text(name)
     scenario = next(iter(find_scenarios(project).scenarios.values()))
     scenario = replace(scenario, path=tmp_path / "mine.py", files=["base/mine.py", "head/mine.py"])
-    assert files_of(scenario, {"kit/a.py": b""}) == {
+    assert find_files_of(scenario, {"kit/a.py": b""}) == {
         "mine.py": b"mine.py",
         "base/mine.py": b"base/mine.py",
         "head/mine.py": b"head/mine.py",
@@ -61,8 +61,8 @@ def test_files_keep_their_folders(project: Project, tmp_path: Path) -> None:
 
 
 def test_a_fingerprint_tells_names_and_contents_apart() -> None:
-    assert fingerprint({"a": b"b"}) != fingerprint({"ab": b""})
-    assert fingerprint({"a": b"1", "b": b"2"}) == fingerprint({"b": b"2", "a": b"1"})
+    assert hash_files({"a": b"b"}) != hash_files({"ab": b""})
+    assert hash_files({"a": b"1", "b": b"2"}) == hash_files({"b": b"2", "a": b"1"})
 
 
 def test_a_scenario_that_cannot_be_read_gets_a_sentence(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def script(text: str, name: str = "mine.py", **asked: object) -> Script:
 @example("# /// script\n# [tool.harness]\n# ///\n")
 @example("\r\n\t\x0c\0\udc80\\N{DEGREE SIGN}")
 def test_a_literal_is_the_text_and_begins_no_header(text: str):
-    made = scripts.literal(text)
+    made = scripts.format_literal(text)
     assert ast.literal_eval(made) == text
     assert made.isascii()
     assert "\n# ///" not in made
@@ -77,11 +77,11 @@ def test_a_folder_is_brought_with_its_files_and_the_paths_are_kept(tmp_path: Pat
         (tmp_path / name).write_text(name)
     monkeypatch.chdir(tmp_path)
     here = replace(script("x = 1"), path=tmp_path / "mine.py")
-    assert list(script_files.brought_files([Path("data")], here.path)) == ["data/a/train.csv"]
-    assert list(script_files.brought_files([tmp_path / "data/a/train.csv"], here.path)) == ["data/a/train.csv"]
+    assert list(script_files.map_files([Path("data")], here.path)) == ["data/a/train.csv"]
+    assert list(script_files.map_files([tmp_path / "data/a/train.csv"], here.path)) == ["data/a/train.csv"]
     elsewhere = replace(here, path=Path("/elsewhere/mine.py"))
-    assert list(script_files.brought_files([Path("other/b.csv")], elsewhere.path)) == ["other/b.csv"]
-    assert list(script_files.brought_files([tmp_path / "other/b.csv"], elsewhere.path)) == ["b.csv"]
+    assert list(script_files.map_files([Path("other/b.csv")], elsewhere.path)) == ["other/b.csv"]
+    assert list(script_files.map_files([tmp_path / "other/b.csv"], elsewhere.path)) == ["b.csv"]
 
 
 def test_local_modules_and_named_data_are_found_and_nothing_outside_of_the_folder(tmp_path: Path):
@@ -173,22 +173,22 @@ def test_benchmarks_of_tensorflow_are_run_by_their_runner_and_compared_by_name()
         "import tensorflow as tf\nclass A(tf.test.Benchmark):\n    def benchmarkB(self):\n        pass\n"
         "    def benchmarkC(self):\n        pass\nif __name__ == '__main__':\n    tf.test.main()\n"
     )
-    run, (sentence,) = scripts.with_runner(script(text), Project.find())
+    run, (sentence,) = scripts.add_runner(script(text), Project.find())
     assert run.arguments == ["--benchmarks=."]
     assert run.ratios == {}
     printed = 'entry {\n  name: "A.benchmarkC"\n  iters: 2\n  wall_time: 0.25\n}\n'
     assert [re.findall(pattern, printed) for pattern in run.grep] == [[], ["0.25"]]
     assert "--benchmarks=." in sentence
-    assert scripts.with_runner(script(text, arguments=["x"]), Project.find())[1] == []
+    assert scripts.add_runner(script(text, arguments=["x"]), Project.find())[1] == []
 
 
 def test_tests_of_pytest_benchmark_are_run_by_pytest():
     text = "def test_a(benchmark):\n    benchmark(sum, [1])\n"
-    run, _ = scripts.with_runner(script(text), Project.find())
+    run, _ = scripts.add_runner(script(text), Project.find())
     assert run.text.startswith(text)
     assert re.findall(run.grep[0], "test_a: median 0.25 s\ntest_a[2]: median 0.5 s", re.MULTILINE) == ["0.25", "0.5"]
     plain = script("print(1)")
-    assert scripts.with_runner(plain, Project.find()) == (plain, [])
+    assert scripts.add_runner(plain, Project.find()) == (plain, [])
 
 
 def test_numbers_of_one_name_are_refused():

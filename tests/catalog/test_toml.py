@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.catalog.toml import Findings, Key, _keys, is_json, is_number, number_text, read, read_file, read_header
+from harness.catalog.toml import (
+    Findings,
+    Key,
+    _keys,
+    format_number_text,
+    is_json,
+    is_number,
+    read,
+    read_file,
+    read_header,
+)
 from harness.model.errors import FileError
 
 TOML = '''\
@@ -209,12 +219,12 @@ def test_a_header_of_nothing_is_told() -> None:
     [(1, "1"), (1024.0, "1024"), (0.5, "0.5"), (1e-05, "1e-05"), (-3.0, "-3"), (2**60 + 1, "1152921504606846977")],
 )
 def test_a_number_has_no_zeros_that_say_nothing(number: float, text: str) -> None:
-    assert number_text(number) == text
+    assert format_number_text(number) == text
 
 
 @given(st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False))
 def test_the_text_is_the_number_again(number: float) -> None:
-    assert float(number_text(number)) == number
+    assert float(format_number_text(number)) == number
 
 
 def test_what_is_no_finite_number() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.catalog.scenarios import load_scenario
-from harness.catalog.versions import side_by_side
+from harness.catalog.versions import write_side_by_side
 from harness.model.errors import FileError, UsageError
 
 KIT = Path(__file__).parents[2] / "scenarios"
@@ -67,7 +67,7 @@ def _cache(tmp_path, monkeypatch):
 
 
 def test_it_has_the_newer_header_with_an_axis_of_the_versions_and_compares_along_that_alone():
-    made = load_scenario(side_by_side("sums", version(), version(least="2.5")))
+    made = load_scenario(write_side_by_side("sums", version(), version(least="2.5")))
     assert made.name == "sums_side_by_side"
     assert made.title == 'Sums ˜, \\ and "quotes"'
     assert dict(made.axes) == {
@@ -91,7 +91,7 @@ def test_it_has_the_newer_header_with_an_axis_of_the_versions_and_compares_along
 
 
 def test_values_that_one_version_alone_has_are_left_out_with_what_names_them():
-    made = load_scenario(side_by_side("sums", version('["b", "a"]'), version()))
+    made = load_scenario(write_side_by_side("sums", version('["b", "a"]'), version()))
     assert made.axes["call"] == ["a", "b"]
     assert made.exclude == []
 
@@ -110,24 +110,24 @@ def test_values_that_one_version_alone_has_are_left_out_with_what_names_them():
 )  # fmt: skip
 def test_versions_that_do_not_ask_the_same_are_refused(before, after, told):
     with pytest.raises(UsageError, match=told):
-        side_by_side("sums", before, after)
+        write_side_by_side("sums", before, after)
 
 
 def test_an_axis_of_that_name_is_refused():
     text = version()["sums.py"].decode().replace("call", "side")
     with pytest.raises(UsageError, match="already has an axis 'side'"):
-        side_by_side("sums", {"sums.py": text.encode()}, {"sums.py": text.encode()})
+        write_side_by_side("sums", {"sums.py": text.encode()}, {"sums.py": text.encode()})
 
 
 def test_what_is_wrong_in_a_version_is_told_with_its_side():
     with pytest.raises(FileError, match=r"base/sums\.py:6: "):
-        side_by_side("sums", {"sums.py": version()["sums.py"].replace(b"title", b"titel")}, version())
+        write_side_by_side("sums", {"sums.py": version()["sums.py"].replace(b"title", b"titel")}, version())
 
 
 def test_the_same_versions_are_the_same_file_and_others_another():
-    first = side_by_side("sums", version(), version(least="2.5"))
-    assert side_by_side("sums", version(), version(least="2.5")) == first
-    assert side_by_side("sums", version(), {**version(least="2.5"), "data/numbers.txt": b"4"}) != first
+    first = write_side_by_side("sums", version(), version(least="2.5"))
+    assert write_side_by_side("sums", version(), version(least="2.5")) == first
+    assert write_side_by_side("sums", version(), {**version(least="2.5"), "data/numbers.txt": b"4"}) != first
 
 
 def test_a_launch_runs_the_version_of_its_side_with_the_files_beside_it(tmp_path):
@@ -137,7 +137,7 @@ def test_a_launch_runs_the_version_of_its_side_with_the_files_beside_it(tmp_path
         {"sums.py": (header + code.format(number)).encode(), "own.py": f"SAID = {number}0".encode()}
         for number in (1, 2)
     ]
-    made = side_by_side("sums", *sides)
+    made = write_side_by_side("sums", *sides)
     for side, said in (("base", 11), ("head", 22)):
         class_of = "class Bench:\n    def observe(self, name, value): print(value)\n"
         program = f"{class_of}import {made.stem} as made\nmade.scenario(Bench(), {side!r})"

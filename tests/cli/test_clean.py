@@ -19,7 +19,7 @@ def test_scratch_folders_that_a_killed_harness_left_are_removed(harness: Harness
 
 def locked_and_killed() -> None:
     """What a run leaves that was killed while the clocks of the stand-ins' first card were locked."""
-    boot = sysfs.text(Path("/proc/sys/kernel/random/boot_id"))
+    boot = sysfs.read_text(Path("/proc/sys/kernel/random/boot_id"))
     clocks.mark().write_text(json.dumps({"boot": boot, "uuids": ["GPU-00000000-57a4-d000-0000-000000000000"]}))
 
 

@@ -12,7 +12,7 @@ from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.cli import COMMANDS, app
 from harness.cli.completion import VARIABLE, Shell
-from harness.cli.completion_server import answer
+from harness.cli.completion_server import complete_line
 from harness.model.settings import SETTINGS, values
 from harness.store.folder import RunFolder
 from tests.cli.conftest import Harness
@@ -103,12 +103,12 @@ def here(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
     ],
 )
 def test_a_word_becomes_what_there_is(here: Harness, line: str, words: list[str]) -> None:
-    assert [each.split("\t")[0] for each in answer(app, line).splitlines()] == words
+    assert [each.split("\t")[0] for each in complete_line(app, line).splitlines()] == words
 
 
 def test_a_word_has_its_help(here: Harness) -> None:
-    assert answer(app, "harness matrix -e o") == "old\tTensorFlow 1.0.0"
-    assert answer(app, "harness matrix -a s") == "speed=\tfast, slow"
+    assert complete_line(app, "harness matrix -e o") == "old\tTensorFlow 1.0.0"
+    assert complete_line(app, "harness matrix -a s") == "speed=\tfast, slow"
 
 
 def test_what_cannot_be_read_completes_to_nothing(here: Harness) -> None:
@@ -116,7 +116,7 @@ def test_what_cannot_be_read_completes_to_nothing(here: Harness) -> None:
     (here.root / "scenarios" / "suites.toml").write_text("[")
     (here.root / "scenarios" / "ways.py").write_text("")
     for option in ("-e ", "--suite ", "-a w"):
-        assert answer(app, f"harness matrix {option}") == ""
+        assert complete_line(app, f"harness matrix {option}") == ""
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pyte
 import pytest
 from rich.console import Console
 
-from harness.cli.display import Count, LiveLaunches, LivePreparation, PlainLaunches, describe, preparing
+from harness.cli.display import Count, LiveLaunches, LivePreparation, PlainLaunches, describe, show_preparation
 from harness.model.backend import PreparationStep, Stage
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Clock, Role, Sample, Status
 from harness.runner.schedule import RunEstimate
@@ -41,7 +41,7 @@ def drawn(taken, height=24):
 
 
 def test_away_from_a_terminal_each_step_is_a_line(capsys):
-    with preparing() as display:
+    with show_preparation() as display:
         for step in [*steps(1), PreparationStep("tf0", "built in 3 s", Stage.READY)]:
             display(step)
     printed = capsys.readouterr()

@@ -16,7 +16,7 @@ from harness.machine.doctor import system
 from harness.machine.doctor.check import CheckResult, Level
 from harness.machine.doctor.counters import Period
 from harness.machine.gpu.host import read
-from harness.machine.lock import machine_to_itself
+from harness.machine.lock import hold_machine
 from harness.model.errors import CannotRunHereError, Exit, UsageError
 from tests.cli.conftest import Harness
 from tests.machine.gpu.library import DIVIDED, H100, K80, NEW, OLD, Library
@@ -75,7 +75,7 @@ def test_the_first_line_is_the_score_and_every_check_has_a_line() -> None:
 
 
 def test_it_is_refused_while_a_run_measures() -> None:
-    with machine_to_itself():
+    with hold_machine():
         done = run()
         looked = run("--no-listen")
     assert isinstance(done.exception, CannotRunHereError)
@@ -213,7 +213,7 @@ def test_an_interrupted_doctor_ends_as_every_command_does(harness: Harness) -> N
 
 
 def test_what_processes_call_themselves_cannot_change_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    busy = system.other_load
+    busy = system.check_other_load
 
     def named(period: Period) -> CheckResult:
         return replace(busy(period), value="\x1b[31mred\u202e (process 7) 100 %\nnoise  good")

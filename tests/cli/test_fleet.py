@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from harness.cli import app
 from harness.fleet import check
 from harness.fleet.check import Checked, Interference
-from harness.machine.identity import machine
+from harness.machine.identity import load_machine
 from harness.machine.slots import Slot
 from harness.session import slot_plans
 from tests.cli.conftest import Harness
@@ -16,9 +16,9 @@ from tests.cli.conftest import Harness
 
 def test_a_machine_is_named() -> None:
     done = CliRunner().invoke(app, ["fleet", "name", "office 2"])
-    assert done.output == f"{machine().id} is named office 2.\n"
-    assert machine().name == "office 2"
-    assert CliRunner().invoke(app, ["fleet", "name", ""]).output == f"{machine().id} is now unnamed.\n"
+    assert done.output == f"{load_machine().id} is named office 2.\n"
+    assert load_machine().name == "office 2"
+    assert CliRunner().invoke(app, ["fleet", "name", ""]).output == f"{load_machine().id} is now unnamed.\n"
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_check_says_how_many_slots_are_safe(
 
     monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
     monkeypatch.setattr(check, "check", checked)
-    monkeypatch.setattr(slot_plans, "slots_of", lambda planned, count: [Slot((at,)) for at in range(count)])
+    monkeypatch.setattr(slot_plans, "divide_into_slots", lambda planned, count: [Slot((at,)) for at in range(count)])
     done = CliRunner().invoke(app, ["fleet", "check", "-s", "ways", "-a", "way=fine", "--slots", "2"])
     assert done.exit_code == code
     assert done.output.endswith(told)

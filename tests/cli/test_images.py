@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from harness.catalog.environments import load_environments
-from harness.catalog.locks import inputs, lock_file, resolve
+from harness.catalog.locks import list_inputs, lock_file, resolve
 from harness.catalog.project import Project
 from harness.cli.images import table
 from harness.model.backend import ImageState, KeptImage
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError
-from harness.session.images import rows
+from harness.session.images import list_rows
 from tests.cli.conftest import NOWHERE, Harness
 from tests.lacking import python
 
@@ -69,8 +69,8 @@ def test_building_without_an_engine_is_exit_4(harness: Harness) -> None:
 
 def test_the_cpu_package_is_asked_for_from_its_first_release_on(project: Project) -> None:
     environments = load_environments(project)
-    assert inputs(environments["tf2.0"], Device.CPU)[:2] == ["tensorflow==2.0.0", "keras==2.3.1"]
-    assert inputs(environments["tf2.15"], Device.CPU)[0] == "tensorflow-cpu==2.15.1"
+    assert list_inputs(environments["tf2.0"], Device.CPU)[:2] == ["tensorflow==2.0.0", "keras==2.3.1"]
+    assert list_inputs(environments["tf2.15"], Device.CPU)[0] == "tensorflow-cpu==2.15.1"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def environments(project: Project):
 
 
 def test_what_is_listed_of_a_release(project: Project, environments) -> None:
-    listed = {row["name"]: row for row in rows(project, environments, nothing, print)}
+    listed = {row["name"]: row for row in list_rows(project, environments, nothing, print)}
     assert list(listed) == [environment.name for environment in environments]
     assert listed["tf2.15"]["runs_on"] == "5.0-8.9, compiled 9.0"
     assert listed["tf2.15"]["gpu_code"] == ["sm_50", "sm_60", "sm_70", "sm_75", "compute_80"]
@@ -125,19 +125,19 @@ def test_an_image_that_is_there_has_its_size_and_its_id(project: Project, enviro
         image = KeptImage(ImageState.OUTDATED, "sha256:0", 5)
         return [image if each.device is Device.CPU else KeptImage(ImageState.NOT_BUILT) for each in requirements]
 
-    (row,) = rows(project, [each for each in environments if each.name == "tf2.0"], ask, print)
+    (row,) = list_rows(project, [each for each in environments if each.name == "tf2.0"], ask, print)
     assert row["cpu"] == {"state": "outdated", "size_bytes": 5, "id": "sha256:0"}
 
 
 def test_the_table_of_the_whole_catalogue_fits_a_wide_terminal(project: Project, environments) -> None:
-    headings, *lines = table(rows(project, environments, nothing, print))
+    headings, *lines = table(list_rows(project, environments, nothing, print))
     assert headings.startswith("name ")
     assert len(lines) == len(environments)
     assert max(map(len, [headings, *lines])) <= 130
 
 
 def test_the_table_shows_what_is_built_by_its_size(project: Project, environments) -> None:
-    (row,) = rows(project, environments[:1], nothing, print)
+    (row,) = list_rows(project, environments[:1], nothing, print)
     built = {"state": "built", "size_bytes": 1_856_000_000, "id": "sha256:0"}
     _, line = table([{**row, "cpu": built, "gpu": {**built, "state": "outdated"}}])
     assert re.search(r"  1\.86 GB +1\.86 GB, outdated  ", line)

@@ -13,7 +13,7 @@ import pytest
 
 from harness import cli
 from harness.cli import messages
-from harness.cli.messages import interruptible
+from harness.cli.messages import handle_signals
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def test_a_signal_that_would_end_the_process_interrupts_it_and_is_answered_at_on
     number: signal.Signals, capfd: pytest.CaptureFixture[str]
 ) -> None:
     before = signal.getsignal(number)
-    with pytest.raises(KeyboardInterrupt), interruptible():
+    with pytest.raises(KeyboardInterrupt), handle_signals():
         signal.raise_signal(number)
     assert capfd.readouterr().err == "\nStopping…\n"
     assert signal.getsignal(number) is before
@@ -42,7 +42,7 @@ def test_each_further_signal_has_words_of_its_own(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(messages, "ECHO_SECONDS", 0.0)
-    with interruptible(lambda count: f"number {count}"):
+    with handle_signals(lambda count: f"number {count}"):
         for _ in range(2):
             with pytest.raises(KeyboardInterrupt):
                 signal.raise_signal(signal.SIGINT)
@@ -51,7 +51,7 @@ def test_each_further_signal_has_words_of_its_own(
 
 def test_a_signal_that_is_ignored_stays_so() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    with interruptible():
+    with handle_signals():
         signal.raise_signal(signal.SIGHUP)
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
@@ -104,7 +104,7 @@ def test_a_second_signal_is_told_from_an_echo(
 ) -> None:
     times = iter(pressed)
     monkeypatch.setattr(messages, "time", SimpleNamespace(monotonic=lambda: next(times)))
-    with interruptible(lambda count: f"number{count}"):
+    with handle_signals(lambda count: f"number{count}"):
         for _ in pressed:
             with suppress(KeyboardInterrupt):
                 signal.raise_signal(signal.SIGINT)
@@ -112,7 +112,7 @@ def test_a_second_signal_is_told_from_an_echo(
 
 
 def test_a_signal_that_is_told_twice_is_one(capfd: pytest.CaptureFixture[str]) -> None:
-    with interruptible(lambda count: f"number {count}"):
+    with handle_signals(lambda count: f"number {count}"):
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)

@@ -10,10 +10,10 @@ import pytest
 
 from harness.backends.docker import container
 from harness.backends.docker.backend import DockerBackend
-from harness.backends.docker.container import created
+from harness.backends.docker.container import create_container
 from harness.backends.docker.priority import find_priority
 from harness.backends.docker.specification import CELL_LABEL, RUN_LABEL, Specification
-from harness.machine.cpus import running_on
+from harness.machine.cpus import run_on_cpus
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Limits, Status
 from tests.backends.conftest import requirement_of
@@ -102,7 +102,7 @@ say("end", status="ok")
 @pytest.fixture
 def beside_a_loop():
     """An endless loop on the measured core."""
-    with running_on([0]):
+    with run_on_cpus([0]):
         loop = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     yield
     loop.kill()
@@ -303,7 +303,7 @@ def test_cleaning_finds_what_a_killed_harness_left(docker, engine, requirement):
     image = docker._image(requirement)
     runs = [f"{docker._run}-{number}" for number in (1, 2)]
     specifications = [Specification(image, ["true"], {}, {RUN_LABEL: run, CELL_LABEL: "x"}, Limits()) for run in runs]
-    with created(engine, specifications[0]), created(engine, specifications[1]):
+    with create_container(engine, specifications[0]), create_container(engine, specifications[1]):
         assert docker.clean(runs[0]) == 1
         assert docker.clean(runs[0]) == 0
         assert docker.clean(runs[1]) == 1

@@ -111,14 +111,14 @@ def copied(builder):
 
 
 def output(engine, image, *command):
-    from harness.backends.docker.container import created
+    from harness.backends.docker.container import create_container
     from harness.backends.docker.specification import Specification
     from harness.backends.untrusted_text import Tail
     from harness.model.launch import Limits
 
     stdout, stderr = Tail(), Tail()
     specification = Specification(image, command, {}, {}, Limits(seconds=60))
-    with created(engine, specification) as container:
+    with create_container(engine, specification) as container:
         ending = container.run(stdout.feed, stderr.feed)
     assert ending.clean, stderr.text()
     return stdout.text()

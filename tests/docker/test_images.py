@@ -15,7 +15,7 @@ import pytest
 from docker.errors import ImageNotFound
 
 from harness.backends.docker.backend import DockerBackend
-from harness.backends.docker.recipe import BASE, FROM, LOCK, PYTHON, RECIPE, tag
+from harness.backends.docker.recipe import BASE, FROM, LOCK, PYTHON, RECIPE, make_tag
 from harness.model.backend import ImageState, Stage
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
@@ -119,7 +119,7 @@ def test_an_environment_that_is_not_in_the_bake_file_is_built_from_its_own_lock(
         labels = images.find(requirement).labels
     finally:
         with contextlib.suppress(ImageNotFound):
-            engine.api.remove_image(tag(requirement), force=True)
+            engine.api.remove_image(make_tag(requirement), force=True)
     assert prepared.images[environment.name].startswith("sha256:")
     assert (labels["harness.tensorflow"], labels["harness.environment"]) == ("2.7.1", environment.name)
     assert labels["harness.device"] == device.value
@@ -137,12 +137,12 @@ def test_images_are_pushed_and_a_runner_that_starts_empty_pulls_them(project, en
         try:
             built, _ = prepare(project)
             images.push(project.requirements, lambda step: None)
-            engine.api.remove_image(tag(requirement), force=True)
+            engine.api.remove_image(make_tag(requirement), force=True)
             assert images.find(requirement) is None
             pulled, steps = prepare(project)
         finally:
             with contextlib.suppress(ImageNotFound):
-                engine.api.remove_image(tag(requirement), force=True)
+                engine.api.remove_image(make_tag(requirement), force=True)
     assert pulled == built
     assert "pulled in" in steps[-1].words
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.profiles import moves, taken
+from harness.analysis.profiles import find_moves, sum_by_name
 from harness.model.profile import Part
 from harness.store.folder import RunFolder
 
@@ -35,20 +35,20 @@ def profiles(folder):
 
 
 def test_a_graph_s_step_is_one_call_into_tensorflow(profiles):
-    steady = taken(profiles["tf1.14"][Part.STEADY])
+    steady = sum_by_name(profiles["tf1.14"][Part.STEADY])
     assert steady["TF_SessionRunCallable"].calls == 20
     assert steady["training.train_on_batch"].cumulative_share > 0.9
 
 
 def test_building_is_in_the_first_call_alone(profiles):
-    first, later = (taken(profiles["tf1.14"][part]) for part in Part)
+    first, later = (sum_by_name(profiles["tf1.14"][part]) for part in Part)
     assert first["ops.create_op"].calls > 100
     assert "ops.create_op" not in later
 
 
 def test_tensorflow_2_0_computes_a_gradient_that_nobody_needs(profiles):
     """With respect to the input batch, in the first layer: a graph leaves it out."""
-    moved = moves(profiles["tf2.0"][Part.STEADY], profiles["tf1.14"][Part.STEADY], 20, own=False)
+    moved = find_moves(profiles["tf2.0"][Part.STEADY], profiles["tf1.14"][Part.STEADY], 20, own=False)
     assert "gen_nn_ops.conv2d_backprop_input" in {move.name for move in moved}
 
 

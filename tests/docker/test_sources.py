@@ -78,7 +78,7 @@ def built(repository: SourceRepository, *leaves: tuple[str, int]) -> list[str]:
     repository.commit("")
     source, out = repository.folder.with_name("source"), repository.folder.with_name("out")
     (source / "files").mkdir(parents=True)
-    git.at_commit(repository.folder, "HEAD").export(source / "files")
+    git.read_commit(repository.folder, "HEAD").export(source / "files")
     recipe = WheelRecipe("mine", "3.7", source, repository.folder / "build.txt", 0, "1.0")
     DockerBackend(PROJECT.root, "sources").build_wheel(recipe, out)
     return sorted(path.name for path in out.iterdir())

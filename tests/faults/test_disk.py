@@ -18,8 +18,8 @@ from harness.cli.report import save
 from harness.history import summary
 from harness.history.index import History
 from harness.history.summary import summarise
-from harness.machine.identity import machine, name_machine
-from harness.machine.lock import exclusive
+from harness.machine.identity import load_machine, name_machine
+from harness.machine.lock import hold_lock
 from harness.model.errors import CannotRunHereError
 from harness.store.folder import RunFolder
 from harness.store.signature import is_from_here, sign
@@ -179,7 +179,7 @@ def test_a_write_that_fails_leaves_every_file_as_it_was(
     before.write_run(run(), signed=True)
     before.append(launch())
     before.write_reports({"report.md": "1", "details.md": "1", "charts/a.svg": "1"})
-    machine()
+    load_machine()
     with History.open(str(disk / "history" / "runs.duckdb"), writing=True) as history:
         history.note("2025-01-01", "before")
     was = files(disk)
@@ -246,9 +246,9 @@ def test_a_secret_that_cannot_be_kept_signs_nothing(disk: Path, monkeypatch: pyt
 def test_a_lock_is_held_on_a_full_disk_too(disk: Path) -> None:
     full.fill(disk)
     with (
-        exclusive(disk / "lock", "It is taken."),
+        hold_lock(disk / "lock", "It is taken."),
         pytest.raises(CannotRunHereError, match="It is taken"),
-        exclusive(disk / "lock", "It is taken."),
+        hold_lock(disk / "lock", "It is taken."),
     ):
         pass
 

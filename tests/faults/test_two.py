@@ -12,7 +12,7 @@ import pytest
 
 from harness import session
 from harness.history.index import History
-from harness.machine.identity import machine
+from harness.machine.identity import load_machine
 from harness.machine.lock import run_to_itself
 from harness.model.run import Stop, StopReason
 from harness.store.folder import RunFolder
@@ -97,7 +97,7 @@ def test_reports_of_one_folder(tmp_path: Path) -> None:
 
 def test_a_machine_and_its_secret_are_made_by_several_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_DATA_DIR", str(tmp_path / "data"))
-    assert len({made.id for made in together(lambda _: machine())}) == 1  # type: ignore[attr-defined]
+    assert len({made.id for made in together(lambda _: load_machine())}) == 1  # type: ignore[attr-defined]
     signed = together(lambda _: sign(b'{\n  "a": 1\n}\n'))
     assert len(set(signed)) == 1
     assert is_from_here(signed[0])  # type: ignore[arg-type]

@@ -300,16 +300,16 @@ def test_spread_is_a_slot_for_each_gpu(planned: session.Planned, monkeypatch: py
         asked.append((kind, wanted))
         return wanted or 2
 
-    monkeypatch.setattr(check, "allowed", allowed)
+    monkeypatch.setattr(check, "count_allowed_slots", allowed)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2, 3})
     monkeypatch.setattr("harness.machine.slots.topology.read", lambda: Topology({}))
     three = on_gpus(planned, "NVIDIA A100", "NVIDIA A100", "NVIDIA A100", spread=True, shard=Shard(1, 2))
-    assert [slot.gpu for slot in dispatch.slots_for_shard(three)] == ["0", "1", "2"]
+    assert [slot.gpu for slot in dispatch.find_slots_for_shard(three)] == ["0", "1", "2"]
     assert asked == [("gpu", 3)]
     with pytest.raises(UsageError, match=r"--spread needs several GPUs\."):
-        dispatch.slots_for_shard(on_gpus(planned, "NVIDIA A100", spread=True))
+        dispatch.find_slots_for_shard(on_gpus(planned, "NVIDIA A100", spread=True))
     with pytest.raises(UsageError, match=r"different models \(0: NVIDIA A100; 1: NVIDIA T4\)"):
-        dispatch.slots_for_shard(on_gpus(planned, "NVIDIA A100", "NVIDIA T4", spread=True))
+        dispatch.find_slots_for_shard(on_gpus(planned, "NVIDIA A100", "NVIDIA T4", spread=True))
 
 
 def test_a_fleet_of_other_machines_takes_no_slots_of_this_one(planned: session.Planned) -> None:

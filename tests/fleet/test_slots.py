@@ -15,11 +15,11 @@ import psutil
 import pytest
 
 from harness import session
-from harness.files import data_dir
+from harness.files import get_data_dir
 from harness.fleet import check
 from harness.fleet.check import Checked
-from harness.fleet.shell import ShellRunner, script
-from harness.machine.lock import exclusive, machine_to_itself
+from harness.fleet.shell import ShellRunner, make_script
+from harness.machine.lock import hold_lock, hold_machine
 from harness.machine.slots import Slot
 from harness.session.resuming import slot_of
 from harness.store.folder import RunFolder
@@ -33,7 +33,7 @@ PLAN = ("-s", "ways", "-a", "way=fine", "-a", "speed=fast,slow", "--slots", "2",
 
 @pytest.fixture(autouse=True)
 def _safe() -> None:
-    check._remember("cpu", Checked(2, [], 0.03, "ways old fine", CORES, datetime.now(UTC).isoformat()))
+    check._store("cpu", Checked(2, [], 0.03, "ways old fine", CORES, datetime.now(UTC).isoformat()))
 
 
 def is_whole(folder: Path, rounds: int = 3) -> bool:
@@ -53,11 +53,11 @@ def shards(process: "subprocess.Popen[str]") -> list[psutil.Process]:
 
 
 def test_groups_are_measured_beside_each_other_and_the_report_says_so(harness: Harness) -> None:
-    shutil.rmtree(data_dir())
+    shutil.rmtree(get_data_dir())
     refused = harness.matrix("-s", "ways", "-a", "way=fine", "--slots", "2")
     assert refused.returncode == 4
     assert "harness fleet check --slots 2" in refused.stderr
-    check._remember("cpu", Checked(2, [], 0.03, "ways old fine", CORES, datetime.now(UTC).isoformat()))
+    check._store("cpu", Checked(2, [], 0.03, "ways old fine", CORES, datetime.now(UTC).isoformat()))
     done = harness.matrix("-s", "ways", "-a", "way=fine,raises", "-a", "speed=slow", "--slots", "2", "--rounds", "2")
     assert done.returncode == 1, done.stderr  # some cells fail, as they are to
     document = json.loads((harness.run / "run.json").read_text())
@@ -70,7 +70,7 @@ def test_groups_are_measured_beside_each_other_and_the_report_says_so(harness: H
     # one group of the machine has a control
     assert len([each for each in fine if each["role"] != "control"]) == 2 + 2 * 2
     assert {launch["resources"]["slots"] for launch in fine} == {2}
-    with machine_to_itself():
+    with hold_machine():
         pass
 
 
@@ -103,7 +103,7 @@ def test_an_interruption_ends_all_slots_and_what_is_missing_is_measured_later(ha
     assert not any(each.is_running() for each in own)
     assert counts(harness.run)
     assert not is_whole(harness.run)
-    with machine_to_itself():
+    with hold_machine():
         pass
     again = harness("matrix", "--resume", str(harness.run))
     assert again.returncode == 0, again.stderr
@@ -128,11 +128,11 @@ def test_a_resumed_run_waits_for_its_own_shards_only(harness: Harness) -> None:
     done = harness.matrix(*PLAN, "--warmup", "1ms", "--measure", "5ms")
     assert done.returncode == 0, done.stderr
     shard = next((harness.run / "shards").glob("*/*/.lock"))
-    with machine_to_itself():
+    with hold_machine():
         refused = harness("matrix", "--resume", str(harness.run))
     assert refused.returncode == 4
     assert "Another run is measuring on this machine" in refused.stderr
-    with machine_to_itself(), exclusive(shard, ""):
+    with hold_machine(), hold_lock(shard, ""):
         process = harness.start("matrix", "--resume", str(harness.run))
         assert process.stderr
         read_until(process.stderr, "Waiting for it.")
@@ -142,7 +142,7 @@ def test_a_resumed_run_waits_for_its_own_shards_only(harness: Harness) -> None:
 
 
 def test_slots_of_a_machine_that_is_held_are_not_used(harness: Harness) -> None:
-    with machine_to_itself():
+    with hold_machine():
         done = harness.matrix(*PLAN)
     assert done.returncode == 4
     assert "Another run is measuring on this machine" in done.stderr
@@ -165,10 +165,10 @@ def test_a_command_ends_when_its_shell_is_left(harness: Harness, monkeypatch: py
     words = ["matrix", "-s", "ways", "-a", "way=endless", "--backend", "local", "--rounds", "1"]
     heard: list[str] = []
     shell = ShellRunner(lambda line: heard.append(line) or ("Backend" in line and shell.stop()))  # type: ignore[func-returns-value]
-    code, _ = shell.run(["sh", "-c", script(words, sys.executable, environ={})])
+    code, _ = shell.run(["sh", "-c", make_script(words, sys.executable, environ={})])
     assert code == 130, heard
     # and a later one at once
-    assert shell.run(["sh", "-c", script(words, sys.executable, environ={})])[0] != 0
+    assert shell.run(["sh", "-c", make_script(words, sys.executable, environ={})])[0] != 0
 
 
 def test_a_run_goes_on_in_the_slot_that_it_was_begun_in(tmp_path: Path) -> None:

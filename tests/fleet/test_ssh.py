@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from harness.fleet import parcel
-from harness.fleet.ssh import Host, hosts
+from harness.fleet.ssh import Host, parse_hosts
 from harness.model.errors import UsageError
 from harness.session.request import read_on
 from tests.cli.conftest import Harness
@@ -33,11 +33,11 @@ needs_sshd = pytest.mark.skipif(
 
 
 def test_hosts_are_read_as_ssh_calls_them() -> None:
-    assert hosts("ssh://one,me@two.example:2222") == [Host("one"), Host("me@two.example", "2222")]
-    assert hosts("ssh://one,ssh://two/") == [Host("one"), Host("two")]
+    assert parse_hosts("ssh://one,me@two.example:2222") == [Host("one"), Host("me@two.example", "2222")]
+    assert parse_hosts("ssh://one,ssh://two/") == [Host("one"), Host("two")]
     for text in ("ssh://", "ssh://one,one", "ssh://-oProxyCommand=x", "ssh://a b", "ssh://one,"):
         with pytest.raises(UsageError, match="Invalid --on"):
-            hosts(text)
+            parse_hosts(text)
     assert read_on("ssh://one,me@two:22", "--on") == "ssh://one,me@two:22"
 
 

@@ -21,9 +21,9 @@ from harness.backends.events import Events
 from harness.catalog.environments import load_environments, parse
 from harness.catalog.project import Project
 from harness.catalog.scenarios import load_scenario, load_suites
-from harness.files import cache_dir, data_dir
-from harness.fleet.check import Checked, Interference, remembered
-from harness.machine.identity import machine
+from harness.files import cache_dir, get_data_dir
+from harness.fleet.check import Checked, Interference, load_stored
+from harness.machine.identity import load_machine
 from harness.model.errors import HarnessError
 from harness.report import sections
 from harness.store.codec import dump
@@ -66,15 +66,15 @@ def cached(data: bytes, folder: Path) -> None:
 
 
 def machine_json(data: bytes, folder: Path) -> None:
-    data_dir().mkdir(parents=True, exist_ok=True)
-    (data_dir() / "machine.json").write_bytes(data)
-    machine()
+    get_data_dir().mkdir(parents=True, exist_ok=True)
+    (get_data_dir() / "machine.json").write_bytes(data)
+    load_machine()
 
 
 def fleet_json(data: bytes, folder: Path) -> None:
-    data_dir().mkdir(parents=True, exist_ok=True)
-    (data_dir() / "fleet.json").write_bytes(data)
-    remembered("cpu")
+    get_data_dir().mkdir(parents=True, exist_ok=True)
+    (get_data_dir() / "fleet.json").write_bytes(data)
+    load_stored("cpu")
 
 
 def _checked() -> bytes:

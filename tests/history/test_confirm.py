@@ -10,8 +10,15 @@ import pytest
 
 from harness.analysis.results import Results
 from harness.catalog.project import Project
-from harness.catalog.scenarios import fingerprint
-from harness.history.confirm import ConfirmationRun, _changes, decisions, group_findings, plan_confirmation, verdict
+from harness.catalog.scenarios import hash_files
+from harness.history.confirm import (
+    ConfirmationRun,
+    _changes,
+    decide_all,
+    decide_finding,
+    group_findings,
+    plan_confirmation,
+)
 from harness.history.request import ConfirmRequest
 from harness.history.states import SeriesFinding, State
 from harness.model.environment import Device, Environment
@@ -65,7 +72,7 @@ def test_a_change_is_there_or_not_or_open(percent, half, ratio, said):
     log, wide = math.log1p(percent / 100.0), half / 100.0
     if said is None and percent == 2.5:
         wide = 0.03
-    assert verdict(log, log - wide, log + wide, ratio, 0.03) is said
+    assert decide_finding(log, log - wide, log + wide, ratio, 0.03) is said
 
 
 def test_one_run_decides_on_the_findings_of_one_cause_and_scenario():
@@ -124,7 +131,7 @@ def test_both_sides_are_measured_as_the_nights_were(project):
 
 
 def test_an_environment_that_was_typed_moves_as_it_was_typed(project, tmp_path, monkeypatch):
-    monkeypatch.setattr("harness.catalog.adhoc.kept", lambda name: replace(kept, name=name))
+    monkeypatch.setattr("harness.catalog.adhoc.load_saved", lambda name: replace(kept, name=name))
     kept = Environment("", "2.1.0", "3.7", "2020-01-01T00:00:00Z", asked="tf2.1+six==1.14.0", base="tf2.1")
     has = SimpleNamespace(lock=SimpleNamespace(pins={"six": "1.14.0", "numpy": "1.18.0"}))
     monkeypatch.setattr("harness.history.confirm.load_lock", lambda *_: has)
@@ -182,7 +189,7 @@ def versions(tmp_path, monkeypatch):
         path.write_text(text)
         git("add", "mine.py")
         git("commit", "-qm", "one")
-        digest = fingerprint({"mine.py": text.encode()})[:16]
+        digest = hash_files({"mine.py": text.encode()})[:16]
         made.append(summary({}, commit=git("rev-parse", "HEAD"), name="mine", digest=digest))
     return path, *made
 
@@ -243,7 +250,7 @@ def decide(slower, ratio, count=6):
     cell = next(each for each in planned if each.environment == "tf2.0")
     key = Key("m-1", cell.scenario, "cpu", tuple(sorted(cell.axes.items())), "tf2.0", "tf1.14")
     asked = ConfirmationRun([finding(ratio, key)], Request(), ("tf1.14", "tf2.0"), is_file=False)
-    ((of, decision),) = decisions(asked, of_run, 0.03)
+    ((of, decision),) = decide_all(asked, of_run, 0.03)
     assert of.key == key
     return decision
 

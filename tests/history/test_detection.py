@@ -11,7 +11,7 @@ from otava.analysis import compute_change_points
 
 from bench.simulation.correlated import autoregression
 from harness.history import detection
-from harness.history.detection import CAP, FEWEST, LEAST, P, Segments, change_points, fit_levels, keep_significant
+from harness.history.detection import CAP, FEWEST, LEAST, P, Segments, find_change_points, fit_levels, keep_significant
 
 NIGHTS = 60
 
@@ -21,7 +21,7 @@ def noise(nights=NIGHTS, spread=0.01, seed=0):
 
 
 def found(values, spread=0.01, **options):
-    return change_points(list(values), [spread] * len(values), **options)
+    return find_change_points(list(values), [spread] * len(values), **options)
 
 
 def stepped(*steps, nights=NIGHTS, seed=0):
@@ -89,9 +89,9 @@ def test_what_is_within_the_margin_is_no_change_unless_asked():
 def test_a_wide_interval_counts_for_less():
     values = stepped((30, 0.06), seed=8)
     errors = np.full(NIGHTS, 0.01)
-    assert change_points(list(values), list(errors))
+    assert find_change_points(list(values), list(errors))
     # the same nights, were they known to ± 20 % alone
-    assert not change_points(list(values), list(errors * 10.0))
+    assert not find_change_points(list(values), list(errors * 10.0))
 
 
 def test_the_minimal_segment_and_the_significance_are_options():
@@ -111,7 +111,7 @@ def test_values_that_are_equal_to_the_last_digit_are_one_level():
 )
 def test_what_is_no_series_is_refused(values, errors):
     with pytest.raises(ValueError, match="one standard error"):
-        change_points(values, errors)
+        find_change_points(values, errors)
 
 
 logs = st.lists(st.floats(-5.0, 5.0), max_size=40)
@@ -120,7 +120,7 @@ logs = st.lists(st.floats(-5.0, 5.0), max_size=40)
 @settings(max_examples=60, deadline=None)
 @given(logs, st.floats(0.0, 1.0), st.integers(0, 6))
 def test_changes_are_in_order_apart_significant_and_large(values, error, fewest):
-    changes = change_points(values, [error] * len(values), fewest=fewest)
+    changes = find_change_points(values, [error] * len(values), fewest=fewest)
     edges = [0, *(each.index for each in changes), len(values)]
     if changes:
         assert all(b - a >= max(2, fewest) for a, b in pairwise(edges))
@@ -197,7 +197,7 @@ def found_anew(of, p):
     while places:
         parts = list(pairwise(pairwise([0, *places, of.y.size])))
         steps = [detection._fit_step(of.y[a:b], of.spread[a:b], at - a) for (a, at), (_, b) in parts]
-        inflation = detection._inflation(detection._correlation(of, places, steps))
+        inflation = detection._compute_inflation(detection._estimate_correlation(of, places, steps))
         freedom = max(1, of.y.size - len(places) - 1)
         found = [
             detection._change(step, at, b - a, freedom, inflation)
@@ -298,7 +298,7 @@ def estimates(correlation, nights, cut):
     found = []
     for seed in range(200):
         of = Segments(swinging(correlation, seed, nights), np.full(nights, 0.03), [cut], cut)
-        found.append(detection._correlation(of, [cut], [detection._fit_step(of.y, of.spread, cut)]))
+        found.append(detection._estimate_correlation(of, [cut], [detection._fit_step(of.y, of.spread, cut)]))
     return np.array(found)
 
 
@@ -308,7 +308,7 @@ def test_the_correlation_of_nights_is_estimated_without_much_bias(correlation):
 
 
 def test_the_correlation_of_few_nights_is_not_wild():
-    inflations = [detection._inflation(each) for each in estimates(0.0, 13, 10)]
+    inflations = [detection._compute_inflation(each) for each in estimates(0.0, 13, 10)]
     assert np.median(inflations) == 1.0
     assert np.quantile(inflations, 0.9) < 1.7
 
@@ -319,7 +319,7 @@ def test_spikes_are_no_correlation():
     values[[10, 11, 31, 50, 51]] += 1.0
     struck = Segments(values, plain.spread, [30], 30)
     one, other = (
-        detection._correlation(of, [30], [detection._fit_step(of.y, of.spread, 30)]) for of in (plain, struck)
+        detection._estimate_correlation(of, [30], [detection._fit_step(of.y, of.spread, 30)]) for of in (plain, struck)
     )
     assert other == pytest.approx(one, abs=0.15)
 

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from harness.history.detection import change_points, detectable_change
+from harness.history.detection import compute_detectable_change, find_change_points
 from harness.history.digest import LINES, render
 from harness.history.nightly_file import RuleKind, SeriesRule
 from harness.history.states import find_changes, judge_series
@@ -74,7 +74,7 @@ def test_it_stays_a_page() -> None:
 
 
 def test_a_series_with_few_results_has_no_detectable_change() -> None:
-    assert detectable_change([0.0, 0.1], [0.01, 0.01]) is None
+    assert compute_detectable_change([0.0, 0.1], [0.01, 0.01]) is None
     assert "after 3 results" in page(series(key(), [None] * (NIGHTS - 2) + [0.0, 0.01]))
 
 
@@ -84,15 +84,18 @@ def test_a_change_of_the_detectable_size_is_usually_found(nights: int) -> None:
     hits = 0
     for _ in range(60):
         values = [source.gauss(0.0, 0.02) for _ in range(40)]
-        size = detectable_change(values, [0.01] * 40, nights)
+        size = compute_detectable_change(values, [0.01] * 40, nights)
         assert size
         later = [source.gauss(size - 1.0, 0.02) for _ in range(nights)]
-        hits += bool(change_points([*values, *later], [0.01] * (40 + nights)))
+        hits += bool(find_change_points([*values, *later], [0.01] * (40 + nights)))
     assert 0.6 < hits / 60 < 1.0
 
 
 def test_more_nights_and_a_quieter_series_show_smaller_changes() -> None:
     loud, quiet = logs(spread=0.02), logs(spread=0.004)
-    sizes = [detectable_change(values, [0.0] * NIGHTS, nights) for values, nights in [(loud, 3), (loud, 7), (quiet, 7)]]
+    sizes = [
+        compute_detectable_change(values, [0.0] * NIGHTS, nights)
+        for values, nights in [(loud, 3), (loud, 7), (quiet, 7)]
+    ]
     assert sizes == sorted(sizes, reverse=True)  # type: ignore[type-var]
     assert None not in sizes

@@ -33,8 +33,8 @@ def test_a_history_is_made_again_from_what_git_has(tmp_path: Path, night: Summar
         one.add_all(nights)
         one.note("2026-11-22", "moved")
         one.decide(Decision(one.series()[0].key, night.run, [], True, "run", "2026-11-22", 1.1, 1.05, 1.15))
-        assert export.to_folder(one, folder) == 2
-        assert export.to_folder(one, folder) == 0
+        assert export.write_folder(one, folder) == 2
+        assert export.write_folder(one, folder) == 0
         with History.open(str(tmp_path / "other.duckdb"), writing=True) as other:
             other.add_all(map(read, export.find_summaries(folder)))
             export.take_words(other, folder)

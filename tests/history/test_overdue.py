@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.history.overdue import PATIENCE, overdue, read_failures
+from harness.history.overdue import PATIENCE, find_overdue, read_failures
 from harness.model.history import HistoryEntry
 from harness.model.run import Machine
 
@@ -21,8 +21,8 @@ ENTRIES = [entry("rack", 0), entry("office", 0), entry("office", 4)]
 
 
 def test_only_the_machine_whose_newest_run_is_older_than_three_days_is_reported() -> None:
-    assert overdue(["rack", "office"], ENTRIES, {}, START + PATIENCE) == []
-    (alarm,) = overdue(["rack", "office"], ENTRIES, {}, START + PATIENCE + timedelta(days=1))
+    assert find_overdue(["rack", "office"], ENTRIES, {}, START + PATIENCE) == []
+    (alarm,) = find_overdue(["rack", "office"], ENTRIES, {}, START + PATIENCE + timedelta(days=1))
     assert alarm.overdue == "rack"
     assert alarm.title == "No nightly run of rack since 2026-11-20"
     assert "run-rack-0" in alarm.body
@@ -30,12 +30,12 @@ def test_only_the_machine_whose_newest_run_is_older_than_three_days_is_reported(
 
 
 def test_the_text_stays_the_same_from_night_to_night() -> None:
-    first, second = (overdue(["rack"], ENTRIES, {}, START + timedelta(days=days)) for days in (4, 5))
+    first, second = (find_overdue(["rack"], ENTRIES, {}, START + timedelta(days=days)) for days in (4, 5))
     assert first == second
 
 
 def test_the_last_error_is_in_the_text() -> None:
-    (alarm,) = overdue(
+    (alarm,) = find_overdue(
         ["rack"], ENTRIES, {"rack": "harness: Docker isn't running. ``` @all"}, START + timedelta(days=9)
     )
     assert "````text\nharness: Docker isn't running. ``` @all\n````" in alarm.body
@@ -45,13 +45,13 @@ def test_the_last_error_is_in_the_text() -> None:
 def test_a_machine_that_never_sent_a_run_is_reported_when_it_fails_or_after_some_days(
     failures: dict[str, str], days: int, count: int
 ) -> None:
-    alarms = overdue(["new"], ENTRIES, failures, START + timedelta(days=days))
+    alarms = find_overdue(["new"], ENTRIES, failures, START + timedelta(days=days))
     assert [alarm.title for alarm in alarms] == ["No nightly run of new yet"] * count
 
 
 def test_the_first_night_that_fails_is_reported() -> None:
-    assert overdue(["new"], [], {}, START) == []
-    assert len(overdue(["new"], [], {"new": "no Docker"}, START)) == 1
+    assert find_overdue(["new"], [], {}, START) == []
+    assert len(find_overdue(["new"], [], {"new": "no Docker"}, START)) == 1
 
 
 def test_errors_are_read_by_machine(tmp_path: Path) -> None:

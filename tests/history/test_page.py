@@ -48,7 +48,7 @@ def test_what_was_found_is_listed_by_cause_with_links_to_its_series() -> None:
     assert "Before that run, this changed: the lock of tf2.1 (4f1c → 9be2)." in text
     assert text.index("Confirmed:") < text.index("Suspected:") < text.index("Refuted:")
     for each in of[:2]:
-        assert f'<a href="#{page.anchor(each.series.key)}">' in text
+        assert f'<a href="#{page.make_anchor(each.series.key)}">' in text
     # of one cause: the second of its series is suspected still
     assert re.search(r"call=train_on_batch.*\+8\.\d.*, suspected</li>", text)
 
@@ -63,9 +63,9 @@ def test_what_a_confirmation_measured_stands_beside_what_nights_show_be_it_confi
 
 
 def test_the_place_of_a_series_depends_on_its_key_alone() -> None:
-    assert page.anchor(key(call="fit")) == page.anchor(key(call="fit"))
-    assert page.anchor(key(call="fit")) != page.anchor(key(call="predict"))
-    assert re.fullmatch(r"s-[0-9a-f]{10}", page.anchor(Key("<", "\ud800"[:0], "", (), "", "")))
+    assert page.make_anchor(key(call="fit")) == page.make_anchor(key(call="fit"))
+    assert page.make_anchor(key(call="fit")) != page.make_anchor(key(call="predict"))
+    assert re.fullmatch(r"s-[0-9a-f]{10}", page.make_anchor(Key("<", "\ud800"[:0], "", (), "", "")))
 
 
 def test_the_index_has_what_was_found_first_then_the_others_by_name() -> None:

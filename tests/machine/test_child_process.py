@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.machine.child_process import guarded, run
+from harness.machine.child_process import guard_command, run
 
 #: Starts another one, as a builder does, and waits for ever.
 BUILDER = "sh -c 'sleep 1000; true' & echo $! begun; wait"
@@ -16,7 +16,7 @@ BUILDER = "sh -c 'sleep 1000; true' & echo $! begun; wait"
 
 def test_it_says_and_ends_what_the_command_does() -> None:
     done = subprocess.Popen(
-        guarded(["sh", "-c", "echo said; exit 3"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        guard_command(["sh", "-c", "echo said; exit 3"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     with done:
         assert done.stdout is not None
@@ -32,7 +32,9 @@ def test_a_command_that_takes_too_long_is_ended_and_it_is_reported() -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, None], ids=str)
 def test_all_that_it_started_ends_where_it_is_asked_to_and_where_its_pipe_closes(how: signal.Signals | None) -> None:
-    process = subprocess.Popen(guarded(["sh", "-c", BUILDER]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        guard_command(["sh", "-c", BUILDER]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     with process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -62,7 +64,7 @@ def test_it_ends_where_who_started_it_is_killed(tmp_path: Path) -> None:
 
 def test_one_that_does_not_end_when_it_is_asked_to_is_killed(tmp_path: Path) -> None:
     program = tmp_path / "guarded.py"
-    source = Path(guarded([])[2]).read_text()
+    source = Path(guard_command([])[2]).read_text()
     assert "PATIENCE = 10.0" in source
     program.write_text(source.replace("PATIENCE = 10.0", "PATIENCE = 0.01"))
     stubborn = "trap '' TERM; echo begun; while :; do sleep 1000; done"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.machine.cpus import choose, choose_most, describe, keeping_off, running_on, starting
+from harness.machine.cpus import choose, choose_most, choose_starting_cpus, describe, keep_process_off, run_on_cpus
 from harness.machine.topology import Cpu, Topology
 from harness.model.errors import UsageError
 from tests.machine.conftest import cores
@@ -50,25 +50,25 @@ def test_a_whole_core_is_better_than_one_whose_sibling_is_others() -> None:
 @pytest.mark.parametrize(("cores_", "starts"), [(2, (1, 0)), (4, (3, 2, 1, 0)), (8, (7, 6, 5, 4, 3, 2, 1, 0))])
 def test_launches_start_on_every_core_the_measured_one_first(cores_: int, starts: tuple[int, ...]) -> None:
     machine = cores(*((cpu,) for cpu in range(cores_)))
-    assert starting((cores_ - 1,), range(cores_), machine) == starts
+    assert choose_starting_cpus((cores_ - 1,), range(cores_), machine) == starts
 
 
 def test_launches_start_on_one_cpu_of_each_core_and_not_beside_the_measured_one() -> None:
-    assert starting((7,), range(8), SMT) == (7, 6, 5, 4)
-    assert starting((7,), {1, 2, 3, 7}, SMT) == (7, 2, 1)
-    assert starting((3,), {3, 7}, SMT) == (3,), "the sibling alone"
+    assert choose_starting_cpus((7,), range(8), SMT) == (7, 6, 5, 4)
+    assert choose_starting_cpus((7,), {1, 2, 3, 7}, SMT) == (7, 2, 1)
+    assert choose_starting_cpus((3,), {3, 7}, SMT) == (3,), "the sibling alone"
 
 
 def test_launches_start_on_cpus_that_are_like_the_measured_one_and_share_its_cache_and_memory() -> None:
     plain = {n: Cpu(n, frozenset({n}), node=0, speed=100, cache=frozenset(range(4))) for n in range(4)}
-    assert starting((3,), range(4), Topology(plain)) == (3, 2, 1, 0)
+    assert choose_starting_cpus((3,), range(4), Topology(plain)) == (3, 2, 1, 0)
     for change in ({"node": 1}, {"package": 1}, {"speed": 70}, {"cache": frozenset({1})}):
-        assert starting((3,), range(4), Topology({**plain, 1: replace(plain[1], **change)})) == (3, 2, 0)
+        assert choose_starting_cpus((3,), range(4), Topology({**plain, 1: replace(plain[1], **change)})) == (3, 2, 0)
 
 
 def test_launches_of_several_cpus_start_where_they_are_measured() -> None:
     for cpus in (None, (2, 3)):
-        assert starting(cpus, range(4), PLAIN) == ()
+        assert choose_starting_cpus(cpus, range(4), PLAIN) == ()
 
 
 def test_cpu_0_and_its_sibling_are_left_where_another_core_is_as_good() -> None:
@@ -175,16 +175,16 @@ def test_a_choice_claims_no_more_than_the_machine_shows() -> None:
 
 def test_the_harness_keeps_off_the_cpus_it_measures_and_comes_back() -> None:
     before = os.sched_getaffinity(0)
-    with keeping_off((max(before),), PLAIN):
+    with keep_process_off((max(before),), PLAIN):
         assert os.sched_getaffinity(0) == (before - {max(before)} or before)
     assert os.sched_getaffinity(0) == before
 
 
 def test_with_no_cpu_left_it_stays_where_it_is() -> None:
     before = os.sched_getaffinity(0)
-    with keeping_off(tuple(before)):
+    with keep_process_off(tuple(before)):
         assert os.sched_getaffinity(0) == before
-    with keeping_off(None):
+    with keep_process_off(None):
         assert os.sched_getaffinity(0) == before
 
 
@@ -204,7 +204,7 @@ def test_the_harness_keeps_off_siblings_where_that_leaves_it_a_cpu(
     monkeypatch: pytest.MonkeyPatch, allowed: set[int], left: set[int]
 ) -> None:
     kernel = Kernel(monkeypatch, allowed)
-    with keeping_off((7,), SMT):
+    with keep_process_off((7,), SMT):
         assert kernel.cpus == left
     assert kernel.cpus == allowed
 
@@ -213,7 +213,7 @@ def test_running_on_some_cpus_ends_however_the_work_ends(monkeypatch: pytest.Mon
     kernel = Kernel(monkeypatch, {0, 1})
 
     def work() -> None:
-        with running_on((1,)):
+        with run_on_cpus((1,)):
             assert kernel.cpus == {1}
             raise KeyboardInterrupt
 

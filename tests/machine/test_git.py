@@ -32,10 +32,10 @@ def files(snapshot: git.Snapshot, folder: Path) -> dict[str, str]:
 
 
 def test_a_clean_working_copy_is_its_commit(repository: SourceRepository) -> None:
-    commit = git.at_commit(repository.folder, "main")
-    with git.working_copy(repository.folder) as copy:
+    commit = git.read_commit(repository.folder, "main")
+    with git.copy_working_tree(repository.folder) as copy:
         assert (copy.commit, copy.changed, copy.difference) == (commit.commit, 0, "")
-        assert git.tree_id(copy) == git.tree_id(commit)
+        assert git.get_tree_id(copy) == git.get_tree_id(commit)
 
 
 def test_a_working_copy_has_its_changes_and_new_files_but_no_ignored_ones(
@@ -46,7 +46,7 @@ def test_a_working_copy_has_its_changes_and_new_files_but_no_ignored_ones(
     (repository.folder / "mine.py").write_text("CALLS = 2\n")
     (repository.folder / "requires.txt").unlink()
     before = repository.git("status", "--porcelain"), repository.git("count-objects")
-    with git.working_copy(repository.folder) as copy:
+    with git.copy_working_tree(repository.folder) as copy:
         found = files(copy, tmp_path / "out")
         assert (copy.changed, len(copy.difference)) == (3, 64)
     assert found.keys() == {".gitignore", "backend.py", "mine.py", "pyproject.toml"}
@@ -62,7 +62,7 @@ def test_a_change_in_the_second_of_the_commit_is_seen(repository: SourceReposito
     module.write_text("CALLS = 2\n")
     for path in (module, repository.folder / ".git" / "index"):
         os.utime(path, second)
-    with git.working_copy(repository.folder) as copy:
+    with git.copy_working_tree(repository.folder) as copy:
         assert copy.changed == 1
 
 
@@ -70,8 +70,8 @@ def test_a_package_may_be_in_a_folder_of_a_repository(repository: SourceReposito
     (repository.folder / "inner").mkdir()
     (repository.folder / "inner" / "setup.py").write_text("")
     repository.commit("CALLS = 2\n")
-    assert files(git.at_commit(repository.folder / "inner", "HEAD"), tmp_path / "a").keys() == {"setup.py"}
-    with git.working_copy(repository.folder / "inner") as copy:
+    assert files(git.read_commit(repository.folder / "inner", "HEAD"), tmp_path / "a").keys() == {"setup.py"}
+    with git.copy_working_tree(repository.folder / "inner") as copy:
         assert files(copy, tmp_path / "b").keys() == {"setup.py"}
 
 
@@ -79,7 +79,7 @@ def test_a_link_that_leaves_the_source_is_refused(repository: SourceRepository, 
     (repository.folder / "out").symlink_to("/etc")
     repository.commit("CALLS = 2\n")
     with pytest.raises(UsageError, match="its link out points outside the source"):
-        files(git.at_commit(repository.folder, "HEAD"), tmp_path / "out")
+        files(git.read_commit(repository.folder, "HEAD"), tmp_path / "out")
 
 
 def test_all_files_of_a_commit_are_exported_whatever_is_left_out_of_archives(
@@ -90,7 +90,7 @@ def test_all_files_of_a_commit_are_exported_whatever_is_left_out_of_archives(
     repository.commit("CALLS = 2\n")
     mask = os.umask(0o077)
     try:
-        exported = files(git.at_commit(repository.folder, "HEAD"), tmp_path / "out")
+        exported = files(git.read_commit(repository.folder, "HEAD"), tmp_path / "out")
     finally:
         os.umask(mask)
     assert exported.keys() == set(repository.git("ls-files").splitlines())
@@ -103,7 +103,7 @@ def test_a_commit_is_exported_from_a_repository_without_a_work_tree(
     repository: SourceRepository, tmp_path: Path
 ) -> None:
     repository.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare"))
-    assert "mine.py" in files(git.at_commit(tmp_path / "bare", "main"), tmp_path / "out")
+    assert "mine.py" in files(git.read_commit(tmp_path / "bare", "main"), tmp_path / "out")
 
 
 def test_a_repository_that_a_hook_names_is_not_used(
@@ -114,7 +114,7 @@ def test_a_repository_that_a_hook_names_is_not_used(
     monkeypatch.setenv("GIT_DIR", str(other.folder / ".git"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(other.folder / ".git" / "index"))
     monkeypatch.setenv("GIT_WORK_TREE", str(other.folder))
-    with git.working_copy(repository.folder) as copy:
+    with git.copy_working_tree(repository.folder) as copy:
         assert (copy.repository, copy.changed) == (repository.folder, 0)
         assert files(copy, tmp_path / "out")["mine.py"] == "CALLS = 1\n"
 
@@ -122,7 +122,7 @@ def test_a_repository_that_a_hook_names_is_not_used(
 def test_equal_changes_of_equal_files_have_one_hash(repository: SourceRepository) -> None:
     def difference(text: str) -> str:
         (repository.folder / "mine.py").write_text(text)
-        with git.working_copy(repository.folder) as copy:
+        with git.copy_working_tree(repository.folder) as copy:
             return copy.difference
 
     first, second, third = map(difference, ("CALLS = 2\n", "CALLS = 3\n", "CALLS = 2\n"))
@@ -135,33 +135,33 @@ def test_a_commit_whose_time_has_no_date_is_refused(
     monkeypatch.setenv("GIT_COMMITTER_DATE", "@999999999999 +0000")
     repository.commit("CALLS = 2\n")
     with pytest.raises(UsageError, match="has an invalid time: 999999999999 s"):
-        git.at_commit(repository.folder, "HEAD")
+        git.read_commit(repository.folder, "HEAD")
 
 
 def test_an_unknown_revision_is_told_with_the_nearest(repository: SourceRepository) -> None:
     repository.git("tag", "v1.2.0")
     with pytest.raises(UsageError, match=r"'v1\.2\.9'.* Did you mean v1\.2\.0\?"):
-        git.at_commit(repository.folder, "v1.2.9")
+        git.read_commit(repository.folder, "v1.2.9")
     with pytest.raises(UsageError, match=r"'v1\.2\.9' in file:.* Did you mean v1\.2\.0\?"):
-        git.fetched(f"file://{repository.folder}", "v1.2.9")
+        git.fetch_commit(f"file://{repository.folder}", "v1.2.9")
 
 
 @pytest.mark.parametrize("revision", ["main~", "main^", "main:x", "^main"])
 def test_a_remote_repository_has_no_expressions(repository: SourceRepository, revision: str) -> None:
     with pytest.raises(UsageError, match="git can't find the commit") as raised:
-        git.fetched(f"file://{repository.folder}", revision)
+        git.fetch_commit(f"file://{repository.folder}", revision)
     assert "a complete commit id" in raised.value.advice
 
 
 def test_locks_that_a_killed_fetch_left_are_removed(repository: SourceRepository) -> None:
     address = f"file://{repository.folder}"
-    git.fetched(address, "main")
+    git.fetch_commit(address, "main")
     (copy,) = (path for path in (cache_dir() / "repositories").iterdir() if path.is_dir())
     (copy / "shallow.lock").touch()
     for ref in [*copy.glob("refs/harness/*")]:
         ref.with_name(f"{ref.name}.lock").touch()
     commit = repository.commit("CALLS = 2\n")
-    assert git.fetched(address, "main").commit == commit
+    assert git.fetch_commit(address, "main").commit == commit
 
 
 def test_git_asks_nothing_and_answers_in_english(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def test_git_asks_nothing_and_answers_in_english(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("GIT_SSH_COMMAND", f"{ssh} -i key")
     with pytest.raises(CannotRunHereError, match=r"ssh://example\.org/x cannot be fetched: no such host\.") as raised:
-        git.fetched("ssh://me:secret@example.org/x", "main", "Do this.")
+        git.fetch_commit("ssh://me:secret@example.org/x", "main", "Do this.")
     assert raised.value.advice == "Do this."
     assert (tmp_path / "words").read_text().startswith("C -i key -oBatchMode=yes")
 
@@ -228,7 +228,7 @@ def test_a_password_of_a_remote_repository_is_in_no_command_line(
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
     with serving(PrivateServer()) as server:
         with pytest.raises(CannotRunHereError) as raised:
-            git.fetched(f"http://me:s3%20c$ret@{server.address}/x", "main")
+            git.fetch_commit(f"http://me:s3%20c$ret@{server.address}/x", "main")
         assert server.credentials == ["me:s3 c$ret"]
         assert server.address in " ".join(server.command_lines)
         assert not [word for word in server.command_lines if "c$ret" in word]
@@ -239,25 +239,25 @@ def test_another_server_does_not_get_the_password(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
     with serving(PrivateServer()) as other, serving(PrivateServer(f"http://{other.address}")) as server:
         with pytest.raises(CannotRunHereError):
-            git.fetched(f"http://me:s3cret@{server.address}/x", "main")
+            git.fetch_commit(f"http://me:s3cret@{server.address}/x", "main")
         assert not other.credentials
 
 
 def test_a_remote_repository_is_fetched_once(repository: SourceRepository, tmp_path: Path) -> None:
     address, commit = f"file://{repository.folder}", repository.git("rev-parse", "HEAD")
-    found = git.fetched(address, "main")
+    found = git.fetch_commit(address, "main")
     assert (found.commit, files(found, tmp_path / "out")["mine.py"]) == (commit, "CALLS = 1\n")
     repository.folder.rename(tmp_path / "away")
-    assert git.fetched(address, commit).commit == commit
+    assert git.fetch_commit(address, commit).commit == commit
     with pytest.raises(CannotRunHereError, match="cannot be fetched"):
-        git.fetched(address, "main")
+        git.fetch_commit(address, "main")
 
 
 def test_what_is_no_repository_or_has_no_commit_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"is not in a git repository\.\n"):
-        git.at_commit(tmp_path, "HEAD")
+        git.read_commit(tmp_path, "HEAD")
     empty = SourceRepository(tmp_path / "empty")
-    with pytest.raises(UsageError, match="has no commit yet"), git.working_copy(empty.folder):
+    with pytest.raises(UsageError, match="has no commit yet"), git.copy_working_tree(empty.folder):
         pass
 
 
@@ -266,12 +266,12 @@ def test_a_repository_of_another_user_is_told_with_what_git_advises(
 ) -> None:
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     with pytest.raises(UsageError, match="dubious ownership") as raised:
-        git.at_commit(repository.folder, "HEAD")
+        git.read_commit(repository.folder, "HEAD")
     assert f"git config --global --add safe.directory {repository.folder}" in raised.value.advice
 
 
 def test_without_git_it_is_told(repository: SourceRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(CannotRunHereError, match="git can't be run") as raised:
-        git.at_commit(repository.folder, "HEAD")
+        git.read_commit(repository.folder, "HEAD")
     assert "Install git" in raised.value.advice

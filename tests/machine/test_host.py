@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.machine.host import MEMORY_FILES, differing, facts, free_memory
+from harness.machine.host import MEMORY_FILES, find_differing, read_facts, read_free_memory
 
 
 def test_the_facts_a_reader_needs_are_there() -> None:
-    found = facts()
+    found = read_facts()
     assert {"cpu", "cores", "memory_bytes", "kernel", "system", "harness_python"} <= set(found)
     assert found["cores"] >= 1
     assert found["memory_bytes"] > 2**20
@@ -16,7 +16,7 @@ def test_the_facts_a_reader_needs_are_there() -> None:
 def test_a_control_group_s_limit_is_what_processes_can_get(tmp_path: Path, version: int, line: str, mount: str) -> None:
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/cgroup").write_text(f"{line}\n3:cpuset:/\n")
-    assert free_memory(tmp_path) > 2**20
+    assert read_free_memory(tmp_path) > 2**20
     above = tmp_path / "sys/fs/cgroup" / mount / "a"
     (above / "b").mkdir(parents=True)
     limit, usage, unused = MEMORY_FILES[version]
@@ -24,18 +24,18 @@ def test_a_control_group_s_limit_is_what_processes_can_get(tmp_path: Path, versi
     (above / limit).write_text("2000000")
     (above / usage).write_text("1500000")
     (above / "memory.stat").write_text(f"anon 7\n{unused} 300000")
-    assert free_memory(tmp_path) == 800000
+    assert read_free_memory(tmp_path) == 800000
 
 
 def test_a_machine_is_the_same_as_itself_and_another_differs_by_its_facts() -> None:
-    found = facts()
-    assert differing(found, found) == []
-    assert differing(found, {**found, "cores": 999, "python": "4"}) == [("cores", found["cores"], 999)]
+    found = read_facts()
+    assert find_differing(found, found) == []
+    assert find_differing(found, {**found, "cores": 999, "python": "4"}) == [("cores", found["cores"], 999)]
 
 
 def test_a_gpu_that_is_set_otherwise_is_another_machine_with_both_values() -> None:
     card = {"index": 0, "name": "NVIDIA A100", "power_limit_watts": 400.0, "pci": "0000:01:00.0"}
-    found = facts()
-    assert differing({**found, "gpus": [card]}, {**found, "gpus": [{**card, "power_limit_watts": 250.0}]}) == [
+    found = read_facts()
+    assert find_differing({**found, "gpus": [card]}, {**found, "gpus": [{**card, "power_limit_watts": 250.0}]}) == [
         ("GPU 0 power_limit_watts", 400.0, 250.0)
     ]

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from harness.machine import interpreters
-from harness.machine.interpreters import find_python, find_supply, installed, probe
+from harness.machine.interpreters import find_installed, find_python, find_supply, probe
 from harness.model.backend import Supply
 from harness.model.errors import UnavailableError
 
@@ -49,27 +49,27 @@ def test_a_shim_that_fails_is_passed_over(bare):
     real = bare / ".pyenv" / "versions" / f"{HERE}.1" / "bin" / f"python{HERE}"
     real.parent.mkdir(parents=True)
     real.symlink_to(sys.executable)
-    assert find_python(HERE, [installed]).exists()
+    assert find_python(HERE, [find_installed]).exists()
 
 
 def test_condas_environments_are_found_without_being_active(bare):
     python = program(bare / "envs" / "old" / "bin" / "python3.7", "echo CPython 3.7 /envs/old/python")
     (bare / ".conda").mkdir()
     (bare / ".conda" / "environments.txt").write_text(f"{bare}/gone\n{python.parent.parent}\n")
-    assert find_python("3.7", [installed]) == Path("/envs/old/python")
+    assert find_python("3.7", [find_installed]) == Path("/envs/old/python")
 
 
 def test_the_environment_alone_hides_an_interpreter(bare):
-    assert list(installed("3.7")) == []
+    assert list(find_installed("3.7")) == []
     program(bare / "bin" / "python3", "echo CPython 3.7 /bin/python3.7")
-    assert find_python("3.7", [installed]) == Path("/bin/python3.7")
+    assert find_python("3.7", [find_installed]) == Path("/bin/python3.7")
 
 
 def test_without_one_the_ways_to_get_it_are_named(bare, monkeypatch):
     def cannot(version):
         raise UnavailableError("uv cannot fetch it: no download")
 
-    monkeypatch.setattr(interpreters, "from_uv", cannot)
+    monkeypatch.setattr(interpreters, "install_with_uv", cannot)
     with pytest.raises(UnavailableError) as error:
         find_python("3.7")
     assert error.value.message == "Python 3.7 isn't installed on this machine.\nuv cannot fetch it: no download"
@@ -81,7 +81,7 @@ def test_a_download_that_fails_has_its_address_and_says_how_to_use_a_mirror(bare
     monkeypatch.setenv("UV_PYTHON_INSTALL_MIRROR", "http://127.0.0.1:9/pythons")
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
     with pytest.raises(UnavailableError, match=r"http://127\.0\.0\.1:9/pythons/\S+: .*refused.*\n.*INSTALL_MIRROR"):
-        list(interpreters.from_uv("3.8"))
+        list(interpreters.install_with_uv("3.8"))
 
 
 def test_an_interpreter_is_here_or_a_download_or_nowhere(bare):
@@ -93,4 +93,4 @@ def test_an_interpreter_is_here_or_a_download_or_nowhere(bare):
 
 def test_uv_itself_says_that_it_has_no_3_7(bare):
     with pytest.raises(UnavailableError, match=r"uv cannot fetch it: .*3\.7"):
-        list(interpreters.from_uv("3.7"))
+        list(interpreters.install_with_uv("3.7"))

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.files import data_dir
+from harness.files import get_data_dir
 from harness.history.index import History
 from harness.machine.identity import name_machine
-from harness.machine.lock import exclusive, lock_file, machine_to_itself, run_to_itself, slot_to_itself
+from harness.machine.lock import hold_lock, hold_machine, hold_slot, lock_file, run_to_itself
 from harness.model.errors import CannotRunHereError
 from harness.store.signature import sign
 
@@ -17,48 +17,48 @@ from harness.store.signature import sign
 def test_a_lock_is_held_by_one_and_names_its_holder(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with (
-        exclusive(path, "Busy."),
+        hold_lock(path, "Busy."),
         pytest.raises(
             CannotRunHereError,
             match=rf"Busy\. It is held by process {os.getpid()}, since \d\d:\d\d \({re.escape(Path(sys.argv[0]).name)}",
         ),
-        exclusive(path, "Busy.", "Wait."),
+        hold_lock(path, "Busy.", "Wait."),
     ):
         pass
-    with exclusive(path, "Busy."):
+    with hold_lock(path, "Busy."):
         pass
 
 
 def test_a_lock_that_cannot_be_made_gets_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(CannotRunHereError, match="cannot be opened"), exclusive(tmp_path / "no" / "lock", "Busy."):
+    with pytest.raises(CannotRunHereError, match="cannot be opened"), hold_lock(tmp_path / "no" / "lock", "Busy."):
         pass
 
 
 def test_slots_share_the_machine_and_exclude_each_other_where_they_overlap() -> None:
     slots = [["cpu0", "cpu1"], ["cpu2", "cpu3"]]
-    with slot_to_itself(slots) as first, slot_to_itself(slots) as second:
+    with hold_slot(slots) as first, hold_slot(slots) as second:
         assert (first, second) == (0, 1)
         refused = pytest.raises(CannotRunHereError, match=r"No slot of this machine is free\..*held by process \d+")
-        with refused, slot_to_itself([["cpu1", "cpu2"]]):
+        with refused, hold_slot([["cpu1", "cpu2"]]):
             pass
-        with pytest.raises(CannotRunHereError, match="Another run is measuring"), machine_to_itself():
+        with pytest.raises(CannotRunHereError, match="Another run is measuring"), hold_machine():
             pass
-    with slot_to_itself([["cpu1", "cpu2"]]), slot_to_itself([["cpu3"]]):
+    with hold_slot([["cpu1", "cpu2"]]), hold_slot([["cpu3"]]):
         pass
-    with machine_to_itself(), pytest.raises(CannotRunHereError, match="Another run"), slot_to_itself(slots):
+    with hold_machine(), pytest.raises(CannotRunHereError, match="Another run"), hold_slot(slots):
         pass
 
 
 def test_who_waits_for_a_slot_gets_the_one_that_is_let_go() -> None:
     slots, said = [["cpu0"]], []
     with contextlib.ExitStack() as first:
-        first.enter_context(slot_to_itself(slots))
+        first.enter_context(hold_slot(slots))
 
         def let_go(told: str) -> None:
             said.append(told)
             first.close()
 
-        with slot_to_itself(slots, let_go) as place:
+        with hold_slot(slots, let_go) as place:
             assert place == 0
     assert len(said) == 1
     assert said[0].endswith("Waiting for one.")
@@ -74,7 +74,7 @@ def test_a_lock_that_is_a_link_or_no_file_is_refused_and_nothing_is_changed(tmp_
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     for name in ("link", "hanging", "second", "folder", "pipe"):
-        with pytest.raises(CannotRunHereError, match=r"cannot be opened: "), exclusive(tmp_path / name, "Busy."):
+        with pytest.raises(CannotRunHereError, match=r"cannot be opened: "), hold_lock(tmp_path / name, "Busy."):
             pass
     assert victim.read_text() == "mine"
     assert victim.stat().st_mode & 0o777 == 0o600
@@ -83,10 +83,10 @@ def test_a_lock_that_is_a_link_or_no_file_is_refused_and_nothing_is_changed(tmp_
 
 def test_the_machines_lock_lies_in_a_folder_of_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HARNESS_MACHINE_LOCK")
-    with machine_to_itself():
-        assert lock_file().parent == data_dir()
+    with hold_machine():
+        assert lock_file().parent == get_data_dir()
         assert lock_file().is_file()
-        assert data_dir().stat().st_mode & 0o777 == 0o700
+        assert get_data_dir().stat().st_mode & 0o777 == 0o700
 
 
 def test_only_the_user_can_access_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,12 +94,12 @@ def test_only_the_user_can_access_the_data_folder(tmp_path: Path, monkeypatch: p
     monkeypatch.delenv("HARNESS_MACHINE_LOCK")
     before = os.umask(0o022)
     try:
-        with run_to_itself("run"), slot_to_itself([["cpu0"]]):
+        with run_to_itself("run"), hold_slot([["cpu0"]]):
             name_machine("lab")
             sign(b"{\n}\n")
             with History.open(writing=True) as history:
                 history.note("2026-11-22", "x")
-            modes = {each.name: each.stat().st_mode & 0o777 for each in (data_dir(), *data_dir().rglob("*"))}
+            modes = {each.name: each.stat().st_mode & 0o777 for each in (get_data_dir(), *get_data_dir().rglob("*"))}
     finally:
         os.umask(before)
     folders = {"data", "runs"}
@@ -113,7 +113,7 @@ def test_a_lock_that_users_share_is_open_to_them_and_no_other_one(
     monkeypatch.setenv("HARNESS_MACHINE_LOCK", str(tmp_path / "shared"))
     before = os.umask(0o022)
     try:
-        with slot_to_itself([["cpu0"]]), exclusive(tmp_path / ".lock", "Busy."):
+        with hold_slot([["cpu0"]]), hold_lock(tmp_path / ".lock", "Busy."):
             modes = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
     finally:
         os.umask(before)

@@ -46,6 +46,6 @@ def test_it_stays_if_it_counts_within_a_session_only(kernel: Kernel, tmp_path: P
 
 
 def test_the_value_before_comes_back(kernel: Kernel) -> None:
-    with niceness.running_at(-5):
+    with niceness.run_at_nice_value(-5):
         assert kernel.nice == -5
     assert kernel.nice == 0

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.machine.slots import Slot, divided
+from harness.machine.slots import Slot, divide_machine
 from harness.machine.topology import Cpu, Topology
 from harness.model.errors import UsageError
 from harness.model.gpu import Gpu
@@ -27,13 +27,13 @@ def machine(cores: int, *, threads: int = 2, cache: int = 0, node: int = 0) -> T
 
 def test_a_slot_is_a_cache_else_a_node_with_the_siblings_together() -> None:
     caches = machine(8, cache=4, node=8)
-    assert divided(None, caches.cpus, known=caches) == [
+    assert divide_machine(None, caches.cpus, known=caches) == [
         Slot((4, 5, 6, 7, 12, 13, 14, 15)),
         Slot((0, 1, 2, 3, 8, 9, 10, 11)),
     ]
     nodes = machine(4, node=2)
-    assert divided(None, nodes.cpus, known=nodes) == [Slot((2, 3, 6, 7)), Slot((0, 1, 4, 5))]
-    assert divided(1, nodes.cpus, known=nodes) == [Slot((2, 3, 6, 7))]
+    assert divide_machine(None, nodes.cpus, known=nodes) == [Slot((2, 3, 6, 7)), Slot((0, 1, 4, 5))]
+    assert divide_machine(1, nodes.cpus, known=nodes) == [Slot((2, 3, 6, 7))]
     assert str(Slot((2, 3, 6), "1")) == "GPU 1 with CPUs 2-3, 6"
     assert Slot((3,), "1").names == ["cpu3", "gpu1"]
 
@@ -41,8 +41,8 @@ def test_a_slot_is_a_cache_else_a_node_with_the_siblings_together() -> None:
 def test_more_slots_than_cores_are_refused_and_cpus_that_are_not_ours_are_in_none() -> None:
     shape = machine(4)
     with pytest.raises(UsageError, match=r"--slots 3: this machine has 2 physical cores \(CPUs 0-1, 4-5\)"):
-        divided(3, [0, 1, 4, 5], known=shape)
-    assert divided(2, [0, 1, 4, 5], known=shape) == [Slot((0, 4)), Slot((1, 5))]
+        divide_machine(3, [0, 1, 4, 5], known=shape)
+    assert divide_machine(2, [0, 1, 4, 5], known=shape) == [Slot((0, 4)), Slot((1, 5))]
 
 
 def cards(count: int) -> list[Gpu]:
@@ -51,18 +51,22 @@ def cards(count: int) -> list[Gpu]:
 
 def test_with_gpus_a_slot_is_a_gpu_with_its_share_of_the_cores() -> None:
     shape = machine(4, threads=1)
-    assert divided(None, shape.cpus, cards(2), known=shape) == [Slot((0, 2), "0"), Slot((1, 3), "1")]
+    assert divide_machine(None, shape.cpus, cards(2), known=shape) == [Slot((0, 2), "0"), Slot((1, 3), "1")]
     with pytest.raises(UsageError, match="--slots 3: this machine has 2 GPUs for them"):
-        divided(3, shape.cpus, cards(2), known=shape)
+        divide_machine(3, shape.cpus, cards(2), known=shape)
     with pytest.raises(UsageError, match="4 physical cores"):
-        divided(None, shape.cpus, cards(5), known=shape)
+        divide_machine(None, shape.cpus, cards(5), known=shape)
 
 
 def test_gpus_have_the_cores_near_them(monkeypatch: pytest.MonkeyPatch) -> None:
     near = {0: frozenset({2, 3}), 1: frozenset({0, 1}), 2: frozenset({0, 1})}
-    monkeypatch.setattr("harness.machine.slots._near", lambda card: near[card.index])
+    monkeypatch.setattr("harness.machine.slots._find_near_cpus", lambda card: near[card.index])
     shape = machine(4, threads=1)
-    assert divided(None, shape.cpus, cards(3), known=shape) == [Slot((2, 3), "0"), Slot((0,), "1"), Slot((1,), "2")]
+    assert divide_machine(None, shape.cpus, cards(3), known=shape) == [
+        Slot((2, 3), "0"),
+        Slot((0,), "1"),
+        Slot((1,), "2"),
+    ]
 
 
 @given(st.integers(1, 24), st.integers(1, 2), st.integers(0, 6), st.integers(0, 4), st.data())
@@ -71,7 +75,7 @@ def test_slots_are_whole_cores_and_share_none(
 ) -> None:
     shape = machine(cores, threads=threads, cache=cache)
     count = data.draw(st.integers(1, min(cores, gpus or cores)))
-    found = divided(count, shape.cpus, cards(gpus), known=shape)
+    found = divide_machine(count, shape.cpus, cards(gpus), known=shape)
     assert len(found) == count
     used = [cpu for slot in found for cpu in slot.cpus]
     assert len(used) == len(set(used))

@@ -6,14 +6,14 @@ from tests.machine.conftest import Tree
 
 @pytest.mark.parametrize(("text", "cpus"), [("0-2,8\n", {0, 1, 2, 8}), ("\n", set()), ("any", None)])
 def test_a_list_of_cpus_is_read_or_is_none(tree: Tree, text: str, cpus: set[int] | None) -> None:
-    assert sysfs.cpu_list(tree({"list": text}) / "list") == cpus
+    assert sysfs.read_cpu_list(tree({"list": text}) / "list") == cpus
 
 
 def test_what_cannot_be_read_is_none(tree: Tree) -> None:
     root = tree({"number": "12\n", "word": "twelve\n"})
-    assert sysfs.integer(root / "number") == 12
-    assert sysfs.integer(root / "word") is None
-    assert sysfs.integer(root / "missing") is None
-    assert sysfs.text(root / "missing") is None
-    assert sysfs.cpu_list(root / "missing") is None
-    assert sysfs.text(root) is None
+    assert sysfs.read_integer(root / "number") == 12
+    assert sysfs.read_integer(root / "word") is None
+    assert sysfs.read_integer(root / "missing") is None
+    assert sysfs.read_text(root / "missing") is None
+    assert sysfs.read_cpu_list(root / "missing") is None
+    assert sysfs.read_text(root) is None

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from harness.machine.uv import environ, find_uv, last_words, run_uv
+from harness.machine.uv import find_uv, get_last_lines, make_environ, run_uv
 from harness.model.errors import CannotRunHereError
 
 
@@ -34,7 +34,7 @@ def test_only_where_things_come_from_is_taken_from_the_user(monkeypatch):
         "PYTHONPATH": "/x",
     }
     monkeypatch.setattr(os, "environ", given)
-    assert environ() == {
+    assert make_environ() == {
         "PATH": os.pathsep.join([str(find_uv().parent), "/bin"]),
         "HOME": "/home/someone",
         "HTTPS_PROXY": "http://proxy",
@@ -56,5 +56,5 @@ def test_without_the_package_the_path_is_searched(tmp_path, monkeypatch):
 
 
 def test_last_words_are_the_end():
-    assert last_words("a\n\nb\nc \n", 2) == "b\nc"
-    assert last_words("") == ""
+    assert get_last_lines("a\n\nb\nc \n", 2) == "b\nc"
+    assert get_last_lines("") == ""

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.errors import UsageError
-from harness.model.issues import HOW_TO_WRITE, REPOSITORIES, Issue, parse, unknown
+from harness.model.issues import HOW_TO_WRITE, REPOSITORIES, Issue, make_unknown_error, parse
 
 
 @pytest.mark.parametrize(
@@ -57,13 +57,13 @@ def test_whatever_is_typed_is_an_issue_or_a_sentence(text: str) -> None:
 
 
 def test_an_issue_that_nobody_claims_anything_of_gets_all_and_no_near_miss() -> None:
-    error = unknown(parse("T#33488"), [parse("T#33487"), parse("K#13118"), parse("T#33487")])
+    error = make_unknown_error(parse("T#33488"), [parse("T#33487"), parse("K#13118"), parse("T#33487")])
     assert error.message == "No scenario has a claim of T#33488."
     assert error.advice.startswith("There are: K#13118, T#33487. ")
-    assert "There are: none." in unknown(parse("T#1"), []).advice
+    assert "There are: none." in make_unknown_error(parse("T#1"), []).advice
 
 
 def test_many_known_issues_are_not_listed_but_where_they_are() -> None:
-    error = unknown(parse("T#99999"), [parse(f"K#{number}") for number in range(19990, 20010)])
+    error = make_unknown_error(parse("T#99999"), [parse(f"K#{number}") for number in range(19990, 20010)])
     assert error.message == "No scenario has a claim of T#99999."
     assert error.advice.startswith("To list the 20 issues with claims, run `harness repro list`. Use T#33487 ")

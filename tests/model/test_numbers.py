@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.numbers import AMOUNT, MOST, SAMPLE, is_amount, wrong
+from harness.model.numbers import AMOUNT, MOST, SAMPLE, find_problem, is_amount
 
 
 @given(st.floats())
@@ -25,17 +25,17 @@ def test_what_is_no_amount(value: float) -> None:
 
 @pytest.mark.parametrize("value", [None, True, "x", 3, -2.5, 2**64, 5e-324, 0, [], {}, {"a": [1, {"b": None}]}])
 def test_what_a_scenario_may_observe(value: object) -> None:
-    assert wrong(value) == ""
+    assert find_problem(value) == ""
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, 10**400, 10 * MOST, [[-math.inf]], {"a": {"b": 10**101}}])
 def test_what_statistics_cannot_take(value: object) -> None:
-    assert wrong(value) == "a number is not within ±1.00·10¹⁰⁰"
+    assert find_problem(value) == "a number is not within ±1.00·10¹⁰⁰"
 
 
 def test_how_deep_a_value_may_be() -> None:
     value: object = 1
     for _ in range(32):
         value = [value]
-    assert wrong(value) == ""
-    assert wrong({"a": value}) == "a value is nested deeper than 32"
+    assert find_problem(value) == ""
+    assert find_problem({"a": value}) == "a value is nested deeper than 32"

@@ -14,7 +14,7 @@ from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.run import Unavailable
 from harness.model.scenario import Cell, Need, Scenario
 from harness.plan import availability
-from harness.plan.availability import nearest_on, nearest_with
+from harness.plan.availability import find_nearest_on, find_nearest_with
 from tests.cards import A100, H100, K80, T4, V100
 from tests.conftest import ROOT
 
@@ -128,9 +128,9 @@ def test_a_release_without_gpu_code_has_no_gpu_and_the_nearest_one_stands_in() -
     assert able == []
     assert missing.reason == "the catalogue lists no GPU code for tf2.9"
     assert missing.advice == "Use tf2.10."
-    assert nearest_with(Device.GPU, without, [without, newer, older]) is older
-    assert nearest_with(Device.GPU, newer, [without, newer, older]) is newer
-    assert nearest_with(Device.GPU, without, [without]) is None
+    assert find_nearest_with(Device.GPU, without, [without, newer, older]) is older
+    assert find_nearest_with(Device.GPU, newer, [without, newer, older]) is newer
+    assert find_nearest_with(Device.GPU, without, [without]) is None
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_where_nothing_runs_that_is_said() -> None:
 def test_what_is_compiled_at_first_start_can_run_and_is_second_choice() -> None:
     assert on_gpu(["tf2.5"], host(H100)) == (["tf2.5"], {})
     old, compiled = (CATALOG[name] for name in ("tf2.3", "tf2.5"))
-    assert nearest_on([H100], host(H100), old, [old, compiled]) is compiled
+    assert find_nearest_on([H100], host(H100), old, [old, compiled]) is compiled
     _, (gone,) = split([cell("tf2.3")], host(H100), {each.name: each for each in (old, compiled)})
     assert gone.advice == "Use tf2.5 (compiled at first start)."
 

@@ -36,7 +36,7 @@ def selected(
 ) -> tuple[list[str], list[Unavailable]]:
     """The selected cells, in words, and those that are not available."""
     errors = {name: CannotRunHereError(f"no {name}.", "Go on.") for name in missing}
-    suite, absent = claims.suite(wanted, others, ENVIRONMENTS, errors, device)
+    suite, absent = claims.make_suite(wanted, others, ENVIRONMENTS, errors, device)
     if not suite.parts:
         return [], absent
     scenarios = {each.name: each for each, _ in wanted}
@@ -88,20 +88,20 @@ KNOWN = [Issue("tensorflow/tensorflow", 40261), Issue("keras-team/keras", 7), Is
     ],
 )
 def test_an_issue_is_found_however_it_is_written(typed: str, short: str) -> None:
-    assert claims.issue(typed, KNOWN).short == short
+    assert claims.find_issue(typed, KNOWN).short == short
 
 
 def test_a_number_of_the_only_repository_that_has_it_is_enough() -> None:
-    assert claims.issue("7", KNOWN[:2]).short == "K#7"
+    assert claims.find_issue("7", KNOWN[:2]).short == "K#7"
     with pytest.raises(UsageError, match="Several issues have the number 7: K#7 and T#7"):
-        claims.issue("7", KNOWN)
+        claims.find_issue("7", KNOWN)
 
 
 def test_an_issue_without_a_claim_is_told() -> None:
     with pytest.raises(UsageError, match=r"No scenario has a claim of T#40262\.\n"):
-        claims.issue("40262", KNOWN)
+        claims.find_issue("40262", KNOWN)
     with pytest.raises(UsageError, match="'predict' is not a valid name of an issue") as refused:
-        claims.issue("predict", KNOWN)
+        claims.find_issue("predict", KNOWN)
     assert "T#33487" in refused.value.advice
 
 
@@ -124,7 +124,7 @@ def test_an_environment_that_cannot_be_made_leaves_the_others() -> None:
 
 def test_environments_that_claims_name_by_their_requirements_get_the_names_they_are_known_by() -> None:
     wanted = claims.find_claims(["T#1"], [of(claim(worse="tf2.0+numpy==1.17.4", better="tf2.0"))])
-    ((known, renamed),) = claims.renamed(wanted, {"tf2.0+numpy==1.17.4": "tf2.0-numpy-1.17.4"})
+    ((known, renamed),) = claims.rename_environments(wanted, {"tf2.0+numpy==1.17.4": "tf2.0-numpy-1.17.4"})
     worse, better = known.claimed(renamed, Device.CPU)
     assert isinstance(better, Cell)
     assert (worse.environment, better.environment) == ("tf2.0-numpy-1.17.4", "tf2.0")
@@ -135,4 +135,4 @@ def test_the_newest_is_the_catalogues_newest_release() -> None:
     versions = {"tf2.9": "2.9.0", "tf2.21": "2.21.0", "tf2.21-py3.13": "2.21.0", "tf2.8": "2.8.4"}
     known = {name: Environment(name, version, "3.11", "2026-01-01") for name, version in versions.items()}
     known["asked"] = Environment("asked", "2.22.0", "3.11", "2026-01-01", asked="tensorflow==2.22.0")
-    assert claims.newest(known) == "tf2.21"
+    assert claims.find_newest(known) == "tf2.21"

@@ -18,7 +18,7 @@ from harness.model.gpu import Gpu, GpuHost
 from harness.model.run import StandIn, stood_in
 from harness.model.scenario import Cell, Need, Scenario
 from harness.plan.availability import split
-from harness.plan.fallbacks import cells_in_place, in_place, stand_ins
+from harness.plan.fallbacks import find_fallbacks, replace_cells, replace_environments
 from harness.plan.gpus import CAPABILITIES, Support, fit
 from harness.plan.selection import Catalog, Selection, resolve, select
 from harness.plan.settings import with_asked
@@ -53,7 +53,7 @@ def host(card: Gpu, driver: str = "550.54.15", cuda: tuple[int, int] = (12, 4)) 
 
 def taken(suite: str, known: GpuHost) -> list[StandIn]:
     (cells, _), scenarios = selected(suite), catalog(suite).scenarios
-    return stand_ins(SUITES[suite].instead, cells, scenarios, KNOWN, locked, cards=known.cards, host=known)
+    return find_fallbacks(SUITES[suite].instead, cells, scenarios, KNOWN, locked, cards=known.cards, host=known)
 
 
 def places(suite: str, known: GpuHost) -> dict[str, str]:
@@ -91,7 +91,7 @@ def test_the_question_is_asked_of_what_each_card_runs(
 def test_no_two_environments_of_a_suite_become_one_with_a_driver_of_today(card: Gpu) -> None:
     for suite in ("quick", "headline", "training", "once"):
         _, environments = selected(suite)
-        assert len(in_place(environments, taken(suite, host(card)))) == len(environments), suite
+        assert len(replace_environments(environments, taken(suite, host(card)))) == len(environments), suite
 
 
 def test_on_gpus_a_later_major_version_does_not_answer_for_tensorflow_1() -> None:
@@ -116,8 +116,8 @@ def test_what_no_older_release_runs_is_measured_in_the_next_one_and_said() -> No
 def test_in_all_releases_nvidias_tensorflow_1_is_there_once_and_no_release_twice(card: Gpu) -> None:
     cells, environments = selected("releases")
     found = taken("releases", host(card))
-    assert in_place(environments, found)[:3] == ["tf1.14", "tf1.15-ngc", "tf2.0"]
-    measured = able("releases", cells_in_place(cells, found), host(card))
+    assert replace_environments(environments, found)[:3] == ["tf1.14", "tf1.15-ngc", "tf2.0"]
+    measured = able("releases", replace_cells(cells, found), host(card))
     assert len(measured) == len({cell.environment for cell in measured})
     assert {cell.axes["mode"] for cell in measured if cell.environment == "tf1.15-ngc"} == {"graph"}
 
@@ -127,7 +127,7 @@ def test_a_stand_in_is_selected_in_the_place_of_what_it_stands_in_for() -> None:
     for card in (RTX3090, H100):
         known = host(card)
         found = places("quick", known)
-        moved = {(cell.environment, cell.axes["mode"]) for cell in cells_in_place(cells, taken("quick", known))}
+        moved = {(cell.environment, cell.axes["mode"]) for cell in replace_cells(cells, taken("quick", known))}
         assert moved == {(found["tf1.14"], "graph"), (found["tf2.0"], "eager")}
 
 
@@ -148,7 +148,7 @@ def in_python(*here: str, downloads: Sequence[str] = ()) -> list[StandIn]:
 
     cells, _ = select(Selection(suite="quick"), catalog("quick"), Device.CPU)
     on_cpu = lambda name: load_lock(PROJECT, KNOWN[name], Device.CPU)  # noqa: E731
-    return stand_ins(SUITES["quick"].instead, cells, catalog("quick").scenarios, KNOWN, on_cpu, supply=supply)
+    return find_fallbacks(SUITES["quick"].instead, cells, catalog("quick").scenarios, KNOWN, on_cpu, supply=supply)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_missing_interpreter_is_told() -> None:
 def test_where_nothing_is_known_of_the_cards_nothing_stands_in() -> None:
     cells, _ = selected("quick")
     for known in (GpuHost(absent="the engine is on another machine", is_here=False), GpuHost(driver="550.54.15")):
-        assert not stand_ins(SUITES["quick"].instead, cells, SCENARIOS, KNOWN, locked, cards=(), host=known)
+        assert not find_fallbacks(SUITES["quick"].instead, cells, SCENARIOS, KNOWN, locked, cards=(), host=known)
 
 
 def test_it_is_said_what_stands_in_for_what_and_why() -> None:
@@ -209,12 +209,12 @@ def test_a_stand_in_runs_what_it_replaces_does_not_and_no_cell_that_runs_is_lost
         assert fit(KNOWN[each.role], known.cards, known).is_impossible
         assert not fit(KNOWN[each.environment], known.cards, known).is_impossible
         assert each.environment in resolve(SUITES[suite].instead[each.role], list(KNOWN), "environment")
-    moved = cells_in_place(cells, found)
+    moved = replace_cells(cells, found)
     assert set(able(suite, cells, known)) <= set(able(suite, moved, known))
     for each in found:
         its = [cell for cell in moved if cell.environment == each.environment]
         assert able(suite, its, known), "one that measures nothing is no stand-in"
-    assert set(in_place(environments, found)) >= {cell.environment for cell in moved}
+    assert set(replace_environments(environments, found)) >= {cell.environment for cell in moved}
 
 
 def bare(name: str, tensorflow: str, gpu_code: str = "sm_70") -> Environment:
@@ -239,7 +239,7 @@ def first(
     catalog = {each.name: each for each in (GONE, *others)}
     step = Scenario("step", Path("step.py"), "step", "", [], {"mode": ["graph", "eager"]}, "", (), needs=needs)
     cells = [Cell("step", "gone", Device.GPU, {"mode": mode}) for mode in modes]
-    found = stand_ins(
+    found = find_fallbacks(
         {"gone": listed},
         cells,
         {"step": step},
@@ -281,7 +281,7 @@ def test_an_environment_without_a_gpu_has_a_stand_in_too() -> None:
     known, cpu = GpuHost([CARD], "550.54.15", (12, 4)), bare("gone", "2.0.0", "")
     step = Scenario("step", Path("step.py"), "step", "", [], {}, "", ())
     catalog = {"gone": cpu, "a": OLDER}
-    (found,) = stand_ins(
+    (found,) = find_fallbacks(
         {"gone": ["a"]},
         [Cell("step", "gone", Device.GPU, {})],
         {"step": step},

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.scenario import Comparison
-from harness.plan.groups import balanced, group, order, split
+from harness.plan.groups import group, order, order_turn, split
 from tests.factories import cells, scenario
 
 CELLS = cells(calls=("fit", "batch"))
@@ -39,7 +39,7 @@ def test_orders_differ_from_round_to_round_and_from_group_to_group() -> None:
 @given(st.integers(0, 2**32), st.integers(2, 9))
 def test_in_a_square_of_turns_each_has_each_place_and_follows_each_other_equally_often(seed: int, members: int) -> None:
     count = members * (1 + members % 2)
-    turns = balanced(seed, "g", 1, members, count)
+    turns = order_turn(seed, "g", 1, members, count)
     assert all(sorted(turn) == list(range(members)) for turn in turns)
     for place in range(members):
         assert set(Counter(turn[place] for turn in turns).values()) == {1 + members % 2}
@@ -50,9 +50,9 @@ def test_in_a_square_of_turns_each_has_each_place_and_follows_each_other_equally
 
 @given(st.integers(0, 2**32), st.integers(0, 5), st.integers(0, 70))
 def test_as_many_turns_as_are_asked_for_are_drawn_from_the_seed(seed: int, members: int, count: int) -> None:
-    turns = balanced(seed, "g", 1, members, count if members else 0)
+    turns = order_turn(seed, "g", 1, members, count if members else 0)
     assert len(turns) == (count if members else 0)
-    assert turns == balanced(seed, "g", 1, members, count if members else 0)
+    assert turns == order_turn(seed, "g", 1, members, count if members else 0)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from harness.catalog.scenarios import read_suites
 from harness.model.environment import Device
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.scenario import Suite, SuitePart
-from harness.plan.selection import Catalog, Selection, check_suites, parse_axes, resolve, select, without_broken
+from harness.plan.selection import Catalog, Selection, check_suites, parse_axes, remove_broken, resolve, select
 from tests.factories import scenario
 
 
@@ -164,7 +164,7 @@ SPOILED = Catalog(["tf2.0"], {"step": scenario(), "other": scenario("other")}, {
 
 def left(selection: Selection) -> tuple[list[str], list[str]]:
     """What is selected, broken or not, and what is left of it in the suite or by name."""
-    selection, catalog, names = without_broken(selection, SPOILED, ["broken"])
+    selection, catalog, names = remove_broken(selection, SPOILED, ["broken"])
     if selection.suite:
         return names, [part.scenario for part in catalog.suites["all"].parts]
     return names, list(selection.scenarios)
@@ -180,17 +180,17 @@ def test_a_broken_scenario_is_taken_out_of_a_suite() -> None:
 
 def test_a_broken_scenario_that_was_not_selected_changes_nothing() -> None:
     selection = Selection(scenarios=["step"])
-    assert without_broken(selection, SPOILED, ["broken"]) == (selection, SPOILED, ["step"])
+    assert remove_broken(selection, SPOILED, ["broken"]) == (selection, SPOILED, ["step"])
 
 
 def test_of_a_suite_what_was_typed_beside_it_counts() -> None:
     selection = Selection(suite="all", scenarios=["step", "other"])
-    assert without_broken(selection, SPOILED, ["broken"]) == (selection, SPOILED, ["step"])
+    assert remove_broken(selection, SPOILED, ["broken"]) == (selection, SPOILED, ["step"])
 
 
 def test_a_name_of_no_scenario_is_told_beside_the_broken_ones() -> None:
     with pytest.raises(UsageError, match=r"Did you mean broken\?"):
-        without_broken(Selection(scenarios=["brokn"]), SPOILED, ["broken"])
+        remove_broken(Selection(scenarios=["brokn"]), SPOILED, ["broken"])
 
 
 SUITES = """\

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from harness.model.launch import Interleave
 from harness.model.run import Plan
 from harness.plan.groups import group
-from harness.plan.shards import aspects, balanced, cells_of, placed, plan_digest, shard
+from harness.plan.shards import assign_shards, balance_shards, cells_of, list_aspects, plan_digest, shard
 from tests.factories import cells, scenario
 from tests.runs import run
 
@@ -17,14 +17,14 @@ names = st.lists(st.text(max_size=12), unique=True, max_size=20)
 
 @given(names, st.integers(1, 9))
 def test_each_group_is_in_one_shard_wherever_it_is_asked(groups: list[str], of: int) -> None:
-    places = placed(groups, of)
+    places = assign_shards(groups, of)
     assert list(places) == groups
     assert set(places.values()) <= set(range(1, of + 1))
-    assert placed(groups[::-1], of) == places
+    assert assign_shards(groups[::-1], of) == places
 
 
 def test_with_one_shard_more_groups_stay_or_go_to_the_new_one() -> None:
-    before, after = placed(GROUPS, 4), placed(GROUPS, 5)
+    before, after = assign_shards(GROUPS, 4), assign_shards(GROUPS, 5)
     moved = {group for group in GROUPS if before[group] != after[group]}
     assert {after[group] for group in moved} == {5}
     assert 20 <= len(moved) <= 60
@@ -35,9 +35,9 @@ def test_with_one_shard_more_groups_stay_or_go_to_the_new_one() -> None:
 def test_balanced_shards_take_no_more_than_a_third_longer_than_the_best(
     seconds: dict[str, float | None], of: int
 ) -> None:
-    places = balanced(seconds, of)
+    places = balance_shards(seconds, of)
     assert places.keys() == seconds.keys()
-    assert places == balanced(dict(reversed(seconds.items())), of)
+    assert places == balance_shards(dict(reversed(seconds.items())), of)
     if all(each is not None for each in seconds.values()):
         lengths = {name: each or 0.0 for name, each in seconds.items()}
         loads = [sum(lengths[name] for name, at in places.items() if at == number) for number in range(1, of + 1)]
@@ -45,13 +45,15 @@ def test_balanced_shards_take_no_more_than_a_third_longer_than_the_best(
 
 
 def test_a_group_of_unknown_length_takes_as_long_as_the_others() -> None:
-    places = balanced({"a": 10.0, "b": 10.0, "new": None, "other": None}, 2)
+    places = balance_shards({"a": 10.0, "b": 10.0, "new": None, "other": None}, 2)
     assert Counter(places.values()) == {1: 2, 2: 2}
-    assert Counter(balanced(dict.fromkeys("abcd"), 2).values()) == {1: 2, 2: 2}
+    assert Counter(balance_shards(dict.fromkeys("abcd"), 2).values()) == {1: 2, 2: 2}
 
 
 def digest(plan: Plan, seed_counts: bool = True, harness: str = "1") -> str:
-    found = aspects(plan, harness=harness, reference="tf1.14", sources={"step": "ab"}, packages={"tf1.14": {"a": "1"}})
+    found = list_aspects(
+        plan, harness=harness, reference="tf1.14", sources={"step": "ab"}, packages={"tf1.14": {"a": "1"}}
+    )
     return plan_digest(found, cells_of(plan.groups), without="" if seed_counts else "the seed")
 
 

@@ -10,7 +10,7 @@ from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.launch import Job, Launch, Limits, Outcome, Sample, Sampling, Status
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
-from harness.model.texts import cpu_list
+from harness.model.texts import format_cpu_list
 from harness.runner.executor import RunExecutor, Watch
 from harness.runner.schedule import Pairs, RunEstimate
 from harness.runner.stop_rules import Widths
@@ -43,10 +43,10 @@ class Answered:
     turns: int = 0
 
     def start(self) -> None:
-        self.words.append((self.job.cell, f"start on {cpu_list(self.job.limits.cpus or ())}"))
+        self.words.append((self.job.cell, f"start on {format_cpu_list(self.job.limits.cpus or ())}"))
 
     def move(self, cpus: Collection[int]) -> None:
-        self.words.append((self.job.cell, f"move to {cpu_list(cpus)}"))
+        self.words.append((self.job.cell, f"move to {format_cpu_list(cpus)}"))
 
     def go_on(self, word: str = "") -> bool:
         self.take(word)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.rounds import counted
+from harness.analysis.rounds import select_counted
 from harness.model.environment import Requirement
 from harness.model.launch import LONG, Job, Launch, Outcome, Role, Sample, Sampling, Status
 from harness.model.run import Plan
@@ -88,7 +88,7 @@ def test_a_cell_that_times_no_step_is_launched_in_the_rounds_where_a_phase_of_it
     launches = walk(folder, Backstage(answer), compared)
     assert [launch.round for launch in launches if launch.cell.environment == "old"] == [0, 1, 2, 3]
     assert [launch.round for launch in launches if launch.cell.environment == "new"] == [0]
-    assert {launch.round for launch in counted(compared, launches)} == {1, 2, 3}
+    assert {launch.round for launch in select_counted(compared, launches)} == {1, 2, 3}
     assert len(walk(folder, Backstage(answer), compared, folder.read_launches())) == len(launches)
 
 

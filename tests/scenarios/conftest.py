@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.machine.interpreters import installed
+from harness.machine.interpreters import find_installed
 from tests.lacking import python
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
@@ -31,7 +31,7 @@ def scenarios():
 @pytest.fixture(scope="session")
 def interpreter():
     """A function that returns the path of the installed Python of a version."""
-    return lambda version: str(python(version, [installed]))
+    return lambda version: str(python(version, [find_installed]))
 
 
 class Launch:

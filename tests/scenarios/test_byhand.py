@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.byhand import choices, show
 
-from harness.catalog.toml import number_text
+from harness.catalog.toml import format_number_text
 
 SCENARIO = """
 # /// script
@@ -145,7 +145,7 @@ def test_a_sweep_s_numbers_are_choices_as_cells_have_them(tmp_path, scenarios):
 
 @given(st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False))
 def test_a_number_is_the_same_text_by_hand_as_in_cells(number):
-    assert choices({"sweep": [number]}) == [number_text(number)]
+    assert choices({"sweep": [number]}) == [format_number_text(number)]
 
 
 def test_an_interpreter_without_toml_takes_any_value(by_hand, interpreter):

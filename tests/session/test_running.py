@@ -15,7 +15,7 @@ from harness.backends import registry
 from harness.backends.local.backend import LocalBackend
 from harness.cli.running import exit_code
 from harness.machine.gpu import selection as gpus
-from harness.machine.lock import machine_to_itself
+from harness.machine.lock import hold_machine
 from harness.model.backend import BackendFacts, Preparation
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, Exit, UnavailableError, UsageError
@@ -316,7 +316,7 @@ def test_a_container_that_can_make_nothing_is_told_which_image_can(
     request_: dict, harness: Harness, monkeypatch: pytest.MonkeyPatch, inside: str, advice: str
 ) -> None:
     (harness.root / "docker-bake.hcl").write_text(GPUS.replace("3.11", "3.60").replace('"there"', '"gone2"'))
-    monkeypatch.setattr("harness.machine.host.container", lambda: inside)
+    monkeypatch.setattr("harness.machine.host.detect_container", lambda: inside)
     for name in ("gone", "gone2"):
         (harness.root / "images" / "locks" / f"{name}-cpu.txt").write_text("# nothing\n")
     with pytest.raises(CannotRunHereError, match=r"Python 3\.60 isn't installed on this machine") as refused:
@@ -460,7 +460,7 @@ def test_a_run_waits_for_another_one_where_it_is_asked_to(request_: dict) -> Non
     ears = Waiting()
 
     def another() -> None:
-        with machine_to_itself():
+        with hold_machine():
             is_free.set()
             waits.wait(60)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.files import data_dir
+from harness.files import get_data_dir
 from harness.store.signature import is_from_here, sign
 
 DOCUMENT = (json.dumps({"id": "run", "plan": {"rounds": 1}}, indent=2) + "\n").encode()
@@ -31,7 +31,7 @@ def test_another_users_signature_is_none_here(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("HARNESS_DATA_DIR", str(tmp_path / "other"))
     assert not is_from_here(signed)
     assert is_from_here(sign(DOCUMENT))
-    assert not (data_dir() / "secret").stat().st_mode & 0o077
+    assert not (get_data_dir() / "secret").stat().st_mode & 0o077
 
 
 def test_where_no_secret_can_be_kept_nothing_is_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,6 +42,6 @@ def test_where_no_secret_can_be_kept_nothing_is_signed(tmp_path: Path, monkeypat
 
 def test_a_secret_that_was_cut_short_signs_nothing() -> None:
     signed = sign(DOCUMENT)
-    (data_dir() / "secret").write_bytes(b"")
+    (get_data_dir() / "secret").write_bytes(b"")
     assert sign(DOCUMENT) == DOCUMENT
     assert not is_from_here(signed)

@@ -11,7 +11,7 @@ import pytest
 
 from harness.catalog.project import Project
 from harness.catalog.scenarios import scenario_files
-from harness.catalog.scripts import literal
+from harness.catalog.scripts import format_literal
 from harness.model.errors import UsageError
 from harness.upstream.standalone import standalone
 from tests.conftest import ROOT
@@ -135,7 +135,7 @@ def test_every_scenario_becomes_one_file_for_its_oldest_python(path: Path) -> No
 
 def test_a_plain_script_is_executed_whole(tmp_path: Path) -> None:
     plain = 'if __name__ == "__main__":\n    print("it\'s done")\n'
-    text = f"from kit.script import run_script\n\nSCRIPT = {literal(plain)}\n"
+    text = f"from kit.script import run_script\n\nSCRIPT = {format_literal(plain)}\n"
     repro = imported(made(text, script="plain.py"), tmp_path)
     bench = repro.Bench({})
     repro.scenario(bench)

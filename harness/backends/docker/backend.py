@@ -11,8 +11,8 @@ from pathlib import Path
 from harness.backends import compiled_code, worker
 from harness.backends.artifacts import Artifacts
 from harness.backends.docker import bake, gpu_refusals, gpus, recipe
-from harness.backends.docker.container import REMOVAL_SECONDS, created, run_script
-from harness.backends.docker.engine import NAME, Engine, answer_seconds, connect, sentences
+from harness.backends.docker.container import REMOVAL_SECONDS, create_container, run_script
+from harness.backends.docker.engine import NAME, Engine, answer_seconds, connect, raise_as_sentences
 from harness.backends.docker.images import Images, check_registry
 from harness.backends.docker.priority import SHARES, Priority, find_priority
 from harness.backends.docker.removal import remove
@@ -20,7 +20,7 @@ from harness.backends.docker.specification import CELL_LABEL, OWNER_LABEL, RUN_L
 from harness.backends.events import Events
 from harness.backends.protocol import ImageBackend
 from harness.backends.untrusted_text import Tail
-from harness.backends.verification import SCRIPT, Verification, verified
+from harness.backends.verification import SCRIPT, Verification, verify_output
 from harness.machine import host
 from harness.machine.doctor import prerequisites
 from harness.machine.doctor.check import CheckResult, Level
@@ -97,7 +97,7 @@ class DockerBackend(ImageBackend):
 
         Jobs of GitHub that run in a container are an example.
         """
-        if host.container() and bake.version() is None:
+        if host.detect_container() and bake.version() is None:
             raise CannotRunHereError(
                 "This container has the socket of a Docker Engine, but not the docker command with buildx, "
                 "which builds images."
@@ -206,7 +206,7 @@ class DockerBackend(ImageBackend):
             priority=priority,
         )
         try:
-            with created(self.engine, trial) as container:
+            with create_container(self.engine, trial) as container:
                 container.run(Tail().feed, Tail().feed)
         except CannotRunHereError as error:
             if not isinstance(error.__cause__, APIError):
@@ -245,7 +245,7 @@ class DockerBackend(ImageBackend):
     ) -> Preparation:
         """Pull or build missing and outdated images, `jobs` at a time. The result contains each image's id."""
         prepared = self.images.prepare(requirements, progress, meanwhile, jobs)
-        tags = {requirement.environment.name: recipe.tag(requirement) for requirement in requirements}
+        tags = {requirement.environment.name: recipe.make_tag(requirement) for requirement in requirements}
         self._ids.update((tags[name], image) for name, image in prepared.images.items())
         return prepared
 
@@ -265,7 +265,7 @@ class DockerBackend(ImageBackend):
         is_rootless = bool(job.limits.gpus and self.engine.facts.rootless)
         with (
             gpu_refusals.refusals(job.limits.gpus, rootless=is_rootless),
-            created(self.engine, specification) as container,
+            create_container(self.engine, specification) as container,
         ):
             # the container's init is its parent, and ends it when the container ends
             container.put(worker.files(job, die_with_parent=False), (worker.ARTIFACTS,))
@@ -292,12 +292,12 @@ class DockerBackend(ImageBackend):
 
         Raises CannotRunHereError if the image doesn't start.
         """
-        environment, tag = requirement.environment, recipe.tag(requirement)
+        environment, tag = requirement.environment, recipe.make_tag(requirement)
         image, script = self._image(requirement), SCRIPT.encode()
         stdout, stderr, ending = run_script(self.engine, image, script, run=self._run, seconds=_VERIFY_SECONDS)
         if not ending.clean:
             raise CannotRunHereError(f"{tag} could not list the installed packages ({ending}):\n{stderr}")
-        verification = verified(requirement.lock.pins, stdout)
+        verification = verify_output(requirement.lock.pins, stdout)
         if environment.gpu_image:
             # NVIDIA's image has packages that aren't in the lock
             verification = replace(verification, extra={})
@@ -310,9 +310,9 @@ class DockerBackend(ImageBackend):
 
     def bill(self, requirement: Requirement, found: Verification) -> str:
         """Return the image's bill of materials, with the packages in `found`: a CycloneDX document."""
-        from harness.backends.docker.sbom import bill  # noqa: PLC0415 - no launch needs it
+        from harness.backends.docker.sbom import make_sbom  # noqa: PLC0415 - no launch needs it
 
-        return bill(recipe.tag(requirement), self._image(requirement), found)
+        return make_sbom(recipe.make_tag(requirement), self._image(requirement), found)
 
     def clean(self, run: str) -> int:
         """Remove the containers of a run, or of all runs of this user that aren't running, by their labels.
@@ -320,7 +320,7 @@ class DockerBackend(ImageBackend):
         Raises CannotRunHereError if some remain.
         """
         label = f"{RUN_LABEL}={run}" if run else RUN_LABEL
-        with sentences("remove containers"):
+        with raise_as_sentences("remove containers"):
             left = self.engine.api.containers(all=True, filters={"label": label})
         if not run:
             left = [container for container in left if _is_ours_and_ended(container["Labels"])]
@@ -352,7 +352,7 @@ class DockerBackend(ImageBackend):
             environ={**worker.ENVIRON, **job.environ},
             labels={RUN_LABEL: self._run, CELL_LABEL: str(job.cell)},
             limits=job.limits,
-            takes_words=worker.takes_words(job),
+            takes_words=worker.is_waiting_for_words(job),
             priority=self._priority if job.limits.cpus else None,
         )
         return self._with_gpus(specification, requirement, job.files) if job.limits.gpus else specification
@@ -379,7 +379,7 @@ class DockerBackend(ImageBackend):
 
     def _image(self, requirement: Requirement) -> str:
         """Return the id of the prepared image, even if its tag refers to another image now."""
-        tag = recipe.tag(requirement)
+        tag = recipe.make_tag(requirement)
         if tag not in self._ids:
             image = self.images.find(requirement)
             if image is None:

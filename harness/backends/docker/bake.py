@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from harness.backends.untrusted_text import one_line
-from harness.machine.child_process import guarded
+from harness.backends.untrusted_text import join_lines
+from harness.machine.child_process import guard_command
 from harness.model.errors import CannotRunHereError
-from harness.model.texts import escaped
+from harness.model.texts import escape
 
 #: An error message has at most this many of the last lines of a failed step, and this many characters per line.
 LINES = 15
@@ -145,7 +145,7 @@ class Builder:
             if self.is_stopped:
                 raise CannotRunHereError(f"The build of {target} was stopped.")
             process = subprocess.Popen(
-                guarded([*command, target]),
+                guard_command([*command, target]),
                 cwd=self._root,
                 # a newer buildx asks before it reads folders outside of the project; the user has named these folders
                 env={**os.environ, "BUILDX_BAKE_ENTITLEMENTS_FS": "0"},
@@ -207,7 +207,7 @@ class BuildLog:
 
     def feed(self, line: str) -> str:
         """Process the next line. Return the running step if it should be reported, otherwise nothing."""
-        line = escaped(line.rstrip()[:LENGTH], keep="\t")
+        line = escape(line.rstrip()[:LENGTH], keep="\t")
         if not line:
             return ""
         self._last.append(line)
@@ -248,5 +248,5 @@ def _shorten_command(text: str) -> str:
     """Return the command of a step, without the source of its files: `environment 4/4: sh /tmp/install.sh …`."""
     match = _STEP.fullmatch(text)
     if match is None:
-        return one_line(text, _SHOWN)
-    return f"{match['place']}: {one_line(_FLAGS.sub('', match['instruction']), _SHOWN)}"
+        return join_lines(text, _SHOWN)
+    return f"{match['place']}: {join_lines(_FLAGS.sub('', match['instruction']), _SHOWN)}"

@@ -14,7 +14,7 @@ from ssl import SSLWantReadError
 from typing import TYPE_CHECKING, Any
 
 from harness.backends.artifacts import Artifacts, from_archive
-from harness.backends.docker.engine import Engine, answer_seconds, is_late, sentences
+from harness.backends.docker.engine import Engine, answer_seconds, is_late, raise_as_sentences
 from harness.backends.docker.frames import STDERR, STDOUT, Frames
 from harness.backends.docker.removal import remove
 from harness.backends.docker.specification import (
@@ -84,7 +84,7 @@ class Container:
 
     def put(self, files: Mapping[str, bytes], folders: tuple[str, ...] = ()) -> None:
         """Put files and empty folders into the folder in which the process will start."""
-        with sentences("take a launch's files"):
+        with raise_as_sentences("take a launch's files"):
             self._api.put_archive(self._name, FOLDER, pack(files, folders))
 
     def run(self, stdout: Read, stderr: Read) -> Ending:
@@ -96,7 +96,7 @@ class Container:
     def start(self, stdout: Read, stderr: Read) -> None:
         """Start the container, with readers for its output."""
         self._reads = {STDOUT: stdout, STDERR: stderr}
-        with sentences("run a container"):
+        with raise_as_sentences("run a container"):
             self._attach()
             self.asked = time.time()
             self._look = time.monotonic() + DISK_SECONDS
@@ -110,7 +110,7 @@ class Container:
         because it may not respond.
         """
         for path in Path("/proc").glob("[0-9]*/cgroup"):
-            if self._id in (sysfs.text(path) or ""):
+            if self._id in (sysfs.read_text(path) or ""):
                 return read_quota(Path("/"), path.parent.name)[1]
         return None
 
@@ -122,7 +122,7 @@ class Container:
         from docker.errors import APIError
 
         shares = self._priority.get_shares(cpus) if self._priority else None
-        with sentences("move a container to other CPUs (not needed with --interleave launches)"):
+        with raise_as_sentences("move a container to other CPUs (not needed with --interleave launches)"):
             try:
                 self._api.update_container(self._name, cpuset_cpus=format_cpus(cpus), cpu_shares=shares)
             except APIError:
@@ -136,7 +136,7 @@ class Container:
 
         If the engine doesn't respond, the limit is the same.
         """
-        with sentences("run a container"):
+        with raise_as_sentences("run a container"):
             try:
                 return self._followed(seconds)
             except TimeoutError:
@@ -158,7 +158,7 @@ class Container:
 
     def catch_up(self) -> None:
         """Read the output that has arrived so far, or until a reader has enough."""
-        with sentences("run a container"):
+        with raise_as_sentences("run a container"):
             self._socket.settimeout(0)
             try:
                 # an encrypted connection raises another error for a call that would block
@@ -170,14 +170,14 @@ class Container:
 
     def tell(self, word: str) -> None:
         """Write a line to its standard input. If the process has ended, this isn't an error."""
-        with sentences("run a container"), suppress(BrokenPipeError, ConnectionResetError):
+        with raise_as_sentences("run a container"), suppress(BrokenPipeError, ConnectionResetError):
             self._socket.sendall(f"{word}\n".encode())
 
     def end(self) -> Ending:
         """Kill the container if it hasn't ended, and return how it ended."""
         # close the streams first, because a container doesn't end before its output was read, or nothing is attached
         self.close()
-        with sentences("run a container"):
+        with raise_as_sentences("run a container"):
             if self._code is None and not self._silent:
                 self._silent = self._kill() is None
             if self._silent and self._passed:
@@ -195,7 +195,7 @@ class Container:
         from docker.errors import NotFound
 
         try:
-            with sentences("give a launch's artifacts"):
+            with raise_as_sentences("give a launch's artifacts"):
                 chunks, _ = self._api.get_archive(self._name, f"{FOLDER}/{folder}")
                 return from_archive(chunks)
         except CannotRunHereError as error:
@@ -337,19 +337,19 @@ def run_script(
         limits=Limits(seconds=seconds),
     )
     stdout, stderr = Tail(1024**2), Tail()
-    with created(engine, specification) as container:
+    with create_container(engine, specification) as container:
         container.put({_SCRIPT: script})
         ending = container.run(stdout.feed, stderr.feed)
     return stdout.text(), stderr.text(), ending
 
 
 @contextmanager
-def created(engine: Engine, specification: Specification) -> Iterator[Container]:
+def create_container(engine: Engine, specification: Specification) -> Iterator[Container]:
     """Create a container for one launch, and always remove it at the end."""
     # choose the name here, so that the container can be removed even if its creation was interrupted
     name = f"harness-{secrets.token_hex(8)}"
     try:
-        with sentences("make a container"):
+        with raise_as_sentences("make a container"):
             response = engine.api.create_container(name=name, **options(engine, specification))
     except KeyboardInterrupt:
         remove(engine.api, name, INTERRUPTED_SECONDS, patience=1.0)

@@ -18,11 +18,11 @@ from harness.backends.docker import cuda_probe, fatbins
 from harness.backends.docker.container import run_script
 from harness.backends.docker.engine import Engine
 from harness.backends.docker.gpu_code import HeldCode, held
-from harness.backends.untrusted_text import one_line
+from harness.backends.untrusted_text import join_lines
 from harness.files import parse_json
 from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError
-from harness.model.gpu import GpuCode, shown
+from harness.model.gpu import GpuCode, format_version
 
 #: From this CUDA on, the number in each library's name, in the order of _NAMES: each counts its own binary interface.
 _NUMBERS = {
@@ -137,12 +137,12 @@ def judge(environment: Environment, found: Mapping[str, Any], code: Mapping[str,
         opened,
         missing,
         disagreements=[
-            *([one_line(found["trouble"])] if found["trouble"] else []),
+            *([join_lines(found["trouble"])] if found["trouble"] else []),
             *_other_names(needed, expected),
-            *_too_old(environment, opened),
+            *_find_too_old(environment, opened),
             *_find_differences(environment, found["build"]),
-            *_other_code(environment, read),
-            *_broken(environment, found["broken"]),
+            *_compare_code(environment, read),
+            *_find_broken(environment, found["broken"]),
             *(xla if needs_xla else ()),
         ],
         notes=[*_format_code(read), *(() if needs_xla else xla)],
@@ -159,7 +159,7 @@ def _split(
         if first is not None:
             opened[first] = versions[first]
         else:
-            missing[sonames[0]] = one_line(words.get(sonames[0], "it was not tried"))
+            missing[sonames[0]] = join_lines(words.get(sonames[0], "it was not tried"))
     return opened, missing
 
 
@@ -171,7 +171,7 @@ def _other_names(needed: Mapping[str, Sequence[str]], expected: Mapping[str, Seq
     ]
 
 
-def _too_old(environment: Environment, opened: Mapping[str, str]) -> list[str]:
+def _find_too_old(environment: Environment, opened: Mapping[str, str]) -> list[str]:
     return [
         f"{what} is {version}, but TensorFlow was built with {built}."
         for what, start, built in _versions_to_compare(environment)
@@ -204,11 +204,11 @@ def _find_differences(environment: Environment, build: Mapping[str, Any]) -> lis
     ]
 
 
-def _broken(environment: Environment, broken: Mapping[str, str]) -> list[str]:
+def _find_broken(environment: Environment, broken: Mapping[str, str]) -> list[str]:
     """Return the modules that an image with its own packages can't import. For other images, the lock names them."""
     if not environment.gpu_image:
         return []
-    return [f"The module {name} can't be imported ({one_line(words)})." for name, words in broken.items()]
+    return [f"The module {name} can't be imported ({join_lines(words)})." for name, words in broken.items()]
 
 
 def _format_code(read: HeldCode) -> list[str]:
@@ -219,7 +219,7 @@ def _format_code(read: HeldCode) -> list[str]:
     return [f"GPU code: {', '.join(descriptions)}"] if descriptions else []
 
 
-def _other_code(environment: Environment, read: HeldCode) -> list[str]:
+def _compare_code(environment: Environment, read: HeldCode) -> list[str]:
     """Return the differences between the GPU code and the catalog.
 
     If the catalog doesn't mention cuDNN's code, any is accepted. cuBLAS isn't in the catalog, and must support its
@@ -243,7 +243,7 @@ def _other_code(environment: Environment, read: HeldCode) -> list[str]:
         GpuCode.parse(text) for text in (environment.gpu_code, environment.cudnn_code, read.cublas_code)
     )
     lacking = [
-        shown(architecture)
+        format_version(architecture)
         for architecture in wheel.machine
         if cublas.machine and not cublas.runs_on(architecture) and (not cudnn.machine or cudnn.runs_on(architecture))
     ]

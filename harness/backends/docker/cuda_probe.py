@@ -58,7 +58,7 @@ def main(sonames: list[str]) -> None:
     for soname in dict.fromkeys(candidates):
         try:
             opened[soname] = version(soname, ctypes.CDLL(soname))
-            files[soname] = str(mapped(soname) or "")
+            files[soname] = str(find_mapped_file(soname) or "")
         except OSError as error:
             closed[soname] = str(error)
     report = {
@@ -70,7 +70,7 @@ def main(sonames: list[str]) -> None:
         "libdevice": str(LIBDEVICE) if LIBDEVICE.is_file() else "",
         "build": output.get("build", {}),
         "folders": output.get("folders", []),
-        "broken": broken(),
+        "broken": find_broken(),
         "trouble": trouble,
     }
     print(json.dumps(report))
@@ -95,7 +95,7 @@ def ask() -> tuple[str, dict[str, Any], str]:
     return log, output, "" if attempts(log) else "TensorFlow's loader can't be called, or printed nothing"
 
 
-def broken() -> dict[str, str]:
+def find_broken() -> dict[str, str]:
     """Return the modules that can't be imported in a new process, with the errors."""
     process = subprocess.run([sys.executable, __file__, "--import"], capture_output=True, check=False)
     try:
@@ -162,7 +162,7 @@ def find(loaded: list[ctypes.CDLL], name: str) -> Any:
 def version(soname: str, library: ctypes.CDLL) -> str:
     """Return the version from the library, its file name, or its package; empty if none has it."""
     name = soname.partition(".so")[0]
-    return read_version(name, library) or filed(name, soname)
+    return read_version(name, library) or find_file_version(name, soname)
 
 
 def read_version(name: str, library: ctypes.CDLL) -> str:
@@ -188,9 +188,9 @@ def number(function: Any, *arguments: int) -> int:
     return value.value
 
 
-def filed(name: str, soname: str) -> str:
+def find_file_version(name: str, soname: str) -> str:
     """Return the version in the name of the opened file, or of its package."""
-    path = mapped(soname)
+    path = find_mapped_file(soname)
     if path is None:
         return ""
     if path.name != soname:
@@ -200,7 +200,7 @@ def filed(name: str, soname: str) -> str:
     return next((package.stem.split("-")[1] for package in packages), "")
 
 
-def mapped(soname: str) -> Path | None:
+def find_mapped_file(soname: str) -> Path | None:
     """Return the file of a library that this process has opened."""
     maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
     match = re.search(rf"\S+/{re.escape(soname.partition('.so')[0])}\.so[.\d]*$", maps, flags=re.MULTILINE)

@@ -41,7 +41,7 @@ class Engine:
     @cached_property
     def info(self) -> Mapping[str, Any]:
         """The output of `docker info`."""
-        with sentences("say what it is"):
+        with raise_as_sentences("say what it is"):
             return dict(self.api.info())
 
     @property
@@ -105,7 +105,7 @@ def connect() -> Engine:
     endpoint, tried = os.environ.get("DOCKER_HOST", ""), "DOCKER_HOST"
     try:
         endpoint, tried = _find_address()
-        _knock(endpoint)
+        _check_listening(endpoint)
         engine = Engine(docker.from_env(timeout=answer_seconds()).api, endpoint)
     except Exception as error:  # noqa: BLE001 - the SDK lets through whatever a socket or a broken file raises
         where = f"{tried} ({endpoint})" if endpoint else f"the context {os.environ.get('DOCKER_CONTEXT')!r}"
@@ -114,7 +114,7 @@ def connect() -> Engine:
             advice = "Give your user access to Docker Engine: `sudo usermod -aG docker $USER`, then log in again."
         elif os.environ.get("DOCKER_HOST"):
             advice += " Or unset DOCKER_HOST, which points to another engine than the usual one of this machine."
-        raise CannotRunHereError(f"Docker Engine does not answer at {where}: {_cause(error)}.", advice) from None
+        raise CannotRunHereError(f"Docker Engine does not answer at {where}: {_find_cause(error)}.", advice) from None
     weakref.finalize(engine, engine.api.close)
     return engine
 
@@ -151,7 +151,7 @@ def _find_address() -> tuple[str, str]:
     return str(context.Host), f"the context {context.name!r}"
 
 
-def _knock(address: str) -> None:
+def _check_listening(address: str) -> None:
     """Raise the system's own OSError if nothing listens on a socket.
 
     The SDK would wrap this error, and leave its connection open.
@@ -162,7 +162,7 @@ def _knock(address: str) -> None:
 
 
 @contextmanager
-def sentences(what: str) -> Iterator[None]:
+def raise_as_sentences(what: str) -> Iterator[None]:
     """Turn the SDK's error when the engine refuses or fails to do `what` into a sentence."""
     from docker.errors import APIError, DockerException
 
@@ -172,7 +172,7 @@ def sentences(what: str) -> Iterator[None]:
         words = error.explanation or str(error)
         raise CannotRunHereError(f"Docker Engine refused to {what}: {words}") from error
     except (DockerException, OSError) as error:
-        message = f"Docker Engine stopped answering during this request: {what}: {_cause(error)}."
+        message = f"Docker Engine stopped answering during this request: {what}: {_find_cause(error)}."
         raise CannotRunHereError(message, "To check whether Docker Engine works again: docker info") from error
 
 
@@ -183,6 +183,6 @@ def _find_system_error(error: BaseException) -> OSError | None:
     return next(filter(None, map(_find_system_error, below)), own)
 
 
-def _cause(error: BaseException) -> str:
+def _find_cause(error: BaseException) -> str:
     root = _find_system_error(error)
     return str(root.strerror if root is not None else error).rstrip(".")

@@ -138,11 +138,11 @@ def order(code: str) -> tuple[bool, int, str]:
 
 def version(start: bytes, *, compressed: int) -> str:
     """Return the version of PTX from its first lines; empty if it has none."""
-    match = VERSION.search(unpacked(start) if compressed else start)
+    match = VERSION.search(decompress_block(start) if compressed else start)
     return match.group(1).decode() if match else ""
 
 
-def unpacked(start: bytes) -> bytes:
+def decompress_block(start: bytes) -> bytes:
     """Decompress the start of a block that was compressed with LZ4.
 
     The block consists of sequences: a byte with two lengths, literal bytes of the first length, and an offset back into
@@ -152,11 +152,11 @@ def unpacked(start: bytes) -> bytes:
     try:
         while at < len(start):
             lengths = start[at]
-            plain, at = extended(start, at + 1, lengths >> 4)
+            plain, at = read_length(start, at + 1, lengths >> 4)
             out += start[at : at + plain]
             at += plain
             back = start[at] | start[at + 1] << 8
-            copied, at = extended(start, at + 2, lengths & 15)
+            copied, at = read_length(start, at + 2, lengths & 15)
             for _ in range(copied + 4):
                 out.append(out[-back])
     except IndexError:  # the start ends there, or is no such block
@@ -164,7 +164,7 @@ def unpacked(start: bytes) -> bytes:
     return bytes(out)
 
 
-def extended(start: bytes, at: int, length: int) -> tuple[int, int]:
+def read_length(start: bytes, at: int, length: int) -> tuple[int, int]:
     """Return a length and its end.
 
     A value of 15 continues in the next bytes, which are added until one is below 255.

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.backends.docker.container import created
-from harness.backends.docker.engine import Engine, address, is_of_this_machine, sentences
+from harness.backends.docker.container import create_container
+from harness.backends.docker.engine import Engine, address, is_of_this_machine, raise_as_sentences
 from harness.backends.docker.gpu_refusals import (
     CONFIGURE,
     DOCTOR,
@@ -21,7 +21,7 @@ from harness.backends.docker.gpu_refusals import (
     refusals,
 )
 from harness.backends.docker.specification import CELL_LABEL, RUN_LABEL, UID, Specification
-from harness.backends.untrusted_text import Tail, one_line
+from harness.backends.untrusted_text import Tail, join_lines
 from harness.files import parse_json
 from harness.model.backend import GpuWay
 from harness.model.gpu import ALL, CAPABILITIES, FIRST, KIND, GpuHost
@@ -301,11 +301,11 @@ def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str
     with (
         _with_source(engine, way, gpus),
         refusals(gpus, rootless=bool(engine.facts.rootless)),
-        created(engine, trial) as container,
+        create_container(engine, trial) as container,
     ):
         ending = container.run(stdout.feed, stderr.feed)
     if not ending.clean:
-        last = one_line(stderr.text().strip().rpartition("\n")[2])
+        last = join_lines(stderr.text().strip().rpartition("\n")[2])
         return f"A test container with the GPUs failed ({ending}): {last}"
     try:
         return lacking(parse_json(stdout.text()))
@@ -442,13 +442,13 @@ def devices(path: Path) -> list[str]:
 
 def make_volume(engine: Engine, name: str) -> None:
     """Create the volume unless it exists."""
-    with sentences("make a volume"):
+    with raise_as_sentences("make a volume"):
         engine.api.create_volume(name, labels={CODE_LABEL: CODE_VALUE})
 
 
 def code_volumes(engine: Engine) -> list[str]:
     """Return the names of all volumes of compiled code."""
-    with sentences("list volumes"):
+    with raise_as_sentences("list volumes"):
         response = engine.api.volumes(filters={"label": f"{CODE_LABEL}={CODE_VALUE}"})
     return sorted(volume["Name"] for volume in response["Volumes"] or ())
 
@@ -456,7 +456,7 @@ def code_volumes(engine: Engine) -> list[str]:
 def remove_volumes(engine: Engine) -> int:
     """Remove the volumes of compiled code, and return their number."""
     names = code_volumes(engine)
-    with sentences("remove volumes"):
+    with raise_as_sentences("remove volumes"):
         for name in names:
             engine.api.remove_volume(name)
     return len(names)

@@ -14,11 +14,11 @@ from typing import Any, Literal
 from harness.backends import wheels
 from harness.backends.docker import recipe
 from harness.backends.docker.bake import Builder, check, check_driver
-from harness.backends.docker.engine import Engine, sentences
+from harness.backends.docker.engine import Engine, raise_as_sentences
 from harness.backends.docker.recipe import Image
-from harness.backends.untrusted_text import one_line
+from harness.backends.untrusted_text import join_lines
 from harness.backends.wheels import BUILD_SECONDS
-from harness.files import replacing
+from harness.files import replace_file
 from harness.machine.doctor.check import CheckResult
 from harness.machine.doctor.prerequisites import ENVIRONMENT_BYTES, disk_room
 from harness.model.backend import (
@@ -50,11 +50,11 @@ class Images:
 
     def find(self, requirement: Requirement) -> Image | None:
         """Return the image if the engine has it, even if it is outdated."""
-        return self._inspect(recipe.tag(requirement))
+        return self._inspect(recipe.make_tag(requirement))
 
     def any_for(self, device: Device) -> str:
         """Return the id of an image of harness for a device, of any environment; empty if the engine has none."""
-        with sentences("list images"):
+        with raise_as_sentences("list images"):
             listed = self._engine.api.images(filters={"reference": f"{recipe.registry()}harness/*:{device.value}"})
         return str(listed[0]["Id"]) if listed else ""
 
@@ -65,14 +65,14 @@ class Images:
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
         """Return the state of each image, with one request for all."""
         needed = [*requirements, *(requirement.base for requirement in requirements if requirement.base)]
-        names = {recipe.tag(requirement) for requirement in needed}
-        names |= {base for requirement in needed for base in recipe.bases(self._root, requirement)}
-        with sentences("list images"):
+        names = {recipe.make_tag(requirement) for requirement in needed}
+        names |= {base for requirement in needed for base in recipe.find_bases(self._root, requirement)}
+        with raise_as_sentences("list images"):
             listed = self._engine.api.images(filters={"reference": sorted(names)})
         had = {name: _image(entry, entry) for entry in listed for name in entry.get("RepoTags") or ()}
 
         def state(requirement: Requirement) -> KeptImage:
-            image = had.get(recipe.tag(requirement))
+            image = had.get(recipe.make_tag(requirement))
             if image is None:
                 return KeptImage(ImageState.NOT_BUILT)
             is_right = image.is_right(recipe.labels(self._root, requirement, had.get))
@@ -147,7 +147,7 @@ class Images:
         """
         check_registry()
         for requirement in requirements:
-            name, tag = requirement.environment.name, recipe.tag(requirement)
+            name, tag = requirement.environment.name, recipe.make_tag(requirement)
             progress(PreparationStep(name, f"pushing {tag}"))
             self._transfer("push", tag)
             progress(PreparationStep(name, "pushed", Stage.READY))
@@ -155,7 +155,9 @@ class Images:
     def bases(self, requirements: Iterable[Requirement]) -> list[str]:
         """Return the base images of these environments' images, each once."""
         return list(
-            dict.fromkeys(base for requirement in requirements for base in recipe.all_bases(self._root, requirement))
+            dict.fromkeys(
+                base for requirement in requirements for base in recipe.find_all_bases(self._root, requirement)
+            )
         )
 
     def obtain(self, reference: str) -> str:
@@ -177,7 +179,7 @@ class Images:
 
     def save(self, reference: str, path: Path) -> None:
         """Write an image that the engine has to a file. Raises CannotRunHereError."""
-        with sentences(f"save {reference}"), replacing(path) as part, part.open("wb") as out:
+        with raise_as_sentences(f"save {reference}"), replace_file(path) as part, part.open("wb") as out:
             out.writelines(self._engine.api.get_image(reference))
 
     def load(self, path: Path, reference: str) -> None:
@@ -185,7 +187,7 @@ class Images:
 
         Raises CannotRunHereError if the engine doesn't have the image after that.
         """
-        with sentences(f"load {path}"), path.open("rb") as file:
+        with raise_as_sentences(f"load {path}"), path.open("rb") as file:
             for _ in self._engine.api.load_image(file):  # type: ignore[no-untyped-call]
                 pass
         if self._inspect(reference) is None:
@@ -197,12 +199,14 @@ class Images:
             f"Docker Engine doesn't have the base image {base}. If you can reach a registry: docker pull "
             f"{base}\nOtherwise, run `harness images pack FOLDER` on a machine with access to a registry, then "
             "`harness images unpack FOLDER` here."
-            for base in recipe.all_bases(self._root, requirement)
+            for base in recipe.find_all_bases(self._root, requirement)
             if base in words and self._inspect(base) is None
         ]
         if requirement.device is Device.CPU:
             advice.append("--backend local doesn't need images.")
-        return UnavailableError(f"The image {recipe.tag(requirement)} could not be built:\n{words}", "\n".join(advice))
+        return UnavailableError(
+            f"The image {recipe.make_tag(requirement)} could not be built:\n{words}", "\n".join(advice)
+        )
 
     def _make(
         self,
@@ -261,7 +265,7 @@ class Images:
         check()
         if requirement.base:
             check_driver()
-        say(PreparationStep(name, f"building {recipe.tag(requirement)}"))
+        say(PreparationStep(name, f"building {recipe.make_tag(requirement)}"))
         with self._settings(requirement) as settings:
             target = recipe.target(requirement.environment, requirement.device)
             words = builder.build(target, settings, lambda words: say(PreparationStep(name, words)))
@@ -277,11 +281,11 @@ class Images:
         """Yield the builder's settings, with the folder of packages if one is set."""
         settings = recipe.settings(self._root, requirement)
         settings |= {f"labels.{label}": value for label, value in self.labels(requirement).items()}
-        folder = wheels.folder()
+        folder = wheels.find_folder()
         if folder is None:
             yield settings
             return
-        with wheels.selected(folder, [requirement.lock.path, self._root / "images" / "uv.txt"]) as few:
+        with wheels.select_wheels(folder, [requirement.lock.path, self._root / "images" / "uv.txt"]) as few:
             yield settings | {"contexts.wheels": str(few)}
 
     def build_wheel(self, wheel: WheelRecipe, folder: Path) -> None:
@@ -309,12 +313,12 @@ class Images:
 
     def _pull(self, requirement: Requirement, builder: Builder, say: Callable[[PreparationStep], None]) -> bool:
         """Pull the image from the registry; return whether it is available and up to date."""
-        name, tag = requirement.environment.name, recipe.tag(requirement)
+        name, tag = requirement.environment.name, recipe.make_tag(requirement)
         say(PreparationStep(name, f"pulling {tag}"))
         try:
             self._transfer("pull", tag, lambda: builder.is_stopped)
         except CannotRunHereError as error:
-            say(PreparationStep(name, f"{one_line(error.message)}; the image will be built"))
+            say(PreparationStep(name, f"{join_lines(error.message)}; the image will be built"))
             return False
         return not self.unprepared([requirement])
 
@@ -325,10 +329,10 @@ class Images:
 
         An engine that has started a transfer reports errors in its messages, not in its status.
         """
-        with sentences(f"{way} {tag}"):
+        with raise_as_sentences(f"{way} {tag}"):
             for message in getattr(self._engine.api, way)(tag, stream=True, decode=True):
                 if "error" in message:
-                    words = one_line(str(message["error"]))
+                    words = join_lines(str(message["error"]))
                     raise CannotRunHereError(f"Docker Engine refused to {way} {tag}: {words}")
                 if is_stopped():
                     return
@@ -336,7 +340,7 @@ class Images:
     def _inspect(self, name: str) -> Image | None:
         from docker.errors import ImageNotFound
 
-        with sentences(f"inspect {name}"):
+        with raise_as_sentences(f"inspect {name}"):
             try:
                 inspection: dict[str, Any] = self._engine.api.inspect_image(name)  # type: ignore[no-untyped-call]
             except ImageNotFound:
@@ -365,7 +369,7 @@ def public_base(engine: Engine, image: str) -> str:
     """
     from docker.errors import ImageNotFound
 
-    with sentences(f"inspect {image}"):
+    with raise_as_sentences(f"inspect {image}"):
         try:
             labels = engine.api.inspect_image(image)["Config"].get("Labels") or {}  # type: ignore[no-untyped-call]
             base = labels.get(recipe.BASE) or labels.get(recipe.FROM, "").partition(" ")[0]

@@ -13,7 +13,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from harness.files import wheel_path
+from harness.files import get_wheel_path
 from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import HarnessError
 
@@ -33,12 +33,12 @@ def registry() -> str:
     return os.environ.get(REGISTRY, "")
 
 
-def tag(requirement: Requirement) -> str:
+def make_tag(requirement: Requirement) -> str:
     """Return the name of the image in the registry of REGISTRY."""
-    return reference(registry(), requirement.environment, requirement.device)
+    return make_reference(registry(), requirement.environment, requirement.device)
 
 
-def reference(registry: str, environment: Environment, device: Device) -> str:
+def make_reference(registry: str, environment: Environment, device: Device) -> str:
     """Return the name of the image in docker-bake.hcl."""
     return f"{registry}harness/{environment.name}:{device.value}"
 
@@ -50,34 +50,34 @@ def target(environment: Environment, device: Device) -> str:
     return f"{device.value}-{'any' if environment.asked else environment.name.replace('.', '-')}"
 
 
-def dockerfile(root: Path, requirement: Requirement) -> Path:
+def find_dockerfile(root: Path, requirement: Requirement) -> Path:
     """Return the path of the Dockerfile in the project at `root`."""
     name = "ngc" if requirement.environment.gpu_image else "source" if requirement.base else requirement.device.value
     return root / "images" / f"{name}.Dockerfile"
 
 
-def bases(root: Path, requirement: Requirement) -> tuple[str, ...]:
+def find_bases(root: Path, requirement: Requirement) -> tuple[str, ...]:
     """Return its base images: the base of its last stage, and the image with its CUDA if that is a different image."""
     environment = requirement.environment
     if requirement.base:
-        return (tag(requirement.base),)
+        return (make_tag(requirement.base),)
     stages = _read_stages(root, requirement)
     first = environment.gpu_image or stages[-1].replace("${PYTHON}", environment.python)
     with_cuda = requirement.device is Device.GPU and environment.cuda_image
     return (first, environment.cuda_image) if with_cuda else (first,)
 
 
-def all_bases(root: Path, requirement: Requirement) -> list[str]:
+def find_all_bases(root: Path, requirement: Requirement) -> list[str]:
     """Return all images that a build of this environment's image needs, including images of intermediate stages."""
     if requirement.base:
-        return all_bases(root, requirement.base)
+        return find_all_bases(root, requirement.base)
     helpers = [stage for stage in _read_stages(root, requirement) if ":" in stage and "$" not in stage]
-    return list(dict.fromkeys([*helpers, *bases(root, requirement)]))
+    return list(dict.fromkeys([*helpers, *find_bases(root, requirement)]))
 
 
 def _read_stages(root: Path, requirement: Requirement) -> list[str]:
     """Return the base of each stage of the Dockerfile: an image, or an earlier stage."""
-    path = dockerfile(root, requirement)
+    path = find_dockerfile(root, requirement)
     stages = re.findall(r"^FROM (\S+)", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     if not stages:
         raise HarnessError(f"{path} doesn't contain a FROM line.")
@@ -85,7 +85,7 @@ def _read_stages(root: Path, requirement: Requirement) -> list[str]:
 
 
 @cache
-def digest(path: Path) -> str:
+def hash_recipe(path: Path) -> str:
     """Return the hash of a Dockerfile and the files that it copies: everything but its lock and its bases."""
     names = ("overlay.sh", "uv.txt") if path.name == "source.Dockerfile" else ("install.sh", "uv.txt")
     parts = [path, *(path.parent / name for name in names)]
@@ -101,19 +101,19 @@ def settings(root: Path, requirement: Requirement) -> dict[str, str]:
     environment, device, lock = requirement.environment, requirement.device, requirement.lock.path
     overrides: dict[str, str] = {}
     if requirement.base:
-        wheel = wheel_path(environment.wheel)
+        wheel = get_wheel_path(environment.wheel)
         overrides |= {"contexts.wheel": str(wheel.parent), "args.WHEEL": wheel.name}
-        overrides |= {"args.BASE": tag(requirement.base), "args.REPLACED": " ".join(environment.replaced)}
+        overrides |= {"args.BASE": make_tag(requirement.base), "args.REPLACED": " ".join(environment.replaced)}
     elif lock.parent.resolve() != (root / "images" / "locks").resolve():
         overrides |= {"contexts.locks": str(lock.parent.resolve()), "args.LOCK": lock.name}
     if environment.asked:
         pins = ["tensorflow", "keras", "python", "as_of", *(["cuda", "cudnn"] if device is Device.GPU else [])]
         labels = {"environment": environment.name, "device": device.value}
         labels |= {name: str(getattr(environment, name)) for name in pins}
-        overrides |= {"tags": tag(requirement)}
+        overrides |= {"tags": make_tag(requirement)}
         overrides |= {} if requirement.base else {"args.PYTHON": environment.python, "args.LOCK": lock.name}
         overrides |= {f"labels.harness.{name}": value for name, value in labels.items()}
-        if len(bases(root, requirement)) > 1:
+        if len(find_bases(root, requirement)) > 1:
             overrides |= {"args.CUDA": "image", "args.CUDA_IMAGE": environment.cuda_image}
     return overrides
 
@@ -133,11 +133,11 @@ class Image:
 
 def labels(root: Path, requirement: Requirement, find: Callable[[str], Image | None]) -> dict[str, str]:
     """Return the labels of an up-to-date image; ids of bases that `find` doesn't have are empty."""
-    references = bases(root, requirement)
+    references = find_bases(root, requirement)
     ids = [image.id if image is not None else "" for image in map(find, references)]
     return {
         LOCK: requirement.lock.sha256,
-        RECIPE: digest(dockerfile(root, requirement)),
+        RECIPE: hash_recipe(find_dockerfile(root, requirement)),
         PYTHON: requirement.environment.python,
         FROM: " ".join(references),
         BASE: ids[0],

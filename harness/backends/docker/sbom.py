@@ -5,7 +5,7 @@ import json
 from harness.backends.verification import Verification
 
 
-def bill(image: str, digest: str, found: Verification) -> str:
+def make_sbom(image: str, digest: str, found: Verification) -> str:
     """Return a CycloneDX 1.6 document (JSON) of an image: its Python and Debian packages.
 
     It contains no time and no random serial number, so that the same image results in the same text.

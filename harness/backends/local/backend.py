@@ -19,7 +19,7 @@ from harness.backends.local.environments import Environments
 from harness.backends.local.process import LocalProcess
 from harness.backends.protocol import RegisteredBackend
 from harness.backends.untrusted_text import Tail
-from harness.backends.verification import SCRIPT, Verification, verified
+from harness.backends.verification import SCRIPT, Verification, verify_output
 from harness.files import cache_dir
 from harness.machine import cpus, host, niceness
 from harness.machine.doctor.prerequisites import ENVIRONMENT_BYTES
@@ -92,11 +92,11 @@ class LocalBackend(RegisteredBackend):
             )
         error = find_driver_error()
         if error:
-            where = "in this container" if host.container() else "on this machine"
+            where = "in this container" if host.detect_container() else "on this machine"
             raise CannotRunHereError(
                 f"--gpu: the NVIDIA driver is missing {where}: {error}.",
                 "Give the job's container a GPU (docker run --gpus all)."
-                if host.container()
+                if host.detect_container()
                 else "Install the driver. To check the driver, run: nvidia-smi",
             )
         self._gpus = wanted
@@ -128,13 +128,13 @@ class LocalBackend(RegisteredBackend):
 
     def facts(self) -> BackendFacts:
         """Return facts for run.json: there is no engine, and limits that aren't enforced."""
-        inside, quota = host.container(), read_quota(Path("/"))[1]
+        inside, quota = host.detect_container(), read_quota(Path("/"))[1]
         uncontrolled = [
             "" if cpus.can_pin() else "CPU pinning, which this system forbids",
             "" if quota is None else f"CPU time (a quota of {format_plain(quota)} CPUs)",
             "network access",
             "memory (--memory)",
-            f"the C library ({host.c_library()})",
+            f"the C library ({host.read_c_library()})",
         ]
         return BackendFacts(
             self.name,
@@ -191,7 +191,7 @@ class LocalBackend(RegisteredBackend):
                 return ended
 
             process = LocalProcess(
-                command, folder, variables, limits, takes_words=worker.takes_words(job), prior=self._prior
+                command, folder, variables, limits, takes_words=worker.is_waiting_for_words(job), prior=self._prior
             )
             with closing(process):
                 yield worker.HeldLaunch(process, job, limits.seconds, conclude)
@@ -204,7 +204,7 @@ class LocalBackend(RegisteredBackend):
         if process.returncode:
             name = requirement.environment.name
             raise CannotRunHereError(f"The environment {name} could not list its packages:\n{process.stderr.strip()}")
-        return verified(requirement.lock.pins, process.stdout)
+        return verify_output(requirement.lock.pins, process.stdout)
 
     def clean(self, run: str) -> int:
         """Remove the folders of a run, or of all runs that aren't running. Their processes ended with harness."""

@@ -11,11 +11,11 @@ from tempfile import TemporaryDirectory
 
 from harness.backends import wheels
 from harness.backends.local.cuda import link_profiler
-from harness.files import cache_dir, parse_json, wheel_path, write_atomically
+from harness.files import cache_dir, get_wheel_path, parse_json, write_atomically
 from harness.machine import child_process
 from harness.machine.interpreters import find_python
-from harness.machine.lock import exclusive
-from harness.machine.uv import environ, last_words
+from harness.machine.lock import hold_lock
+from harness.machine.uv import get_last_lines, make_environ
 from harness.model.backend import PreparationStep, Progress, Stage, WheelRecipe
 from harness.model.environment import Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError
@@ -86,7 +86,7 @@ class Environments:
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             lock, busy = folder.with_name(f".{folder.name}.lock"), f"Another process has locked {folder.name}."
-            with exclusive(lock, busy, waiting=lambda words: progress(PreparationStep(name, words))):
+            with hold_lock(lock, busy, waiting=lambda words: progress(PreparationStep(name, words))):
                 if self.is_ready(requirement):
                     progress(PreparationStep(name, "installed by another process", Stage.READY))
                     return
@@ -114,17 +114,17 @@ class Environments:
         raise self.missing[version]
 
     def _install(self, python: Path, requirement: Requirement, folder: Path) -> None:
-        environment, packages = requirement.environment, wheels.folder()
+        environment, packages = requirement.environment, wheels.find_folder()
         lock = (requirement.base or requirement).lock
         offline = [str(packages)] if packages is not None else []
         steps = [["install.sh", str(python), str(lock.path), str(folder), *offline]]
         if environment.wheel:
-            steps.append(["overlay.sh", str(folder), str(wheel_path(environment.wheel)), *environment.replaced])
+            steps.append(["overlay.sh", str(folder), str(get_wheel_path(environment.wheel)), *environment.replaced])
         for script, *arguments in steps:
             code, printed = self._run(script, arguments)
             if code:
                 raise UnavailableError(
-                    f"The environment {environment.name} could not be installed:\n{last_words(printed)}",
+                    f"The environment {environment.name} could not be installed:\n{get_last_lines(printed)}",
                     "To measure without a local environment, pass --backend docker.",
                 )
 
@@ -139,12 +139,12 @@ class Environments:
             for script, *arguments in steps:
                 code, printed = self._run(script, arguments, wheels.BUILD_SECONDS)
                 if code:
-                    words = last_words(printed, 15)
+                    words = get_last_lines(printed, 15)
                     raise CannotRunHereError(f"The wheel of {recipe.package} could not be built:\n{words}")
 
     def _run(self, script: str, arguments: Sequence[str], seconds: float | None = None) -> tuple[int, str]:
         """Run a script of images/, for at most `seconds` if given. Returns its exit code and its output."""
-        return child_process.run(["sh", str(self.root / "images" / script), *arguments], environ(), seconds)
+        return child_process.run(["sh", str(self.root / "images" / script), *arguments], make_environ(), seconds)
 
 
 def _hash_files(folder: Path) -> str:

@@ -15,7 +15,7 @@ import psutil
 
 from harness.backends.worker import Ending, Read
 from harness.machine import niceness
-from harness.machine.cpus import running_on
+from harness.machine.cpus import run_on_cpus
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Limits
 
@@ -43,7 +43,7 @@ _TICK = 0.02
 
 @dataclass
 class _Started:
-    """The started processes that haven't been waited for, and the time (`_now`) of the oldest one."""
+    """The started processes that haven't been waited for, and the time (`_read_clock`) of the oldest one."""
 
     alive: set[int] = field(default_factory=set)
     since: float = 0.0
@@ -58,13 +58,13 @@ def _become_subreaper() -> None:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def _now() -> float:
+def _read_clock() -> float:
     """Return the seconds since the machine was started: a clock that can't be set."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def _start_time(pid: int) -> float:
-    """Return the start time of a process, on the clock of `_now`. Raises OSError if the process doesn't exist."""
+    """Return the start time of a process, on the clock of `_read_clock`. Raises OSError if it doesn't exist."""
     # the second field is the command's name in parentheses, with any characters; the 22nd is the start time
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     return int(fields[19]) / os.sysconf("SC_CLK_TCK")
@@ -125,14 +125,14 @@ class LocalProcess:
         """Start the command. Raises CannotRunHereError if it may not run on its CPUs."""
         _become_subreaper()
         if not _STARTED.alive:
-            _STARTED.since = _now()
+            _STARTED.since = _read_clock()
         with contextlib.ExitStack() as stack:
             try:
-                stack.enter_context(running_on(self._limits.cpus or ()))
+                stack.enter_context(run_on_cpus(self._limits.cpus or ()))
             except OSError as error:
-                raise _refused(self._limits.cpus or (), error) from None
+                raise _make_refusal(self._limits.cpus or (), error) from None
             if self._is_prior(self._limits.cpus or ()):
-                stack.enter_context(niceness.running_at(niceness.LOWEST))
+                stack.enter_context(niceness.run_at_nice_value(niceness.LOWEST))
             self._process = subprocess.Popen(
                 self._command,
                 cwd=self._folder,
@@ -164,7 +164,7 @@ class LocalProcess:
         except psutil.NoSuchProcess:
             return
         except OSError as error:
-            raise _refused(cpus, error) from None
+            raise _make_refusal(cpus, error) from None
 
     def follow(self, seconds: float) -> bool:
         """Read the output until the process has ended or the time limit. Return True if a reader has enough before.
@@ -256,7 +256,7 @@ def _move_threads(pid: int, cpus: set[int], nice: int | None) -> int:
     return moved
 
 
-def _refused(cpus: Collection[int], error: OSError) -> CannotRunHereError:
+def _make_refusal(cpus: Collection[int], error: OSError) -> CannotRunHereError:
     numbers = ", ".join(map(str, cpus))
     return CannotRunHereError(f"This process isn't allowed to run on the CPUs {numbers}: {error.strerror}.")
 

@@ -36,7 +36,7 @@ class CheckResult:
     facts: Mapping[str, Any]
 
 
-def checked(
+def make_result(
     name: str, level: Level, value: str | None, facts: Mapping[str, Any], *, advice: str = "", command: str = ""
 ) -> CheckResult:
     """Return the result of a check. A value of None means that the system doesn't report it.
@@ -50,18 +50,18 @@ def checked(
     return CheckResult(name, value, level, advice, command, facts)
 
 
-def graded(value: float, warn: float, bad: float) -> Level:
+def grade(value: float, warn: float, bad: float) -> Level:
     """Return the level of a value: good below `warn`, bad from `bad` on."""
     if value < warn:
         return Level.GOOD
     return Level.WARN if value < bad else Level.BAD
 
 
-def short(value: float) -> str:
+def format_number(value: float) -> str:
     """Format a number with two digits: `0.42`, `12`, `130`."""
     return format_plain(value, 2) if value < 10 else f"{value:,.0f}"
 
 
-def gibibytes(count: float) -> str:
+def format_gibibytes(count: float) -> str:
     """Format bytes of memory: `7.8 GiB`."""
     return f"{count / 2**30:.1f} GiB"

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness.machine import sysfs
-from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, checked, graded, short
+from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, format_number, grade, make_result
 from harness.model.defaults import MARGIN
 from harness.model.texts import format_plain
 
@@ -75,10 +75,10 @@ class Noise:
     @property
     def level(self) -> Level:
         """How much the score affects measurements."""
-        return graded(self.score_percent, QUIET_PERCENT, NOISY_PERCENT)
+        return grade(self.score_percent, QUIET_PERCENT, NOISY_PERCENT)
 
 
-def work(size: int) -> int:
+def do_work(size: int) -> int:
     """Do the usual work of an interpreter: integers, a loop, a table. Return a result that depends on `size` only."""
     table = [0] * _TABLE
     value = 1
@@ -88,7 +88,7 @@ def work(size: int) -> int:
     return value
 
 
-def calibrate(clock: Clock, work: Work = work) -> int:
+def calibrate(clock: Clock, work: Work = do_work) -> int:
     """Return the size of work for one block. Meanwhile, the CPU reaches its frequency."""
     size = 1024
     while (taken := _time(work, size, clock)) < BLOCK_SECONDS / 2:
@@ -98,7 +98,7 @@ def calibrate(clock: Clock, work: Work = work) -> int:
     return max(1, round(size * BLOCK_SECONDS / taken))
 
 
-def times(seconds: float, size: int, clock: Clock, work: Work = work) -> list[float]:
+def time_blocks(seconds: float, size: int, clock: Clock, work: Work = do_work) -> list[float]:
     """Time blocks of the same work, one after the other, for `seconds`. Return the times in seconds."""
     end = clock() + seconds
     blocks: list[float] = []
@@ -113,7 +113,7 @@ def _time(work: Work, size: int, clock: Clock) -> float:
     return clock() - begun
 
 
-def summary(blocks: Sequence[float]) -> Noise:
+def summarize_noise(blocks: Sequence[float]) -> Noise:
     """Return statistics of block times, which are in seconds and in measured order."""
     logs = [math.log(block) for block in blocks]
     median, ordered = statistics.median(blocks), sorted(blocks)
@@ -140,16 +140,15 @@ def _drift(logs: Sequence[float]) -> tuple[float, float]:
     return slope * (len(logs) - 1), slope / error if error else math.copysign(math.inf, slope) if slope else 0.0
 
 
-def noise(found: Noise) -> CheckResult:
+def check_noise(found: Noise) -> CheckResult:
     """Check how much the times of the same work vary."""
     facts = asdict(found)
     del facts["drift_errors"], facts["drift_percent"]
-    value = (
-        f"varies by {short(found.score_percent)} % over {found.blocks} blocks of {_milliseconds(found.median_seconds)}"
-    )
+    block = _format_milliseconds(found.median_seconds)
+    value = f"varies by {format_number(found.score_percent)} % over {found.blocks} blocks of {block}"
     if found.blocks >= 100:
         value += f"; 1 % of the blocks take at least {format_plain(found.p99, 3)}× as long as the median"
-    return checked(
+    return make_result(
         "noise",
         found.level,
         f"{value}; the longest one takes {format_plain(found.longest, 3)}×",
@@ -160,7 +159,7 @@ def noise(found: Noise) -> CheckResult:
     )
 
 
-def drift(found: Noise) -> CheckResult:
+def check_drift(found: Noise) -> CheckResult:
     """Check whether the CPU became slower or faster during the check."""
     shown = abs(found.drift_errors) >= DRIFT_ERRORS and found.blocks >= DRIFT_BLOCKS
     value = (
@@ -168,10 +167,10 @@ def drift(found: Noise) -> CheckResult:
     )
     if shown:
         direction = "slower" if found.drift_percent > 0 else "faster"
-        value = f"{short(abs(found.drift_percent))} % {direction} from the first block to the last block"
-    return checked(
+        value = f"{format_number(abs(found.drift_percent))} % {direction} from the first block to the last block"
+    return make_result(
         "drift",
-        graded(abs(found.drift_percent) if shown else 0.0, DRIFT_PERCENT, NOISY_PERCENT),
+        grade(abs(found.drift_percent) if shown else 0.0, DRIFT_PERCENT, NOISY_PERCENT),
         value,
         {
             "percent": found.drift_percent,
@@ -192,7 +191,7 @@ class Gaps:
     pauses: tuple[float, ...]
 
 
-def gaps(seconds: float, clock: Clock) -> Gaps:
+def measure_gaps(seconds: float, clock: Clock) -> Gaps:
     """Read the clock without a break for `seconds`. Return every pause between two readings that is too long."""
     begun = before = clock()
     pauses = []
@@ -204,17 +203,18 @@ def gaps(seconds: float, clock: Clock) -> Gaps:
     return Gaps(before - begun, tuple(pauses))
 
 
-def interruptions(found: Gaps) -> CheckResult:
+def check_interruptions(found: Gaps) -> CheckResult:
     """Check how often, how long, and for which share of the time the CPU ran other work."""
     lost = 100 * sum(found.pauses) / found.seconds
     per_second, longest = len(found.pauses) / found.seconds, max(found.pauses, default=0.0)
     value = (
-        f"{short(per_second)} interruptions of 0.1 ms or longer per second; together they take {short(lost)} % of "
-        f"the time, and the longest took {_milliseconds(longest)}"
+        f"{format_number(per_second)} interruptions of 0.1 ms or longer per second; "
+        f"together they take {format_number(lost)} % of "
+        f"the time, and the longest took {_format_milliseconds(longest)}"
     )
-    return checked(
+    return make_result(
         "interruptions",
-        graded(lost, LOST_WARN, LOST_BAD),
+        grade(lost, LOST_WARN, LOST_BAD),
         value if found.pauses else "none of 0.1 ms or longer",
         {"per_second": per_second, "lost_percent": lost, "longest_seconds": longest},
         advice="Other work interrupts this CPU: see the checks steal and other load, or try another CPU (--cpus 0-0 is "
@@ -231,14 +231,14 @@ class Timer:
     resolution: float
 
 
-def look(root: Path, clock: Clock, calls: int = 10_000) -> Timer:
+def read_timer(root: Path, clock: Clock, calls: int = 10_000) -> Timer:
     """Time batches of `calls` readings. The fastest batch counts, because it had the least interference."""
-    source = sysfs.text(root / "sys/devices/system/clocksource/clocksource0/current_clocksource")
-    cost = min(_cost(clock, calls) for _ in range(BATCHES))
+    source = sysfs.read_text(root / "sys/devices/system/clocksource/clocksource0/current_clocksource")
+    cost = min(_measure_cost(clock, calls) for _ in range(BATCHES))
     return Timer(source, cost, min(_step(clock) for _ in range(STEPS)))
 
 
-def _cost(clock: Clock, calls: int) -> float:
+def _measure_cost(clock: Clock, calls: int) -> float:
     begun = clock()
     for _ in range(calls):
         clock()
@@ -252,7 +252,7 @@ def _step(clock: Clock) -> float:
     return after - before
 
 
-def timer(found: Timer) -> CheckResult:
+def check_timer(found: Timer) -> CheckResult:
     """Check whether the timer of all measurements is fast and has a high resolution."""
     level = Level.GOOD if found.source else Level.UNKNOWN
     if found.source in SLOW_CLOCKS or found.cost > COST_SECONDS:
@@ -260,7 +260,7 @@ def timer(found: Timer) -> CheckResult:
     if found.resolution > COARSE_SECONDS:
         level = Level.BAD
     source = found.source or f"clock source: {NOT_SHOWN}"
-    return checked(
+    return make_result(
         "timer",
         level,
         f"{source}; one reading takes {found.cost * 1e9:.0f} ns, and the smallest step is "
@@ -277,5 +277,5 @@ def timer(found: Timer) -> CheckResult:
     )
 
 
-def _milliseconds(seconds: float) -> str:
+def _format_milliseconds(seconds: float) -> str:
     return f"{format_plain(seconds * 1000, 3)} ms"

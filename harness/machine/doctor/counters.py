@@ -120,7 +120,7 @@ def load_average() -> float | None:
 def read_ticks(root: Path) -> dict[int, Ticks]:
     """Return each CPU's ticks since the machine started, from /proc/stat. It is empty if they can't be read."""
     ticks = {}
-    text = sysfs.text(root / "proc/stat") or ""
+    text = sysfs.read_text(root / "proc/stat") or ""
     for cpu, counts in re.findall(r"^cpu(\d+)((?: +\d+){8})", text, re.MULTILINE):
         # `user` includes the time of guests
         user, nice, system, idle, iowait, irq, softirq, stolen = map(int, counts.split())
@@ -132,7 +132,7 @@ def read_ticks(root: Path) -> dict[int, Ticks]:
 def read_processes() -> dict[psutil.Process, CpuUse]:
     """Return the CPU use of all visible processes."""
     return {
-        process: CpuUse(sysfs.printable(process.info["name"] or ""), times.user + times.system)
+        process: CpuUse(sysfs.make_printable(process.info["name"] or ""), times.user + times.system)
         for process in psutil.process_iter(["name", "cpu_times"])
         if (times := process.info["cpu_times"]) is not None
     }
@@ -143,7 +143,7 @@ def read_throttles(root: Path, cpus: Collection[int]) -> dict[int, int]:
     throttles = {}
     for cpu in cpus:
         folder = root / CPUS / f"cpu{cpu}/thermal_throttle"
-        counts = [sysfs.integer(folder / f"{part}_throttle_count") for part in ("core", "package")]
+        counts = [sysfs.read_integer(folder / f"{part}_throttle_count") for part in ("core", "package")]
         if counts != [None, None]:
             throttles[cpu] = sum(count or 0 for count in counts)
     return throttles

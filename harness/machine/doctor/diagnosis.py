@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harness.machine.cpus import describe, running_on
+from harness.machine.cpus import describe, run_on_cpus
 from harness.machine.doctor import clock, counters, system
-from harness.machine.doctor.check import CheckResult, Level, short
+from harness.machine.doctor.check import CheckResult, Level, format_number
 from harness.machine.doctor.clock import BLOCK_SECONDS, Clock, Gaps, Noise, Timer, Work
 from harness.machine.doctor.counters import CpuPlace, Period
 from harness.model.defaults import MARGIN
@@ -40,10 +40,10 @@ class Diagnosis:
     def checks(self) -> list[CheckResult]:
         """Results of all checks, in the order of the output."""
         return [
-            clock.noise(self.noise),
-            clock.drift(self.noise),
-            clock.interruptions(self.gaps),
-            clock.timer(self.timer),
+            clock.check_noise(self.noise),
+            clock.check_drift(self.noise),
+            clock.check_interruptions(self.gaps),
+            clock.check_timer(self.timer),
             *(check(self.period) for check in system.CHECKS),
         ]
 
@@ -60,18 +60,18 @@ class Diagnosis:
             where = f"the machine's {len(place.cpus)} CPUs"
         return (
             f"{self.grade.capitalize()}: the same {BLOCK_SECONDS * 1000:.0f} ms of work, timed repeatedly, varies "
-            f"by {short(self.noise.score_percent)} % on {where}. {_GRADES[self.noise.level][1]}"
+            f"by {format_number(self.noise.score_percent)} % on {where}. {_GRADES[self.noise.level][1]}"
         )
 
 
-def listen(
+def measure_noise(
     place: CpuPlace,
     seconds: float,
     say: Callable[[str], None],
     *,
     now: Clock = time.perf_counter,
     own: Clock = time.process_time,
-    work: Work = clock.work,
+    work: Work = clock.do_work,
 ) -> Diagnosis:
     """Pin this thread to the CPUs of `place` and measure noise for `seconds`. `say` gets a sentence for each part.
 
@@ -80,14 +80,14 @@ def listen(
     # read it before our own work, because it is an average of the last minute
     load = counters.load_average()
     working = seconds * WORK_SHARE
-    with running_on(place.cpus):
+    with run_on_cpus(place.cpus):
         say("Measuring how much work takes 50 ms, for about a second.")
         size = clock.calibrate(now, work)
-        timer = clock.look(place.root, now)
+        timer = clock.read_timer(place.root, now)
         before = counters.read_counters(place, now(), own())
         say(f"Timing the same work repeatedly, for {format_plain(working, 3)} s.")
-        blocks = clock.times(working, size, now, work)
+        blocks = clock.time_blocks(working, size, now, work)
         say(f"Measuring interruptions, for {format_plain(seconds - working, 3)} s.")
-        gaps = clock.gaps(seconds - working, now)
+        gaps = clock.measure_gaps(seconds - working, now)
         after = counters.read_counters(place, now(), own())
-    return Diagnosis(Period(place, before, after, load), clock.summary(blocks), gaps, timer)
+    return Diagnosis(Period(place, before, after, load), clock.summarize_noise(blocks), gaps, timer)

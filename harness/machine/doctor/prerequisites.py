@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
-from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, checked, gibibytes
+from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, format_gibibytes, make_result
 from harness.model.environment import Device
-from harness.model.gpu import Gpu, GpuHost, shown
+from harness.model.gpu import Gpu, GpuHost, format_version
 from harness.model.texts import counted, format_plain
 
 #: An older Docker limits neither CPUs nor memory on kernels with control groups of version 2 only.
@@ -56,7 +56,7 @@ def docker(
             "access to the network, and with your rights."
         ).lstrip()
     facts = {"version": version, "api": api, "where": where, "error": error, "old": old}
-    return checked("Docker", level, ", ".join(filter(None, parts)), facts, advice=advice)
+    return make_result("Docker", level, ", ".join(filter(None, parts)), facts, advice=advice)
 
 
 def buildx(said: str | None) -> CheckResult:
@@ -75,7 +75,9 @@ def buildx(said: str | None) -> CheckResult:
         )
     if said is None or old:
         level = Level.WARN
-    return checked("buildx", level, value, {"version": version, "found": said is not None, "old": old}, advice=advice)
+    return make_result(
+        "buildx", level, value, {"version": version, "found": said is not None, "old": old}, advice=advice
+    )
 
 
 def disk_room(free: int | None, needed: int, images: int, where: str) -> CheckResult:
@@ -86,7 +88,7 @@ def disk_room(free: int | None, needed: int, images: int, where: str) -> CheckRe
         value = f"{free / 1e9:.1f} GB free{f' in {where}' if where else ''}"
     if images:
         value += f"; {counted(images, 'image')} to build: about {needed / 1e9:.1f} GB"
-    return checked(
+    return make_result(
         "disk room",
         level,
         value,
@@ -99,7 +101,7 @@ def disk_room(free: int | None, needed: int, images: int, where: str) -> CheckRe
 def gpu_driver(host: GpuHost, *, wanted: bool) -> CheckResult:
     """Check the driver. If it is missing, the level is bad if a GPU is `wanted`, and otherwise unknown."""
     if host.absent:
-        return checked(
+        return make_result(
             "GPU",
             Level.BAD if wanted else Level.UNKNOWN,
             f"none found ({host.absent})",
@@ -108,9 +110,9 @@ def gpu_driver(host: GpuHost, *, wanted: bool) -> CheckResult:
             or "Launches on a GPU need the NVIDIA driver on the machine of the Docker Engine. `nvidia-smi` shows "
             "whether it works.",
         )
-    cuda = shown(host.cuda) if host.cuda else None
+    cuda = format_version(host.cuda) if host.cuda else None
     value = host.driver or f"version: {NOT_SHOWN}"
-    return checked(
+    return make_result(
         "NVIDIA driver",
         Level.GOOD,
         f"{value}, supports CUDA up to {cuda}" if cuda else value,
@@ -134,14 +136,14 @@ def gpu_access(
     else:
         untried = ", but this was not tested, because no image is available" if wanted else ""
         level, value = Level.GOOD, f"containers may get GPUs through {way}{untried}"
-    return checked(
+    return make_result(
         "GPU access", level, value, {"way": way, "tried": bool(told), "error": error}, advice=advice, command=command
     )
 
 
 def gpu(card: Gpu) -> CheckResult:
     """Check one GPU: its model, and other processes that compute on it."""
-    value = f"{card.name}, compute capability {shown(card.capability)}, {gibibytes(card.memory_bytes)}"
+    value = f"{card.name}, compute capability {format_version(card.capability)}, {format_gibibytes(card.memory_bytes)}"
     advice, command = [], f"sudo nvidia-smi -i {card.index} -mig 0"
     if card.is_partitioned:
         parts = ", ".join(f"{instance.index} {instance.profile} ({instance.uuid})" for instance in card.instances)
@@ -159,14 +161,14 @@ def gpu(card: Gpu) -> CheckResult:
         value += f"; used by {', '.join(using)}"
         end = "End the processes that use this GPU, or choose another GPU (--gpus)."
         advice, command = [end, "The report marks launches that share their GPU.", *advice], "nvidia-smi"
-    return checked(
+    return make_result(
         f"GPU {card.index}",
         Level.WARN if card.processes or card.is_partitioned else Level.GOOD,
         value,
         {
             "index": card.index,
             "model": card.name,
-            "capability": shown(card.capability),
+            "capability": format_version(card.capability),
             "memory": card.memory_bytes,
             "processes": [asdict(process) for process in card.processes],
             "partitioned": card.is_partitioned,
@@ -178,7 +180,7 @@ def gpu(card: Gpu) -> CheckResult:
 
 def gpus_asked(error: str, advice: str) -> CheckResult:
     """Return the result for requested GPUs that launches can't get, with the reason."""
-    return checked("requested GPUs", Level.BAD, error, {"error": error}, advice=advice)
+    return make_result("requested GPUs", Level.BAD, error, {"error": error}, advice=advice)
 
 
 def gpu_settings(card: Gpu) -> list[CheckResult]:
@@ -191,7 +193,7 @@ def _setting(
 ) -> CheckResult:
     """Return a result. The advice ends with a colon if a command follows."""
     facts = {"index": card.index, **card.settings.told()}
-    return checked(f"GPU {card.index} {name}", level, value, facts, advice=advice, command=command)
+    return make_result(f"GPU {card.index} {name}", level, value, facts, advice=advice, command=command)
 
 
 def _compute_mode(card: Gpu) -> CheckResult | None:

@@ -9,8 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.machine import sysfs
-from harness.machine.cpus import describe, idle, shared_with
-from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, checked, gibibytes, graded, short
+from harness.machine.cpus import describe, find_idle_siblings, shared_with
+from harness.machine.doctor.check import (
+    NOT_SHOWN,
+    CheckResult,
+    Level,
+    format_gibibytes,
+    format_number,
+    grade,
+    make_result,
+)
 from harness.machine.doctor.counters import CPUS, Period
 from harness.machine.quota import read_quota
 from harness.model.texts import counted, format_plain
@@ -34,22 +42,22 @@ NAMED, FEWEST_PERCENT = 3, 1.0
 SHORT = 0.1
 
 
-def steal(period: Period) -> CheckResult:
+def check_steal(period: Period) -> CheckResult:
     """Check the share of CPU time that the hypervisor gave to other machines.
 
     If it has reported none since the machine started, it may not report steal time at all.
     """
     spent = period.ticks(period.place.cpus)
     if spent is None or spent.total <= 0:
-        return checked("steal", Level.UNKNOWN, None, {"percent": None, "reported": None})
+        return make_result("steal", Level.UNKNOWN, None, {"percent": None, "reported": None})
     percent = 100 * spent.stolen / spent.total
     level = Level.UNKNOWN
     value = "none, and none since the machine started, but this hypervisor may not report steal time"
     reported = any(ticks.stolen for ticks in period.after.ticks.values()) or period.place.topology.virtual is False
     if reported:
-        level = graded(percent, STEAL_WARN_PERCENT, STEAL_BAD_PERCENT)
-        value = f"{short(percent)} % of the time went to other virtual machines on the host"
-    return checked(
+        level = grade(percent, STEAL_WARN_PERCENT, STEAL_BAD_PERCENT)
+        value = f"{format_number(percent)} % of the time went to other virtual machines on the host"
+    return make_result(
         "steal",
         level,
         value,
@@ -59,7 +67,7 @@ def steal(period: Period) -> CheckResult:
     )
 
 
-def shares(period: Period) -> dict["psutil.Process", float]:
+def compute_shares(period: Period) -> dict["psutil.Process", float]:
     """Return the CPU use of other processes, in percent of one CPU. Processes that have ended are missing."""
     before, after = period.before.processes, period.after.processes
     return {
@@ -69,9 +77,9 @@ def shares(period: Period) -> dict["psutil.Process", float]:
     }
 
 
-def busiest(period: Period) -> list[dict[str, Any]]:
+def find_busiest(period: Period) -> list[dict[str, Any]]:
     """Return the busiest other processes: number, name, percent of one CPU."""
-    used = shares(period)
+    used = compute_shares(period)
     first = sorted(used, key=lambda process: (-used[process], process.pid))[:NAMED]
     return [
         {"pid": process.pid, "name": period.after.processes[process].name, "percent": used[process]}
@@ -80,7 +88,7 @@ def busiest(period: Period) -> list[dict[str, Any]]:
     ]
 
 
-def _used_by_others(period: Period, cpus: Collection[int]) -> float | None:
+def _count_cpus_used_by_others(period: Period, cpus: Collection[int]) -> float | None:
     """Return how many of these CPUs other processes kept busy, or None if one CPU can't be read."""
     spent = period.ticks(cpus)
     if spent is None:
@@ -89,11 +97,11 @@ def _used_by_others(period: Period, cpus: Collection[int]) -> float | None:
     return max(0.0, (spent.busy / os.sysconf("SC_CLK_TCK") - own) / period.seconds)
 
 
-def other_load(period: Period) -> CheckResult:
+def check_other_load(period: Period) -> CheckResult:
     """Check other processes' use of the whole machine, and of the measured CPUs and their siblings."""
-    place, count, named = period.place, len(period.after.ticks), busiest(period)
-    others = _used_by_others(period, period.after.ticks.keys())
-    here = _used_by_others(period, {*place.cpus, *place.topology.others(place.cpus)})
+    place, count, named = period.place, len(period.after.ticks), find_busiest(period)
+    others = _count_cpus_used_by_others(period, period.after.ticks.keys())
+    here = _count_cpus_used_by_others(period, {*place.cpus, *place.topology.others(place.cpus)})
     level = Level.GOOD
     if others is None or here is None:
         level = Level.UNKNOWN
@@ -102,7 +110,7 @@ def other_load(period: Period) -> CheckResult:
     elif here >= HERE_WARN or others >= MACHINE_WARN:
         level = Level.WARN
     # the sum misses processes that have ended, and processes in other containers
-    seen = sum(shares(period).values()) / 100
+    seen = sum(compute_shares(period).values()) / 100
     unseen = others is not None and others >= MACHINE_WARN and seen < others / 2
     used = NOT_SHOWN if others is None else f"other processes use {others:.2f} of {count} CPUs"
     if others is not None and here is not None:
@@ -121,7 +129,7 @@ def other_load(period: Period) -> CheckResult:
         "busiest": named,
         "mostly_unseen": unseen,
     }
-    return checked(
+    return make_result(
         "other load",
         level,
         "; ".join(filter(None, parts)),
@@ -132,7 +140,7 @@ def other_load(period: Period) -> CheckResult:
     )
 
 
-def smt(period: Period) -> CheckResult:
+def check_smt(period: Period) -> CheckResult:
     """Check whether the measured CPUs have their own physical cores. In a virtual machine, this is unknown."""
     place = period.place
     chosen, topology = tuple(sorted(place.cpus)), place.topology
@@ -150,7 +158,7 @@ def smt(period: Period) -> CheckResult:
     advice = "Work on the other CPU of a core slows this one down. Let this process use whole cores, or turn SMT off."
     if not shared:
         advice = f"Some of these CPUs share a core. Use {counted(cores, 'CPU')} at most, or turn SMT off."
-    return checked(
+    return make_result(
         "SMT",
         level,
         where + note,
@@ -159,7 +167,7 @@ def smt(period: Period) -> CheckResult:
             "known": topology.known,
             "virtual": topology.virtual,
             "shared_with": shared,
-            "kept_idle": sorted(idle(chosen, topology, place.allowed)),
+            "kept_idle": sorted(find_idle_siblings(chosen, topology, place.allowed)),
             "cores": cores,
             "cpus": len(chosen),
         },
@@ -169,13 +177,13 @@ def smt(period: Period) -> CheckResult:
     )
 
 
-def governor(period: Period) -> CheckResult:
+def check_governor(period: Period) -> CheckResult:
     """Check the frequency governor of the CPUs, which a virtual machine can't see."""
     folders = [period.place.root / CPUS / f"cpu{cpu}/cpufreq" for cpu in period.place.cpus]
-    names = {sysfs.text(folder / "scaling_governor") for folder in folders}
-    name = None if None in names else _listed(names)
-    driver = _listed(sysfs.text(folder / "scaling_driver") for folder in folders)
-    return checked(
+    names = {sysfs.read_text(folder / "scaling_governor") for folder in folders}
+    name = None if None in names else _list_cpus(names)
+    driver = _list_cpus(sysfs.read_text(folder / "scaling_driver") for folder in folders)
+    return make_result(
         "governor",
         Level.GOOD if name == "performance" else Level.WARN,
         f"{name} (driver {driver})" if name and driver else name,
@@ -185,18 +193,18 @@ def governor(period: Period) -> CheckResult:
     )
 
 
-def _listed(names: Iterable[str | None]) -> str | None:
+def _list_cpus(names: Iterable[str | None]) -> str | None:
     return ", ".join(sorted({name for name in names if name})) or None
 
 
-def turbo(period: Period) -> CheckResult:
+def check_turbo(period: Period) -> CheckResult:
     """Check whether the CPU may exceed its rated frequency while it is cool."""
     # Intel's driver has a file that is 1 if turbo is off; other drivers have one that is 1 if it is on
     for switch, value_on in (("intel_pstate/no_turbo", 0), ("cpufreq/boost", 1)):
-        value = sysfs.integer(period.place.root / CPUS / switch)
+        value = sysfs.read_integer(period.place.root / CPUS / switch)
         if value is not None:
             on = value == value_on
-            return checked(
+            return make_result(
                 "turbo",
                 Level.WARN if on else Level.GOOD,
                 "on" if on else "off",
@@ -205,16 +213,16 @@ def turbo(period: Period) -> CheckResult:
                 "turn turbo off.",
                 command=f"echo {1 - value_on} | sudo tee /{CPUS}/{switch}",
             )
-    return checked("turbo", Level.UNKNOWN, None, {"on": None, "switch": ""})
+    return make_result("turbo", Level.UNKNOWN, None, {"on": None, "switch": ""})
 
 
-def throttling(period: Period) -> CheckResult:
+def check_throttling(period: Period) -> CheckResult:
     """Check whether heat slowed down one of the CPUs during the check."""
     cpus, before, after = period.place.cpus, period.before.throttles, period.after.throttles
     if not cpus or not set(cpus) <= before.keys() & after.keys():
-        return checked("throttling", Level.UNKNOWN, None, {"times": None, "since_start": None})
+        return make_result("throttling", Level.UNKNOWN, None, {"times": None, "since_start": None})
     times, since_start = sum(after[cpu] - before[cpu] for cpu in cpus), sum(after[cpu] for cpu in cpus)
-    return checked(
+    return make_result(
         "throttling",
         Level.BAD if times else Level.GOOD,
         f"{times} times during the check, {since_start} since the machine started",
@@ -224,10 +232,10 @@ def throttling(period: Period) -> CheckResult:
     )
 
 
-def power(period: Period) -> CheckResult:
+def check_power(period: Period) -> CheckResult:
     """Check whether the machine runs on battery. A machine without visible power supplies has no battery."""
-    source = _power_source(period.place.root / "sys/class/power_supply")
-    return checked(
+    source = _read_power_source(period.place.root / "sys/class/power_supply")
+    return make_result(
         "power",
         Level.WARN if source == "battery" else Level.GOOD,
         {"battery": "on battery", "mains": "not on battery", None: None}[source],
@@ -236,21 +244,21 @@ def power(period: Period) -> CheckResult:
     )
 
 
-def _power_source(folder: Path) -> Literal["mains", "battery"] | None:
+def _read_power_source(folder: Path) -> Literal["mains", "battery"] | None:
     """Return the power source, or None if the kernel doesn't report it."""
     if not folder.is_dir():
         return None
     # leave out batteries of devices such as a mouse, which have this scope
-    supplies = [path for path in folder.iterdir() if sysfs.text(path / "scope") != "Device"]
-    batteries = [path for path in supplies if sysfs.text(path / "type") == "Battery"]
-    states = {sysfs.text(path / "status") for path in batteries}
+    supplies = [path for path in folder.iterdir() if sysfs.read_text(path / "scope") != "Device"]
+    batteries = [path for path in supplies if sysfs.read_text(path / "type") == "Battery"]
+    states = {sysfs.read_text(path / "status") for path in batteries}
     if "Discharging" in states:
         return "battery"
-    is_plugged = any(sysfs.integer(path / "online") == 1 for path in supplies if path not in batteries)
+    is_plugged = any(sysfs.read_integer(path / "online") == 1 for path in supplies if path not in batteries)
     return "mains" if is_plugged or not batteries or states & {"Charging", "Full", "Not charging"} else None
 
 
-def cpu_quota(period: Period) -> CheckResult:
+def check_cpu_quota(period: Period) -> CheckResult:
     """Check whether the CPU quota of this process's control group would stop launches. Local launches share the group.
 
     The work of harness itself counts too. So if the quota is equal to the number of measured CPUs, it sometimes stops
@@ -262,7 +270,7 @@ def cpu_quota(period: Period) -> CheckResult:
     if quota is not None:
         level = Level.GOOD if quota > cpus else Level.BAD if quota < cpus else Level.WARN
         value = f"this process and its child processes may use {format_plain(quota, 3)} CPUs; a launch gets {cpus}"
-    return checked(
+    return make_result(
         "CPU quota",
         level,
         value,
@@ -272,11 +280,11 @@ def cpu_quota(period: Period) -> CheckResult:
     )
 
 
-def memory(period: Period) -> CheckResult:
+def check_memory(period: Period) -> CheckResult:
     """Check whether the machine swapped during the check, or is likely to swap soon."""
     before, after = period.before.memory, period.after.memory
     if before is None or after is None:
-        return checked("memory", Level.UNKNOWN, None, {"total": None})
+        return make_result("memory", Level.UNKNOWN, None, {"total": None})
     pages = None
     if before.swapped_pages is not None and after.swapped_pages is not None:
         pages = after.swapped_pages - before.swapped_pages
@@ -285,12 +293,12 @@ def memory(period: Period) -> CheckResult:
         level = Level.BAD if pages and is_short else Level.WARN
     else:
         level = Level.UNKNOWN if pages is None and after.swap_total else Level.GOOD
-    value = f"{gibibytes(after.available)} of {gibibytes(after.total)} available"
+    value = f"{format_gibibytes(after.available)} of {format_gibibytes(after.total)} available"
     swapped = f"; {pages} pages swapped during the check" if pages else ""
-    return checked(
+    return make_result(
         "memory",
         level,
-        f"{value}, {gibibytes(after.swap_used)} swapped out{swapped}",
+        f"{value}, {format_gibibytes(after.swap_used)} swapped out{swapped}",
         {
             "total": after.total,
             "available": after.available,
@@ -304,10 +312,10 @@ def memory(period: Period) -> CheckResult:
     )
 
 
-def virtual_machine(period: Period) -> CheckResult:
+def check_virtual_machine(period: Period) -> CheckResult:
     """Check whether other machines may run on the same host."""
     virtual = period.place.topology.virtual
-    return checked(
+    return make_result(
         "virtual machine",
         Level.WARN if virtual else Level.GOOD,
         {True: "yes", False: "no", None: None}[virtual],
@@ -319,14 +327,14 @@ def virtual_machine(period: Period) -> CheckResult:
 
 #: In the order of the output.
 CHECKS: Sequence[Callable[[Period], CheckResult]] = (
-    steal,
-    other_load,
-    smt,
-    governor,
-    turbo,
-    throttling,
-    power,
-    cpu_quota,
-    memory,
-    virtual_machine,
+    check_steal,
+    check_other_load,
+    check_smt,
+    check_governor,
+    check_turbo,
+    check_throttling,
+    check_power,
+    check_cpu_quota,
+    check_memory,
+    check_virtual_machine,
 )

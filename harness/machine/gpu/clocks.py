@@ -87,7 +87,7 @@ def _marked() -> list[str]:
         if path.is_symlink() or path.stat().st_uid not in (0, os.geteuid()):
             return []
         document = parse_json(path.read_text(encoding="utf-8"))
-        return [str(uuid) for uuid in document["uuids"]] if document["boot"] == sysfs.text(_BOOT) else []
+        return [str(uuid) for uuid in document["uuids"]] if document["boot"] == sysfs.read_text(_BOOT) else []
     except (OSError, ValueError, KeyError, TypeError):
         return []
 
@@ -100,7 +100,7 @@ def _write(uuids: Sequence[str]) -> None:
             # a new file (O_EXCL), so that it doesn't follow a link of another user
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump({"boot": sysfs.text(_BOOT), "uuids": list(uuids)}, file)
+                json.dump({"boot": sysfs.read_text(_BOOT), "uuids": list(uuids)}, file)
     except OSError as error:
         raise CannotRunHereError(
             f"--lock-clocks: the file {path}, which records the locked clocks, cannot be written: {error.strerror}.",

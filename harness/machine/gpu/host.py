@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.machine.sysfs import printable
-from harness.model.gpu import Gpu, GpuHost, GpuProcess, Instance, Settings, pci_address
+from harness.machine.sysfs import make_printable
+from harness.model.gpu import Gpu, GpuHost, GpuProcess, Instance, Settings, format_pci_address
 
 #: The driver's library for CUDA.
 DRIVER = "libcuda.so.1"
@@ -161,7 +161,7 @@ def _card(nvml: Any, index: int) -> Gpu | None:
         processes=[_process(nvml, process) for process in processes(nvml, handle) or ()],
         is_partitioned=bool(mig and mig[0]),
         instances=_instances(nvml, handle, index) if mig and mig[0] else (),
-        pci=pci_address(str(pci.busId)) if pci is not None else "",
+        pci=format_pci_address(str(pci.busId)) if pci is not None else "",
         settings=_settings(nvml, handle),
     )
 
@@ -237,4 +237,4 @@ def _watts(milliwatts: int | None) -> float | None:
 def _process(nvml: Any, process: Any) -> GpuProcess:
     # the path and the arguments are private
     name = str(call_library(nvml, nvml.nvmlSystemGetProcessName, process.pid) or "").split(" ")[0].rsplit("/", 1)[-1]
-    return GpuProcess(pid=process.pid, name=printable(name), memory_bytes=process.usedGpuMemory)
+    return GpuProcess(pid=process.pid, name=make_printable(name), memory_bytes=process.usedGpuMemory)

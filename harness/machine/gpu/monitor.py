@@ -223,7 +223,7 @@ def _is_own(pid: int, root: Path) -> bool:
     """Return whether a process was started by this one, directly or not."""
     while pid > 1 and pid != os.getpid():
         # the name of the program, in parentheses, can contain any characters
-        parent = (sysfs.text(root / f"proc/{pid}/stat") or "").rpartition(")")[2].split()[1:2]
+        parent = (sysfs.read_text(root / f"proc/{pid}/stat") or "").rpartition(")")[2].split()[1:2]
         pid = int(parent[0]) if parent else 0
     return pid > 1
 

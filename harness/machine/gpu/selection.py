@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.machine.gpu.monitor import EVERY, Watch
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.gpu import ALL, FIRST, Gpu, GpuHost, shown
+from harness.model.gpu import ALL, FIRST, Gpu, GpuHost, format_version
 from harness.model.texts import format_plain
 
 _NAME = re.compile(r"\d+(:\d+)?|(GPU|MIG)-[0-9a-fA-F][0-9a-fA-F-]*")
@@ -139,7 +139,7 @@ def _facts(card: Gpu, driver: str, clock: str) -> dict[str, Any]:
     return {
         "index": card.index,
         "name": card.name,
-        "capability": shown(card.capability),
+        "capability": format_version(card.capability),
         "memory_bytes": card.memory_bytes,
         "driver": driver,
         **({"pci": card.pci} if card.pci else {}),
@@ -154,7 +154,7 @@ def lines(chosen: Sequence[Gpu], host: GpuHost) -> list[str]:
     """Return the lines of --dry-run about the launches' GPUs."""
     if host.absent:
         return [f"GPU: unknown ({host.absent}), so harness can't check which environments run on it"]
-    texts = [f"GPU {card.index}: {card.name}, compute capability {shown(card.capability)}" for card in chosen]
+    texts = [f"GPU {card.index}: {card.name}, compute capability {format_version(card.capability)}" for card in chosen]
     together = host.all_or_none and len(chosen) > 1
     return [*texts, *(["Containers get all of these GPUs, and TensorFlow uses the first one."] if together else [])]
 

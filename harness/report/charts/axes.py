@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from harness.analysis.statistics import Estimate, Interval, exp
+from harness.analysis.statistics import Estimate, Interval, exp_limited
 
 #: The smallest distance in pixels between two ticks on a log axis of ratios, which is the width of their labels.
 APART = 44.0
@@ -56,7 +56,7 @@ def domain(estimates: Sequence[Estimate], around: Sequence[float] = ()) -> Inter
     low = max(least - reach, min([least, *(math.log(interval.low) for interval in intervals)]))
     high = min(most + reach, max([most, *(math.log(interval.high) for interval in intervals)]))
     room = 0.03 * (high - low) or 0.01
-    return Interval(exp(low - room), exp(high + room))
+    return Interval(exp_limited(low - room), exp_limited(high + room))
 
 
 def domain_of_ratios(estimates: Sequence[Estimate], margin: float) -> Interval:

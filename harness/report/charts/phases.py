@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.analysis.distribution import BEFORE, in_order
+from harness.analysis.distribution import BEFORE, order_phases
 from harness.analysis.results import Results
 from harness.analysis.tables import ScenarioTable
 from harness.model.texts import counted
@@ -59,7 +59,7 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
         )
     ]
     unit, scenario = format.phase_unit([stack.total for stack in stacks]), table.scenario
-    ordered = in_order(phase for stack in stacks for phase in stack.phases)
+    ordered = order_phases(phase for stack in stacks for phase in stack.phases)
     longest = max(ordered, key=lambda phase: sum(stack.phases.get(phase, 0.0) for stack in stacks))
     ends = layout.extremes(
         stacks, lambda stack: stack.total, lambda stack: f"{_format_time(stack.total, unit)} ({stack.name})"

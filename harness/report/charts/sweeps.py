@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.columns import Side
-from harness.analysis.crossings import finer
+from harness.analysis.crossings import refine_sizes
 from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
 from harness.analysis.sweeps import MeasuredSweep, SweepPoint
@@ -166,7 +166,7 @@ def _height(at: float, points: Sequence[SweepPoint]) -> float:
 def _drawn(points: Sequence[SweepPoint]) -> Iterator[tuple[float, float]]:
     """Yield times at the curve's sizes and between them, because straight lines are bent on logarithmic axes."""
     sizes = [point.size for point in points]
-    for at in finer(sizes, STEPS) if len(sizes) > 1 else sizes:
+    for at in refine_sizes(sizes, STEPS) if len(sizes) > 1 else sizes:
         yield float(at), _height(at, points)
 
 

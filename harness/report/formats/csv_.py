@@ -5,11 +5,11 @@ import io
 import re
 from collections.abc import Iterable
 
-from harness.analysis.distribution import TIMED, in_order
-from harness.analysis.disturbance import disturbed
+from harness.analysis.distribution import TIMED, order_phases
+from harness.analysis.disturbance import describe_interference
 from harness.analysis.quantities import growth
 from harness.analysis.results import Results
-from harness.analysis.rounds import centre, counted, taken
+from harness.analysis.rounds import centre, compute_taken_share, select_counted
 from harness.model.launch import Clock, Launch
 from harness.report.escape import plain
 
@@ -22,10 +22,10 @@ def render(results: Results) -> str:
     """Return the launches in the order of their ends, with times in seconds and unknown values empty."""
     run, launches = results.run, results.launches
     axes = list(dict.fromkeys(axis for launch in launches for axis in launch.cell.axes))
-    phases = [*in_order(name for launch in launches for name in launch.phases if name not in TIMED), *TIMED]
+    phases = [*order_phases(name for launch in launches for name in launch.phases if name not in TIMED), *TIMED]
     # different names, so that CPU time isn't mistaken for wall-clock time
     per_step = "cpu_seconds_per_step" if run.plan.clock is Clock.CPU else "seconds_per_step"
-    counting = {id(launch) for launch in counted(run.plan, launches)}
+    counting = {id(launch) for launch in select_counted(run.plan, launches)}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(
@@ -54,9 +54,9 @@ def _line(launch: Launch, axes: Iterable[str], phases: Iterable[str], *, counts:
         *(cell(launch.group), launch.round, launch.attempt, launch.order, launch.role.value, "yes" if counts else "no"),
         *(cell(subject.scenario), cell(subject.environment), subject.device.value),
         *(cell(subject.axes.get(axis, "")) for axis in axes),
-        *(launch.status.value, *((centre(launch), taken(launch)) if launch.steps else ("", ""))),
+        *(launch.status.value, *((centre(launch), compute_taken_share(launch)) if launch.steps else ("", ""))),
         *(launch.steps, len(launch.samples)),
-        *(cell(disturbed(launch)), cell(launch.started), launch.seconds or ""),
+        *(cell(describe_interference(launch)), cell(launch.started), launch.seconds or ""),
         *(launch.phases.get(name, "") for name in phases),
         *(launch.resources.get(name, "") for name in ("cpu_seconds", "max_rss_bytes")),
         "" if (grown := growth(launch)) is None else grown,

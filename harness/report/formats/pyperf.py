@@ -9,11 +9,11 @@ from typing import Any
 
 from harness.analysis.cells import CellResult
 from harness.analysis.results import Results
-from harness.analysis.rounds import centre, taken
+from harness.analysis.rounds import centre, compute_taken_share
 from harness.model.environment import Environment
 from harness.model.launch import Clock, Launch
 from harness.model.run import Run
-from harness.model.texts import cpu_list
+from harness.model.texts import format_cpu_list
 from harness.report.escape import dumps, plain
 from harness.report.formats import named, with_numbers
 from harness.report.sections.run_info import pairs
@@ -46,7 +46,7 @@ def _suite(run: Run) -> Metadata:
             "unit": "second",
             "cpu_count": cores if isinstance(cores, int) else None,
             "cpu_model_name": str(run.host.get("cpu") or ""),
-            "cpu_affinity": cpu_list(run.plan.limits.cpus or ()),
+            "cpu_affinity": format_cpu_list(run.plan.limits.cpus or ()),
             "platform": str(run.host.get("kernel") or ""),
             "harness_version": run.harness,
             "harness_run": run.id,
@@ -82,7 +82,7 @@ def _run(launch: Launch) -> dict[str, Any]:
         "harness_round": launch.round,
         "harness_role": launch.role.value,
         "date": _date(launch.started),
-        "harness_taken": taken(launch) or None,
+        "harness_taken": compute_taken_share(launch) or None,
         "duration": launch.seconds if launch.seconds > 0.0 else None,
         "mem_max_rss": int(memory) if memory >= 1.0 else None,
     }

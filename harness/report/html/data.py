@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from harness.analysis.cells import cell_name
 from harness.analysis.distribution import step_seconds
-from harness.analysis.disturbance import disturbed
+from harness.analysis.disturbance import describe_interference
 from harness.analysis.results import Results
-from harness.analysis.rounds import centre, gave_number
+from harness.analysis.rounds import centre, has_mean
 from harness.model.launch import Launch, Role
 from harness.model.scenario import ENVIRONMENT, Cell, Scenario
 from harness.report import blocks, format
@@ -254,9 +254,9 @@ def _launch(launch: Launch, counted: bool, started: float | None, exponent: int)
         status=launch.status.value,
         counted=counted,
         started=started,
-        disturbed="" if launch.role is Role.PILOT else disturbed(launch),
+        disturbed="" if launch.role is Role.PILOT else describe_interference(launch),
         error=plain(launch.error),
-        centre=_rounded(centre(launch)) if gave_number(launch) else None,
+        centre=_rounded(centre(launch)) if has_mean(launch) else None,
         of=len(samples),
         samples=[round(rate / 10.0**exponent) for rate in samples[::step]],
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from harness.analysis.attribution import Attribution
 from harness.analysis.effects import Effect
 from harness.analysis.results import Results
-from harness.analysis.verdicts import too_few
+from harness.analysis.verdicts import describe_too_few
 from harness.model.defaults import LEVEL
 from harness.model.launch import Clock
 from harness.model.run import Plan
@@ -71,7 +71,7 @@ def causes(results: Results) -> list[str]:
 def sentence(attribution: Attribution, plan: Plan) -> str:
     """Return the sentence on changes that make a difference, and on two that depend on each other."""
     if not attribution.judged:
-        return f"{capital(too_few(attribution.rounds))} on these effects."
+        return f"{capital(describe_too_few(attribution.rounds))} on these effects."
     if not _has_verdicts(attribution):
         return "There are no verdicts on these effects, because two identical cells differed by more than the margin."
     leading, on = attribution.leading, attribution.depending

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from harness.analysis.distribution import RESOURCES, STATISTICS, Quantity, Shape, Spread, Statistic, Times, in_order
+from harness.analysis.distribution import RESOURCES, STATISTICS, Quantity, Shape, Spread, Statistic, Times, order_phases
 from harness.analysis.results import Results
 from harness.analysis.tables import MeasuredCell, ScenarioTable
 from harness.model.launch import Clock, Launch
@@ -83,7 +83,7 @@ def phases(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[M
 
     is_wall = table.clock is Clock.WALL
     legend = f"{_TO_FIRST_STEP} {_BESIDE}" if any(cell.used.beside for cell in cells) else _TO_FIRST_STEP
-    phase_columns = [phase(name) for name in in_order(name for cell in cells for name in cell.used.phases)]
+    phase_columns = [phase(name) for name in order_phases(name for cell in cells for name in cell.used.phases)]
     return phase_columns and [
         *phase_columns,
         column(Quantity.SECONDS, "to the first step", lambda cell: cell.used.cold, legend=legend),

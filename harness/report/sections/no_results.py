@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from harness.analysis.cell_set_names import Box, cover
+from harness.analysis.cell_set_names import Box, cover_with_boxes
 from harness.analysis.cells import Missing
 from harness.analysis.results import Results
 from harness.model.launch import Status
@@ -55,7 +55,7 @@ def _outputs(results: Results) -> Iterator[Block]:
 
 def named(results: Results, missing: Missing) -> tuple[list[str], int]:
     """Return names of the cells without a result for one reason, and the number of unnamed cells."""
-    boxes, left = cover(missing.cells, results.found.cells)
+    boxes, left = cover_with_boxes(missing.cells, results.found.cells)
     return [_box(box) for box in boxes], left
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.analysis.results import Results
-from harness.analysis.rounds import budget_seconds, granted
+from harness.analysis.rounds import budget_seconds, find_granted_share
 from harness.model.defaults import FEWEST_ROUNDS
-from harness.model.gpu import BASE_CLOCK, described
+from harness.model.gpu import BASE_CLOCK, describe_gpu
 from harness.model.launch import Clock, Launch
 from harness.model.run import Run, StopReason
 from harness.model.scenario import Scenario
@@ -87,7 +87,7 @@ def describe_early_end(run: Run, launches: Sequence[Launch] = ()) -> str:
     plan, groups = run.plan, len(run.plan.groups)
     budget, wish = budget_seconds(plan, launches), " set by the suite" if plan.budget_is_wish else ""
     if plan.budget_seconds and budget != plan.budget_seconds:
-        wish = f" ({duration(plan.budget_seconds)}{wish}, at a CPU quota of {share(granted(launches))})"
+        wish = f" ({duration(plan.budget_seconds)}{wish}, at a CPU quota of {share(find_granted_share(launches))})"
     causes = {
         StopReason.BUDGET: f"The budget of {duration(budget)}{wish}" if budget else "",
         StopReason.PRECISION: f"A settled verdict or ±{share(plan.precision)}" if plan.precision else "",
@@ -189,7 +189,7 @@ def machine(run: Run) -> str:
 def used_gpus(results: Results) -> str:
     """Return the GPUs that launches reported for their work; empty if none did."""
     used = dict.fromkeys(gpu for launch in results.launches for gpu in launch.gpus)
-    return ", ".join(map(described, used))
+    return ", ".join(map(describe_gpu, used))
 
 
 def clock(locked: str) -> str:

@@ -9,7 +9,7 @@ from harness.analysis.quantities import PIECE, is_time
 from harness.analysis.results import Results
 from harness.analysis.statistics import FEWEST_FOR_INTERVAL, Difference, Estimate, Interval
 from harness.analysis.tables import Row, ScenarioTable, Value
-from harness.analysis.verdicts import Judgement, Verdict, Withheld, too_few
+from harness.analysis.verdicts import Judgement, Verdict, Withheld, describe_too_few
 from harness.model.defaults import ALPHA, FEWEST_ROUNDS, LEVEL
 from harness.model.scenario import ENVIRONMENT, GROWTH, PERCENTILES, STEP
 from harness.model.texts import counted, joined
@@ -167,7 +167,7 @@ def remark(results: Results, compared: Compared, few: bool = False, *, of: str =
         [
             pythons(compared.pythons),
             "work not checked" if compared.work.work == "not checked" else compared.work.reason,
-            too_few(compared.ratio.rounds) if compared.withheld is Withheld.FEW_ROUNDS and not few else "",
+            describe_too_few(compared.ratio.rounds) if compared.withheld is Withheld.FEW_ROUNDS and not few else "",
             turns.remark(compared.bias),
             contention(compared, results.margin),
             at_equal_steps(compared.steps, compared.withheld),
@@ -201,7 +201,7 @@ def verdict_counts(compared: Sequence[ComparisonLine], few: bool) -> str:
     """
     total = counted(len(compared), "comparison")
     if few:
-        return f"{total}: {too_few(max(line.compared.ratio.rounds for line in compared))}."
+        return f"{total}: {describe_too_few(max(line.compared.ratio.rounds for line in compared))}."
     if any(line.compared.withheld is Withheld.CONTROL for line in compared):
         return f"{total}: no verdicts, because two identical cells differed by more than the margin."
     if not any(line.compared.verdict for line in compared):

@@ -7,8 +7,8 @@ from itertools import takewhile
 from harness.analysis import printed
 from harness.analysis.answers import Answer, Finding
 from harness.analysis.cells import Missing
-from harness.analysis.outputs import OutputComparison, OutputMatch, outputs
-from harness.analysis.quantities import later, slope
+from harness.analysis.outputs import OutputComparison, OutputMatch, compare_outputs
+from harness.analysis.quantities import get_later_half, slope
 from harness.analysis.results import Results
 from harness.analysis.statistics import combine
 from harness.analysis.verdicts import Verdict, Withheld
@@ -64,7 +64,8 @@ def _of_script(results: Results, scenario: Scenario) -> Iterator[str]:
     yield from _failures(results, scenario)
     subjects = list(dict.fromkeys(subject for _, subject in answers))
     by_environment = {
-        output.cell.environment: output for output in outputs(results.found, results.run.reference, [scenario.name])
+        output.cell.environment: output
+        for output in compare_outputs(results.found, results.run.reference, [scenario.name])
     }
     for subject in subjects:
         by_quantity = {quantity: answer for (quantity, about), answer in answers.items() if about == subject}
@@ -90,7 +91,7 @@ def _of_number(results: Results, scenario: Scenario, quantity: str) -> Iterator[
     stored = [
         launch for cell in results.found.cells_of(scenario.name) for launch in results.found.numbers.get(cell, ())
     ]
-    unit, ratio = printed.unit_of(quantity, stored), printed.ratio_of(quantity, scenario)
+    unit, ratio = printed.unit_of(quantity, stored), printed.find_ratio_numbers(quantity, scenario)
     if unit is None:
         yield (
             f"The printed {_code(name)} isn't compared: only some launches print it with a unit of time. Match the "
@@ -171,7 +172,7 @@ def _until_then(results: Results, missing: Missing) -> str:
     seconds = launch.resources.get("wall_seconds", launch.seconds)
     after = f"after {seconds:,.1f} s, " if missing.status is not Status.TIMEOUT and seconds else ""
     text = f" ({after}peak memory until then: {format.bytes_(peak)}"
-    grown = slope(later(points)) if (points := _points(launch.observations.get(RESIDENT))) else None
+    grown = slope(get_later_half(points)) if (points := _points(launch.observations.get(RESIDENT))) else None
     if grown is None:
         return f"{text})"
     growth = f"growing by {format.bytes_(grown)} per second" if grown > MEMORY_GROWS else "not growing"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.analysis.distribution import FAULTS, by_faults
+from harness.analysis.distribution import FAULTS, compare_faults
 from harness.analysis.results import Results
 from harness.analysis.settings import SettingDifference
 from harness.model.scenario import ENVIRONMENT
@@ -50,7 +50,9 @@ def page_faults(results: Results) -> list[str]:
     cells = [(table, cell) for table in results.tables for cell in results.measured[table.scenario.name]]
     if cells and all(measured.cell.axes.get(MALLOC) == KEEP for _, measured in cells):
         return [KEPT]
-    by_share = [(share, table, cell) for table, cell in cells if (share := by_faults(cell.used, cell.step)) > SHARE]
+    by_share = [
+        (share, table, cell) for table, cell in cells if (share := compare_faults(cell.used, cell.step)) > SHARE
+    ]
     if not by_share:
         return []
     _, table, cell = max(by_share, key=lambda triple: triple[0])

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from harness.analysis.answers import Answer, Finding
 from harness.analysis.cell_index import Lookup
-from harness.analysis.cell_set_names import Box, cover
+from harness.analysis.cell_set_names import Box, cover_with_boxes
 from harness.analysis.claims import ClaimOutcome
 from harness.analysis.comparisons import RoundsNeeded
 from harness.analysis.quantities import PIECE, is_time
@@ -311,7 +311,7 @@ def _names(answer: Answer, findings: Sequence[Finding]) -> list[str]:
 
     A box names several rows at once. If it names only one, each row is named by every axis that varies.
     """
-    boxes, left = cover(_cells(answer, findings), _cells(answer, answer.findings), limit=NAMES)
+    boxes, left = cover_with_boxes(_cells(answer, findings), _cells(answer, answer.findings), limit=NAMES)
     if len(findings) == len(answer.findings) or 1 < len(findings) == len(boxes):
         axes = [axis for axis in names.varying(answer.table) if axis not in answer.common]
         return [names.place(answer.table, finding.row, axes) for finding in _in_order(answer, findings)]

@@ -9,7 +9,7 @@ from harness.analysis.timeline import Endings, Stopped
 from harness.model.launch import Protocol
 from harness.model.run import Plan, Run, StopReason
 from harness.model.scenario import CPUS
-from harness.model.texts import counted, cpu_list, format_plain
+from harness.model.texts import counted, format_cpu_list, format_plain
 from harness.report import format
 from harness.report.blocks import Items, Section, Text
 from harness.report.sections import machines, turns
@@ -100,7 +100,7 @@ def pinning(run: Run) -> str:
     scaled = {scenario.name for scenario in run.scenarios if CPUS in scenario.settings}
     counts = {int(cell.axes[CPUS]) for cell in run.plan.cells if cell.scenario in scaled}
     numbers = f"{' or '.join(map(str, sorted(counts)))} of " if len(counts) > 1 else ""
-    return f"pinned to {numbers}{counted(len(cpus), 'core')} (CPU {cpu_list(cpus)})"
+    return f"pinned to {numbers}{counted(len(cpus), 'core')} (CPU {format_cpu_list(cpus)})"
 
 
 def describe_rounds(results: Results) -> str:

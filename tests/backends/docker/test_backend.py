@@ -13,7 +13,7 @@ from docker.errors import APIError
 from harness.backends.docker import backend as code
 from harness.backends.docker import gpus
 from harness.backends.docker.backend import DockerBackend, _is_ours_and_ended
-from harness.backends.docker.engine import sentences
+from harness.backends.docker.engine import raise_as_sentences
 from harness.backends.docker.gpu_refusals import GpuRefusedError
 from harness.backends.docker.gpus import GpuAccess
 from harness.backends.docker.priority import Priority
@@ -42,7 +42,7 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> DockerBackend:
 def test_images_can_be_made_outside_of_containers_and_with_buildx(
     backend: DockerBackend, monkeypatch: pytest.MonkeyPatch, inside: str, version: str | None
 ) -> None:
-    monkeypatch.setattr("harness.machine.host.container", lambda: inside)
+    monkeypatch.setattr("harness.machine.host.detect_container", lambda: inside)
     monkeypatch.setattr(code.bake, "version", lambda: version)
     backend.check_tools()
 
@@ -50,7 +50,7 @@ def test_images_can_be_made_outside_of_containers_and_with_buildx(
 def test_a_container_with_an_engines_socket_alone_makes_no_images(
     backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.machine.host.container", lambda: "Docker")
+    monkeypatch.setattr("harness.machine.host.detect_container", lambda: "Docker")
     monkeypatch.setattr(code.bake, "version", lambda: None)
     with pytest.raises(CannotRunHereError, match="socket of a Docker Engine, but not the docker command"):
         backend.check_tools()
@@ -118,7 +118,7 @@ def test_an_engine_that_refuses_priority_is_a_sentence_and_launches_go_on_withou
     backend: DockerBackend, containers: list[Specification], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: object) -> None:
-        with sentences("run a container"):
+        with raise_as_sentences("run a container"):
             raise APIError("500", explanation="unable to apply cgroup configuration")
 
     monkeypatch.setattr(code, "created", refused)
@@ -135,7 +135,7 @@ def test_an_engine_that_stops_answering_ends_the_run_as_ever(
     backend: DockerBackend, containers: list[Specification], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def silent(*_: object) -> None:
-        with sentences("run a container"):
+        with raise_as_sentences("run a container"):
             raise OSError(errno.ECONNRESET, "Connection reset by peer")
 
     monkeypatch.setattr(code, "created", silent)

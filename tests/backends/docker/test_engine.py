@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.docker.engine import Engine, address, connect, sentences
+from harness.backends.docker.engine import Engine, address, connect, raise_as_sentences
 from harness.model.errors import CannotRunHereError
 
 
@@ -84,6 +84,6 @@ def test_what_the_engine_would_not_do_has_its_words():
 
     with (
         pytest.raises(CannotRunHereError, match="refused to run a container: Requested CPUs are not available"),
-        sentences("run a container"),
+        raise_as_sentences("run a container"),
     ):
         raise APIError("500", explanation="Requested CPUs are not available")

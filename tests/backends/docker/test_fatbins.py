@@ -94,7 +94,7 @@ PACKED = b"\x15/\x01\x00" + b"\xf0\x0d\n.version 8.5\n.target sm_90a"
 
 
 def test_ptx_that_is_compressed_tells_its_version_too() -> None:
-    assert fatbins.unpacked(PACKED + b"\x05\x00").startswith(b"//////////\n.version 8.5\n.target sm_90a")
+    assert fatbins.decompress_block(PACKED + b"\x05\x00").startswith(b"//////////\n.version 8.5\n.target sm_90a")
     packed = plain("ptx", 90, PACKED, flags=fatbins.COMPRESSED)
     (module,) = modules(wrapped(entry("sm_80") + packed))
     assert module == Module(("sm_80", "ptx_90:8.5"), 144 + 64 + len(PACKED))
@@ -102,7 +102,7 @@ def test_ptx_that_is_compressed_tells_its_version_too() -> None:
 
 @given(st.binary(max_size=600))
 def test_any_start_of_a_compressed_block_is_unpacked(start: bytes) -> None:
-    assert len(fatbins.unpacked(start)) <= 300 * len(start)
+    assert len(fatbins.decompress_block(start)) <= 300 * len(start)
 
 
 def test_alike_modules_are_counted_together(tmp_path: Path) -> None:

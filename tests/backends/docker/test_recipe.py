@@ -39,40 +39,40 @@ def test_names_follow_the_bake_file(make):
 
 
 def test_the_registry_is_part_of_an_images_name(make, monkeypatch):
-    assert recipe.tag(make()) == "harness/tf2.2-py3.7:cpu"
+    assert recipe.make_tag(make()) == "harness/tf2.2-py3.7:cpu"
     monkeypatch.setenv("REGISTRY", "example.org/")
-    assert recipe.tag(make(Device.GPU)) == "example.org/harness/tf2.2-py3.7:gpu"
+    assert recipe.make_tag(make(Device.GPU)) == "example.org/harness/tf2.2-py3.7:gpu"
 
 
 def test_the_base_is_the_last_stages(root, make):
-    assert recipe.bases(root, make()) == ("python:3.7-slim-bookworm",)
+    assert recipe.find_bases(root, make()) == ("python:3.7-slim-bookworm",)
 
 
 def test_a_dockerfile_without_a_base_is_told(root, make):
     (root / "images" / "cpu.Dockerfile").write_text("RUN true\n")
     with pytest.raises(HarnessError, match="doesn't contain a FROM line"):
-        recipe.bases(root, make())
+        recipe.find_bases(root, make())
 
 
 def test_what_cuda_is_copied_from_is_a_base_of_the_gpu_image(root, make):
-    assert recipe.bases(root, make(cuda_image="cuda:10")) == ("python:3.7-slim-bookworm",)
-    assert recipe.bases(root, make(Device.GPU, cuda_image="cuda:10")) == ("python:3.7-slim-bookworm", "cuda:10")
+    assert recipe.find_bases(root, make(cuda_image="cuda:10")) == ("python:3.7-slim-bookworm",)
+    assert recipe.find_bases(root, make(Device.GPU, cuda_image="cuda:10")) == ("python:3.7-slim-bookworm", "cuda:10")
 
 
 def test_an_image_with_a_tensorflow_of_its_own_is_the_base(root, make):
     requirement = make(Device.GPU, gpu_image="example.org/tensorflow:1")
-    assert recipe.bases(root, requirement) == ("example.org/tensorflow:1",)
-    assert recipe.dockerfile(root, requirement).name == "ngc.Dockerfile"
+    assert recipe.find_bases(root, requirement) == ("example.org/tensorflow:1",)
+    assert recipe.find_dockerfile(root, requirement).name == "ngc.Dockerfile"
 
 
 def test_the_digest_is_of_all_that_the_dockerfile_copies(root):
     dockerfile = root / "images" / "cpu.Dockerfile"
-    seen = {recipe.digest(dockerfile)}
+    seen = {recipe.hash_recipe(dockerfile)}
     for name in ("cpu.Dockerfile", "install.sh", "uv.txt"):
         with (root / "images" / name).open("a") as file:
             file.write("\n# changed\n")
-        recipe.digest.cache_clear()
-        seen.add(recipe.digest(dockerfile))
+        recipe.hash_recipe.cache_clear()
+        seen.add(recipe.hash_recipe(dockerfile))
     assert len(seen) == 4
 
 
@@ -109,14 +109,14 @@ def test_its_cuda_is_copied_where_no_packages_have_it(root, make):
 
 
 def test_a_build_needs_the_environments_python_and_the_one_that_uv_has(root, make):
-    assert sorted(recipe.all_bases(root, make())) == ["python:3.11-slim-bookworm", "python:3.7-slim-bookworm"]
+    assert sorted(recipe.find_all_bases(root, make())) == ["python:3.11-slim-bookworm", "python:3.7-slim-bookworm"]
 
 
 def test_a_gpus_build_needs_the_image_that_cuda_comes_from_too(root, make):
-    gpu = recipe.all_bases(root, make(Device.GPU, cuda_image="tensorflow/tensorflow:2.4.0-gpu"))
+    gpu = recipe.find_all_bases(root, make(Device.GPU, cuda_image="tensorflow/tensorflow:2.4.0-gpu"))
     assert sorted(gpu)[-1] == "tensorflow/tensorflow:2.4.0-gpu"
     assert len(gpu) == 3
 
 
 def test_an_image_with_a_tensorflow_of_its_own_is_all_that_its_build_needs(root, make):
-    assert recipe.all_bases(root, make(Device.GPU, gpu_image="registry/image:1")) == ["registry/image:1"]
+    assert recipe.find_all_bases(root, make(Device.GPU, gpu_image="registry/image:1")) == ["registry/image:1"]

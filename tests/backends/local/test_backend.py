@@ -201,7 +201,7 @@ def test_the_environment_is_like_its_lock(local, requirement):
 
 
 def test_facts_name_what_is_not_controlled(local, monkeypatch):
-    monkeypatch.setattr("harness.machine.host.container", lambda: "Kubernetes")
+    monkeypatch.setattr("harness.machine.host.detect_container", lambda: "Kubernetes")
     monkeypatch.setattr("harness.machine.cpus.can_pin", lambda: False)
     facts = local.facts()
     assert "Kubernetes container" in facts.engine
@@ -219,7 +219,7 @@ def test_launches_have_priority_if_that_is_allowed_and_leaves_cpus_to_others(loc
 
 @pytest.mark.parametrize(("inside", "advice"), [("", "nvidia-smi"), ("Docker", "--gpus all")])
 def test_a_gpu_needs_the_driver(local, monkeypatch, inside, advice):
-    monkeypatch.setattr("harness.machine.host.container", lambda: inside)
+    monkeypatch.setattr("harness.machine.host.detect_container", lambda: inside)
     monkeypatch.setattr(backend, "find_driver_error", lambda: "libcuda.so.1: no such file")
     with pytest.raises(CannotRunHereError, match=r"libcuda\.so\.1: no such file") as refused:
         local.check_gpus(["0"])

@@ -10,7 +10,7 @@ import pytest
 
 from harness.backends.local.backend import LocalBackend
 from harness.backends.local.environments import Environments
-from harness.machine.lock import exclusive
+from harness.machine.lock import hold_lock
 from harness.model.backend import Stage
 from harness.model.environment import Lock
 from harness.model.errors import CannotRunHereError, UnavailableError
@@ -69,7 +69,7 @@ def test_an_environment_that_another_process_makes_is_waited_for(root, cache):
     environments.folder(requirement).parent.mkdir(parents=True)
     lock = environments.folder(requirement).with_name(f".{environments.folder(requirement).name}.lock")
     with ExitStack() as held:
-        held.enter_context(exclusive(lock, "held"))
+        held.enter_context(hold_lock(lock, "held"))
 
         def progress(step):
             steps.append(step)

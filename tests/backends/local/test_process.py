@@ -58,7 +58,7 @@ def test_standard_input_is_empty(tmp_path):
 def test_on_its_prior_cpus_it_has_the_lowest_nice_value_and_the_harness_keeps_its_own(tmp_path, cpus, move, has):
     before = os.getpriority(os.PRIO_PROCESS, 0)
     try:
-        with niceness.running_at(niceness.LOWEST):
+        with niceness.run_at_nice_value(niceness.LOWEST):
             pass
     except PermissionError:
         lacking("this user may not lower nice values", ALL)

@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.machine.doctor import clock as doctor
-from harness.machine.doctor.clock import Gaps, Noise, Timer, calibrate, gaps, look, summary, times, work
+from harness.machine.doctor.clock import (
+    Gaps,
+    Noise,
+    Timer,
+    calibrate,
+    do_work,
+    measure_gaps,
+    read_timer,
+    summarize_noise,
+    time_blocks,
+)
 from tests.machine.conftest import Tree
 from tests.machine.doctor.clocks import Clock, pausing
 
@@ -22,20 +32,20 @@ def test_work_is_calibrated_to_50_ms_whatever_disturbs_a_part_of_it() -> None:
 
 def test_blocks_follow_one_another_for_as_long_as_asked() -> None:
     clock = Clock()
-    assert times(1.0, 50_000, clock, clock.work) == pytest.approx([0.05] * 20, rel=1e-4)
+    assert time_blocks(1.0, 50_000, clock, clock.work) == pytest.approx([0.05] * 20, rel=1e-4)
 
 
 def test_there_are_always_enough_blocks_to_scatter() -> None:
     clock = Clock()
-    assert len(times(1e-9, 50_000, clock, clock.work)) == 3
+    assert len(time_blocks(1e-9, 50_000, clock, clock.work)) == 3
 
 
 def test_work_of_one_size_is_the_same_work() -> None:
-    assert work(1000) == work(1000) != work(1001)
+    assert do_work(1000) == do_work(1000) != do_work(1001)
 
 
 def test_the_score_is_the_scatter_of_the_logarithms_in_percent() -> None:
-    found = summary([0.05 * math.exp(sign * 0.02) for sign in (-1, 1, 1, -1) * 50])
+    found = summarize_noise([0.05 * math.exp(sign * 0.02) for sign in (-1, 1, 1, -1) * 50])
     assert found.score_percent == pytest.approx(2.0, rel=0.01)
     assert found.cv_percent == pytest.approx(2.0, rel=0.01)
     assert found.drift_percent == pytest.approx(0.0, abs=0.1)
@@ -44,36 +54,36 @@ def test_the_score_is_the_scatter_of_the_logarithms_in_percent() -> None:
 
 
 def test_one_long_block_shows_in_the_longest_and_a_hundredth_in_p99() -> None:
-    assert summary([1.0] * 99 + [3.0]).longest == 3.0
-    assert summary([1.0] * 99 + [3.0]).p99 == 1.0
-    assert summary([1.0] * 98 + [3.0] * 2).p99 == 3.0
+    assert summarize_noise([1.0] * 99 + [3.0]).longest == 3.0
+    assert summarize_noise([1.0] * 99 + [3.0]).p99 == 1.0
+    assert summarize_noise([1.0] * 98 + [3.0] * 2).p99 == 3.0
 
 
 def test_drift_is_what_a_line_rises_by() -> None:
-    found = summary([0.05 * math.exp(0.04 * i / 99 + (-1) ** i * 1e-4) for i in range(100)])
+    found = summarize_noise([0.05 * math.exp(0.04 * i / 99 + (-1) ** i * 1e-4) for i in range(100)])
     assert found.drift_percent == pytest.approx(4.0, rel=0.01)
     assert found.drift_errors > 4
 
 
 @given(st.lists(st.floats(1e-3, 1e3), min_size=3, max_size=50))
 def test_no_times_break_the_summary(blocks: list[float]) -> None:
-    found = summary(blocks)
+    found = summarize_noise(blocks)
     assert found.score_percent >= 0
     assert found.longest >= found.p99 > 0
-    assert doctor.noise(found).value
-    assert json.dumps(doctor.drift(found).facts, allow_nan=False)
+    assert doctor.check_noise(found).value
+    assert json.dumps(doctor.check_drift(found).facts, allow_nan=False)
 
 
 @pytest.mark.parametrize(("score", "level"), [(0.0, "good"), (0.99, "good"), (1.0, "warn"), (3.0, "bad")])
 def test_the_score_is_said_with_the_blocks_that_it_is_of(score: float, level: str) -> None:
-    check = doctor.noise(Noise(score, score, 1.2, 3.0, 0.0, 0.0, 0.05, 150))
+    check = doctor.check_noise(Noise(score, score, 1.2, 3.0, 0.0, 0.0, 0.05, 150))
     assert check.level == level
     assert check.value == (
         f"varies by {score:.2g} % over 150 blocks of 50 ms; 1 % of the blocks take at least 1.2× as long as the "
         "median; "
         "the longest one takes 3×"
     )
-    assert "median" not in doctor.noise(Noise(score, score, 1.2, 3.0, 0.0, 0.0, 0.05, 99)).value
+    assert "median" not in doctor.check_noise(Noise(score, score, 1.2, 3.0, 0.0, 0.0, 0.05, 99)).value
     assert bool(check.advice) == bool(check.command) == (level != "good")
 
 
@@ -90,13 +100,13 @@ def test_the_score_is_said_with_the_blocks_that_it_is_of(score: float, level: st
 def test_a_drift_counts_where_it_is_large_and_no_scatter(
     percent: float, errors: float, blocks: int, level: str, value: str
 ) -> None:
-    check = doctor.drift(Noise(0.5, 0.5, 1.0, 1.0, percent, errors, 0.05, blocks))
+    check = doctor.check_drift(Noise(0.5, 0.5, 1.0, 1.0, percent, errors, 0.05, blocks))
     assert (check.level, check.value) == (level, value)
     assert ("changed its frequency" in check.advice) == (level != "good")
 
 
 def test_pauses_between_readings_are_kept_where_they_are_long() -> None:
-    found = gaps(0.1, pausing({10: 0.005, 20: 0.00005, 30: 0.001}, step=1e-5))
+    found = measure_gaps(0.1, pausing({10: 0.005, 20: 0.00005, 30: 0.001}, step=1e-5))
     assert found.pauses == pytest.approx((0.00501, 0.00101))
     assert found.seconds == pytest.approx(0.1, rel=0.01)
 
@@ -126,7 +136,7 @@ def test_pauses_between_readings_are_kept_where_they_are_long() -> None:
     ],
 )
 def test_the_share_that_is_lost_decides(lost: float, level: str, value: str) -> None:
-    check = doctor.interruptions(Gaps(2.0, (lost,) if lost else ()))
+    check = doctor.check_interruptions(Gaps(2.0, (lost,) if lost else ()))
     assert (check.level, check.value) == (level, value)
     assert check.facts == {
         "per_second": 0.5 if lost else 0.0,
@@ -138,7 +148,7 @@ def test_the_share_that_is_lost_decides(lost: float, level: str, value: str) -> 
 
 def test_the_timer_is_read_and_timed(tree: Tree) -> None:
     source = "sys/devices/system/clocksource/clocksource0/current_clocksource"
-    found = look(tree({source: "tsc\n"}), Clock(1e-7), calls=1000)
+    found = read_timer(tree({source: "tsc\n"}), Clock(1e-7), calls=1000)
     assert found.source == "tsc"
     assert found.cost == pytest.approx(1e-7, rel=0.01)
     assert found.resolution == pytest.approx(1e-7)
@@ -155,7 +165,7 @@ def test_the_timer_is_read_and_timed(tree: Tree) -> None:
     ],
 )
 def test_a_slow_or_coarse_timer_is_not_good(timer: Timer, level: str) -> None:
-    check = doctor.timer(timer)
+    check = doctor.check_timer(timer)
     assert check.level == level
     assert check.value.startswith(
         timer.source or "clock source: this system doesn't report it; one reading takes 50 ns"

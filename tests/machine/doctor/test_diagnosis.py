@@ -8,7 +8,7 @@ import pytest
 from harness.machine.doctor.check import CheckResult
 from harness.machine.doctor.clock import Gaps, Noise, Timer
 from harness.machine.doctor.counters import Counters, CpuPlace, Period
-from harness.machine.doctor.diagnosis import Diagnosis, listen
+from harness.machine.doctor.diagnosis import Diagnosis, measure_noise
 from harness.machine.topology import Cpu, Topology
 from tests.machine.conftest import Tree
 from tests.machine.doctor.clocks import Clock
@@ -32,7 +32,7 @@ def heard_on(tree: Tree, place: CpuPlace, said: list[str], after: dict[str, str]
             tree(after or {})
         clock.work(size)
 
-    found = listen(place, SECONDS, said.append, now=clock, own=lambda: clock.now, work=work).checks
+    found = measure_noise(place, SECONDS, said.append, now=clock, own=lambda: clock.now, work=work).checks
     assert os.sched_getaffinity(0) == before
     return found
 

@@ -55,7 +55,7 @@ def test_steal_is_unknown_where_it_was_never_reported(
     percent: float, virtual: bool | None, level: str, value: str
 ) -> None:
     taken = Ticks(1000, 0, round(10 * percent))
-    check = system.steal(
+    check = system.check_steal(
         period(
             topology=cores((0,), virtual=virtual), before={"ticks": {0: Ticks(0, 0, 0)}}, after={"ticks": {0: taken}}
         )
@@ -69,7 +69,7 @@ def test_steal_is_unknown_where_it_was_never_reported(
 def test_steal_that_cannot_be_read_is_unknown() -> None:
     same = {"ticks": {0: Ticks(1000, 0, 0)}}
     for found in (period(), period(before=same, after=same), period((), before=same, after=same)):
-        assert system.steal(found).level == "unknown"
+        assert system.check_steal(found).level == "unknown"
 
 
 def loaded(machine_cpus: float | None, here: float | None, *, named: Mapping[str, float] | None = None) -> Period:
@@ -103,7 +103,7 @@ def loaded(machine_cpus: float | None, here: float | None, *, named: Mapping[str
     ],
 )
 def test_other_load_weighs_more_where_launches_run(others: float | None, here: float | None, level: str) -> None:
-    check = system.other_load(loaded(others, here))
+    check = system.check_other_load(loaded(others, here))
     assert check.level == level
     assert check.facts["others"] is None or check.facts["others"] == pytest.approx(max(0.0, others or 0.0), abs=0.01)
     assert "load average before: 1.25" in check.value
@@ -119,7 +119,7 @@ def test_other_load_weighs_more_where_launches_run(others: float | None, here: f
 
 
 def test_other_load_names_who_used_most() -> None:
-    check = system.other_load(loaded(1.0, 0.5, named={"`x`": 0.996}))
+    check = system.check_other_load(loaded(1.0, 0.5, named={"`x`": 0.996}))
     assert check.value == (
         "other processes use 1.00 of 4 CPUs, and 0.50 of these where launches run; load average before: 1.25; "
         "`x` (process 1) 100 %"
@@ -129,7 +129,7 @@ def test_other_load_names_who_used_most() -> None:
 
 @pytest.mark.parametrize(("others", "unseen"), [(0.05, False), (0.9, False), (1.1, True), (None, False)])
 def test_load_that_no_process_explains_is_said_to_be_unseen(others: float | None, unseen: bool) -> None:
-    check = system.other_load(loaded(others, None if others is None else 0.0, named={"a": 0.5}))
+    check = system.check_other_load(loaded(others, None if others is None else 0.0, named={"a": 0.5}))
     assert check.facts["mostly_unseen"] is unseen
     assert ("aren't visible" in check.value) is unseen
 
@@ -152,7 +152,7 @@ def test_the_busiest_are_those_that_used_most_meanwhile() -> None:
         fourth: CpuUse("fourth", 0.5),
         us: CpuUse("us", 10.0),
     }
-    assert system.busiest(period(before={"processes": before}, after={"processes": after})) == [
+    assert system.find_busiest(period(before={"processes": before}, after={"processes": after})) == [
         {"pid": 2, "name": "again", "percent": 40.0},
         {"pid": 3, "name": "mid", "percent": 30.0},
         {"pid": 1, "name": "old", "percent": 10.0},
@@ -176,7 +176,7 @@ def test_the_busiest_are_those_that_used_most_meanwhile() -> None:
 def test_a_core_of_ones_own_is_good_where_it_is_known(
     topology: Topology, cpus: tuple[int, ...], allowed: tuple[int, ...], level: str, words: str
 ) -> None:
-    check = system.smt(period(cpus, topology, allowed=allowed))
+    check = system.check_smt(period(cpus, topology, allowed=allowed))
     assert check.level == level
     assert words in f"{check.value} {check.advice}"
     assert bool(check.command) == (level == "warn" and topology.virtual is False)
@@ -195,7 +195,7 @@ def test_a_core_of_ones_own_is_good_where_it_is_known(
 def test_only_the_governor_performance_is_good(tree: Tree, governors: list[str], level: str, value: str) -> None:
     files = {f"{CPUS}/cpu{n}/cpufreq/scaling_governor": f"{name}\n" for n, name in enumerate(governors)}
     files |= {f"{CPUS}/cpu{n}/cpufreq/scaling_driver": "intel_pstate\n" for n in range(len(governors))}
-    check = system.governor(period((0, 1), root=tree(files)))
+    check = system.check_governor(period((0, 1), root=tree(files)))
     assert (check.level, check.value) == (level, value)
     assert bool(check.advice) == bool(check.command) == (level == "warn")
 
@@ -219,7 +219,7 @@ def test_only_the_governor_performance_is_good(tree: Tree, governors: list[str],
 def test_turbo_has_a_switch_of_two_kinds(
     tree: Tree, files: dict[str, str], value: str, level: str, command: str
 ) -> None:
-    check = system.turbo(period(root=tree({f"{CPUS}/{name}": text for name, text in files.items()})))
+    check = system.check_turbo(period(root=tree({f"{CPUS}/{name}": text for name, text in files.items()})))
     assert (check.value, check.level, check.command) == (value, level, command)
     assert ("heat" in check.advice) == bool(command)
 
@@ -235,10 +235,10 @@ def test_turbo_has_a_switch_of_two_kinds(
 def test_throttling_is_what_was_counted_meanwhile(
     before: dict[int, int], after: dict[int, int], level: str, value: str
 ) -> None:
-    check = system.throttling(period((1,), before={"throttles": before}, after={"throttles": after}))
+    check = system.check_throttling(period((1,), before={"throttles": before}, after={"throttles": after}))
     assert (check.level, check.value) == (level, value)
     assert ("too hot" in check.advice) == (level == "bad")
-    assert system.throttling(period(())).level == "unknown"
+    assert system.check_throttling(period(())).level == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,9 @@ def test_throttling_is_what_was_counted_meanwhile(
     ],
 )
 def test_a_machine_on_its_battery_is_a_warning(tree: Tree, files: dict[str, str], level: str) -> None:
-    check = system.power(period(root=tree({f"sys/class/power_supply/{name}": text for name, text in files.items()})))
+    check = system.check_power(
+        period(root=tree({f"sys/class/power_supply/{name}": text for name, text in files.items()}))
+    )
     assert check.level == level
     values = {"good": "not on battery", "warn": "on battery", "unknown": "this system doesn't report it"}
     assert check.value == values[level]
@@ -263,7 +265,7 @@ def test_a_machine_on_its_battery_is_a_warning(tree: Tree, files: dict[str, str]
 
 def test_a_machine_without_supplies_has_no_battery(tmp_path: Path) -> None:
     (tmp_path / "sys/class/power_supply").mkdir(parents=True)
-    assert system.power(period(root=tmp_path)).level == "good"
+    assert system.check_power(period(root=tmp_path)).level == "good"
 
 
 CGROUP = "sys/fs/cgroup"
@@ -320,7 +322,7 @@ def test_another_processs_quota_is_that_of_its_group(tree: Tree) -> None:
 )
 def test_a_quota_must_leave_room_beside_what_is_measured(tree: Tree, limit: str | None, level: str, value: str) -> None:
     files = {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": f"{limit} 100000"} if limit else {}
-    check = system.cpu_quota(period((0, 1), root=tree(files)))
+    check = system.check_cpu_quota(period((0, 1), root=tree(files)))
     assert (check.level, check.value) == (level, value)
     assert ("docker run" in check.advice) == (level in ("warn", "bad"))
 
@@ -339,7 +341,7 @@ def test_a_quota_must_leave_room_beside_what_is_measured(tree: Tree, limit: str 
     ],
 )
 def test_swapping_and_short_memory_are_not_good(after: Memory | None, level: str) -> None:
-    check = system.memory(period(before={"memory": PLENTY}, after={"memory": after}))
+    check = system.check_memory(period(before={"memory": PLENTY}, after={"memory": after}))
     assert check.level == level
     assert "None" not in check.value
     assert bool(check.advice) == bool(check.command) == (level in ("warn", "bad"))
@@ -347,7 +349,7 @@ def test_swapping_and_short_memory_are_not_good(after: Memory | None, level: str
 
 def test_memory_is_said_in_gibibytes() -> None:
     after = replace(PLENTY, available=2**28, swap_used=2**30, swapped_pages=19)
-    check = system.memory(period(before={"memory": PLENTY}, after={"memory": after}))
+    check = system.check_memory(period(before={"memory": PLENTY}, after={"memory": after}))
     assert check.value == "0.2 GiB of 8.0 GiB available, 1.0 GiB swapped out; 12 pages swapped during the check"
 
 
@@ -356,6 +358,6 @@ def test_memory_is_said_in_gibibytes() -> None:
     [(True, "warn", "yes"), (False, "good", "no"), (None, "unknown", "this system doesn't report it")],
 )
 def test_a_virtual_machine_is_a_warning(virtual: bool | None, level: str, value: str) -> None:
-    check = system.virtual_machine(period(topology=cores((0,), virtual=virtual)))
+    check = system.check_virtual_machine(period(topology=cores((0,), virtual=virtual)))
     assert (check.level, check.value) == (level, value)
     assert ("bare metal" in check.advice) == (level == "warn")
