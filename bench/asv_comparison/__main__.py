@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
-from bench.aa_check import loaded
+from bench import loads
 from bench.asv_comparison import ours
 from bench.asv_comparison.measured import HEAD, Measured, held, row, scatter
 from bench.asv_comparison.theirs import ASV, Asv
@@ -45,7 +45,7 @@ def main() -> None:
 
 def _pairs(folder: Path, options: argparse.Namespace) -> Iterator[Measured]:
     asv = None
-    load = loaded if options.loaded else nullcontext
+    load = loads.on_and_off if options.loaded else nullcontext
     for _ in range(options.pairs):
         with load():
             harness, cpus = ours.measure(folder / "harness", options.harness)

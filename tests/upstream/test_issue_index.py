@@ -160,7 +160,7 @@ def test_a_nightly_that_cannot_be_had_is_told(
     def refuse(_: object, typed: list[str]) -> None:
         raise CannotRunHereError(f"{typed[0]}: the index does not answer.")
 
-    monkeypatch.setattr(repro, "with_asked", refuse)
+    monkeypatch.setattr(repro, "add_requested", refuse)
     told: list[str] = []
     assert repro.nightly(Request(**options), told.append) == ""  # type: ignore[arg-type]
     assert told == [f"Not measured in {package}: {package}: the index does not answer."]

@@ -90,7 +90,7 @@ def containers(monkeypatch: pytest.MonkeyPatch, backend: DockerBackend) -> list[
         made.append(specification)
         yield SimpleNamespace(run=lambda *_: None)
 
-    monkeypatch.setattr(code, "created", created)
+    monkeypatch.setattr(code, "create_container", created)
     vars(backend.engine)["info"] = {"CgroupDriver": "systemd", "NCPU": 4}
     vars(backend)["_ids"] = {"harness/test:cpu": "sha256:1"}
     return made
@@ -121,7 +121,7 @@ def test_an_engine_that_refuses_priority_is_a_sentence_and_launches_go_on_withou
         with raise_as_sentences("run a container"):
             raise APIError("500", explanation="unable to apply cgroup configuration")
 
-    monkeypatch.setattr(code, "created", refused)
+    monkeypatch.setattr(code, "create_container", refused)
     assert backend.give_priority([3]) == [
         "Launches share their CPUs with other work, because they get no priority: Docker Engine refused to run a "
         "container: unable to apply cgroup configuration. Work of other processes on these CPUs makes launches "
@@ -138,7 +138,7 @@ def test_an_engine_that_stops_answering_ends_the_run_as_ever(
         with raise_as_sentences("run a container"):
             raise OSError(errno.ECONNRESET, "Connection reset by peer")
 
-    monkeypatch.setattr(code, "created", silent)
+    monkeypatch.setattr(code, "create_container", silent)
     with pytest.raises(CannotRunHereError, match="stopped answering"):
         backend.give_priority([3])
 

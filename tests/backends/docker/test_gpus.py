@@ -408,7 +408,7 @@ def test_a_trial_runs_in_images_without_the_user_of_launches(monkeypatch: pytest
         answer = {"nodes": ["/dev/nvidia0"], "closed": {}, "cuda": True, "init": 803}
         yield SimpleNamespace(run=lambda stdout, _: stdout(json.dumps(answer).encode()) or Ending(0))
 
-    monkeypatch.setattr(gpus, "created", create)
+    monkeypatch.setattr(gpus, "create_container", create)
     engine: Any = SimpleNamespace(info={}, is_here=False, facts=BackendFacts("docker"))
     assert gpus.tried(engine, "id", CDI, ["0"], "run").startswith("cuInit fails with the error 803. ")
     assert [trial.user for trial in trials] == ["1000:1000"]
