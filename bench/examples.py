@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from harness import session
-from harness.report.blocks import Drawing, within
+from harness.report.blocks import Drawing, walk_blocks
 from harness.upstream import bundle
 from harness.upstream.bundle_subject import subject
 
@@ -70,7 +70,9 @@ def made(example: Path) -> dict[str, str]:
         results = session.read(Path(folder))
         pasted = bundle.files(results, "tensorflow", Path(folder), subject(results)) if results.claims else {}
         texts |= {f"bundle/{name}": text for name, text in pasted.items() if name != RUN}
-        drawings = [block for section in written.sections for block in within(section.blocks) if _is_drawing(block)]
+        drawings = [
+            block for section in written.sections for block in walk_blocks(section.blocks) if _is_drawing(block)
+        ]
     return {**texts, **dict(_alone(drawings))}
 
 

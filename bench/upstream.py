@@ -17,7 +17,7 @@ from harness.analysis.results import Results
 from harness.model.scenario import Cell
 from harness.model.texts import counted
 from harness.report import escape, format
-from harness.report.sections.claims import claimed
+from harness.report.sections.claims import format_claimed
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE, STORED = DOCS / "results" / "upstream-issues.md", DOCS / "upstream.json"
@@ -90,7 +90,7 @@ def _row(results: Results, result: ClaimResult) -> Row:
         "url": claim.issue.url,
         "scenario": result.scenario.name,
         "reported": claim.reported,
-        "claimed": claimed(claim),
+        "claimed": format_claimed(claim),
         "at": _place(result.at),
         "elsewhere": [_place(place) for place in result.elsewhere],
         "fixed": result.fixed.environment if result.fixed else "",

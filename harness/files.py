@@ -215,7 +215,7 @@ def make_folder(path: Path) -> None:
         path.chmod(0o700)
 
 
-def cache_dir() -> Path:
+def get_cache_dir() -> Path:
     """Return the user's cache folder of harness; `HARNESS_CACHE_DIR` sets another."""
     named = os.environ.get("HARNESS_CACHE_DIR")
     if named:
@@ -227,7 +227,7 @@ def cache_dir() -> Path:
 
 def get_wheel_path(name: str) -> Path:
     """Return the path of a wheel in the user's cache; its name is `SHA256/FILE.whl`."""
-    return cache_dir() / "wheels" / name
+    return get_cache_dir() / "wheels" / name
 
 
 def get_data_dir() -> Path:

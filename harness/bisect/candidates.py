@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.catalog import index
-from harness.files import cache_dir, parse_json, read_text, write_atomically
+from harness.files import get_cache_dir, parse_json, read_text, write_atomically
 from harness.machine import git
 from harness.model.environment import TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, UsageError
@@ -202,7 +202,7 @@ def commits(repository: Path, environment: str, package: str, good: str, bad: st
 
 def _listed(package: str) -> tuple[Sequence[index.Listed], str]:
     """Return the versions that the index lists, or, if it doesn't answer, those that it listed earlier."""
-    cache = cache_dir() / "versions" / f"{package}.json"
+    cache = get_cache_dir() / "versions" / f"{package}.json"
     try:
         entries = index.list_versions(package)
     except CannotRunHereError as error:

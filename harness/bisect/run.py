@@ -79,7 +79,7 @@ def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, 
             finally:
                 sections = report.sections(request, search, probe, package, exchanges)
                 if probe.runs:
-                    write_atomically(folder / "report.md", markdown.full(sections))
+                    write_atomically(folder / "report.md", markdown.render_full(sections))
             commits = [text for text in report.find_commits(search, package, probe.commits()) if text]
     except BaseException:
         if not any(folder.glob("*/run.json")):  # nothing was measured

@@ -37,7 +37,7 @@ from harness.catalog.requirement_specs import (
     split_python,
 )
 from harness.catalog.sources import parse_source
-from harness.files import cache_dir, parse_json, read_text, write_atomically
+from harness.files import get_cache_dir, parse_json, read_text, write_atomically
 from harness.model.environment import KERAS, TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, HarnessError, UsageError
 from harness.model.texts import find_nearest, list_valid_names
@@ -218,7 +218,7 @@ def _load_saved_for(spec: Asked) -> Environment | None:
 
 def folder() -> Path:
     """Return the folder of ad-hoc environments and their locks."""
-    return cache_dir() / "locks"
+    return get_cache_dir() / "locks"
 
 
 def file(name: str) -> Path:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.catalog.project import Project
-from harness.files import cache_dir, parse_json, read_text, write_atomically
+from harness.files import get_cache_dir, parse_json, read_text, write_atomically
 from harness.model.environment import Environment
 from harness.model.errors import UsageError
 
@@ -61,7 +61,7 @@ def load_environments(project: Project) -> dict[str, Environment]:
 
 def _load_cached(text: str, path: Path) -> list[dict[str, str]]:
     # The HCL parser takes longer than the rest of a command's start, so its result is cached by the hash of the text.
-    entry = cache_dir() / "catalog" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
+    entry = get_cache_dir() / "catalog" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
     with contextlib.suppress(OSError, ValueError):
         kept = parse_json(read_text(entry))
         if _is_catalogue(kept):

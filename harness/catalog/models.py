@@ -164,8 +164,8 @@ def _check_distinct(values: list[str]) -> list[str]:
 def _check_increasing(numbers: list[float]) -> list[float]:
     for before, after in pairwise(numbers):
         if before >= after:
-            numbers = f"{format_number_text(after)} after {format_number_text(before)}"
-            problem = f"expected increasing numbers, each once, not {numbers}"
+            pair = f"{format_number_text(after)} after {format_number_text(before)}"
+            problem = f"expected increasing numbers, each once, not {pair}"
             raise _make_invalid_error(problem, "Sort the numbers.", format_number_text(after))
     return numbers
 

@@ -17,7 +17,7 @@ from types import ModuleType
 from harness.catalog import notebooks
 from harness.catalog.project import Project
 from harness.catalog.script_files import TAKEN, map_files
-from harness.files import cache_dir, write_atomically
+from harness.files import get_cache_dir, write_atomically
 from harness.files import read as read_bytes
 from harness.model.errors import CannotRunHereError, FileError, Problem, UsageError
 from harness.model.scenario import OWN, PEAK, PRINTED, STEP, WHOLE
@@ -273,7 +273,7 @@ def write(script: Script, project: Project, taken: Sequence[str] = ()) -> Path:
     for file, data in sorted(brought.items()):
         digest.update(f"\0{file}\0{len(data)}\0".encode())
         digest.update(data)
-    folder = cache_dir() / "scripts" / digest.hexdigest()[:16]
+    folder = get_cache_dir() / "scripts" / digest.hexdigest()[:16]
     try:
         for file, data in brought.items():
             write_atomically(folder / file, data)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.catalog import header, toml
-from harness.files import cache_dir, write_atomically
+from harness.files import get_cache_dir, write_atomically
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.scenario import BEFORE_AND_AFTER, SIDE, STEP, Scenario
 
@@ -38,7 +38,7 @@ def write_side_by_side(name: str, before: Mapping[str, bytes], after: Mapping[st
     for file, data in sorted(files.items()):
         digest.update(f"\0{file}\0{len(data)}\0".encode())
         digest.update(data)
-    folder = cache_dir() / "versions" / digest.hexdigest()[:16]
+    folder = get_cache_dir() / "versions" / digest.hexdigest()[:16]
     try:
         for file, data in files.items():
             write_atomically(folder / file, data)

@@ -57,7 +57,7 @@ def compare(
         say_torn(path)
     pair = session.compare(first, second, margin=request.margin, any_host=request.any_host)
     if json:
-        typer.echo(escape.dumps(changes.document(pair)), nl=False)
+        typer.echo(escape.dump_json(changes.document(pair)), nl=False)
     else:
         terminal.show(changes.sections(pair))
     if fail_on:

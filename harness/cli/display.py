@@ -148,7 +148,7 @@ class Count(WalkListener):
     def __init__(self, run: Run, clock: Callable[[], float] = time.monotonic) -> None:
         self._plan = plan = run.plan
         self._clock, self._measured = clock, plan.clock
-        by_cell = names.apart(plan.cells, run.scenarios)
+        by_cell = names.distinguish_cells(plan.cells, run.scenarios)
         self._names = {cell: " ".join(words) for cell, words in by_cell.items()}
         self.done = 0
         self._most = plan.all_launches  # including finished ones

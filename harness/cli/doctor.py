@@ -10,7 +10,7 @@ from harness import session
 from harness.cli import completion, options
 from harness.cli.messages import say
 from harness.model.errors import Exit
-from harness.report.escape import plain
+from harness.report.escape import escape_terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,11 +58,11 @@ def _text(document: dict[str, Any]) -> str:
     with console.capture() as printed:
         for sentence in ("gpu_sentence", "sentence"):
             if sentence in document:
-                console.print(Text(plain(document[sentence])), "\n")
+                console.print(Text(escape_terminal(document[sentence])), "\n")
         _print_checks(document["checks"], console)
         if "environments" in document:
             cards = " and ".join(f"GPU {card['index']} ({card['name']})" for card in document["gpus"])
-            console.print("\n", Text(plain(f"Environments on {cards}:")), sep="")
+            console.print("\n", Text(escape_terminal(f"Environments on {cards}:")), sep="")
             _print_environments(document["environments"], console)
     # remove the spaces with which rich fills every line
     return "\n".join(line.rstrip() for line in printed.get().splitlines())

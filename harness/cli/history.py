@@ -14,7 +14,7 @@ import typer
 from harness.cli import completion, options
 from harness.cli.messages import format_columns, say, tell
 from harness.cli.report import save
-from harness.files import cache_dir
+from harness.files import get_cache_dir
 from harness.history.request import ConfirmRequest, SeriesRequest
 from harness.model.defaults import MARGIN
 from harness.model.errors import Exit, HarnessError, NothingSelectedError, UsageError
@@ -193,7 +193,7 @@ def report(
     searched = ChangeCache.of_user()
     now = [judge_series(series, decisions, known=searched) for series in selection]
     if kind == "html":
-        text = page.render(now, runs, notes, MARGIN, cache=cache_dir())
+        text = page.render(now, runs, notes, MARGIN, cache=get_cache_dir())
         output = output or Path("history.html")
     else:
         last = changes.find_start(runs, since or "", _read_earlier_report(output))

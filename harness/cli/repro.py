@@ -84,13 +84,13 @@ def repro(
     from harness.upstream import issue_index  # noqa: PLC0415 - not needed for --help
     from harness.upstream import repro as upstream  # noqa: PLC0415
 
-    library = issue_index.library()
+    library = issue_index.load_library()
     listed = issues == ["list"]
     selection = library.chosen([] if listed else issues or [], family, every=every or (listed and not family))
     if listed:
         _list(library, selection, json=json)
         return
-    night = "" if every or no_nightly else upstream.nightly(request, say)
+    night = "" if every or no_nightly else upstream.find_nightly(request, say)
     repro_request = upstream.request(request, selection, night)
     if dry_run:
         raise typer.Exit(show_plan(repro_request, json=json))

@@ -91,10 +91,10 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
     with handle_signals(heard.interrupted):
         ended, lacks = _measure_plan(planned, heard, wait=wait)
         code = _report_missing_shards(lacks, show(ended, json=json, fail_on=None, only=("answer", "claims")))
-        left = upstream.unfinished(ended.results)
+        left = upstream.find_unfinished(ended.results)
         if left:
             say(f"These claims have no outcome: {', '.join(left)}. The report shows the reasons.")
-        if bundled := upstream.bundled(ended.folder, ended.results):
+        if bundled := upstream.write_bundle(ended.folder, ended.results):
             say(f"The text for the issue is in {bundled}")
         if fail_on and code is Exit.OK:
             return choose_gate_exit(upstream.gate(ended.results, fail_on), "No claim has an outcome")

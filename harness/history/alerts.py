@@ -27,7 +27,7 @@ from harness.model.environment import Device
 from harness.model.errors import UsageError
 from harness.model.history import Decision, Key, Series, Summary
 from harness.model.texts import counted, format_number, joined
-from harness.report.escape import fenced, markdown, plain
+from harness.report.escape import escape_terminal, make_fenced_block, markdown
 
 #: The label of all regression alerts.
 LABEL = "harness-night"
@@ -216,15 +216,15 @@ def _alert(
         lines += ["", f"Machine: {markdown(facts)}."]
     if last and last.sides:
         lines += [*_describe_versions(last), *_list_functions(last)]
-        lines += ["", "To repeat the comparison:", "", fenced(shlex.join(_command(last)), "sh")]
+        lines += ["", "To repeat the comparison:", "", make_fenced_block(shlex.join(_command(last)), "sh")]
     command = ["harness", "history", "show", "--points", "-s", worst.key.scenario, "-e", worst.key.environment]
-    lines += ["", "Nightly runs:", "", fenced(shlex.join(command), "sh"), "", _RULES]
+    lines += ["", "Nightly runs:", "", make_fenced_block(shlex.join(command), "sh"), "", _RULES]
     return Alert(
         cause=cause,
         series=[_shorten(repr(finding.key))[:8] for finding in members],
         since=since,
         confirmed=last.when if last else "",
-        title=plain(title, TITLE_CHARACTERS),
+        title=escape_terminal(title, TITLE_CHARACTERS),
         body="\n".join(lines),
         sides=list(last.sides) if last else [],
         probability=last.probability if last else None,

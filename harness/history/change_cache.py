@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.files import cache_dir, parse_json, read, write_atomically
+from harness.files import get_cache_dir, parse_json, read, write_atomically
 from harness.history import detection
 from harness.history.detection import FEWEST, LEAST, ChangePoint, P, fit_levels, keep_significant
 
@@ -74,7 +74,7 @@ class ChangeCache:
     @classmethod
     def of_user(cls) -> "ChangeCache":
         """Return the cache in the user's cache folder."""
-        return cls(cache_dir() / "history" / "changes.json")
+        return cls(get_cache_dir() / "history" / "changes.json")
 
     def found(self, values: Sequence[float], errors: Sequence[float], options: Options) -> CachedChanges:
         """Return the result of `search`, which runs only for new series."""

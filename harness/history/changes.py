@@ -14,7 +14,7 @@ from harness.model.history import Decision, HistoryEntry, Note, Series
 from harness.model.texts import counted
 from harness.report import format, markdown
 from harness.report.blocks import Block, Bold, Column, Items, Section, Text, tabulate
-from harness.report.phrases import listed
+from harness.report.phrases import list_names
 
 #: The largest number of listed segment boundaries. Those that affect most series come first; others are counted.
 BREAKS = 20
@@ -82,7 +82,7 @@ def render(
     `before` are the series as of that run (empty without a run), and `after` are the current series. `entries` are the
     runs of the history. The last line names the last run.
     """
-    text = markdown.full(sections(before, after, since, entries, notes))
+    text = markdown.render_full(sections(before, after, since, entries, notes))
     if len(text) > LIMIT:
         text = (
             text[:LIMIT].rpartition("\n")[0]
@@ -181,7 +181,7 @@ def _find_changed_blocks(
         yield table(members, "Series")
     if gone:
         told_of = [f"{names.texts[lost.key]} ({phrases.format_change(lost)}, {lost.state.value})" for lost in gone]
-        yield Text(f"Found no longer: {listed(told_of)}.")
+        yield Text(f"Found no longer: {list_names(told_of)}.")
     if not changed and not gone:
         yield Text("No series changed its state.")
 

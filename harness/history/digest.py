@@ -57,7 +57,7 @@ def render(
         Section("Accepted and muted", "muted", list(_rules(rules, judged, machines, now))),
         Section("Smallest detectable change", "detectable", list(_format_detectable(judged, names))),
     ]
-    return markdown.full([section for section in sections if section.blocks])
+    return markdown.render_full([section for section in sections if section.blocks])
 
 
 def _is_decided_since(finding: SeriesFinding, first: datetime) -> bool:

@@ -18,7 +18,7 @@ from harness.model.defaults import LEVEL
 from harness.model.errors import CannotRunHereError, DamagedError, NothingSelectedError, UsageError
 from harness.model.history import Series, SeriesPoint
 from harness.model.texts import escape, format_plain
-from harness.report.escape import dumps
+from harness.report.escape import dump_json
 from harness.report.format import level
 
 
@@ -111,7 +111,7 @@ def _benchmark_action(series: Sequence[Series]) -> str:
     See report/formats/benchmark_action.py.
     """
     several = len({one_series.key.machine for one_series in series}) > 1
-    return dumps(
+    return dump_json(
         [
             {
                 # the action writes names in backticks into a table, so `|` and backticks can't be escaped
@@ -137,7 +137,7 @@ def _bencher(series: Sequence[Series]) -> str:
     for newest_series, point in _find_newest(series):
         ends = zip(("lower_value", "upper_value"), map(math.exp, _ends(point)), strict=False)
         metrics[_name(newest_series, several)] = {"ratio": {"value": _ratio(point), **dict(ends)}}
-    return dumps(metrics)
+    return dump_json(metrics)
 
 
 def _openmetrics(series: Sequence[Series]) -> str:

@@ -8,7 +8,7 @@ from harness.files import read_text
 from harness.history.alerts import Alert
 from harness.history.nightly_file import PLACE
 from harness.model.history import HistoryEntry
-from harness.report.escape import fenced, markdown
+from harness.report.escape import make_fenced_block, markdown
 
 #: A machine is overdue if its newest run is older than this: two missed runs can have harmless reasons.
 PATIENCE = timedelta(days=3)
@@ -62,7 +62,7 @@ def _alert(machine: str, newest: HistoryEntry | None, failure: str, file: str) -
         "",
     ]
     if failure:
-        lines += ["Its last error:", "", fenced(failure[:_MOST], "text")]
+        lines += ["Its last error:", "", make_fenced_block(failure[:_MOST], "text")]
     else:
         lines += [
             "No job of the machine reported an error, so the job did not start, or it was cancelled. Check that the "

@@ -25,7 +25,7 @@ from harness.model.defaults import LEVEL
 from harness.model.history import HistoryEntry, Key, Note, SeriesPoint
 from harness.model.texts import counted
 from harness.report import escape, format
-from harness.report.escape import plain
+from harness.report.escape import escape_terminal
 from harness.report.html import assets
 from harness.report.templates import environment
 
@@ -120,7 +120,10 @@ def render(
     names = phrases.names([judged.series.key for judged in series], entries)
     first, vega, last = assets.script(assets.FIRST), assets.vega(cache), assets.script(SCRIPTS)
     jinja = environment(_text)
-    filters: Mapping[str, Callable[..., Any]] = {"trusted": Markup, "lines": lambda text: Markup(escape.entities(text))}
+    filters: Mapping[str, Callable[..., Any]] = {
+        "trusted": Markup,
+        "lines": lambda text: Markup(escape.escape_entities(text)),
+    }
     jinja.filters.update(filters)
     shown = {judged.series.key for judged in kept}
     return jinja.get_template("history.html.j2").render(
@@ -217,10 +220,11 @@ def _data(
     return {
         "margin": margin,
         "states": [*(state.value for state in phrases.ORDER), ""],
-        "columns": [plain(name) for name in names.columns],
-        "runs": [(plain(run), _seconds(runs[run])) for run in ordered],
+        "columns": [escape_terminal(name) for name in names.columns],
+        "runs": [(escape_terminal(run), _seconds(runs[run])) for run in ordered],
         "notes": [
-            (_seconds(note.when), plain(note.text)) for note in sorted(notes, key=lambda note: _seconds(note.when))
+            (_seconds(note.when), escape_terminal(note.text))
+            for note in sorted(notes, key=lambda note: _seconds(note.when))
         ],
         "series": [_series(judged, names, places, length)._asdict() for judged in series],
     }
@@ -235,14 +239,16 @@ def _series(judged: JudgedSeries, names: Names, places: Mapping[str, int], lengt
     changes = [change for change in judged.changes if change.index > left]
     return SeriesData(
         anchor=make_anchor(key),
-        name=plain(names.texts[key]),
-        parts=[plain(part) for part in names.parts[key]],
+        name=escape_terminal(names.texts[key]),
+        parts=[escape_terminal(part) for part in names.parts[key]],
         runs=[places[point.run] for point in points],
         ratio=[None if point.log_ratio is None else _round_log(point.log_ratio) for point in points],
         down=[0 if low is None else max(0, _round_log(value - low)) for value, low, _ in ends],
         up=[0 if high is None else max(0, _round_log(high - value)) for value, _, high in ends],
         seconds=[None if point.seconds is None else float(f"{point.seconds:.4g}") for point in points],
-        breaks=[(index - left, kind, plain(words)) for index, kind, words in _point_facts(judged, breaks, left)],
+        breaks=[
+            (index - left, kind, escape_terminal(words)) for index, kind, words in _point_facts(judged, breaks, left)
+        ],
         changes=[
             (change.index - left, _round_log(change.before), _round_log(change.after), phrases.format_change(change))
             for change in changes
@@ -256,7 +262,7 @@ def _series(judged: JudgedSeries, names: Names, places: Mapping[str, int], lengt
         state=str(phrases.ORDER.index(finding.state) if finding else len(phrases.ORDER)),
         since=places.get(finding.since) if finding else None,
         size=_round_log(math.log(finding.ratio)) if finding else None,
-        told=plain(phrases.describe_series(judged), escape.PARAGRAPH_CHARACTERS),
+        told=escape_terminal(phrases.describe_series(judged), escape.PARAGRAPH_CHARACTERS),
         left=left,
     )
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.files import cache_dir
+from harness.files import get_cache_dir
 from harness.machine import child_process
 from harness.machine.lock import hold_lock
 from harness.model.errors import CannotRunHereError, UsageError
@@ -272,7 +272,7 @@ def fetch_commit(address: str, revision: str, advice: str = "Check the network."
     Raises UsageError for an unknown revision, and CannotRunHereError with the advice if the repository doesn't answer.
     """
     shown = remove_password(address)
-    folder = cache_dir() / "repositories" / hashlib.sha256(address.encode()).hexdigest()[:16]
+    folder = get_cache_dir() / "repositories" / hashlib.sha256(address.encode()).hexdigest()[:16]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

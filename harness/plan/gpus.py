@@ -10,7 +10,7 @@ from enum import StrEnum
 from itertools import groupby, takewhile
 
 from harness.model.environment import Environment
-from harness.model.gpu import Capability, Gpu, GpuCode, GpuHost, shown
+from harness.model.gpu import Capability, Gpu, GpuCode, GpuHost, format_version
 from harness.model.run import Plan
 
 #: The compute capabilities that x86-64 machines have, from the oldest that the catalogue has code for.
@@ -123,8 +123,8 @@ def judge(
         return Fit(
             Support.OLDER,
             f"CUDA {environment.cuda} and cuDNN {environment.cudnn} in its image are older than GPUs of compute "
-            f"capability {shown(capability)}. On such GPUs, cuDNN failed with CUDNN_STATUS_INTERNAL_ERROR (tensorflow "
-            "issues 44969, 45574)",
+            f"capability {format_version(capability)}. On such GPUs, cuDNN failed with "
+            "CUDNN_STATUS_INTERNAL_ERROR (tensorflow issues 44969, 45574)",
             "If a launch fails with an error of cuDNN, use tf2.5 or a newer release.",
         )
     if code_of(environment).all_runs_on(capability):
@@ -160,7 +160,7 @@ def find_first_starts(plan: Plan) -> list[str]:
 
 def _no_code(environment: Environment, capability: Capability) -> str:
     """Return why no driver helps, as a clause, or an empty text if one may help."""
-    code, where = code_of(environment), f"compute capability {shown(capability)}"
+    code, where = code_of(environment), f"compute capability {format_version(capability)}"
     if not code.machine:
         return "the catalogue lists no GPU code for it"
     if code.runs_on(capability):
@@ -188,13 +188,13 @@ def _no_cudnn(environment: Environment, capability: Capability) -> str:
     if not code.machine or code.runs_on(capability):
         return ""
     return (
-        f"the cuDNN in its image has no code for compute capability {shown(capability)}, only for "
+        f"the cuDNN in its image has no code for compute capability {format_version(capability)}, only for "
         f"{_machine_code_list(code)}"
     )
 
 
 def _machine_code_list(code: GpuCode) -> str:
-    return ", ".join(dict.fromkeys(map(shown, code.machine)))
+    return ", ".join(dict.fromkeys(map(format_version, code.machine)))
 
 
 def code_of(environment: Environment) -> GpuCode:
@@ -204,7 +204,7 @@ def code_of(environment: Environment) -> GpuCode:
 
 def _on_blackwell(environment: Environment, capability: Capability) -> str:
     """Return why an environment without code for a GPU from Blackwell on doesn't run there, as a clause."""
-    code = f"it has no code for compute capability {shown(capability)}"
+    code = f"it has no code for compute capability {format_version(capability)}"
     if environment.release < (2, 16):
         older = f"{code}, and the libraries of CUDA {environment.cuda} are older than this GPU"
         return _no_cudnn(environment, capability) or older
@@ -225,14 +225,17 @@ def _is_older(environment: Environment, capability: Capability) -> bool:
 
 
 def _compiled(environment: Environment, capability: Capability, driver_cuda: tuple[int, int] | None) -> Fit:
-    where = f"compute capability {shown(capability)}"
+    where = f"compute capability {format_version(capability)}"
     if code_of(environment).runs_on(capability):
         missing, made_by = f"some of its kernels have no code for {where}", _cuda_of_ptx(environment.ptx_alone)
     else:
         missing, made_by = f"it has no code for {where}", _version(environment.cuda)[:2]
     if driver_cuda is not None and driver_cuda < made_by:
         # compatibility within a major version is of machine code: PTX needs a driver that knows its CUDA
-        cuda, limit = shown((made_by[0], made_by[1])), f"the driver supports only CUDA {shown(driver_cuda)}"
+        cuda, limit = (
+            format_version((made_by[0], made_by[1])),
+            f"the driver supports only CUDA {format_version(driver_cuda)}",
+        )
         return Fit(
             Support.CANNOT,
             f"{missing}, and {limit}, which is too old to compile the code of CUDA {cuda}",
@@ -283,7 +286,7 @@ def describe(environment: Environment) -> str:
 
     spans: dict[Support, list[str]] = {kind: [] for kind in Support}
     for support, run in groupby(CAPABILITIES, way):
-        members = [shown(capability) for capability in run]
+        members = [format_version(capability) for capability in run]
         spans[support].append("-".join(dict.fromkeys([members[0], members[-1]])))
     compiled = [*spans[Support.LAZY], *spans[Support.COMPILED]]
     return ", ".join([*spans[Support.NATIVE], *(["compiled " + ", ".join(compiled)] if compiled else [])])

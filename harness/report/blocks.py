@@ -197,43 +197,43 @@ class Section:
 
     def shown(self, where: Where) -> "Section | None":
         """Return the section as shown in this place; None if it contains only headings."""
-        shown = list(_filled(_shown(self.blocks, where)))
+        shown = list(_drop_empty_headings(_select_shown(self.blocks, where)))
         return replace(self, blocks=shown) if shown else None
 
 
-def _shown(blocks: Sequence[Block], where: Where) -> list[Block]:
+def _select_shown(blocks: Sequence[Block], where: Where) -> list[Block]:
     """Return the blocks that these outputs show, without empty alerts."""
     shown: list[Block] = []
     for block in blocks:
         if block.where & where and isinstance(block, Callout):
-            inside = _shown(block.blocks, where)
+            inside = _select_shown(block.blocks, where)
             shown += [replace(block, blocks=inside)] if inside else []
         elif block.where & where:
             shown.append(block)
     return shown
 
 
-def _filled(blocks: Sequence[Block]) -> Iterator[Block]:
+def _drop_empty_headings(blocks: Sequence[Block]) -> Iterator[Block]:
     """Yield the blocks, without headings that no other block follows."""
     for block, after in zip_longest(blocks, blocks[1:]):
         if not isinstance(block, Heading) or not (after is None or isinstance(after, Heading)):
             yield block
 
 
-def within(blocks: Iterable[Block]) -> Iterator[Block]:
+def walk_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
     """Yield the blocks in order, and after each block the blocks inside it."""
     for block in blocks:
         yield block
         if isinstance(block, Folded | Callout):
-            yield from within(block.blocks)
+            yield from walk_blocks(block.blocks)
 
 
-def pictures(sections: Iterable[Section]) -> list[Picture]:
+def find_pictures(sections: Iterable[Section]) -> list[Picture]:
     """Return the charts of sections, in order."""
-    return [block.picture for section in sections for block in within(section.blocks) if isinstance(block, Figure)]
+    return [block.picture for section in sections for block in walk_blocks(section.blocks) if isinstance(block, Figure)]
 
 
-def without_pictures(sections: Sequence[Section], why: str) -> list[Section]:
+def remove_pictures(sections: Sequence[Section], why: str) -> list[Section]:
     """Return the sections without their charts; the first one ends with the reason `why`."""
 
     def plain(blocks: Iterable[Block]) -> Iterator[Block]:
@@ -271,7 +271,7 @@ def tabulate(
     is_searchable: bool = False,
 ) -> Table:
     """Return the table of `rows`, without the optional columns that are empty."""
-    by_column = [(column, [as_entry(column.value(row)) for row in rows]) for column in columns]
+    by_column = [(column, [make_entry(column.value(row)) for row in rows]) for column in columns]
     kept = [
         (column, entries) for column, entries in by_column if not column.is_optional or any(e.text for e in entries)
     ]
@@ -279,6 +279,6 @@ def tabulate(
     return Table(caption, [column for column, _ in kept], lines, noun, is_searchable, where=where)
 
 
-def as_entry(value: str | Entry) -> Entry:
+def make_entry(value: str | Entry) -> Entry:
     """Return a text as an entry of a table."""
     return value if isinstance(value, Entry) else Entry(value)

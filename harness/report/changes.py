@@ -14,11 +14,11 @@ from harness.model.scenario import STEP, Cell
 from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.blocks import REPORT, Block, Column, Entry, Heading, Items, Section, Text, tabulate
-from harness.report.comparisons import tally
+from harness.report.comparisons import count_verdicts
 from harness.report.format import Unit
-from harness.report.phrases import capital, listed, remarks
+from harness.report.phrases import capitalize, join_remarks, list_names
 from harness.report.sections import run_info
-from harness.report.sections.scenarios import at_equal_steps, levels
+from harness.report.sections.scenarios import describe_equal_steps, levels
 from harness.report.sections.summary import control
 
 #: The version of `--json`.
@@ -40,17 +40,17 @@ _OF_A_LAUNCH = {"cpus": "CPUs of a launch", "gpus": "GPUs of a launch", "memory_
 def sections(pair: Pair) -> list[Section]:
     """Return the sections of a comparison of the runs A and B."""
     tables = [block for quantity in pair.others for block in table(pair, quantity)]
-    blocks = [*head(pair), *table(pair), *tables, *absent(pair), *differing(pair)]
+    blocks = [*describe_runs(pair), *table(pair), *tables, *list_absent(pair), *list_differing(pair)]
     return [Section("B vs A", "compare", blocks)]
 
 
-def head(pair: Pair) -> Iterator[Block]:
+def describe_runs(pair: Pair) -> Iterator[Block]:
     """Return the runs, the number of changed cells, the common shift, and the smallest change that shows."""
     for name, results in (("A", pair.first), ("B", pair.second)):
         run = results.run
         yield Text(f"{name}: {run.folder or run.id}, started {run.started}", where=REPORT)
     if pair.machines:
-        text = "; ".join(fact(difference) for difference in pair.machines)
+        text = "; ".join(format_fact(difference) for difference in pair.machines)
         yield Text(
             f"These runs come from different machines: {text}. So the differences below may come from the machine or "
             "from the software.",
@@ -58,13 +58,15 @@ def head(pair: Pair) -> Iterator[Block]:
         )
     cells = pair.changes.cells
     both = counted(len(cells), "cell", "has")
-    yield Text(f"{both} a result in both runs. B vs A: {tally(cell.change.verdict for cell in cells)}.", where=REPORT)
-    yield Text(shift(pair), where=REPORT)
+    yield Text(
+        f"{both} a result in both runs. B vs A: {count_verdicts(cell.change.verdict for cell in cells)}.", where=REPORT
+    )
+    yield Text(describe_shift(pair), where=REPORT)
     for name, results in (("A", pair.first), ("B", pair.second)):
         yield Text(f"{name}: {control(results, pair.margin)}", where=REPORT)
 
 
-def shift(pair: Pair) -> str:
+def describe_shift(pair: Pair) -> str:
     """Describe the change of the median cell, and whether the machine caused it."""
     common, margin = pair.changes.shift, format.share(pair.margin)
     if common is None:
@@ -74,7 +76,7 @@ def shift(pair: Pair) -> str:
             "may have caused a change."
         )
     whose = "whose software is the same in both runs" if common.unchanged else "that are judged"
-    moved = f"Shift: {takes(common.change)}, the median change of the {common.cells} cells {whose}"
+    moved = f"Shift: {describe_ratio(common.change)}, the median change of the {common.cells} cells {whose}"
     return f"{moved}{_meaning(common, margin)}"
 
 
@@ -96,7 +98,7 @@ def table(pair: Pair, quantity: str = STEP) -> Iterator[Block]:
     """Return one row per cell, changes first, with an explanation of the numbers, for one quantity."""
     changes = pair.changes if quantity == STEP else pair.others[quantity]
     unit = format.unit_of_quantity(quantity, [cell.first.value for cell in changes.cells], pair.clock)
-    named = names.apart([cell.cell for cell in changes.cells], pair.first.run.scenarios)
+    named = names.distinguish_cells([cell.cell for cell in changes.cells], pair.first.run.scenarios)
     ordered = sorted(changes.cells, key=lambda cell: _ORDER.index(cell.change.verdict))
     caption = "Cells" if quantity == STEP else f"Cells: {names.measure_of(quantity, pair.clock)}"
     listing = tabulate(caption, columns(pair, changes, quantity, unit, named), ordered, where=REPORT, noun="cell")
@@ -135,7 +137,7 @@ def columns(
     measure, longer = names.measure_of(quantity, pair.clock), "longer" if is_time(quantity) else "more"
     per, symbol = (" per step" if quantity == STEP else "", f", {unit.symbol}" if unit.symbol else "")
     times = f"A ratio is the {measure} in B divided by the {measure} in A: above 1, B takes {longer}."
-    times = f"{capital(measure)}{per}{f' in {unit.symbol}' if unit.symbol else ''}. {times}"
+    times = f"{capitalize(measure)}{per}{f' in {unit.symbol}' if unit.symbol else ''}. {times}"
     return [
         Column("cell", lambda cell: ", ".join(named[cell.cell]), is_label=True),
         Column(f"A{symbol}", lambda cell: format.time(cell.first, unit), legend=times, is_number=True),
@@ -147,7 +149,7 @@ def columns(
     ]
 
 
-def takes(judged: Judgement) -> str:
+def describe_ratio(judged: Judgement) -> str:
     """Return the time of the second run relative to the first, in words."""
     return format.ratio(judged.ratio)
 
@@ -155,7 +157,7 @@ def takes(judged: Judgement) -> str:
 def _ratio(cell: CellChange, judged: Judgement | None) -> Entry:
     if judged is None or cell.change.verdict is Verdict.DIFFERENT_WORK:
         return Entry("")
-    return Entry(takes(judged), order=judged.ratio.value)
+    return Entry(describe_ratio(judged), order=judged.ratio.value)
 
 
 def remark(changes: Changes, cell: CellChange) -> str:
@@ -163,11 +165,11 @@ def remark(changes: Changes, cell: CellChange) -> str:
     change, corrected = cell.change, cell.without_shift
     shifted = changes.shift and changes.shift.change.verdict in (Verdict.SLOWER, Verdict.FASTER)
     mixed = len({other.same_software for other in changes.cells}) > 1
-    return remarks(
+    return join_remarks(
         [
             "work not checked" if cell.work.work == "not checked" else cell.work.reason,
             describe_too_few(change.ratio.rounds, FEWEST_ROUNDS) if change.withheld is Withheld.FEW_ROUNDS else "",
-            at_equal_steps(cell.steps, change.withheld),
+            describe_equal_steps(cell.steps, change.withheld),
             f"{corrected.verdict} without the shift"
             if corrected and corrected.verdict and (shifted or corrected.verdict is not change.verdict)
             else "",
@@ -176,21 +178,21 @@ def remark(changes: Changes, cell: CellChange) -> str:
     )
 
 
-def absent(pair: Pair) -> Iterator[Block]:
+def list_absent(pair: Pair) -> Iterator[Block]:
     """Yield the cells with a result in only one run, by the reason in the other run."""
     for name, lone in (("B", pair.changes.only_first), ("A", pair.changes.only_second)):
         by_status: dict[str, list[str]] = {}
         for unpaired in lone:
             by_status.setdefault(unpaired.status or "not requested", []).append(str(unpaired.cell))
         for status, cells in by_status.items():
-            yield Text(f"No result in {name} ({status}): {listed(cells)}.", where=REPORT)
+            yield Text(f"No result in {name} ({status}): {list_names(cells)}.", where=REPORT)
 
 
-def differing(pair: Pair) -> Iterator[Block]:
+def list_differing(pair: Pair) -> Iterator[Block]:
     """Return other differences. Environments and scenarios with the same differences are grouped."""
     by_subject: dict[tuple[Aspect, str], list[str]] = {}
     for difference in pair.differences:
-        by_subject.setdefault((difference.part, difference.subject), []).append(fact(difference))
+        by_subject.setdefault((difference.part, difference.subject), []).append(format_fact(difference))
     alike: dict[tuple[Aspect, tuple[str, ...]], list[str]] = {}
     for (part, subject), texts in by_subject.items():
         alike.setdefault((part, tuple(texts)), []).append(subject)
@@ -208,7 +210,7 @@ def _differing(part: Aspect, subjects: Sequence[str], facts: Sequence[str]) -> s
     return f"{part}{f' {whose}' if whose else ''}: {'; '.join([*facts[:PACKAGES], *left])}"
 
 
-def fact(difference: RunDifference) -> str:
+def format_fact(difference: RunDifference) -> str:
     """Return one difference in words; for a hash, only that it differs."""
     if difference.name == "image":
         return "a different image"

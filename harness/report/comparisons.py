@@ -43,7 +43,7 @@ class ComparisonLine:
     @property
     def place(self) -> str:
         """The values that distinguish the row: `model small, fit`; empty in a table of one row."""
-        return names.place(self.table, self.row, names.varying(self.table))
+        return names.place(self.table, self.row, names.find_varying_axes(self.table))
 
     @property
     def name(self) -> str:
@@ -64,14 +64,14 @@ class ComparisonLine:
 def lines(table: ScenarioTable) -> list[ComparisonLine]:
     """Return the table's comparisons, in the order of its rows and of its columns."""
     return [
-        ComparisonLine(head.comparison, table, row, names.what(table, head), value.compared)
+        ComparisonLine(head.comparison, table, row, names.name_comparison(table, head), value.compared)
         for row in table.rows
         for head, value in table.values(row)
         if head.comparison and value.compared
     ]
 
 
-def largest_first(compared: Iterable[ComparisonLine]) -> list[ComparisonLine]:
+def sort_by_size(compared: Iterable[ComparisonLine]) -> list[ComparisonLine]:
     """Sort comparisons by the distance of their ratios from 1: settled ones first, different work last."""
     return sorted(
         compared,
@@ -88,20 +88,20 @@ def is_settled(verdict: str) -> bool:
     return verdict not in _UNSETTLED
 
 
-def tally(verdicts: Iterable[Verdict | None]) -> str:
+def count_verdicts(verdicts: Iterable[Verdict | None]) -> str:
     """Return the count of each verdict: `3 slower, 2 unclear, 1 with no verdict`."""
     counts = Counter(verdicts)
     phrases = {None: "with no verdict", Verdict.DIFFERENT_WORK: "not comparable (different work)"}
     return ", ".join(f"{counts[verdict]} {phrases.get(verdict, verdict)}" for verdict in _ORDER if counts[verdict])
 
 
-def too_few_rounds(compared: Iterable[Compared]) -> bool:
+def has_too_few_rounds(compared: Iterable[Compared]) -> bool:
     """Return whether every comparison of equal work has no verdict because of too few rounds."""
     withheld = {comparison.withheld for comparison in compared if comparison.verdict is not Verdict.DIFFERENT_WORK}
     return withheld == {Withheld.FEW_ROUNDS}
 
 
-def why_withheld(findings: Sequence[Finding], where: str = "") -> str:
+def explain_withheld(findings: Sequence[Finding], where: str = "") -> str:
     """Return the reason for missing verdicts, as a clause. `where` names the rows: `with fit and with predict`."""
     withheld = {finding.compared.withheld for finding in findings}
     start = f"no verdict {where}".rstrip()
@@ -122,10 +122,10 @@ def why_withheld(findings: Sequence[Finding], where: str = "") -> str:
     return f"{describe_too_few(rounds)} {where}".rstrip() if rounds < FEWEST_ROUNDS else start
 
 
-def settled(lookup: Lookup, cell: Cell, settling: RoundsNeeded | None) -> str:
+def describe_rounds_needed(lookup: Lookup, cell: Cell, settling: RoundsNeeded | None) -> str:
     """Return the total number of rounds that settles an unclear comparison, or the probability that MOST_ROUNDS do."""
     if settling is None:
         return ""
     if settling.is_likely:
         return f"{lookup.rounds_of(cell) + settling.rounds} rounds in total would probably give a verdict"
-    return f"{MOST_ROUNDS} rounds would give a verdict with a {format.chance(settling.probability)}"
+    return f"{MOST_ROUNDS} rounds would give a verdict with a {format.format_chance(settling.probability)}"

@@ -38,13 +38,13 @@ def clean(text: str) -> str:
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cf", "Cs", "Co", "Cn"})
 
 
-def plain(text: str, most: int = LINE_CHARACTERS) -> str:
+def escape_terminal(text: str, most: int = LINE_CHARACTERS) -> str:
     """Return one line for a terminal: without control characters, with single spaces, and of limited length."""
     # cut the text before cleaning too, because cleaning 10 MB would take seconds
-    return shortened(" ".join(clean(text[: 4 * most]).split()), most)
+    return shorten(" ".join(clean(text[: 4 * most]).split()), most)
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """Return the text, shortened to `most` characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -60,21 +60,21 @@ def markdown(text: str, most: int = LINE_CHARACTERS) -> str:
 
     A zero-width space after each @ prevents that a pasted report notifies people.
     """
-    escaped = _MARKS.sub(lambda mark: "\\" + mark[0], plain(text, most))
+    escaped = _MARKS.sub(lambda mark: "\\" + mark[0], escape_terminal(text, most))
     return _CALL.sub("@\u200b", escaped.translate(_ENTITY))
 
 
 def html(text: str, most: int = LINE_CHARACTERS) -> str:
     """Return one escaped line for HTML text or an attribute."""
-    return entities(plain(text, most))
+    return escape_entities(escape_terminal(text, most))
 
 
-def entities(text: str) -> str:
+def escape_entities(text: str) -> str:
     """Return the text escaped for HTML or an attribute, with its lines."""
     return text.translate(_IN_HTML)
 
 
-def fenced(text: str, language: str = "text") -> str:
+def make_fenced_block(text: str, language: str = "text") -> str:
     """Return a fenced code block whose fence isn't in its content."""
     lines = clean(text).rstrip()
     longest = max((len(run) for run in re.findall(r"`+", lines)), default=0)
@@ -84,11 +84,11 @@ def fenced(text: str, language: str = "text") -> str:
 
 def link(title: str, address: str) -> str:
     """Return a Markdown link for an http(s) address; otherwise the escaped text."""
-    target = web_address(address)
+    target = parse_web_address(address)
     return f"[{markdown(title)}]({target})" if target else markdown(address)
 
 
-def web_address(address: str) -> str:
+def parse_web_address(address: str) -> str:
     """Return an http(s) address, quoted so that it can't end early; empty for any other address."""
     try:
         parts = urlsplit(address.strip())
@@ -99,7 +99,7 @@ def web_address(address: str) -> str:
     return quote(clean(address.strip()), safe=":/?#@!$&+,;=%-._~")
 
 
-def harmless(value: Any) -> Any:
+def sanitize(value: Any) -> Any:
     """Return a JSON value with bounded strings and names, without control characters except line feeds and tabs.
 
     A scenario becomes its name, and other dataclasses become their fields. Numbers that aren't finite become None,
@@ -115,16 +115,16 @@ def harmless(value: Any) -> Any:
         case float():
             return value if math.isfinite(value) else None
         case Mapping():
-            return {harmless(str(key)): harmless(item) for key, item in value.items()}
+            return {sanitize(str(key)): sanitize(item) for key, item in value.items()}
         case list() | tuple():
-            return [harmless(item) for item in value]
+            return [sanitize(item) for item in value]
     return value
 
 
-def dumps(value: Any) -> str:
+def dump_json(value: Any) -> str:
     """Return a JSON document with a line feed at its end. Every `<` is escaped, so it can't close a script element.
 
     It also contains no characters that a terminal would interpret.
     """
-    text = json.dumps(harmless(value), ensure_ascii=False, indent=2, allow_nan=False)
+    text = json.dumps(sanitize(value), ensure_ascii=False, indent=2, allow_nan=False)
     return escape_json(text.replace("<", "\\u003c")) + "\n"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.results import Results
 from harness.report import markdown
-from harness.report.blocks import Section, pictures, without_pictures
+from harness.report.blocks import Section, find_pictures, remove_pictures
 from harness.report.charts.drawing import PACKAGE, DrawingError, is_installed
 from harness.report.html import page
 
@@ -24,16 +24,16 @@ def render_files(
     """
     # another process draws the charts in parallel
     with ThreadPoolExecutor(max_workers=1) as beside:
-        drawing = {picture.file: beside.submit(picture.svg) for picture in pictures(sections)}
+        drawing = {picture.file: beside.submit(picture.svg) for picture in find_pictures(sections)}
         texts = {**_texts(results, sections, full), "report.html": page.render(results, sections, cache=cache)}
         try:
             return {**texts, **{name: chart.result() for name, chart in drawing.items()}}
         except DrawingError:
-            plain = without_pictures(sections, _no_charts())
+            plain = remove_pictures(sections, _explain_no_charts())
             return {**_texts(results, plain, full), "report.html": page.render(results, plain, cache=cache)}
 
 
-def _no_charts() -> str:
+def _explain_no_charts() -> str:
     """Return the reason why a report has no charts, and how to get them."""
     if is_installed():
         why = "their renderer couldn't reserve enough address space, of which it uses only a part"
@@ -45,18 +45,18 @@ def _no_charts() -> str:
 
 def _texts(results: Results, sections: Sequence[Section], full: bool) -> dict[str, str]:
     if full:
-        return {"report.md": markdown.full(sections)}
+        return {"report.md": markdown.render_full(sections)}
     files = markdown.files(sections, results.run.shown_folder)
     return {"report.md": files.report, **({"details.md": files.details} if files.details else {})}
 
 
-def of_profiles(report: "ProfileReport") -> dict[str, str]:
+def list_profile_files(report: "ProfileReport") -> dict[str, str]:
     """Return the files of a report of profiles by name, with the sampled stacks in speedscope's format."""
     from harness.report.profiles import speedscope  # noqa: PLC0415 - only reports of profiles need it
 
     sections = report.sections()
     return {
-        "profile.md": markdown.full(sections),
+        "profile.md": markdown.render_full(sections),
         "profile.html": page.render_plain(report.run, sections),
         "profile.speedscope.json": speedscope(report),
     }

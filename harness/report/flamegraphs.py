@@ -5,7 +5,7 @@ from html import escape
 
 from harness.analysis.profiles import Frame, compute_depth
 from harness.model.texts import format_plain
-from harness.report.escape import plain
+from harness.report.escape import escape_terminal
 
 #: The width of the picture and the height of a row, in units of the picture, which is scaled to the width of the page.
 WIDTH, ROW = 1200.0, 18.0
@@ -21,11 +21,11 @@ def draw(frames: Sequence[Frame], title: str, marked: Callable[[str], bool]) -> 
     if not frames:
         return ""
     height = ROW * compute_depth(frames)
-    boxes = "".join(_box(frame, plain(frame.name), marked=marked(frame.name)) for frame in frames)
+    boxes = "".join(_box(frame, escape_terminal(frame.name), marked=marked(frame.name)) for frame in frames)
     return (
         f'<svg class="flame" role="img" viewBox="0 0 {format_plain(WIDTH)} {format_plain(height)}" '
         f'font-size="{format_plain(FONT)}">'
-        f"<title>{escape(plain(title))}</title>{boxes}</svg>"
+        f"<title>{escape(escape_terminal(title))}</title>{boxes}</svg>"
     )
 
 
@@ -34,7 +34,7 @@ def _box(frame: Frame, name: str, *, marked: bool) -> str:
     own = f", {100.0 * frame.own:.1f} % in itself" if frame.own >= 0.0005 else ""
     title = escape(f"{name}: {100.0 * frame.width:.1f} %{own}")
     kind = "data" if marked else "odd" if frame.depth % 2 else "even"
-    shown = _shortened(name, width)
+    shown = _shorten(name, width)
     words = f'<text x="{left + EDGE:.1f}" y="{top + ROW - 5:.1f}">{escape(shown)}</text>' if shown else ""
     return (
         f'<g><title>{title}</title><rect class="{kind}" x="{left:.1f}" y="{format_plain(top)}" '
@@ -42,7 +42,7 @@ def _box(frame: Frame, name: str, *, marked: bool) -> str:
     )
 
 
-def _shortened(name: str, width: float) -> str:
+def _shorten(name: str, width: float) -> str:
     """Shorten a name to fit its box: first without its module, then cut, and finally empty."""
     room = int((width - 2 * EDGE) / LETTER)
     if len(name) <= room:

@@ -121,19 +121,19 @@ def time(estimate: Estimate, unit: Unit) -> str:
     return _spread(estimate.value * unit.factor, scaled, count_decimals, number)
 
 
-def gain(ratio: Estimate) -> str:
+def format_gain(ratio: Estimate) -> str:
     """Return a ratio as the source's percentage, signed, with the interval: `+17 ± 8 %`, `-3.1 % (-9.0 to +2.7)`.
 
     From 50 % on, the interval is shown as a range, because it isn't symmetric.
     """
     value = percent(ratio.value)
     interval = ratio.interval and Interval(percent(ratio.interval.low), percent(ratio.interval.high))
-    return _spread(value, interval, _percent_decimals, _signed, " %", is_range=abs(value) >= _RANGE_FROM)
+    return _spread(value, interval, _percent_decimals, _format_signed, " %", is_range=abs(value) >= _RANGE_FROM)
 
 
-def from_itself(ratio: Estimate) -> str:
+def format_self_difference(ratio: Estimate) -> str:
     """Return the difference of two identical cells with its interval, without a direction."""
-    return gain(ratio if ratio.value >= 1.0 else ratio.inverse).lstrip("+")
+    return format_gain(ratio if ratio.value >= 1.0 else ratio.inverse).lstrip("+")
 
 
 def factor(value: float) -> str:
@@ -145,7 +145,7 @@ def ratio(value: Estimate) -> str:
     """Return a ratio with its interval: `2.70× (2.65 to 2.76)`. For memory growth, it is a difference of bytes."""
     if isinstance(value, Difference):
         return f"{difference(value, BYTES)} B per call"
-    return factor(value.value) + (f" ({between(value.interval)})" if value.interval else "")
+    return factor(value.value) + (f" ({format_interval(value.interval)})" if value.interval else "")
 
 
 def difference(value: Difference, unit: Unit) -> str:
@@ -162,7 +162,7 @@ def difference(value: Difference, unit: Unit) -> str:
     return f"{'' if text.startswith('-') else '+'}{text}{sides}"
 
 
-def between(interval: Interval | None, factor: float = 1.0) -> str:
+def format_interval(interval: Interval | None, factor: float = 1.0) -> str:
     """Return the ends of an interval, multiplied: `2.65 to 2.76`; empty for None."""
     return f"{number(interval.low * factor)} to {number(interval.high * factor)}" if interval else ""
 
@@ -195,22 +195,23 @@ def trend(found: Trend, clock: Clock) -> str:
     first_time, last_time = (f"{number(length * scale.factor)} {scale.symbol}" for length in times)
     unsure = " (may be the machine's)" if found.unsure else ""
     if found.counted:
-        at = [format_ordinal(_whole(math.floor(stage.step) + 1.0)) for stage in (first, last)]
+        at = [format_ordinal(_round_count(math.floor(stage.step) + 1.0)) for stage in (first, last)]
         return f"{first_time} at the {at[0]} step, {last_time} at the {at[1]}{unsure}"
-    return f"{first_time} at first, {last_time} {counted(max(1, _whole(last.step - first.step)), 'step')} later{unsure}"
+    steps_between = max(1, _round_count(last.step - first.step))
+    return f"{first_time} at first, {last_time} {counted(steps_between, 'step')} later{unsure}"
 
 
 def steps(span: Interval) -> str:
     """Return a range of steps: `10 to 40`."""
-    return f"{_whole(span.low) + 1:,} to {_whole(span.high):,}"
+    return f"{_round_count(span.low) + 1:,} to {_round_count(span.high):,}"
 
 
-def _whole(value: float) -> int:
+def _round_count(value: float) -> int:
     """Return a count; a large one with 3 digits."""
     return round(value) if value < 1000.0 else round(float(f"{value:.3g}"))
 
 
-def fewer(estimate: Estimate, rounds: int) -> str:
+def format_fewer_rounds(estimate: Estimate, rounds: int) -> str:
     """Return `n=3` if an estimate has fewer rounds than its table; otherwise empty."""
     return f"n={estimate.rounds}" if estimate.rounds < rounds else ""
 
@@ -232,13 +233,13 @@ def level(sure: float) -> str:
     return f"{trim_zeros(format_decimals(100.0 * sure, max(1, -math.floor(math.log10(away)))))} %"
 
 
-def chance(probability: float) -> str:
+def format_chance(probability: float) -> str:
     """Return a probability as a percentage, rounded down to tens: `probability of 70 %`, `probability below 10 %`."""
     tenths = math.floor(10.0 * probability + 1e-9)
     return f"probability of {10 * tenths} %" if tenths else "probability below 10 %"
 
 
-def apart(logs: float) -> str:
+def format_distance(logs: float) -> str:
     """Return a distance on the log scale as the source's percentage: `1.31 %` for log(1.0131)."""
     return share(math.exp(min(logs, 700.0)) - 1.0)
 
@@ -278,10 +279,10 @@ def _spread(
     is_lopsided = not math.isfinite(above) or max(above, below) > _LOPSIDED * min(above, below) + 1e-12
     if is_range or is_lopsided:
         return f"{text(value)}{suffix} ({text(interval.low)} to {text(interval.high)})"
-    return f"{text(value)} ± {_half(max(above, below), decimals(value))}{suffix}"
+    return f"{text(value)} ± {_format_half_width(max(above, below), decimals(value))}{suffix}"
 
 
-def _half(half: float, decimals: int) -> str:
+def _format_half_width(half: float, decimals: int) -> str:
     """Return a half-width with the digits of its value, rounded up so that no interval looks too narrow."""
     step = 10.0**-decimals
     return format_decimals(max(1.0, math.ceil(half / step - 1e-9)) * step, decimals)
@@ -292,6 +293,6 @@ def _percent_decimals(value: float) -> int:
     return min(count_decimals(value), 1 if abs(value) < 9.95 else 0)
 
 
-def _signed(value: float) -> str:
+def _format_signed(value: float) -> str:
     text = format_decimals(value, _percent_decimals(value))
     return text if text.startswith("-") else f"+{text}"

@@ -67,12 +67,12 @@ def files(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> Repor
         total -= len(text) + 2
         gone.add(id(block))
     details = _details(sections, gone)
-    *most, last = (_chosen(section, Where.PASTE, lambda block: id(block) not in gone) for section in pasted)
-    more = _more(pasted, gone, details[1:], folder) if details else None
+    *most, last = (_choose(section, Where.PASTE, lambda block: id(block) not in gone) for section in pasted)
+    more = _describe_more(pasted, gone, details[1:], folder) if details else None
     return ReportFiles(_first([section for section in (*most, more, last) if section]), _text(details))
 
 
-def full(sections: Sequence[Section]) -> str:
+def render_full(sections: Sequence[Section]) -> str:
     """Return the whole report as one text."""
     return _text([visible for section in sections if (visible := section.shown(Where.PASTE | Where.DETAILS))])
 
@@ -83,7 +83,7 @@ def _details(sections: Sequence[Section], gone: Collection[int]) -> list[Section
     def belongs(block: Block) -> bool:
         return bool(block.where & Where.DETAILS) or id(block) in gone
 
-    shown = (_chosen(section, Where.PASTE | Where.DETAILS, belongs) for section in sections)
+    shown = (_choose(section, Where.PASTE | Where.DETAILS, belongs) for section in sections)
     details = [section for section in shown if section]
     if details and details[0].title != sections[0].title:
         details.insert(
@@ -92,20 +92,22 @@ def _details(sections: Sequence[Section], gone: Collection[int]) -> list[Section
     return details
 
 
-def _chosen(section: Section, where: Where, belongs: Callable[[Block], bool]) -> Section | None:
+def _choose(section: Section, where: Where, belongs: Callable[[Block], bool]) -> Section | None:
     return replace(section, blocks=[block for block in section.blocks if belongs(block)]).shown(where)
 
 
-def _more(pasted: Sequence[Section], gone: Collection[int], details: Sequence[Section], folder: str) -> Section:
+def _describe_more(
+    pasted: Sequence[Section], gone: Collection[int], details: Sequence[Section], folder: str
+) -> Section:
     """Return a section about the place of the other parts, and the parts of the report that didn't fit."""
     names = [
-        f"{escape.shortened(block.caption, NAME_CHARACTERS)} ({counted(len(block.lines), block.noun)})"
+        f"{escape.shorten(block.caption, NAME_CHARACTERS)} ({counted(len(block.lines), block.noun)})"
         for section in pasted
         for block in section.blocks
         if id(block) in gone and isinstance(block, Table)
     ]
     unnamed = len(gone) - len(names) + len(names[NAMED:])
-    rest = [escape.shortened(section.title, NAME_CHARACTERS) for section in details[:NAMED]]
+    rest = [escape.shorten(section.title, NAME_CHARACTERS) for section in details[:NAMED]]
     words = [f"These parts are in {folder}/details.md and in report.html: {', '.join(rest)}."]
     if gone:
         left_out = joined([*names[:NAMED], *([f"{unnamed} more"] if unnamed else [])])
@@ -118,9 +120,9 @@ def _first(sections: Sequence[Section]) -> str:
     first, *rest = sections
     if not rest:
         return _text(sections)
-    summary = " · ".join(escape.shortened(section.title, NAME_CHARACTERS) for section in rest)
+    summary = " · ".join(escape.shorten(section.title, NAME_CHARACTERS) for section in rest)
     inside = "\n\n".join(_parts(rest))
-    return f"{_text([first])}\n{_folded(f'More: {summary}', inside)}\n"
+    return f"{_text([first])}\n{_fold(f'More: {summary}', inside)}\n"
 
 
 def _parts(sections: Sequence[Section]) -> Iterator[str]:
@@ -146,7 +148,7 @@ def _block(block: Block) -> str:
         case Figure():
             text = f"![{escape.markdown(block.picture.words.alt)}]({block.picture.file})"
         case Code():
-            text = escape.fenced(block.text, block.language)
+            text = escape.make_fenced_block(block.text, block.language)
         case Items():
             text = "\n".join(f"- {_words(item)}" for item in block.items)
         case Heading():
@@ -156,7 +158,7 @@ def _block(block: Block) -> str:
             text = "\n".join(["> [!WARNING]", *(f"> {line}".rstrip() for line in lines)])
         case Folded():
             inside = (_grid(child) if isinstance(child, Table) else _block(child) for child in block.blocks)
-            text = _folded(block.summary, "\n\n".join(inside))
+            text = _fold(block.summary, "\n\n".join(inside))
         case _:
             raise TypeError(f"Markdown can't show a {type(block).__name__}")
     return text
@@ -177,13 +179,13 @@ def _span(span: str | Bold | Link) -> str:
     return escape.keep_spaces(span, escape.markdown(span, escape.PARAGRAPH_CHARACTERS))
 
 
-def _folded(summary: str, text: str) -> str:
+def _fold(summary: str, text: str) -> str:
     return f"<details>\n<summary>{escape.html(summary)}</summary>\n\n{text}\n\n</details>"
 
 
 def _table(block: Table) -> str:
     text, lines = _grid(block), len(block.lines)
-    return _folded(f"{block.caption}: {counted(lines, block.noun)}", text) if lines > LONG else text
+    return _fold(f"{block.caption}: {counted(lines, block.noun)}", text) if lines > LONG else text
 
 
 def _grid(block: Table) -> str:
@@ -202,7 +204,7 @@ def _grid(block: Table) -> str:
 
 def _entry(entry: Entry) -> str:
     if entry.is_code and entry.text:
-        return f"`{escape.plain(entry.text).replace('`', ' ').replace('|', '¦')}`"
+        return f"`{escape.escape_terminal(entry.text).replace('`', ' ').replace('|', '¦')}`"
     text = escape.markdown(entry.text)
     return f"**{text}**" if entry.stands_out and text else text
 

@@ -30,7 +30,9 @@ def labels(scenario: Scenario, facts: Mapping[str, str]) -> list[str]:
     return [label(scenario, *pair) for pair in shown]
 
 
-def apart(cells: Sequence[Cell], scenarios: Sequence[Scenario], *, compared: bool = False) -> dict[Cell, list[str]]:
+def distinguish_cells(
+    cells: Sequence[Cell], scenarios: Sequence[Scenario], *, compared: bool = False
+) -> dict[Cell, list[str]]:
     """Return names that distinguish cells: their environments, and the scenarios, devices and axes that differ.
 
     With `compared`, a name also has the values of the axes that the scenario compares.
@@ -75,7 +77,7 @@ def measure_of(quantity: str, clock: Clock) -> str:
     return f"{quantity} {clock.time}" if is_time(quantity) else quantity
 
 
-def per(table: ScenarioTable) -> str:
+def name_values(table: ScenarioTable) -> str:
     """Return the name of the table's values: `time per step`, `first call time`, `memory growth per call`."""
     scenario = table.scenario
     if scenario.script and table.quantity == STEP and WHOLE not in scenario.quantities:
@@ -101,7 +103,9 @@ def place(table: ScenarioTable, row: Row, axes: Sequence[str]) -> str:
 
 def sweep_place(table: ScenarioTable, sweep: MeasuredSweep) -> str:
     """Return the name of a sweep by the values that its cells share; empty if the table has only one."""
-    return _place(table, sweep.device, sweep.shared, [axis for axis in varying(table) if axis in sweep.shared])
+    return _place(
+        table, sweep.device, sweep.shared, [axis for axis in find_varying_axes(table) if axis in sweep.shared]
+    )
 
 
 def _place(table: ScenarioTable, device: Device, facts: Mapping[str, str], axes: Sequence[str]) -> str:
@@ -109,7 +113,7 @@ def _place(table: ScenarioTable, device: Device, facts: Mapping[str, str], axes:
     return ", ".join([*parts, *labels(table.scenario, {axis: facts[axis] for axis in axes})])
 
 
-def varying(table: ScenarioTable) -> list[str]:
+def find_varying_axes(table: ScenarioTable) -> list[str]:
     """Return the row axes in which the table's rows differ."""
     return [axis for axis in table.row_axes if len({row.axes[axis] for row in table.rows}) > 1]
 
@@ -131,10 +135,10 @@ def cell_name(table: ScenarioTable, row: Row, side: Side, axes: Sequence[str]) -
 
 def measured(table: ScenarioTable, cell: MeasuredCell) -> str:
     """Return a cell of the table that has a result: `fit, tf1.14 graph`."""
-    return cell_name(table, cell.row, cell.side, varying(table))
+    return cell_name(table, cell.row, cell.side, find_varying_axes(table))
 
 
-def what(table: ScenarioTable, head: ScenarioColumn) -> str:
+def name_comparison(table: ScenarioTable, head: ScenarioColumn) -> str:
     """Return the name of a comparison: `graph vs eager, tf1.14`, or for `pick`, the entry's name first."""
     assert head.comparison is not None, "a column with two sides has a comparison"
     entry, (subject, base, shared) = head.comparison, sides(table, head)

@@ -21,40 +21,40 @@ SIDE_BY_SIDE = 6
 PACKAGES = 3
 
 
-def listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Join names with semicolons. If there are more than LISTED, the others are counted."""
     more = [f"and {len(names) - LISTED} more"] if len(names) > LISTED else []
     return "; ".join([*names[:LISTED], *more])
 
 
-def remarks(told: Iterable[str]) -> str:
+def join_remarks(told: Iterable[str]) -> str:
     """Join the remarks of a line of a table, without empty ones."""
     return "; ".join(filter(None, told))
 
 
-def headed(results: Results, scenario: Scenario, place: str = "", where: Where = REST) -> Iterator[Heading]:
+def format_heading(results: Results, scenario: Scenario, place: str = "", where: Where = REST) -> Iterator[Heading]:
     """Return the heading of a part: its name, after the scenario if the run has several."""
     title = ": ".join(filter(None, [scenario.title if results.has_several_scenarios else "", place]))
     if title:
         yield Heading(title, where=where)
 
 
-def pythons(versions: tuple[str, str] | None) -> str:
+def describe_pythons(versions: tuple[str, str] | None) -> str:
     """Return a clause that two environments have different Python versions; empty for None."""
     return f"Python {versions[0]} vs {versions[1]}" if versions else ""
 
 
-def in_clock(clock: Clock) -> str:
+def describe_clock(clock: Clock) -> str:
     """Return a suffix for numbers that aren't wall-clock time; otherwise empty."""
     return " in CPU time" if clock is Clock.CPU else ""
 
 
-def as_long(clock: Clock) -> str:
+def describe_longer(clock: Clock) -> str:
     """Return the words between a factor and the slower side's counterpart: `as long`, or `as much CPU time`."""
     return "as much CPU time" if clock is Clock.CPU else "as long"
 
 
-def capital(text: str) -> str:
+def capitalize(text: str) -> str:
     """Return the text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
@@ -66,7 +66,7 @@ def environments(known: Sequence[Environment]) -> str:
     return ", ".join(environment.name for environment in known)
 
 
-def moved(run: Run, environment: Environment) -> str:
+def describe_overrides(run: Run, environment: Environment) -> str:
     """Describe package overrides: `tf2.0 with NumPy 1.21.6 instead of 1.17.3`; empty without overrides."""
     if not environment.base:
         return ""

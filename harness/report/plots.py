@@ -16,7 +16,7 @@ BEYOND = ("◂", "▸")
 HEIGHTS = "▁▂▃▄▅▆▇█"
 
 
-def drawn(estimate: Estimate, shown: Interval) -> str:
+def plot_ratio(estimate: Estimate, shown: Interval) -> str:
     """Plot a ratio, its interval and 1 on a log scale from `shown.low` to `shown.high`: `·········│··──●──·······`."""
     characters = [EMPTY] * WIDTH
     characters[_place(1.0, shown)] = EQUAL
@@ -31,7 +31,7 @@ def drawn(estimate: Estimate, shown: Interval) -> str:
     return "".join(characters)
 
 
-def curve(values: Sequence[float]) -> str:
+def plot_curve(values: Sequence[float]) -> str:
     """Plot positive numbers in their order, scaled from the smallest to the largest: `▁▂▄█`."""
     low, high = min(values), max(values)
     span = (high - low) or 1.0

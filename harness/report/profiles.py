@@ -66,7 +66,7 @@ class ProfileReport:
         self.profiled = profiled
         self.scenarios = {scenario.name: scenario for scenario in run.scenarios}
         everything = [*run.plan.cells, *(entry.cell for entry in run.plan.unavailable)]
-        self.names = names.apart(everything, run.scenarios, compared=True)
+        self.names = names.distinguish_cells(everything, run.scenarios, compared=True)
         self.found = {launch.cell: parts for launch, parts in profiled if launch.status is Status.OK and parts}
         self.launches = {launch.cell: launch for launch, _ in profiled}
         self.cells = [cell for cell in run.plan.cells if cell in self.found]
@@ -113,7 +113,7 @@ class ProfileReport:
         """Return the flame graph of the cell's later calls, or of its first call."""
         profile = self._main(cell)
         drawn = list(self._drawing(cell, profile))
-        title = f"{self.name(cell)}: {_called(profile)}"
+        title = f"{self.name(cell)}: {_describe_calls(profile)}"
         if drawn and len(self.cells) > SHOWN:
             yield Folded(title, drawn, where=Where.PAGE)
         elif drawn:
@@ -136,7 +136,7 @@ class ProfileReport:
             yield Text(_NESTED, True, where=FILES)
         cpu = self.run.host.get("cpu")
         on = f", on {cpu}" if cpu else ""
-        yield Text(f"Run {run_info.origin(self.run)}, {timeline.pinning(self.run)}{on}.", True, where=FILES)
+        yield Text(f"Run {run_info.origin(self.run)}, {timeline.describe_pinning(self.run)}{on}.", True, where=FILES)
 
     def _columns(self) -> list[Column[Cell]]:
         patterns = list(dict.fromkeys(glob for cell in self.cells for glob in self.patterns(cell)))
@@ -148,10 +148,14 @@ class ProfileReport:
         )
         return [
             Column("cell", self.name, is_label=True),
-            Column("first call, ms", lambda cell: _each(self.found[cell].get(Part.FIRST_CALL)), is_number=True),
-            Column("later call, ms", lambda cell: _each(self.found[cell].get(Part.STEADY)), is_number=True),
             Column(
-                "of that the profiler, %", lambda cell: _overhead(self.found[cell].get(Part.STEADY)), is_number=True
+                "first call, ms", lambda cell: _format_per_call(self.found[cell].get(Part.FIRST_CALL)), is_number=True
+            ),
+            Column("later call, ms", lambda cell: _format_per_call(self.found[cell].get(Part.STEADY)), is_number=True),
+            Column(
+                "of that the profiler, %",
+                lambda cell: _describe_overhead(self.found[cell].get(Part.STEADY)),
+                is_number=True,
             ),
             Column("of that data handling, %", self._data, legend=data, is_number=True),
         ]
@@ -209,7 +213,7 @@ class ProfileReport:
             yield Text(_SPLIT, True, where=FILES)
             yield tabulate("The source's classes", _CLASSES, classes, where=FILES)
             misfiled = [group for group in classes if group.building and group.kind is not FunctionClass.BUILD]
-            yield from (Text(_misfiled(group), where=FILES) for group in misfiled)
+            yield from (Text(_describe_misfiled(group), where=FILES) for group in misfiled)
 
     def _part(self, cell: Cell, profile: Profile) -> Iterator[Block]:
         yield Text([Bold(_head_of(profile))], where=FILES)
@@ -217,7 +221,7 @@ class ProfileReport:
             yield from self._drawing(cell, profile)
         for kind in ("own", "cumulative"):
             caption, rows = f"Functions by {kind} time", find_top(profile, FUNCTIONS, own=kind == "own")
-            table = tabulate(caption, _taken_columns(profile), rows, where=FILES)
+            table = tabulate(caption, _list_time_columns(profile), rows, where=FILES)
             is_folded = kind == "cumulative" or len(self.cells) > SHOWN
             yield Folded(caption, [table], where=FILES) if is_folded else table
         artifacts = self.launches[cell].artifacts
@@ -272,10 +276,10 @@ _SPLIT = (
 
 
 def _head_of(profile: Profile) -> str:
-    return f"{'Build: the' if profile.part is Part.FIRST_CALL else 'Train:'} {_called(profile)}"
+    return f"{'Build: the' if profile.part is Part.FIRST_CALL else 'Train:'} {_describe_calls(profile)}"
 
 
-def _called(profile: Profile) -> str:
+def _describe_calls(profile: Profile) -> str:
     """Return the calls of a profile: `first call, 399 ms`, or `50 later calls, 7.75 ms per call`."""
     per_call = _milliseconds(profile.seconds / profile.calls)
     if profile.part is Part.FIRST_CALL:
@@ -293,7 +297,7 @@ def _caption(profile: Profile, *, marked: bool) -> str:
     )
 
 
-def _taken_columns(profile: Profile) -> list[Column[FunctionTime]]:
+def _list_time_columns(profile: Profile) -> list[Column[FunctionTime]]:
     """Return the columns of functions. For later calls, calls and seconds are per call."""
     return [
         Column("function", lambda function: function.name, is_label=True),
@@ -326,7 +330,7 @@ _CLASSES: list[Column[Filed]] = [
 ]
 
 
-def _misfiled(group: Filed) -> str:
+def _describe_misfiled(group: Filed) -> str:
     where = "counted as train" if group.kind is FunctionClass.TRAIN else "in neither class"
     verb, pronoun = ("is", "it") if group.building == 1 else ("are", "they")
     return (
@@ -335,7 +339,7 @@ def _misfiled(group: Filed) -> str:
     )
 
 
-def _each(profile: Profile | None) -> str:
+def _format_per_call(profile: Profile | None) -> str:
     """Format the milliseconds per call."""
     return _milliseconds(profile.seconds / profile.calls) if profile else ""
 
@@ -349,7 +353,7 @@ def _percent(share: float) -> str:
     return f"{100.0 * share:.1f}" if share >= 0.0005 or not share else "<0.1"
 
 
-def _overhead(profile: Profile | None) -> str:
+def _describe_overhead(profile: Profile | None) -> str:
     """Describe how much longer the calls took under the profiler."""
     if profile is None or profile.plain_seconds is None or profile.seconds <= 0:
         return ""
@@ -393,4 +397,4 @@ def speedscope(report: ProfileReport) -> str:
         "shared": {"frames": [{"name": label, "file": file, "line": line} for label, file, line in frames]},
         "profiles": profiles,
     }
-    return escape.dumps(document)
+    return escape.dump_json(document)

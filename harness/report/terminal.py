@@ -24,7 +24,7 @@ from harness.report.blocks import (
     Where,
     Words,
 )
-from harness.report.escape import PARAGRAPH_CHARACTERS, clean, keep_spaces, plain, web_address
+from harness.report.escape import PARAGRAPH_CHARACTERS, clean, escape_terminal, keep_spaces, parse_web_address
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -54,7 +54,7 @@ def show(sections: Sequence[Section], console: "Console | None" = None) -> None:
     for number, section in enumerate(visible for whole in sections if (visible := whole.shown(Where.TERMINAL))):
         if number:
             console.print()
-        console.print(Styled(plain(section.title), "bold"))
+        console.print(Styled(escape_terminal(section.title), "bold"))
         for part in _parts(section.blocks, console.width):
             console.print(part, soft_wrap=isinstance(part, str), markup=False, highlight=False)
 
@@ -72,7 +72,7 @@ def _parts(blocks: Sequence[Block], width: int) -> "Iterator[RenderableType]":
                 yield from tables(block, width)
                 continue
             case Heading():
-                parts: list[RenderableType] = [Styled(plain(block.title), "bold")]
+                parts: list[RenderableType] = [Styled(escape_terminal(block.title), "bold")]
             case Text():
                 parts = [_words(block.words, "dim" if block.is_small else "")]
             case Items():
@@ -85,7 +85,7 @@ def _parts(blocks: Sequence[Block], width: int) -> "Iterator[RenderableType]":
                 yield from islice(_parts(block.blocks, width), 1, None)
                 continue
             case Folded():
-                parts = [Styled(plain(block.summary), "bold"), *_parts(block.blocks, width)]
+                parts = [Styled(escape_terminal(block.summary), "bold"), *_parts(block.blocks, width)]
             case _:
                 raise TypeError(f"a terminal can't show a {type(block).__name__}")
         yield Styled("")
@@ -101,11 +101,11 @@ def _words(words: Words, style: str = "") -> "Styled":
 def _span(span: str | Bold | Link) -> tuple[str, str]:
     match span:
         case Bold():
-            return plain(span.text), "bold"
+            return escape_terminal(span.text), "bold"
         case Link():
-            address = web_address(span.address)
-            return (f"{plain(span.text)} ({address})" if address else plain(span.address)), ""
-    return keep_spaces(span, plain(span, PARAGRAPH_CHARACTERS)), ""
+            address = parse_web_address(span.address)
+            return (f"{escape_terminal(span.text)} ({address})" if address else escape_terminal(span.address)), ""
+    return keep_spaces(span, escape_terminal(span, PARAGRAPH_CHARACTERS)), ""
 
 
 def _item(words: Words) -> "RenderableType":
@@ -139,7 +139,7 @@ def tables(block: Table, width: int) -> "Iterator[RenderableType]":
     widths = Widths(*zip(*(_width(shown, at) for at in every), strict=True)) if shown.heads else Widths((), ())
     plots = {at for at in every if any(line.entries[at].is_code for line in shown.lines)}
     for kept in (list(every), [at for at in every if at not in plots]):
-        if _taken(widths.least, kept) <= width:
+        if _measure_used_width(widths.least, kept) <= width:
             yield _table(shown, kept, widths, width)
             return
     values = [at for at in every if at not in plots and at not in labels]
@@ -157,7 +157,7 @@ def cut(least: Sequence[int], labels: Sequence[int], values: Sequence[int], widt
     """Return the columns split into as few parts as fit next to the labels, with at least one column each."""
     parts: list[list[int]] = []
     for at in values:
-        if parts and _taken(least, [*labels, *parts[-1], at]) <= width:
+        if parts and _measure_used_width(least, [*labels, *parts[-1], at]) <= width:
             parts[-1].append(at)
         else:
             parts.append([at])
@@ -177,7 +177,7 @@ def fit(whole: Sequence[int], least: Sequence[int], width: int) -> list[int]:
     return result
 
 
-def _taken(widths: Sequence[int], columns: Sequence[int]) -> int:
+def _measure_used_width(widths: Sequence[int], columns: Sequence[int]) -> int:
     return sum(widths[at] + GAP for at in columns)
 
 
@@ -186,12 +186,12 @@ def _width(table: Table, at: int) -> tuple[int, int]:
     from rich.cells import cell_len
 
     head, entries = table.heads[at], [line.entries[at] for line in table.lines]
-    longest = max((cell_len(plain(entry.text)) for entry in entries), default=0)
-    words = [cell_len(word) for word in plain(head.text).split()]
-    whole = max(longest, cell_len(plain(head.text)))
+    longest = max((cell_len(escape_terminal(entry.text)) for entry in entries), default=0)
+    words = [cell_len(word) for word in escape_terminal(head.text).split()]
+    whole = max(longest, cell_len(escape_terminal(head.text)))
     if head.is_number or any(entry.is_code for entry in entries):
         return whole, max([longest, min(HEADING, whole), *words])
-    paths = (cell_len(word) for entry in entries for word in plain(entry.text).split() if "/" in word)
+    paths = (cell_len(word) for entry in entries for word in escape_terminal(entry.text).split() if "/" in word)
     return whole, min(whole, max([READABLE, *(wide for wide in paths if wide <= PATH)]))
 
 
@@ -212,7 +212,7 @@ def _table(
     # the box's side is one more column
     parts: list[RenderableType] = [Padding(_grid(heads, []), (0, 0, 0, indent - 1), expand=False)]
     for line, entries in zip(table.lines, lines, strict=True):
-        parts.append(Styled((" " * GAP).join(filter(None, (plain(line.entries[at].text) for at in above)))))
+        parts.append(Styled((" " * GAP).join(filter(None, (escape_terminal(line.entries[at].text) for at in above)))))
         parts.append(Padding(_grid(heads, [entries], headed=False), (0, 0, 0, indent), expand=False))
     return Group(*parts)
 
@@ -226,7 +226,7 @@ def _grid(heads: Sequence[tuple[Head, int]], lines: Sequence[Sequence[Entry]], *
     table = Grid(box=SIMPLE_HEAD, show_header=headed, show_edge=headed, pad_edge=False, padding=(0, GAP - 1, 0, 0))
     for head, width in heads:
         table.add_column(
-            Styled(plain(head.text)),
+            Styled(escape_terminal(head.text)),
             justify="right" if head.is_number else "left",
             width=width,
             vertical="top",
@@ -234,7 +234,10 @@ def _grid(heads: Sequence[tuple[Head, int]], lines: Sequence[Sequence[Entry]], *
         )
     for entries in lines:
         table.add_row(
-            *(Styled(plain(entry.text), _style(head, entry)) for (head, _), entry in zip(heads, entries, strict=True))
+            *(
+                Styled(escape_terminal(entry.text), _style(head, entry))
+                for (head, _), entry in zip(heads, entries, strict=True)
+            )
         )
     return table
 

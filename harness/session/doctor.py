@@ -23,7 +23,7 @@ from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError
 from harness.plan.availability import describe_gpu_support, list_gpu_rows
 from harness.plan.selection import resolve
-from harness.report.escape import plain
+from harness.report.escape import escape_terminal
 from harness.session.request import names, read_seconds
 
 
@@ -88,4 +88,4 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
 
 def _describe_check(check: CheckResult) -> dict[str, Any]:
     """Return a check as JSON values, with escaped texts, because process names and engine messages are untrusted."""
-    return {**asdict(check), "value": plain(check.value)}
+    return {**asdict(check), "value": escape_terminal(check.value)}

@@ -12,14 +12,14 @@ from typing import Any
 
 from harness import __version__
 from harness.backends import registry
-from harness.catalog.adhoc import with_asked
+from harness.catalog.adhoc import add_requested
 from harness.catalog.environments import load_environments
-from harness.catalog.locks import load_lock, moved
+from harness.catalog.locks import describe_overrides, load_lock
 from harness.catalog.project import Project
 from harness.catalog.scenarios import (
-    files_of,
+    find_files_of,
     find_scenarios,
-    fingerprint,
+    hash_files,
     kit_files,
     load_scenario,
     read_suites,
@@ -27,7 +27,7 @@ from harness.catalog.scenarios import (
 )
 from harness.machine import cpus, host
 from harness.machine.gpu import selection as gpus
-from harness.machine.lock import machine_to_itself
+from harness.machine.lock import hold_machine
 from harness.model.backend import Supply
 from harness.model.defaults import FIRST_START_TIMEOUT, MOST_CLAIM_ROUNDS, MOST_ROUNDS, ROUNDS, TIMEOUT
 from harness.model.environment import Device, Environment, Requirement
@@ -38,11 +38,11 @@ from harness.model.run import Group, Plan, Shard, StandIn, Unavailable
 from harness.model.scenario import CPUS, DEFAULT_SUITE, ENVIRONMENT, GROWTH, PEAK, STEP, TRACES, Cell, Scenario, Suite
 from harness.model.texts import joined
 from harness.plan import claims, settings, shards
-from harness.plan.availability import TRIED, compiled, names_on, split
-from harness.plan.fallbacks import cells_in_place, in_place, stand_ins
+from harness.plan.availability import TRIED, list_compiled, list_names_on, split
+from harness.plan.fallbacks import find_fallbacks, replace_cells, replace_environments
 from harness.plan.gpus import Support, find_first_starts
-from harness.plan.groups import find_lone_cells, group, is_of_launches, name_of, with_one_control
-from harness.plan.selection import Catalog, Selection, check_stand_ins, resolve, select, without_broken
+from harness.plan.groups import find_lone_cells, group, is_of_launches, keep_one_control, name_group
+from harness.plan.selection import Catalog, Selection, check_stand_ins, remove_broken, resolve, select
 from harness.session import sources
 from harness.session.request import EVENLY, LaunchRequest, ProfileRequest, Request, SuiteLength, suite_seconds
 from harness.store.folder import RunFolder, uncollected
@@ -96,7 +96,9 @@ class Planned:
     @property
     def moved(self) -> dict[str, str]:
         """Return descriptions of environments with package overrides, by name."""
-        descriptions = {name: moved(self.project, requirement) for name, requirement in self.requirements.items()}
+        descriptions = {
+            name: describe_overrides(self.project, requirement) for name, requirement in self.requirements.items()
+        }
         return {name: text for name, text in descriptions.items() if text}
 
     @property
@@ -148,7 +150,7 @@ class Planned:
         message = f"Nothing can be measured: {cells}. {first.cell}: {first.reason.rstrip('.')}."
         if self.cards:
             models = joined(list(dict.fromkeys(card.name for card in self.cards)))
-            runs = names_on(self.cards, self.gpu_host, load_environments(self.project).values())
+            runs = list_names_on(self.cards, self.gpu_host, load_environments(self.project).values())
             message += f" {models} runs {joined(runs)}." if runs else ""
         raise CannotRunHereError(message, first.advice)
 
@@ -156,11 +158,11 @@ class Planned:
     def aspects(self) -> dict[str, Any]:
         """Return the facts that all shards of the plan must have in common, by their names in messages."""
         kit = kit_files(self.project)
-        return shards.aspects(
+        return shards.list_aspects(
             self.plan,
             harness=__version__,
             reference=self.reference,
-            sources={name: fingerprint(files_of(scenario, kit)) for name, scenario in self.scenarios.items()},
+            sources={name: hash_files(find_files_of(scenario, kit)) for name, scenario in self.scenarios.items()},
             packages={name: requirement.lock.pins for name, requirement in self.requirements.items()},
         )
 
@@ -173,12 +175,12 @@ class Planned:
 
     def with_one_control(self) -> "Planned":
         """Return the plan with an A/A control in only one of its groups."""
-        groups = with_one_control(self.plan.groups, self.scenarios)
+        groups = keep_one_control(self.plan.groups, self.scenarios)
         return replace(self, plan=replace(self.plan, groups=groups))
 
     def group_of(self, cell: Cell) -> str:
         """Return the name of a cell's group, or an empty text if only a claim uses the scenario."""
-        return name_of(cell, self.scenarios[cell.scenario]) if cell.scenario in self.scenarios else ""
+        return name_group(cell, self.scenarios[cell.scenario]) if cell.scenario in self.scenarios else ""
 
     @property
     def untrusted(self) -> list[str]:
@@ -232,8 +234,8 @@ def plan(
     claimed, absent = _find_claims(request, selection, catalog), list[Unavailable]()
     if claimed:
         by_name, claimed, missing = _add_claimed(by_name, claimed)
-        others = [claims.newest(by_name), *resolve(typed, list(by_name), ENVIRONMENT)]
-        whole, absent = claims.suite(claimed, others, by_name, missing, device)
+        others = [claims.find_newest(by_name), *resolve(typed, list(by_name), ENVIRONMENT)]
+        whole, absent = claims.make_suite(claimed, others, by_name, missing, device)
         selection = Selection(suite=whole.name, axes=request.axes)
         scenarios = {scenario.name: scenario for scenario, _ in claimed}
         catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites={whole.name: whole})
@@ -246,7 +248,7 @@ def plan(
             chosen_suite, resolve(chosen_suite.environments, list(by_name), ENVIRONMENT), list(by_name), findings
         )
         findings.check()
-        taken = stand_ins(
+        taken = find_fallbacks(
             chosen_suite.instead,
             cells,
             catalog.scenarios,
@@ -257,8 +259,8 @@ def plan(
             host=gpu_host,
             absent={name: f"{error.message.splitlines()[0].rstrip(':.')}." for name, error in (lacking or {}).items()},
         )
-        cells, environments = cells_in_place(cells, taken), in_place(environments, taken)
-        (named,) = in_place([named], taken)
+        cells, environments = replace_cells(cells, taken), replace_environments(environments, taken)
+        (named,) = replace_environments([named], taken)
     requirements = _locked(project, [by_name[name] for name in environments], device, impossible, named)
     runnable, unavailable = split(
         [cell for cell in cells if cell.environment not in impossible],
@@ -281,7 +283,9 @@ def plan(
         limits=limits,
         unavailable=[*unavailable, *_without_wheels(cells, impossible), *absent],
         stand_ins=taken,
-        compiled=compiled((by_name[name] for name in {cell.environment: None for cell in runnable}), cards, gpu_host),
+        compiled=list_compiled(
+            (by_name[name] for name in {cell.environment: None for cell in runnable}), cards, gpu_host
+        ),
     )
     if isinstance(request, Request):
         new_plan = _add_lengths(new_plan, request, suites.get(suite), claimed)
@@ -349,7 +353,7 @@ def _supply(
     """
     if claimed or (isinstance(request, Request) and (request.on or request.spread or request.shard)):
         return lambda requirement: Supply.HERE
-    return registry.usable(request.backend, project.root).supply
+    return registry.choose_backend(request.backend, project.root).supply
 
 
 def _requested(
@@ -368,7 +372,7 @@ def _requested(
         backend=request.backend,
         repository=request.repository,
         say=say,
-        lock=lambda: machine_to_itself(say if wait else None),
+        lock=lambda: hold_machine(say if wait else None),
     )
     return *selection, impossible
 
@@ -420,7 +424,7 @@ def _select_part(planned: Planned, request: Request) -> Planned:
     return part if request.on or request.slots.isdecimal() else part.with_one_control()
 
 
-def next_in_place(planned: Planned, lacking: Mapping[str, UnavailableError]) -> Planned | None:
+def replace_substitutes(planned: Planned, lacking: Mapping[str, UnavailableError]) -> Planned | None:
     """Return the plan with the next substitutes instead of unavailable ones; None if there are no more substitutes."""
     lost = {fallback.role for fallback in planned.plan.stand_ins if fallback.environment in lacking}
     if not lost:
@@ -446,12 +450,12 @@ def _select_shard(planned: Planned, request: Request, shard: Shard) -> Planned:
         aspects = planned.aspects
     names = [planned_group.name for planned_group in plan.groups]
     if request.balance == EVENLY:  # all groups count, because other machines may be able to run other groups
-        places = shards.balanced({name: len(members) for name, members in whole.items()}, shard.of)
+        places = shards.balance_shards({name: len(members) for name, members in whole.items()}, shard.of)
         places = {name: places[name] for name in names}
     elif request.balance:
-        places = shards.balanced(_round_seconds(request.balance, plan.groups), shard.of)
+        places = shards.balance_shards(_round_seconds(request.balance, plan.groups), shard.of)
     else:
-        places = shards.placed(names, shard.of)
+        places = shards.assign_shards(names, shard.of)
     part = planned.only([name for name in whole if places.get(name, shard.number) == shard.number])
     own_shard = shards.shard(plan, shard.number, shard.of, places, shards.plan_digest(aspects, whole))
     return replace(part, plan=replace(part.plan, shard=own_shard))
@@ -543,7 +547,7 @@ def _fit_to_claims(planned_group: Group, claimed: Sequence[claims.Asked], plan: 
     own = [
         claim
         for scenario, claim in claimed
-        if not set(claims.cells((scenario, claim), environments, Device(planned_group.device))).isdisjoint(
+        if not set(claims.list_cells((scenario, claim), environments, Device(planned_group.device))).isdisjoint(
             planned_group.cells
         )
     ]
@@ -597,10 +601,10 @@ def _add_claimed(
     for text in dict.fromkeys(side.environment for side in sides):
         names[text] = text
         try:
-            environments, (names[text],) = with_asked(environments, [text])
+            environments, (names[text],) = add_requested(environments, [text])
         except (UsageError, CannotRunHereError) as error:
             missing[text] = error
-    return environments, claims.renamed(claimed, names), missing
+    return environments, claims.rename_environments(claimed, names), missing
 
 
 def _reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]) -> str:
@@ -676,7 +680,7 @@ def _drop_invalid(
     selection: Selection, catalog: Catalog, broken: Mapping[str, FileError]
 ) -> tuple[Selection, Catalog, dict[str, FileError]]:
     """Return the selection and the catalogue without invalid scenarios, and the errors of these scenarios."""
-    selection, catalog, chosen = without_broken(selection, catalog, broken)
+    selection, catalog, chosen = remove_broken(selection, catalog, broken)
     refused = {name: broken[name] for name in chosen if name in broken}
     if refused and len(refused) == len(chosen):
         raise FileError(problem for error in refused.values() for problem in error.problems)

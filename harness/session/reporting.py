@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict
-from harness.files import cache_dir
+from harness.files import get_cache_dir
 from harness.model.defaults import MARGIN
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.launch import Launch, Status
@@ -21,7 +21,7 @@ from harness.model.texts import counted
 from harness.report import escape, files, sections
 from harness.report.blocks import Section, Table, Where
 from harness.report.charts.drawing import DrawingError, drawer
-from harness.report.escape import plain
+from harness.report.escape import escape_terminal
 from harness.report.formats import render
 from harness.report.sections import summary
 from harness.store.folder import RunFolder, uncollected
@@ -159,10 +159,10 @@ def report(folder: RunFolder | Path | str, results: Results | None = None, *, fu
         from harness.report import profiles  # noqa: PLC0415 - only reports of profiles need it
 
         profile_report = profiles.ProfileReport(results.run, profiled)
-        return Written(stored.write_reports(files.of_profiles(profile_report), again), profile_report.sections())
+        return Written(stored.write_reports(files.list_profile_files(profile_report), again), profile_report.sections())
     all_sections = sections.build(results)
     return Written(
-        stored.write_reports(files.render_files(results, all_sections, full=full, cache=cache_dir()), again),
+        stored.write_reports(files.render_files(results, all_sections, full=full, cache=get_cache_dir()), again),
         all_sections,
     )
 
@@ -200,7 +200,7 @@ def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, an
     """
     from harness.analysis.run_differences import Aspect  # noqa: PLC0415 - only comparisons need it
     from harness.analysis.runs import Pair  # noqa: PLC0415
-    from harness.report.changes import fact  # noqa: PLC0415
+    from harness.report.changes import format_fact  # noqa: PLC0415
 
     pair = Pair(read(first), read(second), margin)
     one, other = pair.first, pair.second
@@ -219,7 +219,7 @@ def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, an
             f"Measure one of them again, with --clock {other.run.plan.clock} or --clock {one.run.plan.clock}.",
         )
     if pair.machines and not any_host:
-        differences = plain("; ".join(map(fact, pair.machines)))
+        differences = escape_terminal("; ".join(map(format_fact, pair.machines)))
         raise UsageError(
             f"{first} and {second} were measured on different machines: {differences}.",
             "To compare them anyway: --any-host",

@@ -18,14 +18,14 @@ from harness.backends import registry
 from harness.backends.protocol import RegisteredBackend
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
-from harness.catalog.scenarios import fingerprint
-from harness.files import data_dir
+from harness.catalog.scenarios import hash_files
+from harness.files import get_data_dir
 from harness.machine import cpus, host
 from harness.machine.gpu import clocks
 from harness.machine.gpu import selection as gpus
 from harness.machine.gpu.host import kept_open
-from harness.machine.identity import machine
-from harness.machine.lock import exclusive, machine_to_itself, run_to_itself, slot_to_itself
+from harness.machine.identity import load_machine
+from harness.machine.lock import hold_lock, hold_machine, hold_slot, run_to_itself
 from harness.machine.slots import Slot
 from harness.model.backend import (
     Backend,
@@ -42,9 +42,9 @@ from harness.model.errors import CannotRunHereError, FileError, NothingPreparedE
 from harness.model.gpu import Gpu
 from harness.model.launch import BROKEN, Launch, Limits, Status
 from harness.model.run import RULES, Machine, Plan, Run, Stop, StopReason, Unavailable, stood_in
-from harness.model.texts import joined, without_password
+from harness.model.texts import joined, remove_password
 from harness.plan.gpus import find_first_starts, fit
-from harness.plan.groups import control
+from harness.plan.groups import find_control
 from harness.report.sections import run_info
 from harness.runner.executor import RunExecutor, WalkListener
 from harness.runner.launching import LaunchMonitor, Watch
@@ -53,10 +53,10 @@ from harness.runner.schedule import limit_to_budget
 from harness.runner.stop_rules import find_stops
 from harness.session.early_pilots import Pilots
 from harness.session.jobs import JobMaker
-from harness.session.planning import Planned, next_in_place
-from harness.session.reporting import Written, report, results_of
-from harness.session.resuming import Earlier, changed, earlier, machine_facts, slot_of
-from harness.session.slot_plans import in_slot
+from harness.session.planning import Planned, replace_substitutes
+from harness.session.reporting import Written, load_results, report
+from harness.session.resuming import Earlier, load_earlier, machine_facts, make_changed_error, slot_of
+from harness.session.slot_plans import limit_to_slot
 from harness.store.folder import RunFolder
 
 #: The share of the free memory that interleaved launches may use together.
@@ -157,16 +157,16 @@ def run(
         if slots:
             prepare(planned, observer, wait=wait)  # before taking a slot, because builds would disturb other slots
             taken = _take_slot(held, slots if at is None else slots[at : at + 1], waiting)
-            planned = in_slot(planned, taken, len(slots))
+            planned = limit_to_slot(planned, taken, len(slots))
         else:
-            held.enter_context(machine_to_itself(waiting))
+            held.enter_context(hold_machine(waiting))
         return _execute_run(_start_run(planned, command, observer, held, max(1, len(slots))), observer, planned.refused)
 
 
 def _take_slot(held: ExitStack, slots: Sequence[Slot], waiting: Callable[[str], object] | None) -> Slot:
     """Hold a free slot until `held` ends, and keep this process on its CPUs, so that it doesn't disturb other slots."""
-    slot = slots[held.enter_context(slot_to_itself([candidate.names for candidate in slots], waiting))]
-    held.enter_context(cpus.running_on(slot.cpus))
+    slot = slots[held.enter_context(hold_slot([candidate.names for candidate in slots], waiting))]
+    held.enter_context(cpus.run_on_cpus(slot.cpus))
     return slot
 
 
@@ -180,7 +180,7 @@ def prepare(planned: Planned, listener: Listener, *, wait: bool = False) -> dict
     backend, _ = registry.choose(name, planned.project.root, "", untrusted=untrusted, gpus=gpus_, via=via)
     if not backend.unprepared(planned.needed):
         return {}
-    with machine_to_itself(listener.say if wait else None):
+    with hold_machine(listener.say if wait else None):
         backend.check_room(planned.needed)
         return dict(_prepare_environments(backend, planned.needed, listener).unavailable)
 
@@ -207,8 +207,8 @@ def resume(
         if slot:
             _take_slot(held, [slot], waiting)
         else:
-            held.enter_context(machine_to_itself(waiting))
-        earlier_run = earlier(folder, registry.check_backend(backend), rounds=rounds, budget=budget)
+            held.enter_context(hold_machine(waiting))
+        earlier_run = load_earlier(folder, registry.check_backend(backend), rounds=rounds, budget=budget)
         return (
             _report_again(earlier_run, observer)
             if earlier_run.over
@@ -219,9 +219,9 @@ def resume(
 def _report_again(earlier_run: Earlier, listener: Listener) -> Ended:
     """Write the reports of a run that has nothing left to measure, and notify the listener."""
     listener.say(earlier_run.over)
-    with to_itself(earlier_run.folder):
+    with hold_run(earlier_run.folder):
         earlier_run.folder.repair()  # the process may have been killed while it wrote the reports
-        results = results_of(earlier_run.run, earlier_run.folder.read_launches(earlier_run.run))
+        results = load_results(earlier_run.run, earlier_run.folder.read_launches(earlier_run.run))
         written = report(earlier_run.folder, results)
     return Ended(earlier_run.folder.path, results, written, interrupted=False, refused={})
 
@@ -272,7 +272,7 @@ def _start_run(planned: Planned, command: Sequence[str], listener: Listener, hel
         begun = Run(
             id=named,
             started=now.isoformat(timespec="seconds"),
-            command=[without_password(word) for word in command or planned.request.command()],
+            command=[remove_password(word) for word in command or planned.request.command()],
             harness=__version__,
             plan=planned.plan,
             reference=planned.reference,
@@ -289,7 +289,7 @@ def _start_run(planned: Planned, command: Sequence[str], listener: Listener, hel
             scripts=jobs.scripts(planned.project.scenario_folders),
             rules=RULES,
             own=jobs.own(),
-            kit=fingerprint(jobs.kit),
+            kit=hash_files(jobs.kit),
             machine=_machine(facts, listener),
             slots=slots,
         )
@@ -300,7 +300,7 @@ def _start_run(planned: Planned, command: Sequence[str], listener: Listener, hel
         raise
     if not folder.is_from_here():
         listener.say(
-            f"The secret that signs runs can't be saved in {data_dir()}. This run can't be continued (--resume) "
+            f"The secret that signs runs can't be saved in {get_data_dir()}. This run can't be continued (--resume) "
             "after it ends."
         )
     watch = gpus.watch(planned.cards)
@@ -325,7 +325,7 @@ def _prepare_available(
         for sentence in _unavailable(preparation):
             listener.say(sentence)
         absent |= preparation.unavailable
-        again = next_in_place(planned, absent) if replan else None
+        again = replace_substitutes(planned, absent) if replan else None
         if again is None:
             return _drop_environments(planned, preparation.unavailable), preparation
         planned = again
@@ -360,7 +360,7 @@ def _suggest_environments(planned: Planned, backend: RegisteredBackend) -> str:
     if able:
         command = replace(planned.request, environments=able[-2:], reference="").command()
         return f"This machine can create {joined(able)}. Example: {shlex.join(command)}"
-    if not fitting or not host.container() or registry.is_contained(backend.name):
+    if not fitting or not host.detect_container() or registry.is_contained(backend.name):
         return ""
     newest = max(fitting, key=lambda environment: environment.release).python
     names = [environment.name for environment in fitting if environment.python == newest]
@@ -389,7 +389,7 @@ def _reopen_run(earlier_run: Earlier, listener: Listener, held: ExitStack) -> _R
         _give_priority(backend, limits, listener)
     moved = [environment for environment, image in begun.images.items() if preparation.images.get(environment) != image]
     if moved:
-        raise changed(path, f"the image of {', '.join(moved)}")
+        raise make_changed_error(path, f"the image of {', '.join(moved)}")
     watch = gpus.watch(cards)
     return _Ready(
         earlier_run.folder, begun, planned.requirements, jobs, backend, watch, is_longer=earlier_run.is_longer
@@ -405,9 +405,9 @@ def _say_stand_ins(plan: Plan, listener: Listener) -> None:
 def _execute_run(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -> Ended:
     """Make the missing launches of a run, and write the reports."""
     folder = ready.folder
-    with to_itself(folder):
+    with hold_run(folder):
         ended, launches, end = _make_launches(ready, listener)
-        results = results_of(ended, launches)
+        results = load_results(ended, launches)
         written = report(folder, results)
     if isinstance(end, CannotRunHereError):
         return Ended(folder.path, results, written, interrupted=False, refused=refused, broken_off=end)
@@ -415,9 +415,9 @@ def _execute_run(ready: _Ready, listener: Listener, refused: Mapping[str, FileEr
 
 
 @contextmanager
-def to_itself(folder: RunFolder) -> Iterator[None]:
+def hold_run(folder: RunFolder) -> Iterator[None]:
     """Hold the locks of the folder and the run, so that no other process measures or cleans up this run."""
-    with exclusive(folder.path / ".lock", f"{folder.path} is being measured."), run_to_itself(folder.path.name):
+    with hold_lock(folder.path / ".lock", f"{folder.path} is being measured."), run_to_itself(folder.path.name):
         yield
 
 
@@ -439,12 +439,12 @@ def _make_launches(
             folder.write_run(ended, signed=True)
         finished = folder.read_launches(ended)
     watch = partial(LaunchMonitor, {"slots": ended.slots}, ready.watch) if ended.slots > 1 else ready.watch
-    starts = cpus.starting(plan.limits.cpus, os.sched_getaffinity(0)) if backend.can_move() else ()
+    starts = cpus.choose_starting_cpus(plan.limits.cpus, os.sched_getaffinity(0)) if backend.can_move() else ()
     try:
-        with cpus.keeping_off(plan.limits.cpus):
+        with cpus.keep_process_off(plan.limits.cpus):
             _make_first_starts(ready, listener)
-        with cpus.keeping_off(plan.limits.cpus), listener.launching(ended) as heard:
-            memory = HELD_SHARE * (ended.backend.memory_bytes if ended.backend.is_remote else host.free_memory())
+        with cpus.keep_process_off(plan.limits.cpus), listener.launching(ended) as heard:
+            memory = HELD_SHARE * (ended.backend.memory_bytes if ended.backend.is_remote else host.read_free_memory())
             walk = RunExecutor(
                 plan,
                 folder,
@@ -540,7 +540,7 @@ def _drop_environments(planned: Planned, missing: Mapping[str, UnavailableError]
     groups = []
     for group in plan.groups:
         cells = [cell for cell in group.cells if cell not in gone]
-        again = control(cells, planned.reference) if group.control else None
+        again = find_control(cells, planned.reference) if group.control else None
         groups += [replace(group, cells=cells, control=again)] if cells else []
     left = replace(planned, plan=replace(plan, groups=groups, unavailable=[*plan.unavailable, *unavailable]))
     was_one = sum(group.controlled for group in plan.groups if group.control) == 1
@@ -561,7 +561,7 @@ def _machine(facts: BackendFacts, listener: Listener) -> Machine | None:
     if facts.is_remote and "HARNESS_MACHINE_ID" not in os.environ:
         return None
     try:
-        return machine()
+        return load_machine()
     except CannotRunHereError as error:
         listener.say(f"{error} A history can't record which machine measured this run.")
         return None

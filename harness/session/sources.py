@@ -19,7 +19,7 @@ from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.sources import Source, SourceSpec, Wheel, open_place, parse_source
-from harness.files import cache_dir, get_wheel_path, parse_json, read_text, write_atomically
+from harness.files import get_cache_dir, get_wheel_path, parse_json, read_text, write_atomically
 from harness.machine import git
 from harness.model.backend import WheelRecipe
 from harness.model.environment import TENSORFLOW, Environment
@@ -110,7 +110,7 @@ class _Maker:
         recipe = [hashlib.sha256((self.project.root / "images" / name).read_bytes()).hexdigest() for name in _RECIPE]
         parts = [git.get_tree_id(source.snapshot), spec.package, base.python, self._version(spec, base, source)]
         parts += [instant.isoformat(), backend.name, *recipe]
-        entry = cache_dir() / "wheels" / "builds" / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.json"
+        entry = get_cache_dir() / "wheels" / "builds" / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.json"
         with suppress(OSError, ValueError, TypeError):
             kept = Wheel(**parse_json(read_text(entry)))
             if kept.path.is_file():

@@ -26,8 +26,8 @@ from harness.model.scenario import PEAK, PERCENTILES, PRINTED, STEP
 from harness.session import read
 from harness.store import codec
 from harness.upstream.bundle_subject import Axes, Subject, select, subject
-from harness.upstream.issue import TRACKERS, how_to_run, issue, requirements, sentence
-from harness.upstream.standalone import standalone
+from harness.upstream.issue import TRACKERS, issue, list_commands, requirements, sentence
+from harness.upstream.standalone import make_standalone
 
 #: Names of users and machines that name nobody.
 _NOBODY = {"", "root", "user", "ubuntu", "debian", "runner", "admin", "localhost"}
@@ -76,7 +76,7 @@ def write(
 def files(results: Results, tracker: str, folder: Path, about: Subject) -> dict[str, str]:
     """Return the files of a bundle by name, without names of this machine and its user."""
     run = results.run
-    hide = _hiding(folder)
+    hide = _make_hider(folder)
     code = _code(run, about)
     code = hide(code, _words(code))
     required = {f"requirements-{environment.name}.txt": _locked(run, environment) for environment in about.environments}
@@ -84,7 +84,7 @@ def files(results: Results, tracker: str, folder: Path, about: Subject) -> dict[
         "repro.py": code,
         "repro.ipynb": _notebook(about, code, required),
         **required,
-        "run.json": json.dumps(_plain(json.loads(codec.dump(run)), hide), indent=2) + "\n",
+        "run.json": json.dumps(_remove_paths(json.loads(codec.dump(run)), hide), indent=2) + "\n",
     }
     return {"issue.md": issue(results, about, code, tracker, hide), **contents} if about.has_results else contents
 
@@ -101,7 +101,7 @@ def _locked(run: Run, environment: Environment) -> str:
     return plain if plain and locked(plain) == pins(run, environment.name) else requirements(run, environment)
 
 
-def _hiding(folder: Path) -> Callable[..., str]:
+def _make_hider(folder: Path) -> Callable[..., str]:
     """Return a function that removes folders and names of this machine and its user from a text, except some words."""
     places = [Project.find().root, folder.absolute(), Path.cwd(), Path.home(), package_data.FOLDER]
     paths = {str(path) for place in places for path in (place, place.resolve()) if len(path.parts) > 1}
@@ -125,12 +125,12 @@ def _words(code: str) -> set[str]:
     return {token.string for token in tokens if token.type == tokenize.NAME}
 
 
-def _plain(value: Any, hide: Callable[[str], str]) -> Any:
+def _remove_paths(value: Any, hide: Callable[[str], str]) -> Any:
     """Return a JSON value without the paths of a machine. A path is reduced to its file name."""
     if isinstance(value, dict):
-        return {key: _plain(element, hide) for key, element in value.items()}
+        return {key: _remove_paths(element, hide) for key, element in value.items()}
     if isinstance(value, list):
-        return [_plain(element, hide) for element in value]
+        return [_remove_paths(element, hide) for element in value]
     if isinstance(value, str):
         is_path = re.fullmatch(r"(~|/|\.\.?/)[^\n]*", value)
         return hide(Path(value).name if is_path else value)
@@ -167,8 +167,8 @@ def _code(run: Run, about: Subject) -> str:
     quantity = STEP if is_of_step else about.of
     kit = project.root / "scenarios" / "kit"
     kit = kit if kit.is_dir() else package_data.FOLDER / "scenarios" / "kit"
-    head = f"{scenario.title.rstrip('.')}.\n\nMeasured: {sentence(about)}\n\n{how_to_run(run, about)}"
-    return standalone(scenario, text, kit, sides, of=quantity, about=head)
+    head = f"{scenario.title.rstrip('.')}.\n\nMeasured: {sentence(about)}\n\n{list_commands(run, about)}"
+    return make_standalone(scenario, text, kit, sides, of=quantity, about=head)
 
 
 def _notebook(about: Subject, code: str, required: Mapping[str, str]) -> str:

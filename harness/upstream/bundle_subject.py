@@ -130,7 +130,7 @@ class Subject:
                 f" ({format.level(self.level)}: {self.amount(span.low)} to {self.amount(span.high)})" if span else ""
             )
             return f"{worse}{what} {self.amount(ratio.value)} more than {better}{between}"
-        between = f" ({format.level(self.level)}: {format.between(ratio.interval)})" if ratio.interval else ""
+        between = f" ({format.level(self.level)}: {format.format_interval(ratio.interval)})" if ratio.interval else ""
         long = "as long" if takes == "takes" else "as much"
         return f"{worse}{what} {takes} {format.number(ratio.value)} times {long} as {better}{between}"
 
@@ -170,7 +170,7 @@ def subject(results: Results) -> Subject:
 def _order_places(results: Results, claim_result: ClaimResult) -> list[ClaimPlace]:
     """Return the places in which a claim holds, the newest release first and nightlies last, and then its own place."""
     releases = {environment.name: environment.release for environment in results.run.environments}
-    wheels = nightlies(results)
+    wheels = find_nightlies(results)
     holding = [place for place in claim_result.places if place.outcome.holds]
     holding.sort(key=lambda place: (place.environment not in wheels, releases[place.environment]), reverse=True)
     return [*holding, claim_result.at]
@@ -208,7 +208,7 @@ def _value(axis: str, cell: Cell) -> str:
     return cell.axes.get(axis, "")
 
 
-def moved(results: Results, about: Subject, name: str) -> Subject | None:
+def move_subject(results: Results, about: Subject, name: str) -> Subject | None:
     """Return the comparison in another environment: of both sides, or of the worse one if their environments differ."""
     cell = replace(about.worse.cell, environment=name)
     if about.better is None:
@@ -219,7 +219,7 @@ def moved(results: Results, about: Subject, name: str) -> Subject | None:
     )
 
 
-def nightlies(results: Results) -> list[str]:
+def find_nightlies(results: Results) -> list[str]:
     """Return the names of the run's nightly environments."""
     return [
         environment.name

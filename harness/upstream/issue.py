@@ -14,8 +14,8 @@ from harness.model.run import Run
 from harness.model.scenario import STEP
 from harness.model.texts import format_exact
 from harness.report import format
-from harness.report.escape import fenced
-from harness.upstream.bundle_subject import IssueSide, Subject, moved, nightlies
+from harness.report.escape import make_fenced_block
+from harness.upstream.bundle_subject import IssueSide, Subject, find_nightlies, move_subject
 
 #: The most characters that an issue takes, with some left for what is written above it.
 MOST = 60_000
@@ -71,7 +71,7 @@ def issue(results: Results, about: Subject, code: str, tracker: str, hide: Calla
     `hide` removes the names of this machine and its user from each field. `code` is shown unchanged.
     """
     fields = {key: hide(text) for key, text in _fields(results, about).items()}
-    long = {"code": fenced(code, "python"), "log": fenced(hide(_log(about)), "text")}
+    long = {"code": make_fenced_block(code, "python"), "log": make_fenced_block(hide(_log(about)), "text")}
     for left_out in ((), ("log",), ("log", "code")):
         shown = {**fields, **long, **dict.fromkeys(left_out, "It is in the attachment, bundle.zip.")}
         shown["code"] += f"\n\n{fields['run']}"
@@ -86,7 +86,7 @@ def sentence(about: Subject) -> str:
     return f"{about.clause} ({', '.join(about.shared)})." if about.shared else f"{about.clause}."
 
 
-def how_to_run(run: Run, about: Subject) -> str:
+def list_commands(run: Run, about: Subject) -> str:
     """Return the commands that run repro.py, in virtual environments and in containers."""
     bases = _bases(run)
     has_digests = all(environment.name in bases for environment in about.environments)
@@ -94,18 +94,18 @@ def how_to_run(run: Run, about: Subject) -> str:
         [
             "Run it in virtual environments:",
             "",
-            _indented(_virtual_environments(about)),
+            _indent(_virtual_environments(about)),
             "",
             "In containers:"
             if has_digests
             else "In containers, by tag: the measured image was built on a base without a public digest.",
             "",
-            _indented(_docker(run, about, bases)),
+            _indent(_docker(run, about, bases)),
         ]
     )
 
 
-def _indented(lines: Sequence[str]) -> str:
+def _indent(lines: Sequence[str]) -> str:
     return "\n".join(f"    {line}" for line in lines)
 
 
@@ -184,7 +184,7 @@ def _fields(results: Results, about: Subject) -> dict[str, str]:
     ]
     return {
         "type": "Performance",
-        "nightly": _nightly(results, about),
+        "nightly": _has_problem_in_nightly(results, about),
         "source": "binary",
         "version": _versions(run, environments, ["tensorflow"]),
         "versions": _versions(run, environments, ["tensorflow", "keras"]),
@@ -196,7 +196,7 @@ def _fields(results: Results, about: Subject) -> dict[str, str]:
         "not here": _NONE,
         "current": _current(results, about),
         "expected": _expected(about),
-        "command": fenced("\n".join(_virtual_environments(about)), "shell"),
+        "command": make_fenced_block("\n".join(_virtual_environments(about)), "shell"),
         "run": _packages(run, about),
     }
 
@@ -215,10 +215,10 @@ def _versions(run: Run, environments: Sequence[Environment], packages: Sequence[
     return "; ".join(texts)
 
 
-def _nightly(results: Results, about: Subject) -> str:
+def _has_problem_in_nightly(results: Results, about: Subject) -> str:
     """Return whether the newest nightly of the run has the problem too."""
-    for name in reversed(nightlies(results)):
-        nightly_subject = moved(results, about, name)
+    for name in reversed(find_nightlies(results)):
+        nightly_subject = move_subject(results, about, name)
         if nightly_subject is not None:
             version = installed("tensorflow", pins(results.run, name))
             return f"{'Yes' if nightly_subject.is_shown else 'No'}, with {version}: {sentence(nightly_subject)}"
@@ -297,7 +297,7 @@ def _packages(run: Run, about: Subject) -> str:
     if settings:
         parts.append(f"`repro.py` doesn't apply the setting {', '.join(settings)}, which the measurement used.")
     for environment in about.environments:
-        text = fenced(requirements(run, environment), "text")
+        text = make_fenced_block(requirements(run, environment), "text")
         parts.append(f"<details><summary>requirements-{environment.name}.txt</summary>\n\n{text}\n\n</details>")
     return "\n\n".join(parts)
 

@@ -116,7 +116,7 @@ class Library:
         }
 
 
-def library() -> Library:
+def load_library() -> Library:
     """Return the claims of the project's scenarios. Scenarios with an invalid file are left out."""
     project = Project.find()
     by_issue: dict[Issue, list[tuple[Scenario, Claim]]] = {}
@@ -124,13 +124,13 @@ def library() -> Library:
         for claim in scenario.claims:
             by_issue.setdefault(claim.issue, []).append((scenario, claim))
     newest = claims.find_newest(load_environments(project))
-    took = _took(project.root / "docs" / "upstream.json")
+    took = _load_durations(project.root / "docs" / "upstream.json")
     return Library(
         {issue: KnownIssue(issue, by_issue[issue], took.get(issue.short, 0.0)) for issue in sorted(by_issue)}, newest
     )
 
 
-def _took(path: Path) -> dict[str, float]:
+def _load_durations(path: Path) -> dict[str, float]:
     """Return the seconds of the longest claim by issue, from docs/upstream.json. Empty if the file is missing."""
     try:
         rows = parse_json(read_text(path))

@@ -29,16 +29,16 @@ def request(asked: Request, found: Sequence[KnownIssue], nightly: str) -> Reques
     )
 
 
-def asked_for(results: Results) -> list[ClaimResult]:
+def find_requested_claims(results: Results) -> list[ClaimResult]:
     """Return the claims of the run's issues."""
     return [claim_result for claim_result in results.claims if str(claim_result.claim.issue) in results.run.plan.claims]
 
 
-def unfinished(results: Results) -> list[str]:
+def find_unfinished(results: Results) -> list[str]:
     """Return the run's issues without an outcome: no claim holds or is gone in its own environment."""
     settled = {
         str(claim_result.claim.issue)
-        for claim_result in asked_for(results)
+        for claim_result in find_requested_claims(results)
         if claim_result.at.outcome.holds or claim_result.at.outcome.is_gone
     }
     return [issue for issue in results.run.plan.claims if issue not in settled]
@@ -46,18 +46,18 @@ def unfinished(results: Results) -> list[str]:
 
 def gate(results: Results, wanted: str) -> Gate:
     """Return the gate: whether a claim is confirmed in its own environment, or, if `wanted` is `fixed`, fixed later."""
-    claims = asked_for(results)
+    claims = find_requested_claims(results)
     if not any(claim_result.at.outcome.holds or claim_result.at.outcome.is_gone for claim_result in claims):
         return Gate.NOTHING_JUDGED
     is_met = any(claim_result.fixed if wanted == "fixed" else claim_result.at.outcome.holds for claim_result in claims)
     return Gate.SLOWER if is_met else Gate.PASSED
 
 
-def bundled(folder: Path, results: Results) -> Path | None:
+def write_bundle(folder: Path, results: Results) -> Path | None:
     """Write the bundle of a run of one issue. Returns the text for the issue, or None if there is no result."""
     if len(results.run.plan.claims) != 1:
         return None
-    issue = asked_for(results)[0].claim.issue if asked_for(results) else None
+    issue = find_requested_claims(results)[0].claim.issue if find_requested_claims(results) else None
     try:
         return bundle.write(folder, "keras" if issue and issue.repository.startswith("keras-team/") else "tensorflow")[
             0
@@ -66,7 +66,7 @@ def bundled(folder: Path, results: Results) -> Path | None:
         return None
 
 
-def nightly(asked: Request, say: Callable[[str], None]) -> str:
+def find_nightly(asked: Request, say: Callable[[str], None]) -> str:
     """Return the environment of the newest nightly wheel, or report why there is none and return an empty text."""
     package = "tf-nightly" if asked.gpu or asked.gpus or asked.gpu_via else "tf-nightly-cpu"
     try:

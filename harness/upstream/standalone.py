@@ -17,7 +17,7 @@ _OWN = ("main", "NotAvailable")
 _TEMPLATE = package_data.FOLDER / "templates" / "repro.py"
 
 
-def standalone(
+def make_standalone(
     scenario: Scenario, text: str, kit: Path, sides: Sequence[Mapping[str, Any]], *, of: str, about: str
 ) -> str:
     """Return a Python file that runs the sides alternately, and prints their numbers and the ratio.
@@ -85,7 +85,7 @@ def _work(text: str, kit: Path) -> str:
                     "The scenario imports from the kit under another name, which can't be copied into a script."
                 )
             taken += [alias.name for alias in node.names if alias.name not in _OWN]
-        elif not _runs(node) and node is not _docstring(tree):
+        elif not _is_main_block(node) and node is not _docstring(tree):
             kept.append(node)
     lines = text.splitlines(keepends=True)
     for node in tree.body:
@@ -93,7 +93,7 @@ def _work(text: str, kit: Path) -> str:
             lines[_start(node) - 1 : _end(node)] = [""] * (_end(node) - _start(node) + 1)
     header = re.compile(r"# /// script\n(#[^\n]*\n)*?# ///\n")
     own = header.sub("", "".join(lines), count=1)
-    folded = _folded(taken, kit)
+    folded = _collect_sources(taken, kit)
     defined = {name for node in kept for name in _defines(node) if not isinstance(node, ast.Import | ast.ImportFrom)}
     clash = sorted(defined & (folded.keys() | _template_names()))
     if clash:
@@ -108,7 +108,7 @@ def _template_names() -> set[str]:
     return {name for node in ast.parse(_TEMPLATE.read_text(encoding="utf-8")).body for name in _defines(node)}
 
 
-def _folded(names: Sequence[str], kit: Path) -> dict[str, str]:
+def _collect_sources(names: Sequence[str], kit: Path) -> dict[str, str]:
     """Return the source of each name from the kit. Names that it needs come before it."""
     exported = {
         alias.name: f"{node.module}"
@@ -157,7 +157,7 @@ def _docstring(tree: ast.Module) -> ast.stmt | None:
     return tree.body[0] if ast.get_docstring(tree) is not None else None
 
 
-def _runs(node: ast.stmt) -> bool:
+def _is_main_block(node: ast.stmt) -> bool:
     """Return whether a statement is `if __name__ == "__main__":`."""
     return isinstance(node, ast.If) and "__name__" in ast.dump(node.test)
 

@@ -79,7 +79,7 @@ def test_a_search_is_measured_kept_reported_and_taken_up_without_a_launch(asked)
     again = Said()
     taken_up = run.bisect(read_request(folder), folder, again)
     assert again.launched == 0
-    assert markdown.full(taken_up.sections) == markdown.full(found.sections)
+    assert markdown.render_full(taken_up.sections) == markdown.render_full(found.sections)
 
 
 def test_ends_that_do_not_differ_leave_a_report_with_the_numbers(asked):

@@ -59,7 +59,7 @@ class Shown:
         console = Console(width=400, file=StringIO())
         terminal.show(sections, console)
         self.lines = [each.strip().removeprefix("- ") for each in console.file.getvalue().splitlines() if each.strip()]
-        self.markdown = markdown.full(sections)
+        self.markdown = markdown.render_full(sections)
 
 
 def test_the_answer_stands_first_with_dates_numbers_and_what_was_spent():

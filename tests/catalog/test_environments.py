@@ -7,7 +7,7 @@ from packaging.version import Version
 
 from harness.catalog.environments import load_environments, parse
 from harness.catalog.project import Project
-from harness.files import cache_dir
+from harness.files import get_cache_dir
 from harness.model.environment import Device
 from harness.model.errors import UsageError
 
@@ -126,6 +126,6 @@ def test_what_is_kept_of_a_catalogue_in_another_shape_is_read_again(tmp_path: Pa
     project = Project(tmp_path)
     project.bake_file.write_text(bake(GOOD))
     found = load_environments(project)
-    (file,) = (cache_dir() / "catalog").iterdir()
+    (file,) = (get_cache_dir() / "catalog").iterdir()
     file.write_text(kept)
     assert load_environments(project) == found

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.files import cache_dir
+from harness.files import get_cache_dir
 from tests.sources import SourceRepository
 
 SCENARIO = """\
@@ -147,7 +147,7 @@ def test_a_wheel_is_a_source_too(harness, repository):
     repository.commit("CALLS = 1\n")
     first = harness("matrix", "-e", "new+mine@mine", "-s", "own", *SHORT, "--dry-run")
     assert first.returncode == 0, first.stderr
-    wheel = next((cache_dir() / "wheels").glob("*/mine-1.0-py3-none-any.whl"))
+    wheel = next((get_cache_dir() / "wheels").glob("*/mine-1.0-py3-none-any.whl"))
     done = harness("matrix", "-e", f"new+mine@{wheel}", "-s", "own", "--backend", "local", "--dry-run")
     assert done.returncode == 0, done.stderr
     assert "mine 1.0 from the file mine-1.0-py3-none-any.whl" in done.stdout

@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from harness import session
-from harness.files import cache_dir
+from harness.files import get_cache_dir
 from harness.history import summary
 from harness.history.index import History
 from harness.model.launch import Status
@@ -287,7 +287,7 @@ def check_whole(killer: Killer, before: list[bytes], launches: int = LAUNCHES) -
     assert (folder / "report.html").read_text().endswith("</html>\n")
     assert (folder / "report.md").read_text().count("\n## ") >= 2
     # what the killed one left is gone before anything else begins
-    assert not (cache_dir() / "scratch" / folder.name).exists()
+    assert not (get_cache_dir() / "scratch" / folder.name).exists()
     assert not [path for path in folder.rglob("*") if path.name.endswith(".part")]
     assert not list((killer.root / "tmp").iterdir())
     assert not killer.processes
@@ -340,7 +340,7 @@ def check_untouched(killer: Killer, before: list[bytes]) -> None:
     places = [(each.group, each.round, each.attempt, each.order, each.role) for each in found]
     assert len(places) == len(set(places))
     assert (killer.folder / "report.html").read_text().endswith("</html>\n")
-    assert not (cache_dir() / "scratch" / killer.folder.name).exists()
+    assert not (get_cache_dir() / "scratch" / killer.folder.name).exists()
     assert not list((killer.root / "tmp").iterdir())
     assert not killer.processes
 
@@ -361,7 +361,7 @@ def test_a_search_that_is_killed_goes_on_with_its_steps(killer: Killer, point: t
     assert (killer.folder / "report.md").read_text()
     runs = [path for path in killer.folder.iterdir() if path.is_dir()]
     assert all((path / "run.json").exists() for path in runs)
-    assert not [path for path in runs if (cache_dir() / "scratch" / path.name).exists()]
+    assert not [path for path in runs if (get_cache_dir() / "scratch" / path.name).exists()]
     assert killer("bisect", "--resume", str(killer.folder)) in (0, 1), killer.said
     assert steps.read_bytes().splitlines(keepends=True) == after
     assert [path for path in killer.folder.iterdir() if path.is_dir()] == runs
@@ -464,7 +464,7 @@ def imitated_engine(path: Path, image: Path) -> Iterator[str]:
 @pytest.mark.parametrize("point", CLEANING, ids=lambda each: f"{each[2]} {each[0].partition(':')[2]} {each[1]}")
 def test_a_removal_that_is_killed_is_done_again(killer: Killer, point: tuple[str, int, str]) -> None:
     assert killer.run(at=("harness.store.folder:append", 3, "amid")) == -signal.SIGKILL, killer.said
-    scratch = cache_dir() / "scratch" / killer.folder.name
+    scratch = get_cache_dir() / "scratch" / killer.folder.name
     assert scratch.exists()
     before = whole_lines(killer.folder)
     assert killer("clean", str(killer.folder), at=point) == -signal.SIGKILL, killer.said

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from harness import session
 from harness.cli import app
-from harness.files import data_dir
+from harness.files import get_data_dir
 from harness.fleet import check
-from harness.fleet.check import Interference, allowed, interference, remembered
+from harness.fleet.check import Interference, compute_interference, count_allowed_slots, load_stored
 from harness.machine.slots import Slot
 from harness.model.errors import CannotRunHereError, DamagedError
 from harness.model.launch import Launch
@@ -22,10 +22,10 @@ from tests.cli.conftest import Harness
 
 
 def test_the_ratio_is_the_mean_of_pairs() -> None:
-    ratio, low, high = interference([1.0, 2.0, 3.0], [1.1, 2.2, 3.3])
+    ratio, low, high = compute_interference([1.0, 2.0, 3.0], [1.1, 2.2, 3.3])
     assert ratio == pytest.approx(1.1)
     assert (low, high) == (pytest.approx(1.1), pytest.approx(1.1))
-    _, low, high = interference([1.0, 1.0, 1.0], [1.0, 1.1, 0.9])
+    _, low, high = compute_interference([1.0, 1.0, 1.0], [1.0, 1.1, 0.9])
     assert low < 0.9
     assert high > 1.1
     assert Interference(2, 1.0, 0.99, 1.029).is_safe(0.03)
@@ -57,7 +57,7 @@ def slowed(monkeypatch: pytest.MonkeyPatch, ratios: dict[int, float], noise: flo
         seconds = 0.01 * ratios.get(count, 1.0) * (1 + len(made) % 3 / 1e4) * math.exp(draw.gauss(0.0, noise))
         return {at: [factories.launch(cell, seconds)] for at in made[-1]}
 
-    monkeypatch.setattr(check, "_launched", launched)
+    monkeypatch.setattr(check, "_launch_in_slots", launched)
     monkeypatch.setattr(check, "prepare", lambda planned, listener: draw.gauss(0.0, noise))
     return made
 
@@ -73,19 +73,19 @@ def test_fewer_slots_are_tried_until_they_are_safe_and_that_is_remembered(
     found = check.check(planned, slots, None, ears)
     assert [(each.slots, each.is_safe(0.03)) for each in found.tried] == [(6, False), (5, False), (4, True)]
     assert (found.safe, found.work) == (4, "ways old fine fast")
-    assert remembered("cpu") == found
-    assert remembered("gpu") is None
+    assert load_stored("cpu") == found
+    assert load_stored("gpu") is None
     assert ears.said[-1].endswith("times as long as one alone: safe.")
     assert {len(places) for places in made} == {1, 4, 5, 6}
     assert [0, 1, 2, 3, 4, 5] in made
     # each slot is the one that is alone
     assert {at for (at, *more) in made if not more} == {0, 1, 2, 3, 4, 5}
-    assert allowed("cpu", None) == 4
-    assert allowed("cpu", 3) == 3
+    assert count_allowed_slots("cpu", None) == 4
+    assert count_allowed_slots("cpu", 3) == 3
     with pytest.raises(
         CannotRunHereError, match=r"4 slots are safe on this machine, and 5 were requested: 5 at the same time"
     ):
-        allowed("cpu", 5)
+        count_allowed_slots("cpu", 5)
 
 
 @pytest.mark.parametrize(
@@ -108,11 +108,11 @@ def test_what_is_not_known_is_measured_again(
 
 
 def test_slots_that_were_not_looked_at_are_refused_but_for_one() -> None:
-    assert allowed("gpu", 1) == 1
+    assert count_allowed_slots("gpu", 1) == 1
     with pytest.raises(
         CannotRunHereError, match=r"has not been measured\.\nMeasure it: harness fleet check --gpu --slots 2"
     ):
-        allowed("gpu", 2)
+        count_allowed_slots("gpu", 2)
 
 
 def test_what_is_remembered_is_of_the_cpus_that_there_were(
@@ -120,13 +120,13 @@ def test_what_is_remembered_is_of_the_cpus_that_there_were(
 ) -> None:
     slowed(monkeypatch, {})
     check.check(planned, slots, 2, Ears())
-    assert allowed("cpu", 2) == 2
-    path = data_dir() / "fleet.json"
+    assert count_allowed_slots("cpu", 2) == 2
+    path = get_data_dir() / "fleet.json"
     document = json.loads(path.read_text())
     document["cpu"]["cpus"] = len(os.sched_getaffinity(0)) + 1
     path.write_text(json.dumps(document))
     with pytest.raises(CannotRunHereError, match="has not been measured"):
-        allowed("cpu", 2)
+        count_allowed_slots("cpu", 2)
     whole = {**document["cpu"], "cpus": len(os.sched_getaffinity(0))}
     changes: tuple[dict[str, object], ...] = ({"safe": 0}, {"tried": [[]]}, {"cpus": []}, {"when": {}})
     other_types = [json.dumps({"cpu": {**whole, **change}}) for change in changes]
@@ -134,7 +134,7 @@ def test_what_is_remembered_is_of_the_cpus_that_there_were(
     for text in ("[]", "{", '{"cpu": {"tried": []}}', '{"cpu": 3}', deep, *other_types):
         path.write_text(text)
         with pytest.raises(DamagedError, match=r"fleet\.json is damaged"):
-            allowed("cpu", 2)
+            count_allowed_slots("cpu", 2)
 
 
 def test_work_is_launched_and_without_a_number_says_nothing(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,6 +149,6 @@ def test_work_is_launched_and_without_a_number_says_nothing(harness: Harness, mo
     done = CliRunner().invoke(app, [*arguments.split(), "-a", "way=fine"], catch_exceptions=False)
     assert done.exit_code == 0, done.stderr
     assert "2 of 2 slots are safe: harness matrix --slots 2" in done.stdout
-    found = remembered("cpu")
+    found = load_stored("cpu")
     assert found
     assert found.safe == 2

@@ -21,7 +21,7 @@ from harness.backends.events import Events
 from harness.catalog.environments import load_environments, parse
 from harness.catalog.project import Project
 from harness.catalog.scenarios import load_scenario, load_suites
-from harness.files import cache_dir, get_data_dir
+from harness.files import get_cache_dir, get_data_dir
 from harness.fleet.check import Checked, Interference, load_stored
 from harness.machine.identity import load_machine
 from harness.model.errors import HarnessError
@@ -59,7 +59,7 @@ def bake(data: bytes, folder: Path) -> None:
 
 def cached(data: bytes, folder: Path) -> None:
     (folder / "docker-bake.hcl").write_text(BAKE)
-    entry = cache_dir() / "catalog" / f"{hashlib.sha256(BAKE.encode()).hexdigest()}.json"
+    entry = get_cache_dir() / "catalog" / f"{hashlib.sha256(BAKE.encode()).hexdigest()}.json"
     entry.parent.mkdir(parents=True, exist_ok=True)
     entry.write_bytes(data)
     load_environments(Project(folder))

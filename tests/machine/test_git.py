@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.files import cache_dir
+from harness.files import get_cache_dir
 from harness.machine import git
 from harness.model.errors import CannotRunHereError, UsageError
 from tests.sources import SourceRepository
@@ -156,7 +156,7 @@ def test_a_remote_repository_has_no_expressions(repository: SourceRepository, re
 def test_locks_that_a_killed_fetch_left_are_removed(repository: SourceRepository) -> None:
     address = f"file://{repository.folder}"
     git.fetch_commit(address, "main")
-    (copy,) = (path for path in (cache_dir() / "repositories").iterdir() if path.is_dir())
+    (copy,) = (path for path in (get_cache_dir() / "repositories").iterdir() if path.is_dir())
     (copy / "shallow.lock").touch()
     for ref in [*copy.glob("refs/harness/*")]:
         ref.with_name(f"{ref.name}.lock").touch()

@@ -25,7 +25,7 @@ from harness.report.blocks import (
 )
 from harness.report.charts import layout
 from harness.report.charts.vega import Picture, Words
-from harness.report.escape import plain
+from harness.report.escape import escape_terminal
 
 #: Names of a chart's rows that leave a plot no room beside them on a narrow screen.
 NAMES = [f"{call}, tf.keras: each in its default mode: tf2.0 vs tf1.14" for call in ("fit", "train")]
@@ -33,7 +33,7 @@ NAMES = [f"{call}, tf.keras: each in its default mode: tf2.0 vs tf1.14" for call
 
 def drawing(names: Sequence[str] = NAMES, *, text: str = "Hand-made", name: str = "points") -> Picture:
     """A chart with a row for each name."""
-    text = plain(text)
+    text = escape_terminal(text)
     words = Words(text, [f"{text}: two points.", ""], f"{text}: how long a step takes", f"Chart of {text}")
     values = [{"name": each, "verdict": "slower", "ratio": place} for place, each in enumerate(names, 1)]
     x = {"field": "ratio", "type": "quantitative", "axis": {"title": words.axis}, "scale": {"domain": [0, 3]}}
@@ -44,8 +44,8 @@ def drawing(names: Sequence[str] = NAMES, *, text: str = "Hand-made", name: str 
     layers = [
         layout.layer({"type": "rule", "color": layout.INK}, [{"at": 1.0}], x={**x, "field": "at"}),
         layout.layer({"type": "point", "filled": True, "opacity": 1}, values, x=x, y=y, color=colour),
-        *layout.headings(told, free=130, y=y),
-        layout.ends(told, y=y),
+        *layout.make_heading_layers(told, free=130, y=y),
+        layout.make_end_layer(told, y=y),
     ]
     return layout.picture(name, words, layers)
 

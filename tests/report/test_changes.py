@@ -144,7 +144,7 @@ def test_nothing_of_an_untrusted_script_reaches_markdown():
     asked, launches = second()
     evil = "evil\x1b[31m\x07<b>"
     stored = replace(asked, folder=evil, host={**asked.host, "kernel": evil}), launches
-    text = markdown.full(changes.sections(pair(first(), stored)))
+    text = markdown.render_full(changes.sections(pair(first(), stored)))
     assert not {"\x1b", "\x07"} & set(text)
     assert "evil" in text
     assert "<b>" not in text

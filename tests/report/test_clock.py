@@ -16,7 +16,7 @@ from harness.report import changes, markdown, sections
 from harness.report.blocks import Section
 from harness.report.formats import names, render
 from harness.report.html import data
-from harness.report.markdown import full
+from harness.report.markdown import render_full
 from tests import swept, two_runs
 from tests.factories import cells, launch, rounds, run
 from tests.report.formats.examples import example
@@ -81,7 +81,7 @@ def test_names_and_units_of_other_tools_are_not_those_of_time() -> None:
 def test_report_and_page_say_cpu_at_each_heading_sentence_and_chart(stored) -> None:
     results = Results(*by_cpu(stored()))
     made = sections.build(results)
-    assert offending(full(made)) == []
+    assert offending(render_full(made)) == []
     told = data.build(results, made)
     assert told.unit.startswith("CPU ")
     assert all(each.unit.startswith("CPU ") for each in told.scenarios)
@@ -112,7 +112,7 @@ def test_a_run_by_cpu_time_has_the_numbers_of_its_cpu_seconds() -> None:
 
 def test_the_first_sentence_and_what_stands_beside_it_say_cpu_time() -> None:
     answer = sections.build(Results(*by_cpu(example())))[0]
-    shown = " ".join(markdown.full([answer]).split())
+    shown = " ".join(markdown.render_full([answer]).split())
     assert re.search(r"TensorFlow 2\.0\.0 takes \S+ as much CPU time as TensorFlow 1\.14\.0", shown)
     assert "CPU time, not wall-clock time, was measured in 5 rounds of fresh processes" in shown
     assert re.search(r"two identical cells differed by .* in CPU time, over", shown)
@@ -139,12 +139,12 @@ def test_steps_that_use_no_cpu_time_have_no_number_and_a_sentence() -> None:
     for format in names():
         assert render(format, results)
     assert render("csv", Results(asked, launches[6:]))
-    assert "used no CPU time" in full(sections.build(Results(asked, launches[6:])))
+    assert "used no CPU time" in render_full(sections.build(Results(asked, launches[6:])))
 
 
 def test_two_runs_by_cpu_time_are_compared_in_it() -> None:
     pair = two_runs.pair(*(by_cpu(each()) for each in (two_runs.first, two_runs.second)))
-    told = full([Section("B vs A", "compare", changes.sections(pair)[0].blocks)])
+    told = render_full([Section("B vs A", "compare", changes.sections(pair)[0].blocks)])
     assert "A, CPU ms" in told
     assert "CPU time per step in CPU ms. A ratio is the CPU time in B divided by the CPU time in A" in told
     assert offending(told) == []

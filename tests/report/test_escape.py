@@ -10,13 +10,13 @@ from harness.report.escape import (
     LINE_CHARACTERS,
     PARAGRAPH_CHARACTERS,
     clean,
-    dumps,
-    fenced,
-    harmless,
+    dump_json,
+    escape_terminal,
     html,
     link,
+    make_fenced_block,
     markdown,
-    plain,
+    sanitize,
 )
 
 
@@ -37,8 +37,8 @@ def test_terminal_sequences_and_control_characters_go(hostile, harmless):
 
 
 def test_a_line_is_one_line_and_bounded():
-    assert plain(" a\r\nb\t c ") == "a b c"
-    assert len(plain("x" * 10_000_000)) == LINE_CHARACTERS
+    assert escape_terminal(" a\r\nb\t c ") == "a b c"
+    assert len(escape_terminal("x" * 10_000_000)) == LINE_CHARACTERS
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_html_has_neither_tags_nor_quotes():
 
 @given(st.text(alphabet="`~a\n\x1b"))
 def test_a_fence_cannot_be_closed_by_what_it_holds(text):
-    first, *body, last = fenced(text).split("\n")
+    first, *body, last = make_fenced_block(text).split("\n")
     fence = first.removesuffix("text")
     assert last == fence
     assert not any(line.strip().startswith(fence) for line in body)
@@ -91,19 +91,19 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_any_value_becomes_json_that_may_stand_in_a_page(value):
-    text = dumps(value)
-    assert json.loads(text, parse_constant=pytest.fail) == harmless(value)
+    text = dump_json(value)
+    assert json.loads(text, parse_constant=pytest.fail) == sanitize(value)
     assert "<" not in text
     assert "\x1b" not in text
 
 
 def test_names_are_cleaned_as_values_are():
-    assert harmless({"\x1b[31mred": ["\x00a\n\tb"]}) == {"red": ["a\n\tb"]}
+    assert sanitize({"\x1b[31mred": ["\x00a\n\tb"]}) == {"red": ["a\n\tb"]}
 
 
 def test_strings_are_bounded():
-    assert harmless("x" * 10_000_000) == "x" * PARAGRAPH_CHARACTERS
+    assert sanitize("x" * 10_000_000) == "x" * PARAGRAPH_CHARACTERS
 
 
 def test_numbers_that_are_not_finite_become_null():
-    assert json.loads(dumps([float("nan"), float("inf"), 1.5])) == [None, None, 1.5]
+    assert json.loads(dump_json([float("nan"), float("inf"), 1.5])) == [None, None, 1.5]

@@ -41,5 +41,5 @@ def test_in_full_all_is_in_one_file() -> None:
     told = everything(cells())
     made = files.render_files(Results(*example()), told, full=True)
     assert "details.md" not in made
-    assert made["report.md"] == markdown.full(told)
+    assert made["report.md"] == markdown.render_full(told)
     assert "Phases of it" in made["report.md"]

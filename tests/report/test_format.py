@@ -13,13 +13,13 @@ from harness.report.format import (
     MILLISECONDS,
     SECONDS,
     Unit,
-    apart,
-    between,
     bytes_,
     difference,
     duration,
-    fewer,
-    gain,
+    format_distance,
+    format_fewer_rounds,
+    format_gain,
+    format_interval,
     level,
     memory_unit,
     number,
@@ -87,16 +87,16 @@ def test_a_time_with_its_interval(value, text):
     ],
 )
 def test_a_gain_is_signed_and_has_its_interval(value, text):
-    assert gain(value) == text
+    assert format_gain(value) == text
 
 
 def test_an_interval_never_looks_narrower_than_it_is():
-    assert gain(estimate(1.4, 1.3899, 1.4101)) == f"+{percent(1.4):.0f} ± 2 %"
+    assert format_gain(estimate(1.4, 1.3899, 1.4101)) == f"+{percent(1.4):.0f} ± 2 %"
 
 
 def test_the_ends_of_a_ratio():
-    assert between(Interval(2.651, 2.76)) == "2.65 to 2.76"
-    assert between(None) == ""
+    assert format_interval(Interval(2.651, 2.76)) == "2.65 to 2.76"
+    assert format_interval(None) == ""
 
 
 @pytest.mark.parametrize(("count", "text"), [(512, "512 B"), (8 * 1024**3, "8.00 GiB"), (2000 * 1024**3, "2,000 GiB")])
@@ -138,9 +138,9 @@ def test_a_share_has_no_needless_digits(part, text):
 
 
 def test_a_distance_on_the_log_scale():
-    assert apart(0.0) == "0 %"
-    assert apart(0.01) == "1.01 %"
-    assert apart(float("inf")).endswith(" %")
+    assert format_distance(0.0) == "0 %"
+    assert format_distance(0.01) == "1.01 %"
+    assert format_distance(float("inf")).endswith(" %")
 
 
 @pytest.mark.parametrize(
@@ -161,8 +161,8 @@ def test_a_length_of_time(length, text):
 
 
 def test_fewer_rounds_are_told():
-    assert fewer(estimate(1.0), 6) == "n=5"
-    assert fewer(estimate(1.0), 5) == ""
+    assert format_fewer_rounds(estimate(1.0), 6) == "n=5"
+    assert format_fewer_rounds(estimate(1.0), 5) == ""
 
 
 @pytest.mark.parametrize(("values", "text"), [([1.1, 0.4], "0.4 to 1.1"), ([0.5, 0.5], "0.5"), ([], "")])

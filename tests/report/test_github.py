@@ -11,8 +11,8 @@ from markdown_it.token import Token
 
 from harness.analysis.results import Results
 from harness.report import sections
-from harness.report.blocks import Section, pictures
-from harness.report.markdown import full
+from harness.report.blocks import Section, find_pictures
+from harness.report.markdown import render_full
 from tests.report.formats.examples import example
 
 
@@ -23,7 +23,7 @@ def told() -> list[Section]:
 
 @pytest.fixture(scope="module")
 def text(told: list[Section]) -> str:
-    return full(told)
+    return render_full(told)
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +62,11 @@ def test_no_other_element_is_in_it(tokens: list[Token]) -> None:
 
 def test_pictures_lie_beside_it_and_say_their_content(told: list[Section], tokens: list[Token]) -> None:
     shown = [token for token in inline(tokens) if token.type == "image"]
-    assert [token.attrs["src"] for token in shown] == [picture.file for picture in pictures(told)]
+    assert [token.attrs["src"] for token in shown] == [picture.file for picture in find_pictures(told)]
     assert not [token for token in shown if PurePosixPath(str(token.attrs["src"])).is_absolute()]
-    assert [token.content.replace("\\", "") for token in shown] == [picture.words.alt for picture in pictures(told)]
+    assert [token.content.replace("\\", "") for token in shown] == [
+        picture.words.alt for picture in find_pictures(told)
+    ]
 
 
 def test_headings_go_down_one_level_at_a_time(tokens: list[Token]) -> None:

@@ -21,7 +21,7 @@ from rich.console import Console
 
 from harness.analysis.results import Results
 from harness.report import sections, terminal
-from harness.report.blocks import pictures
+from harness.report.blocks import find_pictures
 from harness.report.formats import names, render
 from tests.report.formats.examples import HOSTILE, hostile
 
@@ -154,7 +154,7 @@ def test_the_action_puts_no_markup_into_its_table(shown: Callable[[str], str]) -
 
 
 def test_pictures_are_text_too() -> None:
-    for picture in pictures(sections.build(Results(*hostile()))):
+    for picture in find_pictures(sections.build(Results(*hostile()))):
         text = picture.svg()
         assert "<script" not in text
         assert re.fullmatch(r"charts/[A-Za-z0-9_-]+\.svg", picture.file)

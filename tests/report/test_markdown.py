@@ -24,7 +24,7 @@ from harness.report.blocks import (
     Text,
     Where,
 )
-from harness.report.markdown import LIMIT, files, full, table
+from harness.report.markdown import LIMIT, files, render_full, table
 
 HOSTILE = "a|b <script> \x1b[2J`x`\n# y @you"
 HARMLESS = "a\\|b &lt;script&gt; \\`x\\` # y @\u200byou"
@@ -127,7 +127,9 @@ def test_a_report_is_always_short_enough_to_paste_and_keeps_its_first_and_last_s
 
 
 def test_all_in_one_file_has_everything():
-    text = full(sections(long_table(9000), Text("The rest.", where=REST), Text("terminal", where=Where.TERMINAL)))
+    text = render_full(
+        sections(long_table(9000), Text("The rest.", where=REST), Text("terminal", where=Where.TERMINAL))
+    )
     assert "| 8999" in re.sub(" +", " ", text)
     assert "The rest." in text
     assert "terminal" not in text

@@ -48,7 +48,7 @@ BOTH = [profiled(GRAPH), profiled(EAGER, parts("TFE_Py_FastPathExecute"))]
 
 
 def text(*of, **changes):
-    return markdown.full(ProfileReport(RUN, of, **changes).sections())
+    return markdown.render_full(ProfileReport(RUN, of, **changes).sections())
 
 
 def blocks(kind, *of):
@@ -92,7 +92,7 @@ def test_what_a_scenario_does_once_is_compared_by_its_first_calls():
     once = [(launched, {Part.FIRST_CALL: found[Part.FIRST_CALL]}) for launched, found in BOTH]
     entries = [replace(entry, of="import") for entry in SCENARIO.compare]
     asked = replace(RUN, scenarios=[replace(SCENARIO, compare=entries)])
-    told = markdown.full(ProfileReport(asked, once).sections())
+    told = markdown.render_full(ProfileReport(asked, once).sections())
     assert "Shares of the first call in tf2.0 eager minus those in tf1.14 graph" in told
 
 

@@ -13,7 +13,7 @@ from harness.model.backend import Supply
 from harness.model.environment import Device
 from harness.model.errors import UsageError
 from harness.model.gpu import Gpu, GpuHost
-from harness.plan.availability import on_cards
+from harness.plan.availability import assess_on_gpus
 from harness.plan.gpus import find_first_starts, fit
 from harness.session import planning
 from harness.session.planning import Planned
@@ -110,7 +110,7 @@ def test_a_requested_release_runs_or_is_refused_for_its_own_reason(plan: Plan, c
     planned = plan(card, driver, environments=names, scenarios=["matmul_loop"], axes={"mode": ["function"]})
     refused = {entry.cell.environment: entry for entry in planned.plan.unavailable}
     for name in names:
-        own = on_cards(CATALOG[name], CATALOG.values(), planned.cards, planned.gpu_host)
+        own = assess_on_gpus(CATALOG[name], CATALOG.values(), planned.cards, planned.gpu_host)
         if own.is_impossible:
             assert (refused[name].reason, refused[name].advice) == (own.reason, own.advice)
             assert own.advice

@@ -13,7 +13,7 @@ from harness.session.planning import plan
 from harness.session.reporting import Gate
 from harness.session.request import Request
 from harness.upstream import repro
-from harness.upstream.issue_index import KnownIssue, library
+from harness.upstream.issue_index import KnownIssue, load_library
 from tests.claims import BETTER, CLAIM, WORSE, claimed_scenario
 from tests.cli.conftest import Harness
 from tests.factories import rounds, run
@@ -25,7 +25,7 @@ def names(found: list[KnownIssue]) -> list[str]:
 
 @pytest.mark.usefixtures("claiming")
 def test_issues_are_found_by_name_by_family_and_all_of_them() -> None:
-    known = library()
+    known = load_library()
     assert names(known.chosen([], every=True)) == ["K#7", "T#1001"]
     assert names(known.chosen([], "calls")) == ["K#7", "T#1001"]
     assert names(known.chosen(["1001", "T#1001"])) == ["T#1001"]
@@ -46,12 +46,12 @@ def test_issues_are_found_by_name_by_family_and_all_of_them() -> None:
 )
 def test_what_there_is_not_is_told(typed: list[str], options: dict[str, object], told: str) -> None:
     with pytest.raises(UsageError, match=told):
-        library().chosen(typed, **options)  # type: ignore[arg-type]
+        load_library().chosen(typed, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("claiming")
 def test_an_issue_is_told_as_json() -> None:
-    known = library()
+    known = load_library()
     (told,) = json.loads(known.document(known.chosen(["T#1001"])))
     assert told["issue"] == "T#1001"
     assert told["url"].endswith("/tensorflow/tensorflow/issues/1001")
@@ -61,19 +61,19 @@ def test_an_issue_is_told_as_json() -> None:
 
 
 def test_what_a_stored_run_took_is_known(claiming: Harness) -> None:
-    assert library().issues[parse("T#1001")].took == 0.0
+    assert load_library().issues[parse("T#1001")].took == 0.0
     (claiming.root / "docs").mkdir()
     kept = claiming.root / "docs" / "upstream.json"
     kept.write_text('[{"issue": "T#1001", "seconds": 90}, {"issue": "T#1001", "seconds": 45}]')
-    known = library()
+    known = load_library()
     assert (known.issues[parse("T#1001")].seconds(known.newest), known.issues[parse("K#7")].took) == (90, 0.0)
     kept.write_text("[{}]")
-    assert library().issues[parse("T#1001")].took == 0.0
+    assert load_library().issues[parse("T#1001")].took == 0.0
 
 
 @pytest.mark.usefixtures("claiming")
 def test_what_is_measured_is_the_claims_cells_for_a_short_time_until_they_are_clear() -> None:
-    found = library().chosen(["T#1001"])
+    found = load_library().chosen(["T#1001"])
     planned = plan(repro.request(Request(backend="local"), found, ""))
     assert [str(cell) for cell in planned.cells] == [
         "sums old long",
@@ -93,28 +93,28 @@ def test_what_is_measured_is_the_claims_cells_for_a_short_time_until_they_are_cl
 
 def test_claims_about_a_leak_have_a_control_of_growth() -> None:
     # of the catalogue's own: 40 % and more of what is claimed is enough to tell, so that no other claim has one
-    planned = plan(repro.request(Request(backend="local"), library().chosen(["T#33009"]), ""))
+    planned = plan(repro.request(Request(backend="local"), load_library().chosen(["T#33009"]), ""))
     assert [str(group.control) for group in planned.plan.groups] == ["predict_memory tf2.0 predict"]
 
 
 @pytest.mark.usefixtures("claiming")
 def test_what_is_typed_is_taken() -> None:
     asked = Request(budget=10.0, warmup=0.0, measure=1.0, environments=["new"])
-    made = repro.request(asked, library().chosen(["T#1001"]), "night")
+    made = repro.request(asked, load_library().chosen(["T#1001"]), "night")
     assert (made.budget, made.warmup, made.measure) == (10.0, 0.0, 1.0)
     assert made.environments == ["new", "night"]
 
 
 @pytest.mark.usefixtures("claiming")
 def test_many_issues_have_a_longer_budget() -> None:
-    found = library().chosen([], every=True)
+    found = load_library().chosen([], every=True)
     assert repro.request(Request(), found, "").budget == 2 * ISSUE_BUDGET
     assert repro.request(Request(), found * 40, "").budget == MOST_ISSUES_BUDGET
 
 
 @pytest.mark.usefixtures("claiming")
 def test_a_claim_of_a_gpu_cannot_be_measured_without_one() -> None:
-    planned = plan(repro.request(Request(backend="local"), library().chosen(["K#7"]), ""))
+    planned = plan(repro.request(Request(backend="local"), load_library().chosen(["K#7"]), ""))
     assert planned.cells == []
     with pytest.raises(CannotRunHereError, match="K#7 is claimed for a GPU") as refused:
         planned.refuse_nothing()
@@ -134,7 +134,7 @@ def test_a_gate_of_claims(times: float | None, wanted: str, gate: Gate, left: li
     launches = rounds({WORSE: 0.01 * times, BETTER: 0.01}, 5, 0.01) if times else []
     asked = run([WORSE, BETTER], scenarios=[claimed_scenario()])
     results = Results(replace(asked, plan=replace(asked.plan, claims=[CLAIM.issue.short])), launches)
-    assert (repro.gate(results, wanted), repro.unfinished(results)) == (gate, left)
+    assert (repro.gate(results, wanted), repro.find_unfinished(results)) == (gate, left)
 
 
 def test_a_gate_passes_over_claims_that_nobody_asked_for() -> None:
@@ -162,5 +162,5 @@ def test_a_nightly_that_cannot_be_had_is_told(
 
     monkeypatch.setattr(repro, "add_requested", refuse)
     told: list[str] = []
-    assert repro.nightly(Request(**options), told.append) == ""  # type: ignore[arg-type]
+    assert repro.find_nightly(Request(**options), told.append) == ""  # type: ignore[arg-type]
     assert told == [f"Not measured in {package}: {package}: the index does not answer."]

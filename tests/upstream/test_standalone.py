@@ -13,7 +13,7 @@ from harness.catalog.project import Project
 from harness.catalog.scenarios import scenario_files
 from harness.catalog.scripts import format_literal
 from harness.model.errors import UsageError
-from harness.upstream.standalone import standalone
+from harness.upstream.standalone import make_standalone
 from tests.conftest import ROOT
 from tests.factories import scenario
 
@@ -50,7 +50,7 @@ if __name__ == "__main__":
 
 
 def made(text: str = TEXT, of: str = "step", **changes: Any) -> str:
-    return standalone(scenario(**changes), text, KIT, SIDES, of=of, about='What """it""" is.')
+    return make_standalone(scenario(**changes), text, KIT, SIDES, of=of, about='What """it""" is.')
 
 
 def imported(text: str, folder: Path) -> SimpleNamespace:

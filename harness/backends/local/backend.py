@@ -20,7 +20,7 @@ from harness.backends.local.process import LocalProcess
 from harness.backends.protocol import RegisteredBackend
 from harness.backends.untrusted_text import Tail
 from harness.backends.verification import SCRIPT, Verification, verify_output
-from harness.files import cache_dir
+from harness.files import get_cache_dir
 from harness.machine import cpus, host, niceness
 from harness.machine.doctor.prerequisites import ENVIRONMENT_BYTES
 from harness.machine.gpu.host import find_driver_error
@@ -108,11 +108,11 @@ class LocalBackend(RegisteredBackend):
     def check_room(self, requirements: Sequence[Requirement]) -> None:
         """Raise CannotRunHereError if the disk has too little space for the missing environments."""
         needed = sum(ENVIRONMENT_BYTES[requirement.device] for requirement in self.unprepared(requirements))
-        folder = next(path for path in [cache_dir(), *cache_dir().parents] if path.exists())
+        folder = next(path for path in [get_cache_dir(), *get_cache_dir().parents] if path.exists())
         free = shutil.disk_usage(folder).free
         if free < needed:
             raise CannotRunHereError(
-                f"Environments need about {needed / 1e9:.0f} GB in {cache_dir()}, which has {free / 1e9:.1f} GB.",
+                f"Environments need about {needed / 1e9:.0f} GB in {get_cache_dir()}, which has {free / 1e9:.1f} GB.",
                 "Request fewer environments (-e), or set HARNESS_CACHE_DIR to a folder on another disk.",
             )
 
@@ -283,12 +283,12 @@ def _opened(folder: Path) -> Iterator[int]:
 
 def _scratch_folder(run: str) -> Path:
     """Return the parent folder of launches' folders. It is in the user's cache, where nobody else can write."""
-    return cache_dir() / "scratch" / re.sub(r"[^A-Za-z0-9-]", "_", run)
+    return get_cache_dir() / "scratch" / re.sub(r"[^A-Za-z0-9-]", "_", run)
 
 
 def _compiled_code() -> Path:
     """Return the parent of the folders of compiled GPU code."""
-    return cache_dir() / "gpu-code"
+    return get_cache_dir() / "gpu-code"
 
 
 def _launch_variables(python: Path, folder: Path, job: Job) -> dict[str, str]:

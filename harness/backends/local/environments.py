@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from harness.backends import wheels
 from harness.backends.local.cuda import link_profiler
-from harness.files import cache_dir, get_wheel_path, parse_json, write_atomically
+from harness.files import get_cache_dir, get_wheel_path, parse_json, write_atomically
 from harness.machine import child_process
 from harness.machine.interpreters import find_python
 from harness.machine.lock import hold_lock
@@ -41,7 +41,7 @@ class Environments:
         recipe = b"".join((self.root / "images" / name).read_bytes() for name in names)
         what = f"{requirement.lock.sha256} {requirement.environment.python} "
         key = sha256(what.encode() + recipe).hexdigest()[:16]
-        return cache_dir() / "environments" / f"{requirement.environment.name}-{key}"
+        return get_cache_dir() / "environments" / f"{requirement.environment.name}-{key}"
 
     def python(self, requirement: Requirement) -> Path:
         """Return the environment's interpreter."""

@@ -43,7 +43,7 @@ class Bar:
     caps: Sequence[float]
 
 
-def domain(estimates: Sequence[Estimate], around: Sequence[float] = ()) -> Interval:
+def choose_domain(estimates: Sequence[Estimate], around: Sequence[float] = ()) -> Interval:
     """Return the range of an axis for the estimates (at least one) and the values `around`, all positive.
 
     The axis includes all values. It includes an interval only up to a limit: the distance between the values, or a
@@ -59,12 +59,12 @@ def domain(estimates: Sequence[Estimate], around: Sequence[float] = ()) -> Inter
     return Interval(exp_limited(low - room), exp_limited(high + room))
 
 
-def domain_of_ratios(estimates: Sequence[Estimate], margin: float) -> Interval:
+def choose_ratio_domain(estimates: Sequence[Estimate], margin: float) -> Interval:
     """Return the range of an axis of ratios, which includes the margin (a share)."""
-    return domain(estimates, around=(1.0 / (1.0 + margin), 1.0 + margin))
+    return choose_domain(estimates, around=(1.0 / (1.0 + margin), 1.0 + margin))
 
 
-def bar(interval: Interval, shown: Interval, factor: float = 1.0) -> Bar:
+def clip_interval(interval: Interval, shown: Interval, factor: float = 1.0) -> Bar:
     """Return the part of an interval that is on the axis, times `factor`."""
     ends = (interval.low, interval.high)
     low, high = (factor * min(max(end, shown.low), shown.high) for end in ends)

@@ -67,7 +67,7 @@ class ForestPlot:
     def shown(self) -> Interval:
         """The range of the axis, which includes the margin and the control."""
         drawn = [*(row.takes for row in self.rows), *([self.control] if self.control else [])]
-        return axes.domain_of_ratios(drawn, self.margin)
+        return axes.choose_ratio_domain(drawn, self.margin)
 
     @property
     def bars(self) -> str:
@@ -84,7 +84,7 @@ class ForestPlot:
     @property
     def ends(self) -> str:
         """The lowest and the highest ratio."""
-        return layout.extremes(self.rows, lambda row: row.takes.value, str)
+        return layout.describe_extremes(self.rows, lambda row: row.takes.value, str)
 
 
 def comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Picture]:
@@ -98,21 +98,23 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
     same = [line for line in reversed(once.values()) if line.compared.verdict is not Verdict.DIFFERENT_WORK]
     if not same:
         return
-    rows = _farthest([Ratio(line.name, line.compared.ratio, line.verdict) for line in same])
+    rows = _select_farthest([Ratio(line.name, line.compared.ratio, line.verdict) for line in same])
     chart = ForestPlot(rows, results.run.plan.margin, twins)
     dotted = (
-        f" Dotted lines: two identical cells (the A/A control), {format.between(twins.interval)}×." if twins else ""
+        f" Dotted lines: two identical cells (the A/A control), {format.format_interval(twins.interval)}×."
+        if twins
+        else ""
     )
     different = len(once) - len(same)
     verb = "is" if different == 1 else "are"
     left_out = f"{counted(different, 'comparison')} of cells that did different work {verb} not shown."
     measure, which = names.measure(table), "is faster" if is_time(table.quantity) else "takes more"
     longer = "takes longer" if is_time(table.quantity) else "takes more"
-    words = layout.words(
+    words = layout.escape_texts(
         f"{names.title(table)}: which {which}, and by how much",
         [
             f"{chart.bars}{dotted}",
-            layout.some(len(rows), len(same), "comparison", "those farthest from 1"),
+            layout.note_partial(len(rows), len(same), "comparison", "those farthest from 1"),
             chart.cut,
             left_out if different else "",
         ],
@@ -134,14 +136,14 @@ def effects(results: Results, attribution: Attribution) -> Iterator[Picture]:
         Ratio(names.effect(scenario, effect), effect.estimate, effect.verdict or NO_VERDICT)
         for effect in attribution.displayed_effects
     ]
-    chart = ForestPlot(_farthest(ratios), results.run.plan.margin)
+    chart = ForestPlot(_select_farthest(ratios), results.run.plan.margin)
     joined = "“A × B” is the additional factor of two changes. It is 1 if their two factors simply multiply."
-    words = layout.words(
+    words = layout.escape_texts(
         f"{scenario.title}: effects of each change{on}",
         [
             chart.bars,
             joined if any(effect.parts for effect in attribution.displayed_effects) else "",
-            layout.some(len(chart.rows), len(ratios), "effect", "those farthest from 1"),
+            layout.note_partial(len(chart.rows), len(ratios), "effect", "those farthest from 1"),
             chart.cut,
         ],
         f"factor of the {table.clock.time} per step, mean over the other axes (log scale); right of 1: takes longer",
@@ -151,11 +153,12 @@ def effects(results: Results, attribution: Attribution) -> Iterator[Picture]:
     yield layout.picture(name, words, _layers(chart, layout.axis_title(words)))
 
 
-def _farthest(rows: Sequence[Ratio]) -> list[Ratio]:
+def _select_farthest(rows: Sequence[Ratio]) -> list[Ratio]:
     """Return the rows of the chart, with unique names."""
-    kept = layout.farthest(rows, lambda row: abs(math.log(row.takes.value)))
+    kept = layout.select_farthest(rows, lambda row: abs(math.log(row.takes.value)))
     return [
-        replace(row, name=name) for row, name in zip(kept, layout.distinct([row.name for row in kept]), strict=True)
+        replace(row, name=name)
+        for row, name in zip(kept, layout.make_distinct_names([row.name for row in kept]), strict=True)
     ]
 
 
@@ -165,8 +168,8 @@ def _layers(chart: ForestPlot, title: Sequence[str]) -> list[Specification]:
     y = layout.rows([row.name for row in rows])
     occurring = {row.verdict for row in rows}
     by_verdict = {verdict: look for verdict, look in LOOKS.items() if verdict in occurring}
-    looks = layout.looks("verdict", by_verdict, ("shape", "stroke", "fill"), None)
-    dotted = axes.bar(chart.control.interval, shown).caps if chart.control and chart.control.interval else ()
+    looks = layout.make_looks("verdict", by_verdict, ("shape", "stroke", "fill"), None)
+    dotted = axes.clip_interval(chart.control.interval, shown).caps if chart.control and chart.control.interval else ()
     drawn = [({"name": row.name, "verdict": row.verdict}, row.takes) for row in rows]
 
     def at(field: str) -> Specification:
@@ -179,8 +182,8 @@ def _layers(chart: ForestPlot, title: Sequence[str]) -> list[Specification]:
             [{"at": end} for end in dotted],
             x={"field": "at", **x},
         ),
-        *layout.estimates(drawn, shown, "x", at, looks, point=POINT, field="ratio", cap=8),
-        *layout.headings([{"name": row.name} for row in rows], free=_BOTH, y=y),
-        layout.ends([{"name": row.name, "told": row.verdict} for row in rows], left=_RATIO, y=y),
-        layout.ends([{"name": row.name, "told": format.factor(row.takes.value)} for row in rows], y=y),
+        *layout.make_estimate_layers(drawn, shown, "x", at, looks, point=POINT, field="ratio", cap=8),
+        *layout.make_heading_layers([{"name": row.name} for row in rows], free=_BOTH, y=y),
+        layout.make_end_layer([{"name": row.name, "told": row.verdict} for row in rows], left=_RATIO, y=y),
+        layout.make_end_layer([{"name": row.name, "told": format.factor(row.takes.value)} for row in rows], y=y),
     ]

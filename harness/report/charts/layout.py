@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeVar
 from harness.analysis.statistics import Estimate, Interval
 from harness.model.texts import counted
 from harness.report.charts import axes
-from harness.report.charts.vega import Picture, Words, numbered
-from harness.report.escape import plain
+from harness.report.charts.vega import Picture, Words, number_names
+from harness.report.escape import escape_terminal
 from harness.report.format import Unit
 
 #: The largest number of drawn rows.
@@ -99,9 +99,14 @@ CONFIG: Specification = {
 }
 
 
-def words(title: str, notes: Sequence[str], axis: str, alt: str) -> Words:
+def escape_texts(title: str, notes: Sequence[str], axis: str, alt: str) -> Words:
     """Return the texts of a chart, escaped and without empty notes."""
-    return Words(plain(title), [plain(note) for note in notes if note], plain(axis), plain(alt))
+    return Words(
+        escape_terminal(title),
+        [escape_terminal(note) for note in notes if note],
+        escape_terminal(axis),
+        escape_terminal(alt),
+    )
 
 
 def axis_title(words: Words) -> list[str]:
@@ -158,7 +163,7 @@ def times(shown: Interval, unit: Unit, title: str | Sequence[str], *, log: bool 
     return quantity(scaled, axis | ({"values": axes.time_marks(scaled)} if log else {}), log=log, **scale)
 
 
-def looks(
+def make_looks(
     field: str, known: Mapping[str, Sequence[str]], channels: Sequence[str], legend: Specification | None
 ) -> dict[str, Specification]:
     """Return channels that distinguish the names in a field; `known` has the value of each name in each channel."""
@@ -216,7 +221,7 @@ def band(margin: float, shown: Interval, along: Literal["x", "y"], ratio: Specif
     ]
 
 
-def estimates(
+def make_estimate_layers(
     points: Sequence[tuple[Mapping[str, Any], Estimate]],
     shown: Interval,
     along: Literal["x", "y"],
@@ -236,7 +241,9 @@ def estimates(
     """
     line = "stroke" if "stroke" in looks else "color"
     upright = "vertical" if along == "x" else "horizontal"
-    bars = [(datum, axes.bar(estimate.interval, shown, factor)) for datum, estimate in points if estimate.interval]
+    bars = [
+        (datum, axes.clip_interval(estimate.interval, shown, factor)) for datum, estimate in points if estimate.interval
+    ]
     return [
         layer(
             {"type": "rule", "strokeWidth": 1.5},
@@ -259,7 +266,7 @@ def estimates(
     ]
 
 
-def headings(
+def make_heading_layers(
     values: Sequence[Mapping[str, Any]], *, free: float, up: float = UP, **encoding: Any
 ) -> list[Specification]:
     """Return the names of the rows, `up` pixels above the middle, cut `free` pixels before the right edge.
@@ -274,13 +281,15 @@ def headings(
     ]
 
 
-def ends(values: Sequence[Mapping[str, Any]], *, left: float = 0, up: float = UP, **encoding: Any) -> Specification:
+def make_end_layer(
+    values: Sequence[Mapping[str, Any]], *, left: float = 0, up: float = UP, **encoding: Any
+) -> Specification:
     """Return a layer with the text `told` of each row, which ends `left` pixels from the right edge."""
     mark = {"type": "text", "align": "right", "baseline": "middle", "dx": -left, "dy": -up}
     return layer(mark, values, x={"value": "width"}, text={"field": "told"}, **encoding)
 
 
-def room(texts: Sequence[str]) -> float:
+def measure_room(texts: Sequence[str]) -> float:
     """Return the width in pixels of texts at the right edge."""
     return LETTER * max(map(len, texts), default=0) + 14.0
 
@@ -288,21 +297,21 @@ def room(texts: Sequence[str]) -> float:
 # The selection of rows, and their names.
 
 
-def farthest(rows: Sequence[Row], distance: Callable[[Row], float], most: int = ROWS) -> list[Row]:
+def select_farthest(rows: Sequence[Row], distance: Callable[[Row], float], most: int = ROWS) -> list[Row]:
     """Return the drawn rows in order: all, or the `most` rows with the largest distances."""
     kept = sorted(range(len(rows)), key=lambda place: -distance(rows[place]))[:most]
     return [rows[place] for place in sorted(kept)]
 
 
-def distinct(names: Sequence[str], longest: int = NAME_CHARACTERS) -> list[str]:
+def make_distinct_names(names: Sequence[str], longest: int = NAME_CHARACTERS) -> list[str]:
     """Return short and unique names of rows, each on one line of plain text."""
-    return numbered((_short(plain(name), longest) for name in names), "{} ({})")
+    return number_names((_short(escape_terminal(name), longest) for name in names), "{} ({})")
 
 
-def called(names: Iterable[str], longest: int = NAME_CHARACTERS) -> dict[str, str]:
+def map_to_picture_names(names: Iterable[str], longest: int = NAME_CHARACTERS) -> dict[str, str]:
     """Return the name in the picture for each distinct name."""
     once = list(dict.fromkeys(names))
-    return dict(zip(once, distinct(once, longest), strict=True))
+    return dict(zip(once, make_distinct_names(once, longest), strict=True))
 
 
 def _short(text: str, longest: int) -> str:
@@ -318,7 +327,7 @@ def _short(text: str, longest: int) -> str:
 NO_INTERVALS = "From one round: no intervals."
 
 
-def some(drawn: int, total: int, noun: str, which: str) -> str:
+def note_partial(drawn: int, total: int, noun: str, which: str) -> str:
     """Return a note on a chart that draws only a part of its rows, or an empty string.
 
     For example, `Only 40 of 60 comparisons are drawn: those farthest from 1.`
@@ -328,13 +337,15 @@ def some(drawn: int, total: int, noun: str, which: str) -> str:
 
 def cut(estimates: Sequence[Estimate], shown: Interval) -> str:
     """Return a note on the number of intervals that extend beyond the axis."""
-    count = sum(len(axes.bar(estimate.interval, shown).caps) < 2 for estimate in estimates if estimate.interval)
+    count = sum(
+        len(axes.clip_interval(estimate.interval, shown).caps) < 2 for estimate in estimates if estimate.interval
+    )
     if count < 2:
         return "1 interval extends beyond the chart." if count else ""
     return f"{count:,} intervals extend beyond the chart."
 
 
-def extremes(rows: Sequence[Row], number: Callable[[Row], float], describe: Callable[[Row], str]) -> str:
+def describe_extremes(rows: Sequence[Row], number: Callable[[Row], float], describe: Callable[[Row], str]) -> str:
     """Describe the rows with the extreme numbers: `from 0.7×, faster (eager) to 1.2×, slower (graph)`."""
     least, most = (pick(rows, key=number) for pick in (min, max))
     return describe(least) if least is most else f"from {describe(least)} to {describe(most)}"

@@ -49,27 +49,27 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     """Yield the phases of a table's cells, slowest start last; nothing if no launch recorded phases."""
     measured = results.measured[table.scenario.name]
     timed = [(cell, cell.used.cold) for cell in measured if cell.used.cold and cell.used.phases]
-    kept = layout.farthest(timed, lambda pair: pair[1].median)
+    kept = layout.select_farthest(timed, lambda pair: pair[1].median)
     if not kept:
         return
     stacks = [
         PhaseStack(called, {phase: spread.median for phase, spread in cell.used.phases.items()}, cold.median)
         for called, (cell, cold) in zip(
-            layout.distinct([names.measured(table, cell) for cell, _ in kept]), kept, strict=True
+            layout.make_distinct_names([names.measured(table, cell) for cell, _ in kept]), kept, strict=True
         )
     ]
     unit, scenario = format.phase_unit([stack.total for stack in stacks]), table.scenario
     ordered = order_phases(phase for stack in stacks for phase in stack.phases)
     longest = max(ordered, key=lambda phase: sum(stack.phases.get(phase, 0.0) for stack in stacks))
-    ends = layout.extremes(
+    ends = layout.describe_extremes(
         stacks, lambda stack: stack.total, lambda stack: f"{_format_time(stack.total, unit)} ({stack.name})"
     )
-    words = layout.words(
+    words = layout.escape_texts(
         f"{scenario.title}: time to the first step",
         [
             "Each phase: its median over the cell's launches. At the right: the median time to the end of the first "
             "step.",
-            layout.some(len(stacks), len(timed), "cell", "those that take longest"),
+            layout.note_partial(len(stacks), len(timed), "cell", "those that take longest"),
         ],
         f"time since the launch was requested, {unit.symbol}",
         f"Chart of the phases before the steady state of {counted(len(stacks), 'cell')} of {scenario.name}, most "
@@ -85,7 +85,7 @@ def _layers(
 ) -> list[Specification]:
     # the sum of the medians can differ from the median of the sums
     end = 1.02 * max(sum(stack.phases.values()) for stack in stacks) or 1.0
-    called = layout.called(ordered, layout.SERIES_CHARACTERS)
+    called = layout.map_to_picture_names(ordered, layout.SERIES_CHARACTERS)
     parts = [part for stack in stacks for part in _parts(stack, unit, called, end)]
     totals = [{"name": stack.name, "told": _format_time(stack.total, unit)} for stack in stacks]
     x = {
@@ -102,7 +102,7 @@ def _layers(
             y=y,
             x={"field": "start", **x},
             x2={"field": "end"},
-            **layout.looks("phase", colours, ["color"], layout.legend(list(colours))),
+            **layout.make_looks("phase", colours, ["color"], layout.legend(list(colours))),
         ),
         *(
             layout.layer(
@@ -116,13 +116,13 @@ def _layers(
             | {"transform": [{"filter": "datum.pixels <= width"}]}
             for ink in ("white", "black")
         ),
-        *layout.headings(
+        *layout.make_heading_layers(
             [{"name": stack.name} for stack in stacks],
-            free=layout.room([total["told"] for total in totals]),
+            free=layout.measure_room([total["told"] for total in totals]),
             up=UP,
             y=y,
         ),
-        layout.ends(totals, up=UP, y=y),
+        layout.make_end_layer(totals, up=UP, y=y),
     ]
 
 

@@ -92,7 +92,7 @@ class Lines:
     @property
     def shown(self) -> Interval:
         """Return the range of the axis. If ratios are far from 1, it ends at a tick above all of them."""
-        shown = axes.domain_of_ratios([*(point.takes for point in self.points), Estimate(1.0, 1)], self.margin)
+        shown = axes.choose_ratio_domain([*(point.takes for point in self.points), Estimate(1.0, 1)], self.margin)
         most = max(point.takes.value for point in self.points)
         marks = (digit * 10.0**power for power in range(5) for digit in (1.0, 2.0, 5.0))
         above = next((mark for mark in marks if mark >= most), most) if most > FAR else most
@@ -106,11 +106,13 @@ class Lines:
             ReleaseChange(name if several else "", before, after)
             for name, points in self.curves.items()
             for before, after in pairwise(points)
-            if _are_apart(before.takes, after.takes)
+            if _have_space(before.takes, after.takes)
         ]
 
 
-def drawn_pairs(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> set[tuple[Cell, Cell]]:
+def select_drawn_pairs(
+    results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]
+) -> set[tuple[Cell, Cell]]:
     """Return the pairs of cells that the chart shows; empty if there is no chart."""
     points = (point for points in _curves(_series(results, table, compared)).values() for point in points)
     return {(point.line.compared.cell, point.line.compared.other) for point in points if point.line}
@@ -125,24 +127,24 @@ def pictures(results: Results, table: ScenarioTable, compared: Sequence[Comparis
     has = {point.environment for points in curves.values() for point in points}
     chart = Lines(curves, [name for name in _order(results) if name in has], results.run.plan.margin)
     base, measure, takes = results.run.reference, names.measure(table), [point.takes for point in chart.points]
-    largest = layout.farthest(chart.changes, lambda change: abs(math.log(change.factor)), CHANGES)
+    largest = layout.select_farthest(chart.changes, lambda change: abs(math.log(change.factor)), CHANGES)
     longer = "longer" if is_time(table.quantity) else "more"
     which = "Largest changes" if len(chart.changes) > CHANGES else "Changes"
     steps = f"{which} from one release to the next: {joined(list(map(str, largest)))}." if largest else ""
     bars = "Bars: confidence intervals." if any(ratio.interval for ratio in takes) else layout.NO_INTERVALS
     hollow = "" if all(point.is_shown for point in chart.points) else " Hollow: unclear."
-    words = layout.words(
+    words = layout.escape_texts(
         f"{names.title(table)}: {measure} ratio to {base}, release by release",
         [
             steps or "From one release to the next, no change is larger than the intervals.",
             f"{bars}{hollow} Grey band: a difference of less than {format.share(chart.margin)} counts as none.",
-            layout.some(len(curves), len(series), "line", "those farthest from 1"),
+            layout.note_partial(len(curves), len(series), "line", "those farthest from 1"),
             layout.cut(takes, chart.shown),
         ],
         f"{measure} / {measure} of {base} (log scale); above 1: takes {longer}",
         f"Chart of the {measure} of {table.scenario.name} in {counted(len(chart.order), 'environment')}, "
         f"{chart.order[0]} to {chart.order[-1]}, relative to {base}: "
-        f"{layout.extremes(chart.points, lambda point: point.takes.value, str)}. {steps}".rstrip(),
+        f"{layout.describe_extremes(chart.points, lambda point: point.takes.value, str)}. {steps}".rstrip(),
     )
     name = file_name(results, "releases", table.scenario, names.suffix(table))
     yield layout.picture(name, words, _layers(chart, words.axis), HEIGHT)
@@ -150,10 +152,12 @@ def pictures(results: Results, table: ScenarioTable, compared: Sequence[Comparis
 
 def _curves(series: Mapping[str, Sequence[ReleasePoint]]) -> dict[str, Sequence[ReleasePoint]]:
     """Return the drawn lines by their names in the picture."""
-    kept = layout.farthest(
+    kept = layout.select_farthest(
         list(series), lambda name: max(abs(math.log(point.takes.value)) for point in series[name]), CURVES
     )
-    return dict(zip(layout.distinct(kept, layout.SERIES_CHARACTERS), map(series.__getitem__, kept), strict=True))
+    return dict(
+        zip(layout.make_distinct_names(kept, layout.SERIES_CHARACTERS), map(series.__getitem__, kept), strict=True)
+    )
 
 
 def _series(
@@ -191,7 +195,7 @@ def _order(results: Results) -> list[str]:
     ]
 
 
-def _are_apart(one: Estimate, other: Estimate) -> bool:
+def _have_space(one: Estimate, other: Estimate) -> bool:
     (low, high), (least, most) = (
         (estimate.interval.low, estimate.interval.high) if estimate.interval else (estimate.value, estimate.value)
         for estimate in (one, other)
@@ -202,7 +206,7 @@ def _are_apart(one: Estimate, other: Estimate) -> bool:
 def _layers(chart: Lines, title: str) -> list[Specification]:
     shown, series = chart.shown, list(chart.curves)
     by_series = dict(zip(series, LOOKS, strict=False))
-    looks = layout.looks("series", by_series, ("shape", "stroke"), layout.legend(series))
+    looks = layout.make_looks("series", by_series, ("shape", "stroke"), layout.legend(series))
     angle = -90 if len(chart.order) >= UPRIGHT else -45
     x = {
         "field": "environment",
@@ -236,7 +240,7 @@ def _layers(chart: Lines, title: str) -> list[Specification]:
         layout.layer(
             {"type": "line", "strokeWidth": 1.5}, [datum for datum, _ in drawn], **at("ratio"), color=looks["stroke"]
         ),
-        *layout.estimates(
+        *layout.make_estimate_layers(
             drawn,
             shown,
             "y",
@@ -250,7 +254,9 @@ def _layers(chart: Lines, title: str) -> list[Specification]:
             [
                 {
                     "environment": point.environment,
-                    "ratio": axes.bar(point.takes.interval, shown).high if point.takes.interval else point.takes.value,
+                    "ratio": axes.clip_interval(point.takes.interval, shown).high
+                    if point.takes.interval
+                    else point.takes.value,
                     "told": format.factor(point.takes.value),
                 }
                 for point in labelled

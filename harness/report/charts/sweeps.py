@@ -19,7 +19,7 @@ from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
 from harness.report.charts.times import LOOKS, POINT
 from harness.report.charts.vega import Picture, file_name
-from harness.report.escape import plain
+from harness.report.escape import escape_terminal
 from harness.report.format import Unit
 
 #: The largest number of drawn panels, and of curves in a panel.
@@ -70,28 +70,30 @@ def pictures(results: Results, table: ScenarioTable, swept: Sequence[MeasuredSwe
 def _picture(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) -> Picture:
     """Return the chart of a table's sweeps (at least one) along one axis: panels with the same axes and one legend."""
     all_panels = [panel for sweep in swept for panel in _panels(table, sweep)]
-    called = layout.called((name for panel in all_panels for name in panel.curves), layout.SERIES_CHARACTERS)
+    called = layout.map_to_picture_names(
+        (name for panel in all_panels for name in panel.curves), layout.SERIES_CHARACTERS
+    )
     kept = dict(list(called.items())[:CURVES])
     panels = [
         SweepPanel(title, {kept[name]: points for name, points in panel.curves.items() if name in kept}, panel.marks)
         for title, panel in zip(
-            layout.distinct([panel.name for panel in all_panels[:PANELS]]), all_panels, strict=False
+            layout.make_distinct_names([panel.name for panel in all_panels[:PANELS]]), all_panels, strict=False
         )
     ]
     estimates = [point.estimate for panel in panels for points in panel.curves.values() for point in points]
-    series, shown = list(kept.values()), axes.domain(estimates)
+    series, shown = list(kept.values()), axes.choose_domain(estimates)
     unit, step = format.unit([estimate.value for estimate in estimates], table.clock), f"{table.clock.time} per step"
     axis, scenario, marks = swept[0].axis, table.scenario, sum(len(panel.marks) for panel in panels)
     sure = f"{format.level(LEVEL)} confidence intervals"
     intervals = f"Vertical bars: {sure}." if table.rounds > 1 else layout.NO_INTERVALS
     spans = f", grey bars: their {sure}" if table.rounds > 1 else ""
     marked = f", {counted(marks, 'crossing')} marked" if marks else ""
-    words = layout.words(
+    words = layout.escape_texts(
         f"{scenario.title}: {step} by {axis}",
         [
             f"{intervals}{f' Rings: crossings{spans}.' if marks else ''}",
-            layout.some(len(panels), len(all_panels), "panel", "the first"),
-            layout.some(len(series), len(called), "curve", "the first"),
+            layout.note_partial(len(panels), len(all_panels), "panel", "the first"),
+            layout.note_partial(len(series), len(called), "curve", "the first"),
             layout.cut(estimates, shown),
         ],
         f"{step}, {unit.symbol} (log scale)",
@@ -99,7 +101,7 @@ def _picture(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) ->
         f"{', '.join(series)}{marked}.",
     )
     legend = layout.legend(series, layout.WIDTH // COLUMNS)
-    looks = layout.looks("series", dict(zip(series, LOOKS, strict=False)), ("shape", "color"), legend)
+    looks = layout.make_looks("series", dict(zip(series, LOOKS, strict=False)), ("shape", "color"), legend)
     x, y = _sizes(swept), layout.times(shown, unit, words.axis)
 
     def at(field: str) -> Specification:
@@ -129,7 +131,7 @@ def _panels(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[SweepPanel]:
         yield SweepPanel(
             name=", ".join(filter(None, [names.sweep_place(table, sweep), environment])),
             curves=points,
-            marks=list(_marks(table, sweep, environment, points, apart=apart)),
+            marks=list(_list_crossings(table, sweep, environment, points, apart=apart)),
         )
 
 
@@ -137,7 +139,7 @@ def _series(table: ScenarioTable, side: Side, *, apart: bool) -> str:
     return names.values(table, side) if apart else side.environment
 
 
-def _marks(
+def _list_crossings(
     table: ScenarioTable,
     sweep: MeasuredSweep,
     environment: str,
@@ -153,21 +155,21 @@ def _marks(
             continue
         both = [points.get(_series(table, side, apart=apart), ()) for side in sides]
         for crossing in race.crossings if all(both) else ():
-            heights = [_height(crossing.at, curve) for curve in both]
+            heights = [_interpolate_height(crossing.at, curve) for curve in both]
             seconds = math.exp(sum(map(math.log, heights)) / len(heights))
             yield CrossingMark(crossing.at, seconds, crossing.interval, format.size(crossing.at, sweep))
 
 
-def _height(at: float, points: Sequence[SweepPoint]) -> float:
+def _interpolate_height(at: float, points: Sequence[SweepPoint]) -> float:
     """Return the time at a size, on the straight line between the curve's points."""
     return float(np.interp(at, [point.size for point in points], [point.estimate.value for point in points]))
 
 
-def _drawn(points: Sequence[SweepPoint]) -> Iterator[tuple[float, float]]:
+def _interpolate_curve(points: Sequence[SweepPoint]) -> Iterator[tuple[float, float]]:
     """Yield times at the curve's sizes and between them, because straight lines are bent on logarithmic axes."""
     sizes = [point.size for point in points]
     for at in refine_sizes(sizes, STEPS) if len(sizes) > 1 else sizes:
-        yield float(at), _height(at, points)
+        yield float(at), _interpolate_height(at, points)
 
 
 def _sizes(swept: Sequence[MeasuredSweep]) -> Specification:
@@ -182,7 +184,7 @@ def _sizes(swept: Sequence[MeasuredSweep]) -> Specification:
         room = ROOM * (most - least)
         reach = Interval(least - room, most + room)
     labels = {
-        "title": plain(f"{axis}, {unit}" if unit not in ("", axis) else axis),
+        "title": escape_terminal(f"{axis}, {unit}" if unit not in ("", axis) else axis),
         "labelExpr": "abs(datum.value) < 1e5 ? format(datum.value, ',') : format(datum.value, '.3~s')",
         **({"values": sizes} if len(sizes) <= 12 else {}),
     }
@@ -204,7 +206,7 @@ def _layers(
     lines = [
         {"series": series, "size": size, "time": seconds * unit.factor}
         for series, curve in panel.curves.items()
-        for size, seconds in _drawn(curve)
+        for size, seconds in _interpolate_curve(curve)
     ]
     marks = [{"size": mark.at, "time": mark.seconds * unit.factor, "told": mark.told} for mark in panel.marks]
     spans = [
@@ -214,7 +216,9 @@ def _layers(
     ]
     layers = [
         layout.layer({"type": "line", "strokeWidth": 1.5}, lines, **at("time"), color=looks["color"]),
-        *layout.estimates(points, shown, "y", at, looks, point=POINT, field="time", factor=unit.factor, end="time"),
+        *layout.make_estimate_layers(
+            points, shown, "y", at, looks, point=POINT, field="time", factor=unit.factor, end="time"
+        ),
         layout.layer(
             {"type": "rule", "strokeWidth": 5, "opacity": 0.35, "color": layout.INK},
             spans,

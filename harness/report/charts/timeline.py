@@ -36,15 +36,15 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     moments, margin, scenario = results.timeline(table), results.run.plan.margin, table.scenario
     if len(moments) < 2:
         return
-    kept = layout.farthest(moments, lambda moment: abs(math.log(moment.factor)), LAUNCHES)
+    kept = layout.select_farthest(moments, lambda moment: abs(math.log(moment.factor)), LAUNCHES)
     apart = sum(abs(math.log(moment.factor)) > math.log1p(margin) for moment in kept)
     disturbed, within = sum(moment.disturbed for moment in kept), format.share(margin)
-    words = layout.words(
+    words = layout.escape_texts(
         f"{scenario.title}: each launch compared with the mean of its cell",
         [
             f"Marks: the {table.clock.time} per step of a launch. Bars: p10 to p90 of its samples. "
             f"Grey band: within {within} of the mean.",
-            layout.some(len(kept), len(moments), "launch", "those farthest from the means of their cells"),
+            layout.note_partial(len(kept), len(moments), "launch", "those farthest from the means of their cells"),
         ],
         "launches in order of time",
         f"Chart of {counted(len(kept), 'launch')} of {scenario.name} in order of time: {apart or 'none'} "
@@ -63,7 +63,7 @@ def _layers(
 ) -> list[Specification]:
     samples = [_samples(moment) for moment in moments]
     drawn = [Estimate(moment.factor, 1, within) for moment, within in zip(moments, samples, strict=True)]
-    shown = axes.domain_of_ratios(drawn, margin)
+    shown = axes.choose_ratio_domain(drawn, margin)
     y = layout.ratios(shown, f"{clock.time} / mean of its cell", HEIGHT, APART)
     x = {
         "field": "place",
@@ -74,8 +74,8 @@ def _layers(
     points = [{"place": moment.place, "kind": _kind(moment)} for moment in moments]
     occurring = {_kind(moment) for moment in moments}
     kinds = {kind: look for kind, look in LOOKS.items() if kind in occurring}
-    looks = layout.looks("kind", kinds, ("shape", "stroke", "fill"), layout.legend(list(kinds)))
-    bars = [(point, axes.bar(within, shown)) for point, within in zip(points, samples, strict=True)]
+    looks = layout.make_looks("kind", kinds, ("shape", "stroke", "fill"), layout.legend(list(kinds)))
+    bars = [(point, axes.clip_interval(within, shown)) for point, within in zip(points, samples, strict=True)]
     return [
         *layout.band(margin, shown, "y", y),
         layout.layer(

@@ -60,16 +60,16 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     cells = _cells(table)
     if len(cells) < 2 or table.quantity == GROWTH:
         return
-    rows, scenario, unit = _kept(cells), table.scenario, format.unit_of(table)
+    rows, scenario, unit = _select_longest(cells), table.scenario, format.unit_of(table)
     lines, estimates = len({row.name for row in rows}), [row.estimate for row in rows]
     log = axes.is_log(row.seconds for row in rows)
-    shown = axes.domain(estimates)
+    shown = axes.choose_domain(estimates)
     if not log:
         shown = replace(shown, low=0.0)
     most = "longest times" if is_time(table.quantity) else "largest values"
     fewer = ", or fewer" if any(estimate.rounds < table.rounds for estimate in estimates) else ""
     bars = f"Bars: {format.level(LEVEL)} confidence intervals over {counted(table.rounds, 'round')}{fewer}."
-    ends = layout.extremes(
+    ends = layout.describe_extremes(
         rows,
         lambda row: row.seconds,
         lambda row: (
@@ -77,12 +77,12 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
             f"({' '.join(filter(None, [row.name, row.series]))})"
         ),
     )
-    step = names.per(table)
-    words = layout.words(
+    step = names.name_values(table)
+    words = layout.escape_texts(
         f"{scenario.title}: {step}",
         [
             bars if table.rounds > 1 else layout.NO_INTERVALS,
-            layout.some(lines, len({cell.name for cell in cells}), "line", f"those with the {most}"),
+            layout.note_partial(lines, len({cell.name for cell in cells}), "line", f"those with the {most}"),
             layout.cut(estimates, shown),
         ],
         f"{', '.join(filter(None, [step, unit.symbol]))}{' (log scale)' if log else ''}",
@@ -99,7 +99,7 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
 
 def _cells(table: ScenarioTable) -> list[Time]:
     """Return every time of the table, row by row, on the line of its row and environment, or on a separate line."""
-    row_axes = names.varying(table)
+    row_axes = names.find_varying_axes(table)
     several = len({names.values(table, head.side) for _, head, _ in table.times()})
     cells = []
     for row, head, value in table.times():
@@ -111,14 +111,16 @@ def _cells(table: ScenarioTable) -> list[Time]:
     return cells
 
 
-def _kept(cells: Sequence[Time]) -> list[Time]:
+def _select_longest(cells: Sequence[Time]) -> list[Time]:
     """Return the times on the lines with the longest times, with the names of lines and series in the picture."""
     longest: dict[str, float] = {}
     for cell in cells:
         longest[cell.name] = max(longest.get(cell.name, 0.0), cell.seconds)
     widest = max(Counter(cell.name for cell in cells).values())
-    lines = layout.called(layout.farthest(list(longest), longest.__getitem__, min(layout.ROWS, CELLS // widest)))
-    series = layout.called([cell.series for cell in cells], layout.SERIES_CHARACTERS)
+    lines = layout.map_to_picture_names(
+        layout.select_farthest(list(longest), longest.__getitem__, min(layout.ROWS, CELLS // widest))
+    )
+    series = layout.map_to_picture_names([cell.series for cell in cells], layout.SERIES_CHARACTERS)
     return [Time(lines[cell.name], series[cell.series], cell.estimate) for cell in cells if cell.name in lines]
 
 
@@ -129,18 +131,22 @@ def _layers(
     lines, series = list(dict.fromkeys(row.name for row in rows)), list(dict.fromkeys(row.series for row in rows))
     texts = [format.time(row.estimate, unit) for row in rows]
     # the text of a lane is beside it
-    x = layout.times(shown, unit, title, log=log, range=[0, {"expr": f"width - {layout.room(texts):.0f}"}])
+    x = layout.times(shown, unit, title, log=log, range=[0, {"expr": f"width - {layout.measure_room(texts):.0f}"}])
     # the names of the lanes have their own lane, the first
     lanes = {"field": "series", "type": "nominal", "scale": {"domain": [_NAMES, *series]}}
     y: dict[str, Any] = {"y": layout.rows(lines, grid=False, apart=0.15), "yOffset": lanes}
-    looks = layout.looks("series", dict(zip(series, LOOKS, strict=False)), ("shape", "color"), layout.legend(series))
+    looks = layout.make_looks(
+        "series", dict(zip(series, LOOKS, strict=False)), ("shape", "color"), layout.legend(series)
+    )
     points = [({"name": row.name, "series": row.series}, row.estimate) for row in rows]
 
     def at(field: str) -> Specification:
         return {"x": {"field": field, **x}, **y}
 
     return [
-        *layout.estimates(points, shown, "x", at, looks, point=POINT, field="time", factor=unit.factor),
-        *layout.headings([{"name": line, "series": _NAMES} for line in lines], free=0, up=0, **y),
-        layout.ends([{**datum, "told": text} for (datum, _), text in zip(points, texts, strict=True)], up=0, **y),
+        *layout.make_estimate_layers(points, shown, "x", at, looks, point=POINT, field="time", factor=unit.factor),
+        *layout.make_heading_layers([{"name": line, "series": _NAMES} for line in lines], free=0, up=0, **y),
+        layout.make_end_layer(
+            [{**datum, "told": text} for (datum, _), text in zip(points, texts, strict=True)], up=0, **y
+        ),
     ]

@@ -25,22 +25,22 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
         for cell in results.measured[table.scenario.name]
         if cell.shape.trend
     ]
-    kept = layout.farthest(changing, lambda pair: _factor(pair[1]), CURVES)
+    kept = layout.select_farthest(changing, lambda pair: _factor(pair[1]), CURVES)
     if not kept:
         return
-    called = layout.distinct([name for name, _ in kept], layout.SERIES_CHARACTERS)
+    called = layout.make_distinct_names([name for name, _ in kept], layout.SERIES_CHARACTERS)
     curves = dict(zip(called, (trend for _, trend in kept), strict=True))
     counted = all(trend.counted for trend in curves.values())
     stages = [(name, stage) for name, trend in curves.items() for stage in trend.stages]
     estimates = [Estimate(stage.seconds, 1) for _, stage in stages]
-    unit, shown = format.unit([estimate.value for estimate in estimates], table.clock), axes.domain(estimates)
+    unit, shown = format.unit([estimate.value for estimate in estimates], table.clock), axes.choose_domain(estimates)
     step = f"{table.clock.time} per step"
     text = "; ".join(f"{name}: {format.trend(trend, table.clock)}" for name, trend in curves.items())
-    words = layout.words(
+    words = layout.escape_texts(
         f"{table.scenario.title}: {step} by the number of steps before it",
         [
             "Each mark is the mean over the launches, for one part of the launch.",
-            layout.some(len(curves), len(changing), "cell", "those that change most"),
+            layout.note_partial(len(curves), len(changing), "cell", "those that change most"),
         ],
         f"{step}, {unit.symbol} (log scale)",
         f"Chart of the {step} of {table.scenario.name} by the number of earlier steps. {text}.",
@@ -49,7 +49,9 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
         {"series": name, "steps": stage.step, "time": stage.seconds * unit.factor, "order": at}
         for at, (name, stage) in enumerate(stages)
     ]
-    looks = layout.looks("series", dict(zip(called, LOOKS, strict=False)), ("shape", "color"), layout.legend(called))
+    looks = layout.make_looks(
+        "series", dict(zip(called, LOOKS, strict=False)), ("shape", "color"), layout.legend(called)
+    )
     title = "steps before, including the warm-up" if counted else "steps measured before"
     at = {
         "x": {"field": "steps", "type": "quantitative", "axis": {"title": title, "grid": False}},

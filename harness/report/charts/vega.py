@@ -61,10 +61,10 @@ def file_names(scenarios: Iterable[str]) -> dict[str, str]:
     distinct = list(dict.fromkeys(scenarios))
     stems = [re.sub(r"[^A-Za-z0-9_]+", "-", name)[:NAME_CHARACTERS].strip("-") or "scenario" for name in distinct]
     # names must not only differ in upper and lower case, because some file systems don't distinguish these
-    return dict(zip(distinct, numbered(stems, "{}-{}", str.lower), strict=True))
+    return dict(zip(distinct, number_names(stems, "{}-{}", str.lower), strict=True))
 
 
-def numbered(names: Iterable[str], form: str, key: Callable[[str], str] = str) -> list[str]:
+def number_names(names: Iterable[str], form: str, key: Callable[[str], str] = str) -> list[str]:
     """Return the names, with a number (`form`, such as `{} ({})`) after a name whose key is already used."""
     by_key: dict[str, str] = {}
     for name in names:

@@ -34,14 +34,14 @@ def _modules() -> dict[str, str]:
     return {module.name.rstrip("_").replace("_", "-"): module.name for module in iter_modules(__path__)}
 
 
-def named(name: str, run: "Run") -> str:
+def name_cells(name: str, run: "Run") -> str:
     """Return names of cells and comparisons that stay the same across runs, for tools that match results by name."""
     from harness.model.launch import Clock  # noqa: PLC0415
 
     return f"{name}, CPU time" if run.plan.clock is Clock.CPU else name
 
 
-def with_numbers(results: "Results", format: str) -> "list[CellResult]":
+def require_numbers(results: "Results", format: str) -> "list[CellResult]":
     """Return the cells with a result, for a format that has no other entries. Raises NothingSelectedError for none."""
     numbered = [result for result in results.cells if result.estimate]
     if not numbered:

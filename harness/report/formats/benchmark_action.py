@@ -7,9 +7,9 @@ from harness.analysis.cells import CellResult
 from harness.analysis.results import Results
 from harness.model.run import Run
 from harness.report import format
-from harness.report.escape import dumps, plain
+from harness.report.escape import dump_json, escape_terminal
 from harness.report.format import MILLISECONDS, of_clock
-from harness.report.formats import named, with_numbers
+from harness.report.formats import name_cells, require_numbers
 
 # the action writes names in backticks into a Markdown table, where `|` and backticks can't be escaped
 _IN_CODE = str.maketrans({"|": "¦", "`": "'"})
@@ -20,21 +20,21 @@ def render(results: Results) -> str:
 
     Raises NothingSelectedError for none, because the action fails on an empty list.
     """
-    return dumps([_entry(results.run, result) for result in with_numbers(results, "github-action-benchmark")])
+    return dump_json([_entry(results.run, result) for result in require_numbers(results, "github-action-benchmark")])
 
 
 def _entry(run: Run, result: CellResult) -> dict[str, str | float]:
     assert result.estimate is not None, "a cell without a result can't be exported"
-    between = format.between(result.estimate.interval, MILLISECONDS.factor)
+    between = format.format_interval(result.estimate.interval, MILLISECONDS.factor)
     title = next(
         (environment.title for environment in run.environments if environment.name == result.cell.environment), ""
     )
     more = [title, f"rounds: {result.estimate.rounds}", f"run: {run.id}", f"commit: {run.commit}" if run.commit else ""]
     return {
-        "name": plain(named(result.name, run)).translate(_IN_CODE),
+        "name": escape_terminal(name_cells(result.name, run)).translate(_IN_CODE),
         # the same unit in every run with the same clock, because the action compares numbers with earlier commits
         "unit": f"{of_clock(MILLISECONDS, run.plan.clock).symbol}/step",
         "value": result.estimate.value * MILLISECONDS.factor,
         **({"range": between} if between else {}),
-        "extra": "\n".join(plain(line) for line in more if line),
+        "extra": "\n".join(escape_terminal(line) for line in more if line),
     }

@@ -11,7 +11,7 @@ from harness.analysis.quantities import growth
 from harness.analysis.results import Results
 from harness.analysis.rounds import centre, compute_taken_share, select_counted
 from harness.model.launch import Clock, Launch
-from harness.report.escape import plain
+from harness.report.escape import escape_terminal
 
 # characters that make a spreadsheet read text as a formula, in Latin and in East Asian width
 _FORMULA = tuple("=+-@＝＋－＠")
@@ -44,7 +44,7 @@ def render(results: Results) -> str:
 
 def cell(text: str) -> str:
     """Return a text that no spreadsheet executes: an apostrophe comes before a text that looks like a formula."""
-    line = plain(text)
+    line = escape_terminal(text)
     return f"'{line}" if line.startswith(_FORMULA) and not _NUMBER.fullmatch(line) else line
 
 

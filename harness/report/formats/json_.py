@@ -24,7 +24,7 @@ from harness.analysis.verdicts import Verdict
 from harness.model.run import Run
 from harness.model.scenario import STEP, Scenario
 from harness.report.comparisons import lines
-from harness.report.escape import dumps
+from harness.report.escape import dump_json
 from harness.report.sections import attribution, claims, machines, scenarios, settings, summary
 
 #: The version of the schema. 2: ratios as in `harness.analysis`. 3: as in the report, time(cell) / time(other).
@@ -150,7 +150,7 @@ class Document:
 
 def render(results: Results) -> str:
     """Return the report as docs/schema/report.v3.schema.json describes it."""
-    return dumps(build(results))
+    return dump_json(build(results))
 
 
 def build(results: Results) -> Document:
@@ -201,7 +201,7 @@ def build(results: Results) -> Document:
         agreements=[
             Agreed(
                 agreement.table.scenario.name,
-                machines.what(agreement),
+                machines.name_sides(agreement),
                 agreement.verdicts,
                 agreement.agrees,
                 agreement.table.quantity,

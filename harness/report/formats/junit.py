@@ -20,8 +20,8 @@ from harness.model.run import Run
 from harness.model.scenario import GROWTH, STEP
 from harness.report import format
 from harness.report.comparisons import ComparisonLine, lines
-from harness.report.escape import clean, plain
-from harness.report.formats import named
+from harness.report.escape import clean, escape_terminal
+from harness.report.formats import name_cells
 from harness.report.names import measure
 from harness.report.sections import claims, no_results
 from harness.report.sections.scenarios import remark
@@ -54,7 +54,7 @@ class _Case:
     seconds: float | None = None
 
     def element(self, scenario: str) -> Element:
-        element = Element("testcase", name=plain(self.name), classname=plain(scenario))
+        element = Element("testcase", name=escape_terminal(self.name), classname=escape_terminal(scenario))
         if self.seconds is not None:
             element.set("time", f"{self.seconds:.9f}")
         if self.outcome:
@@ -70,7 +70,7 @@ def render(results: Results) -> str:
     """Return the run as one document, its suites in the run's order."""
     run = results.run
     compared = [line for table in results.all_tables for line in lines(table)]
-    root = Element("testsuites", name=plain(run.id))
+    root = Element("testsuites", name=escape_terminal(run.id))
     for scenario in run.scenarios:
         cells = [_build_cell_case(results, result) for result in results.cells if result.cell.scenario == scenario.name]
         judged = [
@@ -88,8 +88,8 @@ def render(results: Results) -> str:
 
 
 def _build_claim_case(results: Results, result: ClaimResult) -> _Case:
-    outcome, text = result.at.outcome, plain(claims.text(results, result))
-    name = named(f"{result.claim.issue.short}: {result.claim.reported}", results.run)
+    outcome, text = result.at.outcome, escape_terminal(claims.text(results, result))
+    name = name_cells(f"{result.claim.issue.short}: {result.claim.reported}", results.run)
     is_answered = outcome.holds or outcome.is_gone
     return _Case(name, stdout=text) if is_answered else _Case(name, "skipped", outcome.value, text)
 
@@ -98,39 +98,41 @@ def _build_comparison_case(results: Results, line: ComparisonLine) -> _Case:
     verdict = line.compared.verdict
     # the name of a `pick` comparison already starts with the name of its entry
     name = line.name if line.entry.pick else f"{line.entry.name}: {line.name}"
-    name = named(name if line.table.quantity == STEP else f"{name}: {measure(line.table)}", results.run)
+    name = name_cells(name if line.table.quantity == STEP else f"{name}: {measure(line.table)}", results.run)
     ratio = "" if verdict is Verdict.DIFFERENT_WORK else format.ratio(line.compared.ratio)
     kind = "difference" if line.table.quantity == GROWTH else "ratio"
     text = ", ".join(filter(None, [line.verdict, ratio and f"{measure(line.table)} {kind} {ratio}"]))
     remarks = remark(results, line.compared, of=line.table.quantity)
     message = f"{line.name}: {text}{f'; {remarks}' if remarks else ''}"
-    return _Case(name, _FOUND.get(verdict, "skipped") if verdict else "skipped", line.verdict, plain(message))
+    return _Case(name, _FOUND.get(verdict, "skipped") if verdict else "skipped", line.verdict, escape_terminal(message))
 
 
 def _build_cell_case(results: Results, result: CellResult) -> _Case:
     seconds = result.estimate.value if result.estimate else None
-    cause, name = results.causes.get(result.cell), named(result.name, results.run)
+    cause, name = results.causes.get(result.cell), name_cells(result.name, results.run)
     # a cell with a result passes, unless some of its launches failed
     if cause is None or (cause.partial and _ENDED[cause.status] == "skipped"):
         return _Case(name, seconds=seconds)
     advice = no_results.advice(results, cause)
     reason = no_results.reason(cause).rstrip(".")
     message = f"{cause.status}: {reason}.{f' {advice}' if advice else ''}"
-    return _Case(name, _ENDED[cause.status], cause.status.value, plain(message), cause.stderr, seconds=seconds)
+    return _Case(
+        name, _ENDED[cause.status], cause.status.value, escape_terminal(message), cause.stderr, seconds=seconds
+    )
 
 
 def _suite(run: Run, scenario: str, cases: Sequence[_Case]) -> Element:
     outcomes = Counter(case.outcome for case in cases)
     suite = Element(
         "testsuite",
-        name=plain(scenario),
+        name=escape_terminal(scenario),
         tests=str(len(cases)),
         failures=str(outcomes["failure"]),
         errors=str(outcomes["error"]),
         skipped=str(outcomes["skipped"]),
         # the schema has three decimals for a suite, and any number for a case
         time=f"{sum(case.seconds or 0.0 for case in cases):.3f}",
-        timestamp=plain(run.started),
+        timestamp=escape_terminal(run.started),
     )
     facts = {
         "run": run.id,
@@ -143,6 +145,6 @@ def _suite(run: Run, scenario: str, cases: Sequence[_Case]) -> Element:
     }
     properties = SubElement(suite, "properties")
     for name, value in facts.items():
-        SubElement(properties, "property", name=name, value=plain(value))
+        SubElement(properties, "property", name=name, value=escape_terminal(value))
     suite.extend(case.element(scenario) for case in cases)
     return suite

@@ -6,4 +6,4 @@ from harness.report import markdown, sections
 
 def render(results: Results) -> str:
     """Return the texts of report.md and details.md, without the files of charts."""
-    return markdown.full(sections.build(results))
+    return markdown.render_full(sections.build(results))

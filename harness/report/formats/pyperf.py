@@ -14,8 +14,8 @@ from harness.model.environment import Environment
 from harness.model.launch import Clock, Launch
 from harness.model.run import Run
 from harness.model.texts import format_cpu_list
-from harness.report.escape import dumps, plain
-from harness.report.formats import named, with_numbers
+from harness.report.escape import dump_json, escape_terminal
+from harness.report.formats import name_cells, require_numbers
 from harness.report.sections.run_info import pairs
 
 Metadata = dict[str, str | float]
@@ -33,9 +33,9 @@ def render(results: Results) -> str:
             "metadata": _benchmark(result, environments.get(result.cell.environment), run),
             "runs": [_run(launch) for launch in results.found.numbers[result.cell]],
         }
-        for result in with_numbers(results, "pyperf")
+        for result in require_numbers(results, "pyperf")
     ]
-    return dumps({"version": "1.0", "metadata": _suite(run), "benchmarks": benchmarks})
+    return dump_json({"version": "1.0", "metadata": _suite(run), "benchmarks": benchmarks})
 
 
 def _suite(run: Run) -> Metadata:
@@ -62,7 +62,7 @@ def _benchmark(result: CellResult, environment: Environment | None, run: Run) ->
     cell = result.cell
     return _metadata(
         {
-            "name": named(result.name, run),
+            "name": name_cells(result.name, run),
             "python_version": environment.python if environment else "",
             "scenario": cell.scenario,
             "environment": cell.environment,
@@ -91,7 +91,9 @@ def _run(launch: Launch) -> dict[str, Any]:
 
 def _metadata(facts: Mapping[str, str | float | None]) -> Metadata:
     """Return the known facts, each on one line. Empty names and texts are left out, because pyperf refuses them."""
-    lines = {plain(name): plain(fact) if isinstance(fact, str) else fact for name, fact in facts.items()}
+    lines = {
+        escape_terminal(name): escape_terminal(fact) if isinstance(fact, str) else fact for name, fact in facts.items()
+    }
     return {name: fact for name, fact in lines.items() if name and fact is not None and fact != ""}
 
 

@@ -10,7 +10,7 @@ from harness.model.scenario import STEP
 from harness.model.texts import counted
 from harness.report import format, markdown
 from harness.report.blocks import Block, Bold, Code, Column, Entry, Items, Section, Text, Words, tabulate
-from harness.report.comparisons import ComparisonLine, lines, too_few_rounds
+from harness.report.comparisons import ComparisonLine, has_too_few_rounds, lines
 from harness.report.sections import expectations, no_results, summary
 from harness.report.sections.scenarios import verdict_counts
 
@@ -33,13 +33,13 @@ def render(results: Results) -> str:
     ]
     blocks = [*summary.first_screen(results, table=False), *_compared(results), *_absent(results), *end]
     # a heading of the second level, because the page has summaries of other jobs too
-    return "#" + markdown.full([Section(summary.title(results), "answer", blocks)])
+    return "#" + markdown.render_full([Section(summary.title(results), "answer", blocks)])
 
 
 def _compared(results: Results) -> Iterator[Block]:
     compared = [line for table in results.all_tables for line in lines(table)]
     if compared:
-        yield Text(verdict_counts(compared, too_few_rounds(line.compared for line in compared)))
+        yield Text(verdict_counts(compared, has_too_few_rounds(line.compared for line in compared)))
     shown = sorted((line for line in compared if line.compared.verdict in _SHOWN), key=_urgency)
     if shown:
         several, clock = len(results.tables) > 1, results.run.plan.clock.time
@@ -61,7 +61,7 @@ def _compared(results: Results) -> Iterator[Block]:
             f"first. All intervals of one table in the report together have {format.level(LEVEL)} confidence."
         )
     if results.statements and results.tables:
-        yield Text(expectations.counts(results.statements))
+        yield Text(expectations.count_results(results.statements))
 
 
 def _row(line: ComparisonLine, *, several: bool) -> str:

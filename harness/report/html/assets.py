@@ -79,7 +79,7 @@ def style(names: Sequence[str]) -> str:
 
 def script(names: Sequence[str]) -> PageScript:
     """Return scripts of templates/html as one, with their own scope, because a page's globals are shared."""
-    return PageScript(_harmless(f'(() => {{\n"use strict";\n{style(names)}}})();\n'))
+    return PageScript(_escape_script(f'(() => {{\n"use strict";\n{style(names)}}})();\n'))
 
 
 def policy(scripts: Sequence[PageScript]) -> str:
@@ -102,7 +102,7 @@ def vega(cache: Path | None = None) -> PageScript:
         with suppress(OSError):
             return PageScript(kept.read_text(encoding="utf-8"))
     try:
-        source = _harmless(drawer().scripts())
+        source = _escape_script(drawer().scripts())
     except DrawingError:  # without the engine, the report has no charts either
         return PageScript("window.vegaEmbed = () => Promise.resolve();")
     if kept:
@@ -111,5 +111,5 @@ def vega(cache: Path | None = None) -> PageScript:
     return PageScript(source)
 
 
-def _harmless(text: str) -> str:
+def _escape_script(text: str) -> str:
     return _ENDS.sub(r"\\x3c", text)

@@ -18,7 +18,7 @@ from harness.model.launch import Launch, Role
 from harness.model.scenario import ENVIRONMENT, Cell, Scenario
 from harness.report import blocks, format
 from harness.report.blocks import Section, Table, Where
-from harness.report.escape import plain
+from harness.report.escape import escape_terminal
 from harness.report.html import charts
 
 #: The largest number of samples per launch in a page. More samples are thinned evenly.
@@ -139,7 +139,7 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
     unit = format.unit([value.estimate.value for value in values.values() if value.estimate], clock)
     absences = {cell: place for place, absence in enumerate(results.missing) for cell in absence.cells}
     scenarios = {scenario.name: place for place, scenario in enumerate(results.run.scenarios)}
-    tables = _of_cells(sections)
+    tables = _list_cell_rows(sections)
     rows = _collect_rows([table for _, table in tables])
     of_cell: dict[Cell, list[Launch]] = defaultdict(list)
     for launch in sorted(results.launches, key=lambda launch: starts[id(launch)] or 0.0):
@@ -148,7 +148,7 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
     def launches(cell: Cell, exponent: int) -> list[LaunchData]:
         counted = {id(launch) for launch in lookup.numbers.get(cell, ())}
         return [
-            _launch(launch, id(launch) in counted, _after(began, starts[id(launch)]), exponent)
+            _launch(launch, id(launch) in counted, _count_seconds(began, starts[id(launch)]), exponent)
             for launch in of_cell[cell]
         ]
 
@@ -157,19 +157,19 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
         estimate = value.estimate if value else None
         ends = estimate.interval if estimate else None
         return CellData(
-            name=plain(cell_name(cell)),
+            name=escape_terminal(cell_name(cell)),
             scenario=scenarios.get(cell.scenario, 0),
-            environment=plain(cell.environment),
+            environment=escape_terminal(cell.environment),
             device=cell.device.value,
-            axes={plain(axis): plain(text) for axis, text in cell.axes.items()},
-            group=plain(lookup.groups.get(cell, "")),
+            axes={escape_terminal(axis): escape_terminal(text) for axis, text in cell.axes.items()},
+            group=escape_terminal(lookup.groups.get(cell, "")),
             status="ok" if estimate else str(lookup.status(cell) or ""),
             absence=absences.get(cell, -1),
-            seconds=_rounded(estimate.value) if estimate else None,
-            low=_rounded(ends.low) if ends else None,
-            high=_rounded(ends.high) if ends else None,
+            seconds=_round(estimate.value) if estimate else None,
+            low=_round(ends.low) if ends else None,
+            high=_round(ends.high) if ends else None,
             time=format.number(estimate.value * unit.factor) if estimate else "",
-            interval=format.between(ends, unit.factor),
+            interval=format.format_interval(ends, unit.factor),
             number=f"{format.time(estimate, own)} {own.symbol}" if estimate else "",
             rounds=estimate.rounds if estimate else 0,
             marks=" ".join(format.marks(value, clock)) if value and estimate else "",
@@ -180,25 +180,28 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
 
     def scenario_data(scenario: Scenario) -> ScenarioData:
         own = units.get(scenario.name, unit)
-        return ScenarioData(plain(scenario.name), plain(scenario.title), own.symbol, own.factor)
+        return ScenarioData(escape_terminal(scenario.name), escape_terminal(scenario.title), own.symbol, own.factor)
 
     return PageData(
-        folder=plain(results.run.shown_folder),
+        folder=escape_terminal(results.run.shown_folder),
         began=began,
         unit=unit.symbol,
         columns=_columns(lookup.cells),
         scenarios=[scenario_data(scenario) for scenario in results.run.scenarios],
         tables=[
-            ToldData(plain(section.title), [plain(head.text) for head in table.heads if not head.is_label])
+            ToldData(
+                escape_terminal(section.title),
+                [escape_terminal(head.text) for head in table.heads if not head.is_label],
+            )
             for section, table in tables
         ],
         absences=[
-            AbsenceData(absence.status.value, plain(absence.reason), plain(absence.advice))
+            AbsenceData(absence.status.value, escape_terminal(absence.reason), escape_terminal(absence.advice))
             for absence in results.missing
         ],
         cells=[data(cell) for cell in lookup.cells],
         config=charts.PAGE_CONFIG,
-        charts={picture.name: charts.specification(picture, clock) for picture in blocks.pictures(sections)},
+        charts={picture.name: charts.specification(picture, clock) for picture in blocks.find_pictures(sections)},
     )
 
 
@@ -219,15 +222,15 @@ def _columns(cells: Iterable[Cell]) -> list[str]:
         facts = {"scenario": cell.scenario, "device": cell.device.value, ENVIRONMENT: cell.environment, **cell.axes}
         for name, value in facts.items():
             values[name].add(value)
-    return [plain(name) for name, texts in values.items() if len(texts) > 1]
+    return [escape_terminal(name) for name, texts in values.items() if len(texts) > 1]
 
 
-def _of_cells(sections: Sequence[Section]) -> list[tuple[Section, Table]]:
+def _list_cell_rows(sections: Sequence[Section]) -> list[tuple[Section, Table]]:
     """Return the tables with one row per cell, each with its section."""
     return [
         (section, block.shown(Where.PAGE))
         for section in sections
-        for block in blocks.within(section.blocks)
+        for block in blocks.walk_blocks(section.blocks)
         if isinstance(block, Table) and any(line.cell for line in block.lines)
     ]
 
@@ -239,7 +242,7 @@ def _collect_rows(tables: Sequence[Table]) -> Mapping[Cell, Sequence[tuple[int, 
         shown = [at for at, head in enumerate(table.heads) if not head.is_label]
         for line in table.lines:
             if line.cell:
-                rows[line.cell].append((place, [plain(line.entries[at].text) for at in shown]))
+                rows[line.cell].append((place, [escape_terminal(line.entries[at].text) for at in shown]))
     return rows
 
 
@@ -255,8 +258,8 @@ def _launch(launch: Launch, counted: bool, started: float | None, exponent: int)
         counted=counted,
         started=started,
         disturbed="" if launch.role is Role.PILOT else describe_interference(launch),
-        error=plain(launch.error),
-        centre=_rounded(centre(launch)) if has_mean(launch) else None,
+        error=escape_terminal(launch.error),
+        centre=_round(centre(launch)) if has_mean(launch) else None,
         of=len(samples),
         samples=[round(rate / 10.0**exponent) for rate in samples[::step]],
     )
@@ -273,7 +276,7 @@ def _exponent(launches: Sequence[Launch]) -> int:
     return math.floor(math.log10(statistics.median_low(positive))) + 1 - DIGITS if positive else 0
 
 
-def _rounded(seconds: float) -> float | None:
+def _round(seconds: float) -> float | None:
     """Round to seven significant digits, because more digits are noise."""
     return float(f"{seconds:.6e}") if math.isfinite(seconds) else None
 
@@ -286,6 +289,6 @@ def _instant(text: str) -> float | None:
         return None
 
 
-def _after(began: float | None, start: float | None) -> float | None:
+def _count_seconds(began: float | None, start: float | None) -> float | None:
     """Return the seconds between two times, rounded to 0.1; None if one is unknown."""
     return None if began is None or start is None else round(start - began, 1)

@@ -83,10 +83,10 @@ def _environment(cells: Iterable[Cell]) -> "Environment":
         # for texts from our own files, and for JSON without `<`
         "trusted": Markup,
         "on_page": lambda table: table.shown(Where.PAGE),
-        "folded": _folded,
+        "folded": _summarize_folded,
         "labels": _labels,
-        "wrapped": _wrapped,
-        "ordered": _ordered,
+        "wrapped": _find_wrapped,
+        "ordered": _find_ordered,
         "verdicts": _verdicts,
         "is_settled": is_settled,
     }
@@ -117,20 +117,20 @@ def _span(span: str | Bold | Link) -> str:
         case Bold():
             return f"<strong>{_text(span.text)}</strong>"
         case Link():
-            target = escape.web_address(span.address)
+            target = escape.parse_web_address(span.address)
             return f'<a href="{escape.html(target)}">{_text(span.text)}</a>' if target else _text(span.address)
     return escape.keep_spaces(span, _text(span))
 
 
 def _lines(text: str) -> str:
     """Return text of several lines, escaped."""
-    return "\n".join(escape.entities(line) for line in escape.clean(text).rstrip().splitlines())
+    return "\n".join(escape.escape_entities(line) for line in escape.clean(text).rstrip().splitlines())
 
 
 # The values that the template of a table uses.
 
 
-def _folded(table: Table) -> str:
+def _summarize_folded(table: Table) -> str:
     """Return the summary of a table that is folded; empty if it isn't."""
     return f"{table.caption}: {counted(len(table.lines), table.noun)}" if len(table.lines) > LONG else ""
 
@@ -140,7 +140,7 @@ def _labels(table: Table) -> set[int]:
     return {at for at, head in enumerate(table.heads) if head.is_label} or {0}
 
 
-def _wrapped(table: Table) -> set[int]:
+def _find_wrapped(table: Table) -> set[int]:
     """Return the columns whose text is wrapped."""
     return {
         at
@@ -149,7 +149,7 @@ def _wrapped(table: Table) -> set[int]:
     }
 
 
-def _ordered(table: Table) -> set[int]:
+def _find_ordered(table: Table) -> set[int]:
     """Return the columns that aren't sorted by their text."""
     return {at for at in range(len(table.heads)) if any(line.entries[at].order is not None for line in table.lines)}
 

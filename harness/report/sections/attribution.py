@@ -14,8 +14,15 @@ from harness.model.texts import counted, joined
 from harness.report import format, names
 from harness.report.blocks import FILES, REST, Block, Column, Entry, Figure, Section, Text, tabulate
 from harness.report.charts import forest
-from harness.report.comparisons import tally
-from harness.report.phrases import as_long, capital, headed, in_clock, pythons, remarks
+from harness.report.comparisons import count_verdicts
+from harness.report.phrases import (
+    capitalize,
+    describe_clock,
+    describe_longer,
+    describe_pythons,
+    format_heading,
+    join_remarks,
+)
 
 #: The largest number of changes in the sentence above the table.
 NAMED = 3
@@ -39,7 +46,7 @@ def _blocks(results: Results, attribution: Attribution) -> Iterator[Block]:
     where = FILES | REST if _has_verdicts(attribution) else REST
     several = any(table.several_devices for table in results.tables if table.scenario.name == attribution.scenario.name)
     device = ", ".join(filter(None, [attribution.device.value if several else "", attribution.machine]))
-    yield from headed(results, attribution.scenario, device, where)
+    yield from format_heading(results, attribution.scenario, device, where)
     yield Text(sentence(attribution, results.run.plan), where=where)
     yield from map(Figure, forest.effects(results, attribution))
     caption = ", ".join(filter(None, ["Effects", attribution.scenario.title, device]))
@@ -49,7 +56,7 @@ def _blocks(results: Results, attribution: Attribution) -> Iterator[Block]:
     yield Text(cells(attribution), True)
 
 
-def causes(results: Results) -> list[str]:
+def describe_causes(results: Results) -> list[str]:
     """Return one sentence on the changes that make a difference; none if there is none, or no single scenario.
 
     If the effect of a change depends on another, the sentence is about these two.
@@ -61,7 +68,7 @@ def causes(results: Results) -> list[str]:
     if attribution.depending is None:
         return [sentence(attribution, results.run.plan)]
     change = names.change(attribution.scenario, attribution.depending.changes[0])
-    separately = _takes_with_each(attribution, attribution.depending, results.run.plan.clock)
+    separately = _describe_interaction(attribution, attribution.depending, results.run.plan.clock)
     return [
         f"The effect of {change} depends on another change. Averaged over {counted(attribution.cells, 'cell')}, "
         f"{separately}."
@@ -71,13 +78,13 @@ def causes(results: Results) -> list[str]:
 def sentence(attribution: Attribution, plan: Plan) -> str:
     """Return the sentence on changes that make a difference, and on two that depend on each other."""
     if not attribution.judged:
-        return f"{capital(describe_too_few(attribution.rounds))} on these effects."
+        return f"{capitalize(describe_too_few(attribution.rounds))} on these effects."
     if not _has_verdicts(attribution):
         return "There are no verdicts on these effects, because two identical cells differed by more than the margin."
     leading, on = attribution.leading, attribution.depending
-    factors = [_takes(attribution, effect, plan.clock) for effect in leading[:NAMED]]
+    factors = [_describe_change(attribution, effect, plan.clock) for effect in leading[:NAMED]]
     factors += [counted(len(leading) - NAMED, "more change")] if len(leading) > NAMED else []
-    beyond = f"a difference{in_clock(plan.clock)} of more than {format.share(plan.margin)}"
+    beyond = f"a difference{describe_clock(plan.clock)} of more than {format.share(plan.margin)}"
     match len(leading):
         case 0:
             changes = f"no change is shown to make {beyond}"
@@ -93,28 +100,27 @@ def _has_verdicts(attribution: Attribution) -> bool:
     return any(effect.verdict for effect in attribution.effects)
 
 
-def _takes(attribution: Attribution, effect: Effect, clock: Clock) -> str:
+def _describe_change(attribution: Attribution, effect: Effect, clock: Clock) -> str:
     """Describe a single change: `eager takes 2.03× as long as graph`."""
     level, base = names.ends(attribution.scenario, effect.changes[0])
-    return f"{level} takes {format.factor(effect.estimate.value)} {as_long(clock)} as {base}"
+    return f"{level} takes {format.factor(effect.estimate.value)} {describe_longer(clock)} as {base}"
 
 
-def _takes_with_each(attribution: Attribution, effect: Effect, clock: Clock) -> str:
+def _describe_interaction(attribution: Attribution, effect: Effect, clock: Clock) -> str:
     """Describe an interaction: `tf2.0 takes 1.06× as long as tf1.14 with graph, and 2.96× as long with eager`."""
     assert effect.parts is not None, "an interaction has parts"
     (level, base), (second, first) = (names.ends(attribution.scenario, change) for change in effect.changes)
     return (
-        f"{level} takes {format.factor(effect.parts.alone)} {as_long(clock)} as {base} with {first}, and "
-        f"{format.factor(effect.parts.with_second)} {as_long(clock)} with {second}"
+        f"{level} takes {format.factor(effect.parts.alone)} {describe_longer(clock)} as {base} with {first}, and "
+        f"{format.factor(effect.parts.with_second)} {describe_longer(clock)} with {second}"
     )
 
 
 def _dependence(attribution: Attribution, effect: Effect, clock: Clock) -> str:
     """Describe an interaction, and both changes together."""
     assert effect.parts is not None, "an interaction has parts"
-    return (
-        f"{_takes_with_each(attribution, effect, clock)}. Both changes together: {format.factor(effect.parts.together)}"
-    )
+    together = format.factor(effect.parts.together)
+    return f"{_describe_interaction(attribution, effect, clock)}. Both changes together: {together}"
 
 
 def columns(results: Results) -> list[Column[Line]]:
@@ -151,8 +157,8 @@ def _name(line: Line) -> str:
 def _remark(results: Results, attribution: Attribution, effect: Effect) -> str:
     change = effect.changes[0]
     versions = results.found.pythons(change.level, change.base) if change.axis == ENVIRONMENT else None
-    text = _dependence(attribution, effect, results.run.plan.clock) if effect.parts else pythons(versions)
-    return remarks([text])
+    text = _dependence(attribution, effect, results.run.plan.clock) if effect.parts else describe_pythons(versions)
+    return join_remarks([text])
 
 
 def cells(attribution: Attribution) -> str:
@@ -167,7 +173,7 @@ def cells(attribution: Attribution) -> str:
         f"The effects are calculated from {counted(attribution.cells, 'cell')}: every combination of "
         f"{', with '.join(filter(None, [axes, held]))}, in {rounds}.",
         f"{subject} left out, so that no combination is missing." if left else "",
-        f"{counted(len(untold), 'interaction', 'is')} not shown: {tally(effect.verdict for effect in untold)}."
+        f"{counted(len(untold), 'interaction', 'is')} not shown: {count_verdicts(effect.verdict for effect in untold)}."
         if untold
         else "",
         "Not all of these cells could be checked for doing the same work." if attribution.unchecked else "",

@@ -14,7 +14,7 @@ from harness.report.charts import phases as phases_chart
 from harness.report.charts import timeline, trends
 from harness.report.charts.vega import Picture
 from harness.report.format import Unit, unit_of
-from harness.report.phrases import remarks
+from harness.report.phrases import join_remarks
 from harness.report.sections.scenarios import REMARKS
 
 #: Legend: the ranges across the launches of a table.
@@ -120,7 +120,7 @@ def remark(shape: Shape, clock: Clock) -> str:
     """Return the remark on a cell's launches."""
     uneven, outliers = shape.uneven, shape.outliers
     lie = "is an outlier" if outliers.count == 1 else "are outliers"
-    return remarks(
+    return join_remarks(
         [
             f"uneven samples in {uneven.count} of {uneven.of} launches" if uneven.count else "",
             f"{outliers.count} of {outliers.of} launches {lie}" if outliers.count else "",

@@ -29,8 +29,8 @@ from harness.report.blocks import (
     Words,
     tabulate,
 )
-from harness.report.comparisons import settled
-from harness.report.phrases import as_long, capital, pythons
+from harness.report.comparisons import describe_rounds_needed
+from harness.report.phrases import capitalize, describe_longer, describe_pythons
 from harness.report.sections import scenarios
 
 #: The largest number of claims on the first screen, and of other environments per claim. The table has all of them.
@@ -62,7 +62,7 @@ def head(results: Results) -> Iterator[Block]:
     """Return the number of claims by outcome, and a sentence for each of the first claims."""
     claims = results.claims
     if len(claims) > 1:
-        yield Text(counts(claims), where=EVERYWHERE)
+        yield Text(count_outcomes(claims), where=EVERYWHERE)
     if claims:
         yield Items([sentence(results, result) for result in claims[:SENTENCES]], where=EVERYWHERE)
     if commands := bisect_commands(results)[:SENTENCES]:
@@ -102,8 +102,8 @@ def _columns(results: Results) -> list[Column[_ClaimLine]]:
         Column("claim", lambda line: line.result.claim.reported),
         Column("machine", lambda line: line.result.machine, is_optional=True, is_label=True),
         Column("where", lambda line: _where(line.place)),
-        Column("claimed", lambda line: claimed(line.result.claim), is_number=True, legend=_CLAIMED),
-        Column("measured", lambda line: Entry(measured(line.place), cells=line.place.cells), is_number=True),
+        Column("claimed", lambda line: format_claimed(line.result.claim), is_number=True, legend=_CLAIMED),
+        Column("measured", lambda line: Entry(format_measured(line.place), cells=line.place.cells), is_number=True),
         Column("outcome", lambda line: WORDS[line.place.outcome], is_verdict=True, legend=_OUTCOME),
         Column("remarks", lambda line: _remarks(results, line), is_optional=True),
     ]
@@ -117,7 +117,7 @@ _OUTCOME = (
 )
 
 
-def counts(claims: Sequence[ClaimResult]) -> str:
+def count_outcomes(claims: Sequence[ClaimResult]) -> str:
     """Return a sentence that counts the claims by outcome.
 
     For example, `Of 3 claims of upstream issues: 2 confirmed, 1 not seen here.`
@@ -134,7 +134,7 @@ def sentence(results: Results, result: ClaimResult) -> Words:
     claim = result.claim
     outcome, rest = verdict(results, result)
     statement = f" says: {claim.reported.rstrip('.')}. "
-    return [Link(claim.issue.short, claim.issue.url), statement, Bold(capital(outcome)), rest]
+    return [Link(claim.issue.short, claim.issue.url), statement, Bold(capitalize(outcome)), rest]
 
 
 def bisect_commands(results: Results) -> list[str]:
@@ -162,11 +162,11 @@ def verdict(results: Results, result: ClaimResult) -> tuple[str, str]:
     at, claim = result.at, result.claim
     parts = [f": {_describe_place(results, result, at)}." if at.estimate else f": {at.why}." if at.why else "."]
     if result.fixed:
-        parts.append(f"Not seen in {_where(result.fixed)}, {measured(result.fixed)}; {result.fixed_between}.")
+        parts.append(f"Not seen in {_where(result.fixed)}, {format_measured(result.fixed)}; {result.fixed_between}.")
     if claim.fixed:
         parts.append(f"Reported as fixed in {claim.fixed}.")
     elsewhere = [place for place in result.elsewhere if place is not result.fixed]
-    parts += [f"In {_where(place)}: {_elsewhere(place)}." for place in elsewhere[:OTHERS]]
+    parts += [f"In {_where(place)}: {_describe_elsewhere(place)}." for place in elsewhere[:OTHERS]]
     if len(elsewhere) > OTHERS:
         parts.append(f"{counted(len(elsewhere) - OTHERS, 'more environment', 'is')} in the table.")
     return WORDS[at.outcome], " ".join(parts)
@@ -187,7 +187,7 @@ def _describe_place(results: Results, result: ClaimResult, place: ClaimPlace) ->
         subject = {STEP: "a step"}.get(claim.of, claim.of) if claim.seconds else "each call"
         statement = f"{subject}{f' of {worse}' if worse else ''} {'takes' if claim.seconds else 'keeps'} {amount}"
     elif claim.of == STEP:
-        statement = f"{worse} takes {amount} {as_long(results.run.plan.clock)} as {side(better)}"
+        statement = f"{worse} takes {amount} {describe_longer(results.run.plan.clock)} as {side(better)}"
     else:
         statement = f"{claim.of} of {worse} is {amount} the value of {side(better)}"
     when = ", ".join(names.labels(scenario, claim.when))
@@ -197,13 +197,13 @@ def _describe_place(results: Results, result: ClaimResult, place: ClaimPlace) ->
     finding = f"{f'{where}, ' if where else ''}{statement}{f' ({when})' if when else ''}"
     hardware = f" ({claim.hardware})" if claim.hardware else ""
     unclear = _explain_unclear(results, place, claim) if place.outcome is ClaimOutcome.UNCLEAR else place.why
-    versions = pythons(place.compared.pythons) if place.compared else ""
-    return "; ".join(filter(None, [finding, versions, f"claimed: {claimed(claim)}{hardware}", unclear]))
+    versions = describe_pythons(place.compared.pythons) if place.compared else ""
+    return "; ".join(filter(None, [finding, versions, f"claimed: {format_claimed(claim)}{hardware}", unclear]))
 
 
-def _elsewhere(place: ClaimPlace) -> str:
+def _describe_elsewhere(place: ClaimPlace) -> str:
     outcome = WORDS[place.outcome].removesuffix(" here")
-    detail = measured(place) if place.estimate else place.why
+    detail = format_measured(place) if place.estimate else place.why
     return f"{outcome}, {detail}" if detail else outcome
 
 
@@ -211,7 +211,7 @@ def _explain_unclear(results: Results, place: ClaimPlace, claim: Claim) -> str:
     """Explain why a claim has no outcome, and what would settle it."""
     least = format_exact(claim.range[0])
     below = f"at most {_number(place.at_most, place)}, below the claimed {least}" if place.at_most is not None else ""
-    why = place.why or settled(results.found_of(claim.of), place.worse, place.settling)
+    why = place.why or describe_rounds_needed(results.found_of(claim.of), place.worse, place.settling)
     return "; ".join(filter(None, [below, why]))
 
 
@@ -222,22 +222,22 @@ def _remarks(results: Results, line: _ClaimLine) -> str:
     if compared and compared.verdict not in (Verdict.UNCLEAR, Verdict.DIFFERENT_WORK) and not place.why:
         parts.append(scenarios.remark(results, compared, of=claim.of))
     elif compared:
-        parts.append(pythons(compared.pythons))
+        parts.append(describe_pythons(compared.pythons))
     parts.append(line.result.fixed_between if place is line.result.fixed else "")
     return "; ".join(filter(None, parts))
 
 
-def claimed(claim: Claim) -> str:
+def format_claimed(claim: Claim) -> str:
     """Return the claimed range: `50 to 300×`, `5 to 20 s`, `1,000 to 20,000 B per call`."""
     low, high = map(format_exact, claim.range)
     return f"{low} to {high}{'×' if claim.ratio else ' s' if claim.seconds else ' B per call'}"
 
 
-def measured(place: ClaimPlace) -> str:
+def format_measured(place: ClaimPlace) -> str:
     """Return the measured value with its interval: `12.3× (11.9 to 12.8)`; empty if there is none."""
     if place.estimate is None or place.outcome is ClaimOutcome.DIFFERENT_WORK:
         return ""
-    between = format.between(place.estimate.interval)
+    between = format.format_interval(place.estimate.interval)
     return f"{_number(place.estimate.value, place)}{f' ({between})' if between else ''}"
 
 
@@ -245,7 +245,7 @@ def _amount(place: ClaimPlace) -> str:
     """Return the measured value with its interval: `12.3× (11.9 to 12.8)`."""
     assert place.estimate, "a place without an estimate can't have an amount"
     interval = _interval(place)
-    between = f" ({format.between(interval)})" if interval else ""
+    between = f" ({format.format_interval(interval)})" if interval else ""
     return f"{_number(place.estimate.value, place)}{between}"
 
 

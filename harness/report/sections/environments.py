@@ -7,7 +7,7 @@ from harness.analysis.results import Results
 from harness.model.run import Run
 from harness.model.texts import counted
 from harness.report.blocks import FILES, Block, Column, Entry, Folded, Head, Line, Section, Table, Text, tabulate
-from harness.report.phrases import SIDE_BY_SIDE, moved
+from harness.report.phrases import SIDE_BY_SIDE, describe_overrides
 
 #: The largest number of packages with a separate column, if environments of the same TensorFlow differ in them.
 PACKAGES = 6
@@ -41,7 +41,7 @@ def _blocks(results: Results) -> Iterator[Block]:
         yield from _notes(table, more)
     for environment in run.environments:
         if environment.base:
-            yield Text(f"{environment.name} is {moved(run, environment)}.", True, where=FILES)
+            yield Text(f"{environment.name} is {describe_overrides(run, environment)}.", True, where=FILES)
     has_sources = any(candidate.source for candidate in run.environments)
     if len(run.environments) > 1 and not has_sources and not any(package.differs for package in software):
         yield Text("The environments don't differ in anything that was recorded.", where=FILES)
@@ -56,9 +56,9 @@ def _blocks(results: Results) -> Iterator[Block]:
         empty = "Empty: the environment doesn't contain the package."
         gaps = [Text(empty, True)] if any("" in package.versions for package in changing) else []
         yield Folded("The other packages that differ", [packages(run, changing), *gaps])
-    yield from _same(run, software)
+    yield from _are_same(run, software)
     if run.images:
-        yield Folded("Hashes of images and interpreters", [Text(ran(run))])
+        yield Folded("Hashes of images and interpreters", [Text(describe_images(run))])
 
 
 def _point(run: Run, software: Sequence[Software]) -> tuple[list[Software], int]:
@@ -109,12 +109,12 @@ def packages(run: Run, software: Sequence[Software]) -> Table:
 
 def changes(run: Run, software: Sequence[Software]) -> Table:
     """Return one row per environment with the versions that differ from the row above; the first row has all."""
-    columns = [_environment(run), Column("packages", lambda at: _changed(software, at))]
+    columns = [_environment(run), Column("packages", lambda at: _find_changed(software, at))]
     rows = range(len(run.environments))
     return tabulate("Other packages that change", columns, rows, noun="environment")
 
 
-def _changed(software: Sequence[Software], at: int) -> str:
+def _find_changed(software: Sequence[Software], at: int) -> str:
     texts = []
     for package in software:
         version, before = package.versions[at], package.versions[at - 1] if at else ""
@@ -123,7 +123,7 @@ def _changed(software: Sequence[Software], at: int) -> str:
     return ", ".join(texts)
 
 
-def _same(run: Run, software: Sequence[Software]) -> Iterator[Folded]:
+def _are_same(run: Run, software: Sequence[Software]) -> Iterator[Folded]:
     same = [f"{package.name} {package.common}" for package in software if not package.differs and package.common]
     if same:
         alone = len(run.environments) == 1
@@ -131,7 +131,7 @@ def _same(run: Run, software: Sequence[Software]) -> Iterator[Folded]:
         yield Folded(summary, [Text(", ".join(same) + ".")])
 
 
-def ran(run: Run) -> str:
+def describe_images(run: Run) -> str:
     """Return the image or interpreter in which launches of each environment ran."""
     texts = [
         f"{environment.name} {_short(image)}"

@@ -10,8 +10,15 @@ from harness.analysis.results import Results
 from harness.model.texts import counted
 from harness.report import names
 from harness.report.blocks import EVERYWHERE, FILES, Block, Section, Text, Where
-from harness.report.phrases import headed, listed
-from harness.report.sections.observations import SeenLine, SeenValue, by_environment, in_full, seen, text
+from harness.report.phrases import format_heading, list_names
+from harness.report.sections.observations import (
+    SeenLine,
+    SeenValue,
+    format_seen,
+    list_in_full,
+    tabulate_by_environment,
+    text,
+)
 
 #: The headings before the environments.
 LABELS = ("observation", "where", "stated")
@@ -36,21 +43,23 @@ def sections(results: Results) -> Iterator[Section]:
         environments = [environment.name for environment in results.run.environments if environment.name in present]
         lines = [line for statement in stated for line in _lines(statement, environments)]
         caption = f"Statements, {scenario.title}"
-        tables += headed(results, scenario, where=EVERYWHERE)
-        tables += [by_environment(caption, LABELS, environments, lines), *in_full(environments, lines)]
+        tables += format_heading(results, scenario, where=EVERYWHERE)
+        tables += [tabulate_by_environment(caption, LABELS, environments, lines), *list_in_full(environments, lines)]
         odd = [line for line in lines if any(value and value.stands_out for value in line.values)]
         if odd:
-            tables.append(by_environment(caption, LABELS, environments, odd, where=Where.TERMINAL))
+            tables.append(tabulate_by_environment(caption, LABELS, environments, odd, where=Where.TERMINAL))
             otherwise += [_name(line, environments) for line in odd]
     # without any time this section is the answer, and comes first
     where = EVERYWHERE if results.tables else Where.DETAILS
-    more = [Text(f"Not as stated: {listed(otherwise)}.", where=FILES)] if otherwise else []
+    more = [Text(f"Not as stated: {list_names(otherwise)}.", where=FILES)] if otherwise else []
     yield Section(
-        "Claims checked against the source", "statements", [Text(counts(statements), where=where), *more, *tables]
+        "Claims checked against the source",
+        "statements",
+        [Text(count_results(statements), where=where), *more, *tables],
     )
 
 
-def counts(statements: Sequence[Statement]) -> str:
+def count_results(statements: Sequence[Statement]) -> str:
     """Count the statements by result, once per cell to which they apply."""
     standings = Counter(check.standing for statement in statements for check in statement.checks)
     listing = ", ".join(f"{standings[standing]} {standing.value}" for standing in Standing if standings[standing])
@@ -90,7 +99,7 @@ def _lines(statement: Statement, environments: Sequence[str]) -> Iterator[SeenLi
 def _value(check: Check) -> SeenValue:
     if check.observed is None:
         return SeenValue(check.standing.value, is_observed=False, stands_out=True)
-    shown = seen(check.observed)
+    shown = format_seen(check.observed)
     match check.standing:
         case Standing.AS_STATED:
             return SeenValue(check.standing.value)

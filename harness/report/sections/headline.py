@@ -16,8 +16,8 @@ from harness.analysis.verdicts import Verdict
 from harness.model.scenario import Cell
 from harness.report import format, names, plots
 from harness.report.blocks import EVERYWHERE, Block, Column, Entry, Text, Where, tabulate
-from harness.report.charts.axes import domain_of_ratios
-from harness.report.comparisons import NO_VERDICT, tally
+from harness.report.charts.axes import choose_ratio_domain
+from harness.report.comparisons import NO_VERDICT, count_verdicts
 from harness.report.format import unit_of
 
 #: The largest number of lines in the table.
@@ -40,7 +40,7 @@ class _HeadlineLine:
         return both if describes_cell(self.answer.comparison) else (both[1], both[0])
 
 
-def leading(results: Results) -> list[Answer]:
+def find_leading(results: Results) -> list[Answer]:
     """Return the answers to the first question of each table, the tables in the order in which they are answered."""
     first: dict[int, Answer] = {}
     for answer in results.answers:
@@ -48,9 +48,9 @@ def leading(results: Results) -> list[Answer]:
     return [answer for answer in results.answers if answer.comparison == first[id(answer.table)].comparison]
 
 
-def shared(results: Results) -> dict[str, str]:
+def find_shared(results: Results) -> dict[str, str]:
     """Return the axis values that all lines share; empty if the lines are of several tables."""
-    answers = leading(results)
+    answers = find_leading(results)
     if len({id(answer.table) for answer in answers}) != 1:
         return {}
     first, *rest = [{**answer.context, **answer.common} for answer in answers]
@@ -59,7 +59,7 @@ def shared(results: Results) -> dict[str, str]:
 
 def blocks(results: Results) -> Iterator[Block]:
     """Return the table and a sentence that counts the other comparisons; empty if nothing is compared."""
-    every = [_HeadlineLine(answer, finding) for answer in leading(results) for finding in answer.findings]
+    every = [_HeadlineLine(answer, finding) for answer in find_leading(results) for finding in answer.findings]
     if not every:
         return
     every.sort(key=lambda line: (line.finding.verdict is Verdict.DIFFERENT_WORK, -line.finding.distance))
@@ -75,12 +75,14 @@ def blocks(results: Results) -> Iterator[Block]:
     )
     verdicts = [line.finding.verdict for line in every if line not in shown]
     if verdicts:
-        yield Text(f"Comparisons that are not in this table: {tally(verdicts)}.", where=EVERYWHERE ^ Where.DETAILS)
+        yield Text(
+            f"Comparisons that are not in this table: {count_verdicts(verdicts)}.", where=EVERYWHERE ^ Where.DETAILS
+        )
 
 
 def _columns(results: Results, shown: Sequence[_HeadlineLine]) -> Iterator[Column[_HeadlineLine]]:
     tables = {id(line.answer.table): line.answer.table for line in shown}
-    pairs, common = {_sides(line.answer) for line in shown}, shared(results)
+    pairs, common = {_sides(line.answer) for line in shown}, find_shared(results)
     bases = {base for _, base in pairs}
     (table, *other_tables) = tables.values()
     one_scenario = len({shown_table.scenario.name for shown_table in tables.values()}) == 1
@@ -88,8 +90,8 @@ def _columns(results: Results, shown: Sequence[_HeadlineLine]) -> Iterator[Colum
     def label(line: _HeadlineLine) -> str:
         own_table, row = line.answer.table, line.finding.row
         scenario, place = (
-            (names.per(own_table) if one_scenario else own_table.scenario.name) if other_tables else "",
-            names.place(own_table, row, names.varying(own_table)),
+            (names.name_values(own_table) if one_scenario else own_table.scenario.name) if other_tables else "",
+            names.place(own_table, row, names.find_varying_axes(own_table)),
         )
         context = {axis: value for axis, value in line.answer.context.items() if axis not in common}
         words = [scenario, *names.labels(own_table.scenario, context), place]
@@ -108,12 +110,14 @@ def _columns(results: Results, shown: Sequence[_HeadlineLine]) -> Iterator[Colum
     yield Column(measure, _ratio, is_number=True)
     comparable = [line.finding.ratio for line in shown if _is_comparable(line)]
     if comparable and not differ:
-        drawn = domain_of_ratios(comparable, results.run.plan.margin)
+        drawn = choose_ratio_domain(comparable, results.run.plan.margin)
         # the plot has the same bar at a ratio of 1
         below, above = ("faster", "slower") if is_time(table.quantity) else ("less", "more")
         yield Column(
             f"{below} │ {above}",
-            lambda line: Entry(plots.drawn(line.finding.ratio, drawn) if _is_comparable(line) else "", is_code=True),
+            lambda line: Entry(
+                plots.plot_ratio(line.finding.ratio, drawn) if _is_comparable(line) else "", is_code=True
+            ),
             where=EVERYWHERE ^ Where.PAGE,
         )
     yield Column("verdict", _verdict, is_verdict=True)

@@ -51,7 +51,7 @@ def sections(results: Results) -> Iterator[Section]:
         "machines",
         [
             tabulate("Machines", columns, machines, where=FILES),
-            Text(apart(machines), where=REPORT),
+            Text(explain_separate(machines), where=REPORT),
             *([Items([*lines, *more], where=EVERYWHERE)] if lines else []),
         ],
     )
@@ -65,7 +65,7 @@ def model(facts: MachineFacts) -> str:
     return ", ".join(str(part) for part in (cpu, *gpu_names) if part)
 
 
-def apart(machines: Sequence[MachineFacts]) -> str:
+def explain_separate(machines: Sequence[MachineFacts]) -> str:
     """Return a sentence that results of different machines aren't combined, and whether their models differ."""
     models = {model(machine) for machine in machines}
     kind = "are different models" if len(models) > 1 else "are the same model"
@@ -75,7 +75,7 @@ def apart(machines: Sequence[MachineFacts]) -> str:
     )
 
 
-def absent(results: Results) -> list[str]:
+def describe_absent(results: Results) -> list[str]:
     """Return a sentence on missing parts of the plan, so that an incomplete run isn't mistaken for a complete one."""
     shards = [f"{shard} ({counted(len(groups), 'group')})" for shard, groups in results.run.absent.items()]
     return [f"The plan is incomplete: the runs of these shards are missing: {joined(shards)}."] if shards else []
@@ -95,14 +95,14 @@ def sentences(results: Results) -> list[str]:
     return [f"{on} measured {counted(counts.total(), 'comparison')} each: {joined(list(filter(None, parts)))}."]
 
 
-def what(agreement: Agreement) -> str:
+def name_sides(agreement: Agreement) -> str:
     """Return the compared sides, and the row: `graph vs eager, tf1.14 (fit)`."""
-    axes = [axis for axis in names.varying(agreement.table) if axis != MACHINE]
+    axes = [axis for axis in names.find_varying_axes(agreement.table) if axis != MACHINE]
     place = names.place(agreement.table, agreement.row, axes)
-    return f"{names.what(agreement.table, agreement.column)}{f' ({place})' if place else ''}"
+    return f"{names.name_comparison(agreement.table, agreement.column)}{f' ({place})' if place else ''}"
 
 
 def difference(agreement: Agreement) -> str:
     """Return the result of each machine for a comparison on which they differ."""
     verdicts = [f"{verdict or NO_VERDICT} on {machine}" for machine, verdict in agreement.verdicts.items()]
-    return f"{names.title(agreement.table)}: {what(agreement)} is {joined(verdicts)}."
+    return f"{names.title(agreement.table)}: {name_sides(agreement)} is {joined(verdicts)}."

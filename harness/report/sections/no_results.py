@@ -32,7 +32,7 @@ def _blocks(results: Results) -> Iterator[Block]:
     ]
     first, rest = reasons[:REASONS], reasons[REASONS:]
     # an error that is in the answer isn't repeated
-    where = FILES if scripts.are_told(results, reasons) else REPORT
+    where = FILES if scripts.explain_all_missing(results, reasons) else REPORT
     yield tabulate("No result", columns, first, where=where, noun="reason")
     if rest:
         more = f"{counted(len(rest), 'more reason')}: in details.md and report.html."
@@ -47,13 +47,13 @@ def _outputs(results: Results) -> Iterator[Block]:
     if with_output:
         yield Text("Their error output is in details.md and report.html.", True, where=Where.PASTE | Where.TERMINAL)
     for failure in with_output[:OUTPUTS]:
-        summary = f"End of the error output: {failure.status.value}, {named(results, failure)[0][0]}"
+        summary = f"End of the error output: {failure.status.value}, {name_cells(results, failure)[0][0]}"
         yield Folded(summary, [Code(failure.stderr, "text")])
     if with_output[OUTPUTS:]:
         yield Text(f"The error output of {len(with_output) - OUTPUTS} more is in launches.jsonl.", where=REST)
 
 
-def named(results: Results, missing: Missing) -> tuple[list[str], int]:
+def name_cells(results: Results, missing: Missing) -> tuple[list[str], int]:
     """Return names of the cells without a result for one reason, and the number of unnamed cells."""
     boxes, left = cover_with_boxes(missing.cells, results.found.cells)
     return [_box(box) for box in boxes], left
@@ -61,7 +61,7 @@ def named(results: Results, missing: Missing) -> tuple[list[str], int]:
 
 def cells(results: Results, missing: Missing) -> str:
     """Return the cells without a result for one reason: `step, tf2.1 (2 cells)`."""
-    names, left = named(results, missing)
+    names, left = name_cells(results, missing)
     return "; ".join([*names, *([f"and {counted(left, 'more cell')}"] if left else [])])
 
 
@@ -76,7 +76,7 @@ def _box(box: Box) -> str:
 def reason(missing: Missing) -> str:
     """Return why there is no number."""
     unknown = (
-        "The run ended before the first counted launch." if _was_interrupted(missing) else "No reason was recorded."
+        "The run ended before the first counted launch." if _is_interrupted(missing) else "No reason was recorded."
     )
     some = " (This concerns only some launches. The result is from the other launches.)" if missing.partial else ""
     return (missing.reason or unknown) + some
@@ -84,11 +84,11 @@ def reason(missing: Missing) -> str:
 
 def advice(results: Results, missing: Missing) -> str:
     """Return the advice; empty if none is known."""
-    if missing.advice or not _was_interrupted(missing):
+    if missing.advice or not _is_interrupted(missing):
         return missing.advice
     command = summary.command_to_continue(results) or f"harness matrix --resume {results.run.shown_folder}"
     return f"To continue the run: {command}"
 
 
-def _was_interrupted(missing: Missing) -> bool:
+def _is_interrupted(missing: Missing) -> bool:
     return missing.status is Status.INTERRUPTED

@@ -24,11 +24,11 @@ from harness.report.blocks import (
     Table,
     Text,
     Where,
-    as_entry,
+    make_entry,
 )
-from harness.report.escape import shortened
+from harness.report.escape import shorten
 from harness.report.format import unit_of
-from harness.report.phrases import SIDE_BY_SIDE, headed
+from harness.report.phrases import SIDE_BY_SIDE, format_heading
 
 #: Longer values are cut to this many characters in a table, and printed in full below it, up to this many values.
 CHARACTERS = 60
@@ -71,14 +71,16 @@ def _blocks(results: Results, behaviour: Behaviour) -> Iterator[Block]:
     several = len({other.device for other in results.behaviours}) > 1
     shared = [names.label(behaviour.scenario, *pair) for pair in behaviour.shared.items()]
     place = ", ".join([*([behaviour.device.value] if several else []), *shared])
-    yield from headed(results, behaviour.scenario, place, where)
+    yield from format_heading(results, behaviour.scenario, place, where)
     caption = ", ".join(filter(None, ["Observed", behaviour.scenario.title, place]))
     yield from (
-        _beside_times(results, behaviour, caption) if behaviour.timed else _by_observation(behaviour, caption, where)
+        _list_with_times(results, behaviour, caption)
+        if behaviour.timed
+        else _list_by_observation(behaviour, caption, where)
     )
 
 
-def _by_observation(behaviour: Behaviour, caption: str, where: Where) -> Iterator[Block]:
+def _list_by_observation(behaviour: Behaviour, caption: str, where: Where) -> Iterator[Block]:
     """Yield tables with one line per observation."""
     lines = [
         SeenLine(
@@ -89,14 +91,14 @@ def _by_observation(behaviour: Behaviour, caption: str, where: Where) -> Iterato
         for row in behaviour.rows
     ]
     labels = ["observation", *behaviour.axes]
-    yield by_environment(caption, labels, behaviour.environments, lines, changes=True, where=where)
-    yield from in_full(behaviour.environments, lines)
+    yield tabulate_by_environment(caption, labels, behaviour.environments, lines, changes=True, where=where)
+    yield from list_in_full(behaviour.environments, lines)
 
 
-def _beside_times(results: Results, behaviour: Behaviour, caption: str) -> Iterator[Block]:
+def _list_with_times(results: Results, behaviour: Behaviour, caption: str) -> Iterator[Block]:
     """Yield tables with one line per cell with a result: its time and its observations."""
     table = next(table for table in results.tables if table.scenario is behaviour.scenario)
-    unit, axes = unit_of(table), names.varying(table)
+    unit, axes = unit_of(table), names.find_varying_axes(table)
     shown = list(dict.fromkeys(row.observation for row in behaviour.rows))
     lines = []
     for row, head, value in table.times():
@@ -108,13 +110,13 @@ def _beside_times(results: Results, behaviour: Behaviour, caption: str) -> Itera
         values = [_value(seen[observation]) if observation in seen else None for observation in shown]
         lines.append(SeenLine(name, [name, time], values, cell))
     labels = [Head("cell", is_label=True), Head(f"{table.clock.time}, {unit.symbol}", is_number=True)]
-    yield _side_by_side(caption, labels, shown, lines, REST)
-    yield from in_full(shown, lines)
+    yield _join_tables(caption, labels, shown, lines, REST)
+    yield from list_in_full(shown, lines)
 
 
 def _value(entry: Said) -> "SeenValue":
     if isinstance(entry, Observed):
-        shown = seen(entry)
+        shown = format_seen(entry)
         return SeenValue(f"varies: {shown}" if entry.varies else shown, stands_out=entry.varies)
     return SeenValue(f"{entry!s}", is_observed=False)
 
@@ -149,12 +151,12 @@ def text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def seen(observed: Observed) -> str:
+def format_seen(observed: Observed) -> str:
     """Return the observation of a cell; every value if its launches disagree."""
     return "; ".join(map(text, observed.values))
 
 
-def by_environment(
+def tabulate_by_environment(
     caption: str,
     labels: Sequence[str],
     environments: Sequence[str],
@@ -172,23 +174,23 @@ def by_environment(
         rows = [row for line in lines for row in _runs(line, environments, changes=changes)]
         return Table(caption, [*heads, Head(ENVIRONMENT, is_label=True), Head("value")], rows, where=where)
     marked = [replace(line, values=list(_changes(line.values))) for line in lines] if changes else lines
-    return _side_by_side(caption, heads, environments, marked, where)
+    return _join_tables(caption, heads, environments, marked, where)
 
 
-def _side_by_side(
+def _join_tables(
     caption: str, labels: Sequence[Head], headings: Sequence[str], lines: Sequence[SeenLine], where: Where
 ) -> Table:
-    rows = [Line([*map(as_entry, line.labels), *map(_entry, line.values)], line.cell) for line in lines]
+    rows = [Line([*map(make_entry, line.labels), *map(_entry, line.values)], line.cell) for line in lines]
     return Table(caption, [*labels, *map(Head, headings)], rows, where=where)
 
 
-def in_full(headings: Sequence[str], lines: Sequence[SeenLine]) -> list[Folded]:
+def list_in_full(headings: Sequence[str], lines: Sequence[SeenLine]) -> list[Folded]:
     """Return the values that a table shortens, each with its headings."""
     cut_values: list[tuple[str, str]] = []
     for line in lines:
         having: dict[str, list[str]] = {}
         for heading, value in zip(headings, line.values, strict=True):
-            if value and len(_on_one_line(value.text)) > CHARACTERS:
+            if value and len(_join_lines(value.text)) > CHARACTERS:
                 having.setdefault(value.text, []).append(heading)
         cut_values += [(", ".join([line.name, *named]), whole[:FULL_CHARACTERS]) for whole, named in having.items()]
     blocks = [block for what, whole in cut_values[:FULL] for block in (Text(f"{what}:"), Code(whole, "text"))]
@@ -214,14 +216,14 @@ def _runs(line: SeenLine, environments: Sequence[str], *, changes: bool) -> Iter
         span = [name for name, _ in members]
         span_name = span[0] if len(span) == 1 else f"{span[0]} to {span[-1]} ({len(span)})"
         changed = changes and value.is_observed and number > 0
-        labels = [Entry("") if number else as_entry(label) for label in line.labels]
+        labels = [Entry("") if number else make_entry(label) for label in line.labels]
         entry = _entry(replace(value, stands_out=value.stands_out or changed))
         yield Line([*labels, Entry(span_name), entry], line.cell)
 
 
 def _entry(value: SeenValue | None) -> Entry:
-    return Entry(shortened(_on_one_line(value.text), CHARACTERS), value.stands_out) if value else Entry("")
+    return Entry(shorten(_join_lines(value.text), CHARACTERS), value.stands_out) if value else Entry("")
 
 
-def _on_one_line(whole: str) -> str:
+def _join_lines(whole: str) -> str:
     return " ".join(whole.split())

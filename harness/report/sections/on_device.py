@@ -13,7 +13,7 @@ from harness.model.texts import counted, joined
 from harness.report import format, names
 from harness.report.blocks import FILES, Block, Column, Entry, Section, Text, tabulate
 from harness.report.comparisons import lines
-from harness.report.phrases import headed, listed
+from harness.report.phrases import format_heading, list_names
 
 #: The largest number of cells that a sentence names. More cells are counted instead.
 NAMED = 2
@@ -43,13 +43,13 @@ _HOW = (
 
 def _blocks(results: Results, table: ScenarioTable) -> Iterator[Block]:
     cells = [cell for cell in results.measured[table.scenario.name] if cell.cell in results.on_device]
-    yield from headed(results, table.scenario, where=FILES)
+    yield from format_heading(results, table.scenario, where=FILES)
     if cells:
         columns: list[Column[MeasuredCell]] = [Column("cell", partial(names.measured, table), is_label=True)]
         columns += [_of_cell(results, column) for column in _columns()]
         caption = f"Time on the device, {table.scenario.title}"
         yield tabulate(caption, columns, cells, cell=lambda cell: cell.cell, where=FILES, noun="cell")
-    yield from (Text(sentence, where=FILES) for sentence in _not_told(results, table))
+    yield from (Text(sentence, where=FILES) for sentence in _explain_missing(results, table))
 
 
 def _of_cell(results: Results, column: Column[OnDevice]) -> Column[MeasuredCell]:
@@ -109,14 +109,14 @@ def _columns() -> Sequence[Column[OnDevice]]:
     ]
 
 
-def _not_told(results: Results, table: ScenarioTable) -> Iterator[str]:
+def _explain_missing(results: Results, table: ScenarioTable) -> Iterator[str]:
     """Yield a sentence per reason on the cells without profiler data."""
     reasons: dict[str, list[str]] = defaultdict(list)
     for cell in results.measured[table.scenario.name]:
         if cell.cell in results.untold_on_device and cell.cell not in results.on_device:
             reasons[results.untold_on_device[cell.cell]].append(names.measured(table, cell))
     for why, cells in reasons.items():
-        yield f"Unknown for {listed(cells)}: {why.rstrip('.')}."
+        yield f"Unknown for {list_names(cells)}: {why.rstrip('.')}."
 
 
 def remark(results: Results, compared: Compared) -> str:

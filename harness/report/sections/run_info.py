@@ -31,7 +31,7 @@ from harness.report.blocks import (
     Words,
 )
 from harness.report.format import bytes_, duration, share
-from harness.report.phrases import remarks
+from harness.report.phrases import join_remarks
 from harness.report.sections import timeline, turns
 
 #: The largest number of characters of a scenario's text in report.md. Longer texts are only in details.md.
@@ -98,8 +98,8 @@ def describe_early_end(run: Run, launches: Sequence[Launch] = ()) -> str:
         rounds = [stop.rounds for stop in run.stops.values() if stop.reason is reason]
         if cause and rounds:
             which = "the run" if len(rounds) == groups else f"{len(rounds)} of {counted(groups, 'group')}"
-            after = timeline.after(sorted({*rounds}))
-            sentences.append(f"{cause} ended {which} {after} (planned: {timeline.planned(plan)}).")
+            after = timeline.describe_after(sorted({*rounds}))
+            sentences.append(f"{cause} ended {which} {after} (planned: {timeline.describe_planned(plan)}).")
     return " ".join(sentences)
 
 
@@ -130,7 +130,7 @@ def suggest_rounds(rounds: Collection[int]) -> int:
 
 def placement(run: Run) -> str:
     """Return which cores launches had, and whether they had priority there."""
-    return f"{timeline.pinning(run)}{', with priority over other work' if run.backend.priority else ''}"
+    return f"{timeline.describe_pinning(run)}{', with priority over other work' if run.backend.priority else ''}"
 
 
 def subject(results: Results, scenario: Scenario) -> Words:
@@ -145,11 +145,11 @@ def subject(results: Results, scenario: Scenario) -> Words:
         Bold(scenario.title),
         f" ({scenario.name}",
         *source,
-        f"): {counted(len(cells), 'cell')} on {devices}, {_how_many(numbers, len(cells))}{only}.",
+        f"): {counted(len(cells), 'cell')} on {devices}, {_count_cells(numbers, len(cells))}{only}.",
     ]
 
 
-def _how_many(numbers: int, cells: int) -> str:
+def _count_cells(numbers: int, cells: int) -> str:
     """Return how many of a scenario's cells have a result: `3 of them with a result`."""
     if cells == 1:
         return "with a result" if numbers else "without a result"
@@ -183,7 +183,7 @@ def machine(run: Run) -> str:
         bytes_(memory) if isinstance(memory, int | float) and memory else "",
         *(_card(card) for card in (cards if isinstance(cards, list) else ())),
     ]
-    return remarks([", ".join(filter(None, parts)), run.backend.engine or run.backend.name])
+    return join_remarks([", ".join(filter(None, parts)), run.backend.engine or run.backend.name])
 
 
 def used_gpus(results: Results) -> str:

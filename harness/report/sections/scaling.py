@@ -11,7 +11,7 @@ from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, Block, Column, Entry, Section, Text, tabulate
 from harness.report.format import unit_of
-from harness.report.phrases import headed
+from harness.report.phrases import format_heading
 from harness.report.sections.scenarios import labels
 
 
@@ -22,7 +22,7 @@ def sections(results: Results) -> Iterator[Section]:
     for table, points in results.scaling:
         caption = f"Speed-up over cores, {names.title(table)}"
         shown = tabulate(caption, columns(table, points), points, where=EVERYWHERE)
-        blocks += [*headed(results, table.scenario, "", EVERYWHERE), shown]
+        blocks += [*format_heading(results, table.scenario, "", EVERYWHERE), shown]
         legend = shown.legend
     if blocks:
         yield Section("Scaling over cores", "scaling", [*blocks, Text(legend, True)])
@@ -40,7 +40,9 @@ def columns(table: ScenarioTable, points: Sequence[ScalingPoint]) -> list[Column
             is_label=True,
         ),
         Column("cores", lambda point: Entry(str(point.cores), order=point.cores), is_number=True, is_label=True),
-        Column(f"{names.per(table)}, {unit.symbol}", lambda point: format.time(point.time, unit), is_number=True),
+        Column(
+            f"{names.name_values(table)}, {unit.symbol}", lambda point: format.time(point.time, unit), is_number=True
+        ),
         Column(
             "speed-up",
             lambda point: _entry(point.speed_up),
@@ -64,5 +66,5 @@ def _entry(ratio: Estimate | None, *, is_share: bool = False) -> Entry:
         return Entry("")
     if not is_share:
         return Entry(format.ratio(ratio), order=ratio.value)
-    ends = f" ({format.between(ratio.interval, 100.0)} %)" if ratio.interval else ""
+    ends = f" ({format.format_interval(ratio.interval, 100.0)} %)" if ratio.interval else ""
     return Entry(f"{format.number(100.0 * ratio.value)} %{ends}", order=ratio.value)

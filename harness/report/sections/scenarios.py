@@ -17,12 +17,19 @@ from harness.report import format, names, plots
 from harness.report.blocks import FILES, Block, Column, Entry, Figure, Section, Table, Text, Where, tabulate
 from harness.report.charts import forest, releases
 from harness.report.charts import times as times_chart
-from harness.report.charts.axes import domain_of_ratios
-from harness.report.comparisons import ComparisonLine, largest_first, lines, settled, tally, too_few_rounds
+from harness.report.charts.axes import choose_ratio_domain
+from harness.report.comparisons import (
+    ComparisonLine,
+    count_verdicts,
+    describe_rounds_needed,
+    has_too_few_rounds,
+    lines,
+    sort_by_size,
+)
 from harness.report.format import CHANGING, OUTLYING, UNDONE, UNEVEN, Unit, marks, unit_of
-from harness.report.phrases import capital, listed, pythons, remarks
+from harness.report.phrases import capitalize, describe_pythons, join_remarks, list_names
 from harness.report.sections import on_device, turns
-from harness.report.sections.timeline import after
+from harness.report.sections.timeline import describe_after
 
 #: If a table would have more columns of times than this, each environment has a separate line.
 COLUMNS = 8
@@ -58,7 +65,7 @@ def sections(results: Results) -> Iterator[Section]:
     """
     explained: set[str] = set()
     for number, table in enumerate(results.all_tables, 1):
-        compared = largest_first(lines(table))
+        compared = sort_by_size(lines(table))
         blocks: list[Block] = []
         if compared:
             first = names.measure(table) not in explained
@@ -72,10 +79,10 @@ def sections(results: Results) -> Iterator[Section]:
 
 def comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Block]:
     """Yield the table of comparisons, its chart and the counts of verdicts."""
-    few = too_few_rounds(line.compared for line in compared)
+    few = has_too_few_rounds(line.compared for line in compared)
     columns_ = [*labels(table, lambda line: line.row), *columns(results, table, compared, few)]
     # a line chart over releases replaces the chart of ratios
-    drawn = releases.drawn_pairs(results, table, compared)
+    drawn = releases.select_drawn_pairs(results, table, compared)
     rest = [line for line in compared if (line.compared.cell, line.compared.other) not in drawn]
     yield from (Figure(picture, where=FILES) for picture in releases.pictures(results, table, compared))
     yield from map(Figure, forest.comparisons(results, table, rest))
@@ -89,7 +96,7 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
             Column("comparison", lambda line: line.what, is_label=True),
             Column(AS_THE_SOURCE, _percent, is_number=True),
         ]
-        yield tabulate(f"{capital(AS_THE_SOURCE)}, {names.title(table)}", columns_, percent, where=Where.DETAILS)
+        yield tabulate(f"{capitalize(AS_THE_SOURCE)}, {names.title(table)}", columns_, percent, where=Where.DETAILS)
 
 
 def labels(table: ScenarioTable, row: Callable[[Labelled], Row]) -> list[Column[Labelled]]:
@@ -98,7 +105,7 @@ def labels(table: ScenarioTable, row: Callable[[Labelled], Row]) -> list[Column[
     def label(name: str) -> Column[Labelled]:
         return Column(name, lambda line: {"device": row(line).device.value, **row(line).axes}[name], is_label=True)
 
-    return [label(name) for name in [*(["device"] if table.several_devices else []), *names.varying(table)]]
+    return [label(name) for name in [*(["device"] if table.several_devices else []), *names.find_varying_axes(table)]]
 
 
 def columns(
@@ -115,7 +122,7 @@ def columns(
 
 def _ratios(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> list[Column[ComparisonLine]]:
     comparable = [line.compared.ratio for line in compared if _is_comparable(line)]
-    drawn = domain_of_ratios(comparable, results.run.plan.margin)
+    drawn = choose_ratio_domain(comparable, results.run.plan.margin)
     sides = "below 1 faster, above slower" if is_time(table.quantity) else "below 1 less, above more"
     return [
         Column(f"{names.measure(table)} ratio", lambda line: _ratio(line, format.ratio, table.rounds), is_number=True),
@@ -143,17 +150,17 @@ def _ratio(line: ComparisonLine, text_of: Callable[[Estimate], str], rounds: int
     compared = line.compared
     if not _is_comparable(line):
         return Entry("")
-    fewer = format.fewer(compared.ratio, rounds)
+    fewer = format.format_fewer_rounds(compared.ratio, rounds)
     text = " ".join(filter(None, [text_of(compared.ratio), fewer]))
     return Entry(text, cells=(compared.cell, compared.other), order=compared.ratio.value)
 
 
 def _plot(line: ComparisonLine, drawn: Interval) -> Entry:
-    return Entry(plots.drawn(line.compared.ratio, drawn) if _is_comparable(line) else "", is_code=True)
+    return Entry(plots.plot_ratio(line.compared.ratio, drawn) if _is_comparable(line) else "", is_code=True)
 
 
 def _percent(line: ComparisonLine) -> str:
-    return format.gain(line.compared.ratio.inverse) if line.entry.percent and _is_comparable(line) else ""
+    return format.format_gain(line.compared.ratio.inverse) if line.entry.percent and _is_comparable(line) else ""
 
 
 def remark(results: Results, compared: Compared, few: bool = False, *, of: str = STEP) -> str:
@@ -163,16 +170,16 @@ def remark(results: Results, compared: Compared, few: bool = False, *, of: str =
 
     `of` is the compared quantity: only the time per step has remarks on the work of a GPU.
     """
-    return remarks(
+    return join_remarks(
         [
-            pythons(compared.pythons),
+            describe_pythons(compared.pythons),
             "work not checked" if compared.work.work == "not checked" else compared.work.reason,
             describe_too_few(compared.ratio.rounds) if compared.withheld is Withheld.FEW_ROUNDS and not few else "",
             turns.remark(compared.bias),
             contention(compared, results.margin),
-            at_equal_steps(compared.steps, compared.withheld),
+            describe_equal_steps(compared.steps, compared.withheld),
             on_device.remark(results, compared) if of == STEP else "",
-            settled(results.found_of(of), compared.cell, compared.settling),
+            describe_rounds_needed(results.found_of(of), compared.cell, compared.settling),
         ]
     )
 
@@ -187,7 +194,7 @@ def contention(compared: Compared, margin: float) -> str:
     return f"{off}: {advice}" if compared.withheld is Withheld.CONTENTION else off
 
 
-def at_equal_steps(steps: Interval | None, withheld: Withheld | None) -> str:
+def describe_equal_steps(steps: Interval | None, withheld: Withheld | None) -> str:
     """Return a remark on comparisons of changing step times: the range of compared steps, or why there is none."""
     if steps:
         return f"at the same number of steps: {format.steps(steps)}"
@@ -206,7 +213,7 @@ def verdict_counts(compared: Sequence[ComparisonLine], few: bool) -> str:
         return f"{total}: no verdicts, because two identical cells differed by more than the margin."
     if not any(line.compared.verdict for line in compared):
         return f"{total}, none with a verdict."
-    return f"Of {total}: {tally(line.compared.verdict for line in compared)}."
+    return f"Of {total}: {count_verdicts(line.compared.verdict for line in compared)}."
 
 
 def legends(
@@ -215,12 +222,12 @@ def legends(
     """Explain ratios and verdicts in the `first` table, and in each table what all of its verdicts share."""
     if first:
         yield Text(_meaning(results, table), True, where=FILES)
-        yield from _looked(results, compared)
+        yield from _describe_looks(results, compared)
     shown = [line.compared for line in compared if _is_comparable(line) and line.compared.ratio.interval]
     if shown:
         yield Text(levels(shown), True, where=FILES)
     if len(shown) > 1:
-        together = _together(shown)
+        together = _compute_joint_level(shown)
         verdicts = (
             f"All of these verdicts are correct with {together} confidence too (Holm's procedure). This procedure is "
             "less strict than the intervals, so a verdict can be clear although its interval touches the margin. "
@@ -233,10 +240,10 @@ def legends(
         yield Text(on_device.LEGEND, True, where=FILES)
 
 
-def _looked(results: Results, compared: Sequence[ComparisonLine]) -> Iterator[Text]:
+def _describe_looks(results: Results, compared: Sequence[ComparisonLine]) -> Iterator[Text]:
     """Describe the cost of testing the verdicts more than once during the run."""
     run, looks = results.run, [results.found.look(line.compared.cell) for line in compared]
-    before = [after(sorted(set(look.values()))) for look in run.looks]
+    before = [describe_after(sorted(set(look.values()))) for look in run.looks]
     shares = sorted({look.share for look in looks})
     if before and shares[0] < 1.0:
         levels = " to ".join(dict.fromkeys(format.share(ALPHA * share) for share in (shares[0], shares[-1])))
@@ -261,12 +268,16 @@ def levels(shown: Sequence[Compared | Judgement], fewest: int = FEWEST_ROUNDS) -
     sure = sorted(judgement.level for judgement in shown)
     level = " to ".join(dict.fromkeys(map(format.level, (sure[0], sure[-1]))))
     text = f"Each of these {len(shown)} intervals has {level} confidence, so that all of them together have "
-    text = f"{text}{_together(shown)}." if len(shown) > 1 else f"The interval of the ratio has {level} confidence."
+    text = (
+        f"{text}{_compute_joint_level(shown)}."
+        if len(shown) > 1
+        else f"The interval of the ratio has {level} confidence."
+    )
     rounds = [judgement.ratio.rounds for judgement in shown]
     return f"{text} {ALIKE.format(fewest)}" if min(rounds) < fewest else text
 
 
-def _together(shown: Sequence[Compared | Judgement]) -> str:
+def _compute_joint_level(shown: Sequence[Compared | Judgement]) -> str:
     """Return the joint confidence level of all intervals (Bonferroni)."""
     return format.level(1.0 - sum(1.0 - judgement.level for judgement in shown))
 
@@ -302,19 +313,22 @@ def _meaning(results: Results, table: ScenarioTable) -> str:
 def times(results: Results, table: ScenarioTable) -> Iterator[Block]:
     """Yield the table of times, its chart and the meaning of its marks."""
     unit = unit_of(table)
-    varying = names.varying(table)
+    varying = names.find_varying_axes(table)
     same = [f"{axis} = {table.rows[0].axes[axis]}" for axis in table.row_axes if axis not in varying]
     if same:
         yield Text(f"The same in all rows: {', '.join(same)}.", True, where=FILES)
     yield times_table(table)
     yield Text(intervals(table, unit), True, where=FILES)
     yield from map(Figure, times_chart.pictures(results, table))
-    yield from (Text(sentence, True, where=FILES) for sentence in [*marked(table), *_no_percentiles(results, table)])
+    yield from (
+        Text(sentence, True, where=FILES)
+        for sentence in [*explain_marks(table), *_explain_no_percentiles(results, table)]
+    )
 
 
-def _no_percentiles(results: Results, table: ScenarioTable) -> Iterator[str]:
+def _explain_no_percentiles(results: Results, table: ScenarioTable) -> Iterator[str]:
     """Yield why cells that have a time per step have no percentile, in the table of the time per step."""
-    varying = names.varying(table)
+    varying = names.find_varying_axes(table)
     for quantity in (name for name in table.scenario.quantities if name in PERCENTILES and table.quantity == STEP):
         index, cells, why = results.found_of(quantity), list[str](), ""
         for row, head, value in table.times():
@@ -324,7 +338,7 @@ def _no_percentiles(results: Results, table: ScenarioTable) -> Iterator[str]:
                 cells.append(names.cell_name(table, row, head.side, varying))
                 why = why or " ".join(filter(None, [launch.error, launch.advice]))
         if cells:
-            yield f"No {quantity} for {listed(cells)}: {why}"
+            yield f"No {quantity} for {list_names(cells)}: {why}"
 
 
 def times_table(table: ScenarioTable) -> Table:
@@ -356,14 +370,20 @@ def times_table(table: ScenarioTable) -> Table:
         *(column(*place) for place in places.items()),
     ]
     rows = [(row, environment) for row in table.rows for environment in environments]
-    return tabulate(f"{capital(names.per(table))}, {table.scenario.title}", columns, rows, where=FILES, noun="row")
+    return tabulate(
+        f"{capitalize(names.name_values(table))}, {table.scenario.title}", columns, rows, where=FILES, noun="row"
+    )
 
 
 def _time(table: ScenarioTable, at: int, unit: Unit, row: Row) -> Entry:
     value = row.values[at]
     if value.estimate is None:
         return Entry(value.status.value if value.status else "")
-    parts = [format.time(value.estimate, unit), format.fewer(value.estimate, table.rounds), *marks(value, table.clock)]
+    parts = [
+        format.time(value.estimate, unit),
+        format.format_fewer_rounds(value.estimate, table.rounds),
+        *marks(value, table.clock),
+    ]
     return Entry(
         " ".join(filter(None, parts)), cells=[table.cell(row, table.columns[at].side)], order=value.estimate.value
     )
@@ -371,7 +391,7 @@ def _time(table: ScenarioTable, at: int, unit: Unit, row: Row) -> Entry:
 
 def intervals(table: ScenarioTable, unit: Unit) -> str:
     """Explain the intervals beside the times."""
-    rounds, step = table.rounds, capital(names.per(table))
+    rounds, step = table.rounds, capitalize(names.name_values(table))
     step += f" in {unit.symbol}" if unit.symbol else ""
     if rounds == 1:
         return f"{step}, from one round: no intervals, no verdict."
@@ -391,9 +411,9 @@ def _symbol(table: ScenarioTable, unit: Unit) -> str:
     return f"{unit.symbol} per call" if table.quantity == GROWTH else unit.symbol
 
 
-def marked(table: ScenarioTable) -> list[str]:
+def explain_marks(table: ScenarioTable) -> list[str]:
     """Explain the marks beside numbers, one sentence each, with the numbers that have them."""
-    axes = names.varying(table)
+    axes = names.find_varying_axes(table)
     by_mark: dict[str, list[str]] = {UNEVEN: [], OUTLYING: [], UNDONE: [], CHANGING: []}
     for row, head, value in table.times():
         for mark, why in marks(value, table.clock).items():
@@ -405,13 +425,13 @@ def marked(table: ScenarioTable) -> list[str]:
         "outliers. Affected launches:",
         UNDONE: "The framework counted a different number of steps than the launch ran, so this isn't the time of one "
         "step:",
-        CHANGING: f"{capital(table.clock.time)} per step depends on the number of steps before it. The mean is over "
+        CHANGING: f"{capitalize(table.clock.time)} per step depends on the number of steps before it. The mean is over "
         "the measured steps, and cells are compared at equal numbers of steps only:",
     }
-    return [f"{mark} {sentences[mark]} {listed(members)}." for mark, members in by_mark.items() if members]
+    return [f"{mark} {sentences[mark]} {list_names(members)}." for mark, members in by_mark.items() if members]
 
 
 def _curve(value: Value, mark: str) -> str:
     """Plot the time per step over the steps of a launch in characters, if the mark is about that."""
     changing = value.shape and value.shape.trend
-    return f" {plots.curve([stage.seconds for stage in changing.stages])}" if changing and mark == CHANGING else ""
+    return f" {plots.plot_curve([stage.seconds for stage in changing.stages])}" if changing and mark == CHANGING else ""

@@ -17,9 +17,9 @@ from harness.model.launch import Clock, Status
 from harness.model.scenario import ENVIRONMENT, OWN, PEAK, PRINTED, RESIDENT, STEP, WHOLE, Scenario
 from harness.model.texts import joined
 from harness.report import format
-from harness.report.comparisons import settled, why_withheld
-from harness.report.escape import shortened
-from harness.report.phrases import as_long
+from harness.report.comparisons import describe_rounds_needed, explain_withheld
+from harness.report.escape import shorten
+from harness.report.phrases import describe_longer
 
 #: The smallest reported growth of the memory, in bytes per second.
 MEMORY_GROWS = 64 * 1024
@@ -44,18 +44,18 @@ def sentences(results: Results) -> list[str]:
     if not all(scenario.script for scenario in scenarios):
         return []
     return [
-        *(sentence for scenario in scenarios for sentence in _of_script(results, scenario)),
+        *(sentence for scenario in scenarios for sentence in _describe_script(results, scenario)),
         *printed_sentences(results),
     ]
 
 
-def are_told(results: Results, reasons: Sequence[Missing]) -> bool:
+def explain_all_missing(results: Results, reasons: Sequence[Missing]) -> bool:
     """Return whether the sentences explain all missing results."""
     scripts = [scenario for scenario in results.run.scenarios if scenario.script]
     return len(scripts) == len(results.run.scenarios) and all(missing.status in _ENDS for missing in reasons)
 
 
-def _of_script(results: Results, scenario: Scenario) -> Iterator[str]:
+def _describe_script(results: Results, scenario: Scenario) -> Iterator[str]:
     answers = {
         (answer.table.quantity, answer.subject): answer
         for answer in results.answers
@@ -71,7 +71,7 @@ def _of_script(results: Results, scenario: Scenario) -> Iterator[str]:
         by_quantity = {quantity: answer for (quantity, about), answer in answers.items() if about == subject}
         yield from _compared(results, scenario, by_quantity, by_environment.get(subject))
     if not subjects:
-        yield from _alone(results, scenario)
+        yield from _describe_alone(results, scenario)
 
 
 def printed_sentences(results: Results) -> list[str]:
@@ -82,11 +82,11 @@ def printed_sentences(results: Results) -> list[str]:
         for scenario in scenarios
         for quantity in scenario.quantities
         if quantity.startswith(PRINTED)
-        for sentence in _of_number(results, scenario, quantity)
+        for sentence in _describe_number(results, scenario, quantity)
     ]
 
 
-def _of_number(results: Results, scenario: Scenario, quantity: str) -> Iterator[str]:
+def _describe_number(results: Results, scenario: Scenario, quantity: str) -> Iterator[str]:
     name, found = quantity.removeprefix(PRINTED), results.found_of(quantity)
     stored = [
         launch for cell in results.found.cells_of(scenario.name) for launch in results.found.numbers.get(cell, ())
@@ -126,7 +126,7 @@ def _of_number(results: Results, scenario: Scenario, quantity: str) -> Iterator[
         amounts = [_amount(estimates[cell].value, unit) for cell in sides if cell in estimates]
         both = f": {amounts[0]} and {amounts[1]}" if len(amounts) == 2 and not ratio else ""
         what = f"The ratio {_code(name)}" if ratio else f"The printed {_code(name)}"
-        verdict = _undecided(results, answer)
+        verdict = _explain_undecided(results, answer)
         yield f"{what} is {_short(results, answer)} as large in {answer.subject} as in {answer.base}{both}{verdict}."
     if not ratio:
         for cell in found.cells_of(scenario.name):
@@ -158,11 +158,11 @@ def _failures(results: Results, scenario: Scenario) -> Iterator[str]:
         if names and missing.status in _ENDS:
             where = f"{'sometimes ' if missing.partial else ''}{_ENDS[missing.status]} in {joined(names)}"
             advice = f" {missing.advice}" if missing.status not in (Status.FAILED, Status.NOT_AVAILABLE) else ""
-            until = _until_then(results, missing) if missing.status is not Status.NOT_AVAILABLE else ""
+            until = _measure_until_end(results, missing) if missing.status is not Status.NOT_AVAILABLE else ""
             yield f"{scenario.script} {where}: {missing.reason.rstrip('.')}{until}.{advice}"
 
 
-def _until_then(results: Results, missing: Missing) -> str:
+def _measure_until_end(results: Results, missing: Missing) -> str:
     """Return the seconds and the peak memory of a launch that ended early, and the growth of its memory."""
     ended = [launch for launch in results.launches if launch.cell in missing.cells and launch.status is missing.status]
     launch = max(ended, key=lambda one: one.resources.get("max_rss_bytes", 0.0), default=None)
@@ -197,23 +197,25 @@ def _compared(
     if has_steps and (step := answers.get(STEP)):
         first = answers.get(FIRST_CALL)
         more = f"; its first call {_short(results, first)}" if first else ""
-        yield f"{_sentence(results, f'A step of {scenario.script}', step)}{more}{_undecided(results, step)}."
+        times = _describe_first_row(results, f"A step of {scenario.script}", step)
+        yield f"{times}{more}{_explain_undecided(results, step)}."
     if whole:
         rest = answers.get(OWN)
         cells = [whole.findings[0].compared.cell, whole.findings[0].compared.other]
         imports = any(_import_seconds(results, scenario, cell.environment) > 0.0 for cell in cells)
         more = f", and {_short(results, rest)} without the import of TensorFlow" if rest and imports else ""
-        yield f"{_sentence(results, scenario.script, whole)}{more}{_pythons(whole)}{_undecided(results, whole)}."
+        times = _describe_first_row(results, scenario.script, whole)
+        yield f"{times}{more}{_pythons(whole)}{_explain_undecided(results, whole)}."
     if output:
         yield _output(output)
     if memory := answers.get(PEAK):
         yield f"At its peak it takes {_short(results, memory)} as much memory in {memory.subject} as in {memory.base}."
 
 
-def _sentence(results: Results, name: str, answer: Answer) -> str:
+def _describe_first_row(results: Results, name: str, answer: Answer) -> str:
     """Return a clause about the first row: `mine.py takes 2.10× as long in tf2.13 as in tf2.12 (2.0 to 2.2)`."""
     finding = answer.findings[0]
-    long = as_long(results.run.plan.clock)
+    long = describe_longer(results.run.plan.clock)
     sides = f"in {answer.subject} as in {answer.base}"
     if finding.verdict is Verdict.SAME:
         return f"{name} takes {long} {sides}, within {format.share(results.run.plan.margin)}"
@@ -223,21 +225,23 @@ def _sentence(results: Results, name: str, answer: Answer) -> str:
     return text
 
 
-def _undecided(results: Results, answer: Answer) -> str:
+def _explain_undecided(results: Results, answer: Answer) -> str:
     """Return why the verdict is missing or unclear, and how to get one."""
     finding = answer.findings[0]
     if finding.verdict is Verdict.UNCLEAR:
-        text = settled(results.found_of(answer.table.quantity), finding.compared.cell, finding.compared.settling)
+        text = describe_rounds_needed(
+            results.found_of(answer.table.quantity), finding.compared.cell, finding.compared.settling
+        )
         return f"; {text}" if text else ""
     if finding.verdict is not None:
         return ""
     control = results.found_of(answer.table.quantity).control_of(finding.compared.cell)
     if finding.compared.withheld is Withheld.CONTROL and control:
-        itself = f"two launches of the same cell differed by {format.from_itself(control.estimate)}"
+        itself = f"two launches of the same cell differed by {format.format_self_difference(control.estimate)}"
         again = f"run it again without other work on the machine, and with --rounds {2 * finding.ratio.rounds}"
         return f"; no verdict, because {itself}: {again}"
     few = finding.ratio.rounds < FEWEST_ROUNDS
-    return f"; {why_withheld([finding])}{f': pass --rounds {FEWEST_ROUNDS} or more' if few else ''}"
+    return f"; {explain_withheld([finding])}{f': pass --rounds {FEWEST_ROUNDS} or more' if few else ''}"
 
 
 def _short(results: Results, answer: Answer) -> str:
@@ -253,7 +257,7 @@ def _times(finding: Finding) -> str:
 
 def _interval(finding: Finding, more: str = "") -> str:
     interval = finding.ratio.interval
-    return f" ({format.between(interval)}{more})" if interval else ""
+    return f" ({format.format_interval(interval)}{more})" if interval else ""
 
 
 def _pythons(answer: Answer) -> str:
@@ -278,18 +282,18 @@ def _output(pair: OutputComparison) -> str:
         case OutputMatch.SAME:
             return f"Exit status and output are the same in {one} and {other}."
         case OutputMatch.VARIES:
-            first, second = _apart(*pair.texts)
+            first, second = _quote_difference(*pair.texts)
             return (
                 f"The output also varies between launches of one environment, first in line {pair.line}: {first}, then "
                 f"{second}."
             )
         case OutputMatch.LATER:
             return f"The output is the same up to line {pair.line - 1} and differs after it."
-    ours, theirs = _apart(*pair.texts)
+    ours, theirs = _quote_difference(*pair.texts)
     return f"The output differs at line {pair.line}: {ours} in {one}, {theirs} in {other}."
 
 
-def _apart(one: str | None, other: str | None) -> tuple[str, str]:
+def _quote_difference(one: str | None, other: str | None) -> tuple[str, str]:
     """Quote two lines of output; long lines are cut to the part around the first difference."""
     plain = [None if line is None else re.sub(r"\s+", " ", line.replace("\b", "")).strip() for line in (one, other)]
     pairs = zip(plain[0] or "", plain[1] or "", strict=False)
@@ -299,12 +303,12 @@ def _apart(one: str | None, other: str | None) -> tuple[str, str]:
     def quoted(line: str | None) -> str:
         if line is None:
             return "no such line"
-        return f"`{'…' if start else ''}{shortened(line[start:], CHARACTERS)}`"
+        return f"`{'…' if start else ''}{shorten(line[start:], CHARACTERS)}`"
 
     return quoted(plain[0]), quoted(plain[1])
 
 
-def _alone(results: Results, scenario: Scenario) -> Iterator[str]:
+def _describe_alone(results: Results, scenario: Scenario) -> Iterator[str]:
     """Yield the time of a script if nothing is compared."""
     for table in results.all_tables:
         if table.scenario is not scenario or table.quantity != (WHOLE if WHOLE in scenario.quantities else STEP):

@@ -68,7 +68,10 @@ def sentence(difference: SettingDifference) -> str:
     """Return a sentence on a setting that differs, and how to make it equal."""
     subject, same = _SUBJECTS.get(difference.setting, (f"{difference.setting} is", ""))
     text = joined(
-        [f"{_value(difference.setting, seen.value)} {_places(difference, seen.places)}" for seen in difference.seen]
+        [
+            f"{_value(difference.setting, seen.value)} {_name_places(difference, seen.places)}"
+            for seen in difference.seen
+        ]
     )
     return f"{subject} {text}{f'; to make it equal, pass -a {difference.setting}={same}' if same else ''}."
 
@@ -81,7 +84,7 @@ def _value(setting: str, value: Any) -> str:
     return joined([*listed[:FUNCTIONS], *more]) or "nothing"
 
 
-def _places(difference: SettingDifference, places: Sequence[Mapping[str, str]]) -> str:
+def _name_places(difference: SettingDifference, places: Sequence[Mapping[str, str]]) -> str:
     """Name the environments or axis values with which a value was observed."""
     if ENVIRONMENT in places[0]:
         return f"in {joined([place.get(ENVIRONMENT, '') for place in places])}"

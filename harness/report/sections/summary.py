@@ -22,8 +22,8 @@ from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PERCENTILES, PRINT
 from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, FILES, REPORT, Block, Bold, Callout, Code, Items, Section, Text
-from harness.report.comparisons import NO_VERDICT, ComparisonLine, is_settled, lines, tally, why_withheld
-from harness.report.phrases import changed_packages, environments, in_clock, moved
+from harness.report.comparisons import NO_VERDICT, ComparisonLine, count_verdicts, explain_withheld, is_settled, lines
+from harness.report.phrases import changed_packages, describe_clock, describe_overrides, environments
 from harness.report.sections import (
     attribution,
     claims,
@@ -55,7 +55,7 @@ _ORDER = (
 def sections(results: Results) -> Iterator[Section]:
     """Yield the first screen, and then other findings."""
     yield Section(title(results), "answer", first_screen(results))
-    if rest := list(_rest(results)):
+    if rest := list(_list_rest(results)):
         yield Section("Other findings", "findings", rest)
 
 
@@ -71,7 +71,7 @@ def first_screen(results: Results, *, table: bool = True) -> list[Block]:
         *(Text(text, where=EVERYWHERE) for text in scripts.printed_sentences(results)),
         *(_table(results) if table else ()),
         *(Text(text, where=EVERYWHERE) for text in machines.sentences(results)),
-        *(Text(text, where=FILES) for text in attribution.causes(results)),
+        *(Text(text, where=FILES) for text in attribution.describe_causes(results)),
         *_alerts(results),
         Text(" ".join(_conditions(results)), is_small=True, where=FILES),
     ]
@@ -81,19 +81,19 @@ def _answers(results: Results) -> list[str]:
     """Return the answers in sentences. The small print has the values that all rows of the first one share."""
     first, *rest = sentences(results) or ([] if results.claims else [no_answer(results)]) or [""]
     if results.answers and not scripts.sentences(results):
-        first = sentence(results.run, results.answers[0], _apart(results))
+        first = sentence(results.run, results.answers[0], _distinguish_rows(results))
     return [text for text in (first, *rest) if text]
 
 
-def _apart(results: Results) -> str:
+def _distinguish_rows(results: Results) -> str:
     """Return the values that distinguish the first answer's rows from the other rows on the first screen."""
-    answer, shared = results.answers[0], headline.shared(results)
+    answer, shared = results.answers[0], headline.find_shared(results)
     facts = {axis: value for axis, value in {**answer.context, **answer.common}.items() if axis not in shared}
-    several = len({id(other.table) for other in headline.leading(results)}) > 1
+    several = len({id(other.table) for other in headline.find_leading(results)}) > 1
     return ", ".join([*([answer.table.scenario.name] if several else []), *names.labels(answer.table.scenario, facts)])
 
 
-def _rest(results: Results) -> Iterator[Block]:
+def _list_rest(results: Results) -> Iterator[Block]:
     on_first_screen = scripts.printed_sentences(results)
     rest = [text for text in _answers(results)[1:] if text not in on_first_screen]
     if rest:
@@ -120,28 +120,28 @@ def _alerts(results: Results) -> Iterator[Block]:
     """
     taken = stood_in(results.run.plan.stand_ins)
     warnings = [
-        *machines.absent(results),
+        *machines.describe_absent(results),
         *([taken] if taken else []),
         *machines.collect_sentences(results, turns.warnings),
         *on_device.warnings(results),
     ]
-    ended = list(early_end(results))
+    ended = list(describe_early_end(results))
     if not command_to_continue(results):
         yield from ended
         ended = []
-    blocks = [*ended, *(Text(text, where=REPORT) for text in warnings), *settle(results)]
+    blocks = [*ended, *(Text(text, where=REPORT) for text in warnings), *suggest_rounds(results)]
     if blocks:
         yield Callout(blocks, where=REPORT)
 
 
 def _conditions(results: Results) -> list[str]:
     """Return sentences on how the run measured, and on the A/A control."""
-    counts = tally(line.compared.verdict for line in _judged(results))
-    common = headline.shared(results)
+    counts = count_verdicts(line.compared.verdict for line in _list_judged(results))
+    common = headline.find_shared(results)
     scenario = results.answers[0].table.scenario if common else None
     shared = ", ".join([scenario.name, *names.labels(scenario, common)]) if scenario else ""
     return [
-        *([f"Of {counted(len(_judged(results)), 'comparison')}: {counts}."] if counts else []),
+        *([f"Of {counted(len(_list_judged(results)), 'comparison')}: {counts}."] if counts else []),
         *([f"The same in all rows: {shared}."] if shared else []),
         *machines.collect_sentences(results, lambda machine: [conditions(machine)]),
         *(
@@ -198,22 +198,28 @@ def sentence(run: Run, answer: Answer, where: str | None = None) -> str:
 def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> tuple[str, str]:
     """Describe the rows of one verdict: as the beginning of a sentence, and as a later clause of one."""
     subject, base = _sides(run, answer)
-    rows, ends, most = _rows(answer, findings), _interval(findings), _most(answer, findings)
+    rows, ends, most = _rows(answer, findings), _interval(findings), _name_farthest(answer, findings)
     phrase, where = _format_predicate(run, answer, kind, findings), rows.strip()
-    takes, measure = f"{subject} {phrase} {_than(answer)} {base}{_of(answer)}{rows}", names.measure(answer.table)
+    takes, measure = (
+        f"{subject} {phrase} {_name_counterpart(answer)} {base}{_name_quantity(answer)}{rows}",
+        names.measure(answer.table),
+    )
     match kind:
         case Verdict.SLOWER | Verdict.MORE | Verdict.FASTER | Verdict.LESS:
             return f"{takes}{ends}{most}", f"{where} it {phrase}"
         case Verdict.SAME:
-            within = _within(run, answer)
-            return f"{subject} {phrase} as {base}{_of(answer)} {within}{rows}", f"{where} it {phrase} {within}"
+            within = _describe_margin(run, answer)
+            return (
+                f"{subject} {phrase} as {base}{_name_quantity(answer)} {within}{rows}",
+                f"{where} it {phrase} {within}",
+            )
         case Verdict.UNCLEAR:
             return f"No clear difference: {takes}{ends}", f"no clear difference {where}"
         case Verdict.DIFFERENT_WORK:
             several = measure if measure.endswith(("s", "growth", "memory")) else f"{measure}s"
             apart = f"{subject} and {base} did not do the same work{rows}: their {several} cannot be compared"
             return apart, f"different work {where}"
-    return f"{takes}{ends}; {why_withheld(findings)}", why_withheld(findings, where)
+    return f"{takes}{ends}; {explain_withheld(findings)}", explain_withheld(findings, where)
 
 
 def _format_predicate(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> str:
@@ -231,11 +237,11 @@ def _format_predicate(run: Run, answer: Answer, kind: str, findings: Sequence[Fi
     if quantity == GROWTH:
         return f"keeps {_bytes(findings)} with each call"
     if kind == Verdict.FASTER:
-        return f"is {_span(findings, faster=True)} as fast{in_clock(clock)}"
+        return f"is {_span(findings, faster=True)} as fast{describe_clock(clock)}"
     return as_much.format(f"{_span(findings)} ")
 
 
-def _of(answer: Answer) -> str:
+def _name_quantity(answer: Answer) -> str:
     """Return the compared quantity, if the verb doesn't name it: ` at its peak`; otherwise empty."""
     quantity = answer.table.quantity
     if quantity == STEP or not is_time(quantity):
@@ -244,11 +250,11 @@ def _of(answer: Answer) -> str:
     return f" at {quantity}" if quantity in PERCENTILES else f" in the phase {quantity}"
 
 
-def _than(answer: Answer) -> str:
+def _name_counterpart(answer: Answer) -> str:
     return "than" if answer.table.quantity == GROWTH else "as"
 
 
-def _within(run: Run, answer: Answer) -> str:
+def _describe_margin(run: Run, answer: Answer) -> str:
     """Return the margin within which two sides count as the same, as a clause."""
     if answer.table.quantity == GROWTH:
         return f"within {format.bytes_(PIECE)} over the later half of calls"
@@ -279,10 +285,10 @@ def _interval(findings: Sequence[Finding]) -> str:
         isinstance(finding.ratio, Difference) and finding.ratio.value < 0.0
     )
     ratio = finding.ratio.inverse if is_turned else finding.ratio
-    return f" ({format.between(ratio.interval)})" if ratio.interval else ""
+    return f" ({format.format_interval(ratio.interval)})" if ratio.interval else ""
 
 
-def _most(answer: Answer, findings: Sequence[Finding]) -> str:
+def _name_farthest(answer: Answer, findings: Sequence[Finding]) -> str:
     """Name the row whose ratio is farthest from 1; empty if all ratios are equal."""
     if len({format.number(finding.ratio.value) for finding in findings}) == 1:
         return ""
@@ -313,21 +319,21 @@ def _names(answer: Answer, findings: Sequence[Finding]) -> list[str]:
     """
     boxes, left = cover_with_boxes(_cells(answer, findings), _cells(answer, answer.findings), limit=NAMES)
     if len(findings) == len(answer.findings) or 1 < len(findings) == len(boxes):
-        axes = [axis for axis in names.varying(answer.table) if axis not in answer.common]
-        return [names.place(answer.table, finding.row, axes) for finding in _in_order(answer, findings)]
+        axes = [axis for axis in names.find_varying_axes(answer.table) if axis not in answer.common]
+        return [names.place(answer.table, finding.row, axes) for finding in _sort_findings(answer, findings)]
     if left or any(len(values) > VALUES for box in boxes for values in box.values.values()):
         return []
     return [_name(answer, box) for box in boxes]
 
 
-def _in_order(answer: Answer, findings: Iterable[Finding]) -> list[Finding]:
+def _sort_findings(answer: Answer, findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings in the table's order."""
     places = {id(row): place for place, row in enumerate(answer.table.rows)}
     return sorted(findings, key=lambda finding: places[id(finding.row)])
 
 
 def _cells(answer: Answer, findings: Iterable[Finding]) -> list[Cell]:
-    return [finding.compared.cell for finding in _in_order(answer, findings)]
+    return [finding.compared.cell for finding in _sort_findings(answer, findings)]
 
 
 def _name(answer: Answer, box: Box) -> str:
@@ -359,10 +365,10 @@ def _sides(run: Run, answer: Answer) -> tuple[str, str]:
         if pythons:
             has.append(f"Python {pythons[0]}")
             base_has.append(f"Python {pythons[1]}")
-    return _with(subject, has), _with(base, base_has)
+    return _add_values(subject, has), _add_values(base, base_has)
 
 
-def _with(name: str, more: Sequence[str]) -> str:
+def _add_values(name: str, more: Sequence[str]) -> str:
     return f"{name} ({', '.join(more)})" if more else name
 
 
@@ -371,7 +377,7 @@ def _environments(run: Run, one: Environment | None, other: Environment | None) 
     if one is None or other is None or one.source or other.source:
         return None
     if one.base or other.base:
-        return moved(run, one) or one.name, moved(run, other) or other.name
+        return describe_overrides(run, one) or one.name, describe_overrides(run, other) or other.name
     for called in (lambda environment: f"TensorFlow {environment.tensorflow}", lambda environment: environment.title):
         titles = [called(environment) for environment in run.environments]
         if all(titles.count(called(environment)) == 1 for environment in (one, other)):
@@ -396,25 +402,25 @@ def no_answer(results: Results) -> str:
     if not observed:
         return "No cell has a result."
     text = f"Nothing was timed: {observed} of {cells} cells have observations."
-    return f"{text} {expectations.counts(results.statements)}" if results.statements else text
+    return f"{text} {expectations.count_results(results.statements)}" if results.statements else text
 
 
-def settle(results: Results) -> Iterator[Block]:
+def suggest_rounds(results: Results) -> Iterator[Block]:
     """Yield the number of rounds that settles the unclear comparisons or claims, its duration and its command.
 
     These rounds settle half of the comparisons that any number is likely to settle. Remarks have the rounds of each.
     """
-    every, noun = _settlings(results), "claim" if results.claims else "comparison"
+    every, noun = _list_rounds_needed(results), "claim" if results.claims else "comparison"
     unclear = [(index, cell, settling) for index, cell, settling in every if settling]
     if not unclear:
         return
     text = f"{len(unclear)} of {counted(len(every), noun)} {'is' if len(unclear) == 1 else 'are'} unclear"
     if not results.claims and len(unclear) < len(every):
-        text += _which(results, [line for line in _judged(results) if line.compared.settling])
+        text += _name_unclear(results, [line for line in _list_judged(results) if line.compared.settling])
     totals = sorted(index.rounds_of(cell) + needed.rounds for index, cell, needed in unclear if needed.is_likely)
     if not totals:
         ends = sorted(needed.probability for *_, needed in unclear)
-        least, most = (format.chance(end) for end in (ends[0], ends[-1]))
+        least, most = (format.format_chance(end) for end in (ends[0], ends[-1]))
         up_to = "at most " if "below" in least else f"{least.removeprefix('probability of ')} to "
         chances = least if least == most else f"probability of {up_to}{most.removeprefix('probability of ')}"
         pronoun = "it" if len(unclear) == 1 else "each"
@@ -422,7 +428,7 @@ def settle(results: Results) -> Iterator[Block]:
             f"{text}. Even with {MOST_ROUNDS} rounds, {pronoun} would get a verdict with a {chances}.", where=REPORT
         )
         return
-    rounds = _middle(totals)
+    rounds = _find_middle(totals)
     enough = sum(total <= rounds for total in totals)
     which = f"{enough} of them" if enough < len(unclear) else "it" if enough == 1 else "each"
     lookup, cell, _ = unclear[0]
@@ -442,19 +448,19 @@ def settle(results: Results) -> Iterator[Block]:
     yield Code(shlex.join(["harness", "matrix", "--resume", folder, "--rounds", str(rounds)]), where=REPORT)
 
 
-def _which(results: Results, unclear: Sequence[ComparisonLine]) -> str:
+def _name_unclear(results: Results, unclear: Sequence[ComparisonLine]) -> str:
     """Return whether they are in the table of the first screen, and the names of a few comparisons in parentheses."""
-    shown = [finding.compared for answer in headline.leading(results) for finding in answer.findings]
+    shown = [finding.compared for answer in headline.find_leading(results) for finding in answer.findings]
     outside = "" if any(line.compared in shown for line in unclear) else ", none of them in this table"
     title = len({line.table.scenario.name for line in unclear}) > 1
     named = [f"{line.table.scenario.name}: {line.name}" if title else line.name for line in unclear]
     return outside + (f" ({'; '.join(named)})" if 0 < len(named) <= NAMES else "")
 
 
-def early_end(results: Results) -> Iterator[Block]:
+def describe_early_end(results: Results) -> Iterator[Block]:
     """Return what ended the run before all planned rounds, with the command that continues it if that is useful."""
     sentence, command = run_info.describe_early_end(results.run, results.launches), command_to_continue(results)
-    if sentence and command and not rounds_to_settle(results):  # otherwise `settle` has the command
+    if sentence and command and not rounds_to_settle(results):  # otherwise `suggest_rounds` has the command
         yield Text(f"{sentence} To continue the run:", where=FILES)
         yield Code(command, where=FILES)
     elif sentence:
@@ -463,7 +469,7 @@ def early_end(results: Results) -> Iterator[Block]:
 
 def command_to_continue(results: Results) -> str:
     """Return the command that continues a run; empty if its budget ended it with every comparison settled."""
-    judged = _judged(results)
+    judged = _list_judged(results)
     by_budget = {stop.reason for stop in results.run.stops.values()} == {StopReason.BUDGET}
     is_whole = not any(missing.status is Status.INTERRUPTED for missing in results.missing)
     if by_budget and is_whole and judged and all(is_settled(line.verdict) for line in judged):
@@ -472,27 +478,27 @@ def command_to_continue(results: Results) -> str:
 
 
 def rounds_to_settle(results: Results) -> int | None:
-    """Return the total number of rounds that `settle` suggests; None if it suggests none."""
-    every = _settlings(results)
+    """Return the total number of rounds that `suggest_rounds` suggests; None if it suggests none."""
+    every = _list_rounds_needed(results)
     totals = sorted(
         lookup.rounds_of(cell) + needed.rounds for lookup, cell, needed in every if needed and needed.is_likely
     )
-    return _middle(totals) if totals and not results.machines else None
+    return _find_middle(totals) if totals and not results.machines else None
 
 
-def _middle(totals: Sequence[int]) -> int:
+def _find_middle(totals: Sequence[int]) -> int:
     return totals[(len(totals) - 1) // 2]
 
 
-def _settlings(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:
+def _list_rounds_needed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:
     """Return the claims or the comparisons, each with the rounds that settle it if it is unclear."""
     if results.claims:
-        return _claimed(results)
-    judged = _judged(results)
+        return _list_claimed(results)
+    judged = _list_judged(results)
     return [(results.found_of(line.table.quantity), line.compared.cell, line.compared.settling) for line in judged]
 
 
-def _judged(results: Results) -> list[ComparisonLine]:
+def _list_judged(results: Results) -> list[ComparisonLine]:
     """Return the comparisons, each once, as two columns may show the same one."""
     by_cells = {
         (table.quantity, line.compared.cell, line.compared.other): line
@@ -502,7 +508,7 @@ def _judged(results: Results) -> list[ComparisonLine]:
     return [*by_cells.values()]
 
 
-def _claimed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:
+def _list_claimed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:
     """Return the claims in each environment with a measurement, and the rounds that settle them."""
     return [
         (
@@ -528,7 +534,7 @@ def conditions(results: Results) -> str:
     has_intervals = any(finding.ratio.interval for answer in results.answers for finding in answer.findings)
     level = f"All intervals in brackets together have {format.level(LEVEL)} confidence. " if has_intervals else ""
     return (
-        f"{measured} in {timeline.rounds(results)} of fresh processes, {timeline.pinning(run)}{on}. "
+        f"{measured} in {timeline.rounds(results)} of fresh processes, {timeline.describe_pinning(run)}{on}. "
         f"A difference of less than {format.share(run.plan.margin)} counts as none. {level}"
         f"{timeline.interference_of(results)}{_OLDER if run.rules < RULES else ''}"
     )
@@ -543,8 +549,8 @@ def control(results: Results, margin: float | None = None) -> str:
     if noise is None:
         return "No A/A control: no cell was launched twice in a round, so this run's own noise is not known."
     logs = math.log1p(margin)
-    differed = f"two identical cells differed by {format.from_itself(noise.estimate)}"
-    text = f"A/A control: {differed}{in_clock(results.run.plan.clock)}, over {counted(noise.groups, 'group')}"
+    differed = f"two identical cells differed by {format.format_self_difference(noise.estimate)}"
+    text = f"A/A control: {differed}{describe_clock(results.run.plan.clock)}, over {counted(noise.groups, 'group')}"
     if noise.beyond(logs):
         return (
             f"{text}. That is more than the margin of {format.share(margin)}, so no verdicts are given. Measure on a "

@@ -15,7 +15,7 @@ from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, FILES, Block, Column, Figure, Items, Section, Text, Where, tabulate
 from harness.report.charts import sweeps as sweeps_chart
-from harness.report.phrases import headed, remarks
+from harness.report.phrases import format_heading, join_remarks
 
 #: The largest number of sentences about a sweep that also has a table.
 SENTENCES = 4
@@ -39,7 +39,7 @@ def sections(results: Results) -> Iterator[Section]:
         pairs = list(members)
         drawn = [*map(Figure, sweeps_chart.pictures(results, pairs[0][0], [sweep for _, sweep in pairs]))]
         for table, sweep in pairs:
-            blocks += headed(results, table.scenario, names.sweep_place(table, sweep), EVERYWHERE)
+            blocks += format_heading(results, table.scenario, names.sweep_place(table, sweep), EVERYWHERE)
             blocks += [*drawn, *_describe_sweep(table, sweep)]
             drawn, lines = [], [*lines, *_lines(table, sweep)]
     if lines:
@@ -73,7 +73,7 @@ def sentences(table: ScenarioTable, sweep: MeasuredSweep) -> list[tuple[str, int
     by_text: dict[str, list[str]] = {}
     for race in sorted(sweep.races, key=lambda race: 0 if race.crossings else 1 if race.ahead else 2):
         by_text.setdefault(_describe_crossings(table, sweep, race), []).append(names.sides(table, race.column)[2])
-    shared = {text: remarks(places) for text, places in by_text.items()}
+    shared = {text: join_remarks(places) for text, places in by_text.items()}
     return [
         (f"{text} ({shared[text]})." if shared[text] else f"{text}.", len(places)) for text, places in by_text.items()
     ]
@@ -115,13 +115,13 @@ def span(crossing: Crossing, sweep: MeasuredSweep) -> str:
     """Return the interval of a crossover. If it is open at one end, only the other end is given."""
     if crossing.interval is None:
         return ""
-    low, high = _ends(crossing.interval, sweep)
+    low, high = _format_ends(crossing.interval, sweep)
     if crossing.opens_low:
         return f"at most {high}"
     return f"at least {low}" if crossing.opens_high else f"{low} to {high}"
 
 
-def _ends(interval: Interval, sweep: MeasuredSweep) -> tuple[str, str]:
+def _format_ends(interval: Interval, sweep: MeasuredSweep) -> tuple[str, str]:
     return format.size(interval.low, sweep), format.size(interval.high, sweep)
 
 
@@ -131,8 +131,8 @@ def _ends(interval: Interval, sweep: MeasuredSweep) -> tuple[str, str]:
 def columns(table: ScenarioTable, sweep: MeasuredSweep) -> list[Column[SweepLine]]:
     """Return the columns of a comparison along a sweep. Sizes have the sweep's unit, or the name of its axis."""
     return [
-        Column("comparison", lambda line: names.what(line.table, line.race.column), is_label=True),
-        Column(f"less {table.clock.time} before", lambda line: _ahead(line, before=True), is_optional=True),
+        Column("comparison", lambda line: names.name_comparison(line.table, line.race.column), is_label=True),
+        Column(f"less {table.clock.time} before", lambda line: _name_ahead(line, before=True), is_optional=True),
         Column(
             f"crossing, {sweep.unit or sweep.axis}",
             lambda line: format.size(line.crossing.at, line.sweep) if line.crossing else "",
@@ -151,7 +151,7 @@ def columns(table: ScenarioTable, sweep: MeasuredSweep) -> list[Column[SweepLine
         ),
         Column(
             f"less {table.clock.time} after",
-            lambda line: _ahead(line, before=False),
+            lambda line: _name_ahead(line, before=False),
             legend="The margin doesn't apply along a sweep: every significant difference counts.",
             is_optional=True,
         ),
@@ -164,7 +164,7 @@ def _lines(table: ScenarioTable, sweep: MeasuredSweep) -> Sequence[SweepLine]:
     return [SweepLine(table, sweep, race, crossing) for race in sweep.races for crossing in race.crossings or (None,)]
 
 
-def _ahead(line: SweepLine, *, before: bool) -> str:
+def _name_ahead(line: SweepLine, *, before: bool) -> str:
     """Name the side that takes less time before or after the crossover, if that is shown within the sweep."""
     race, crossing = line.race, line.crossing
     subject, base, _ = names.sides(line.table, race.column)
@@ -177,9 +177,9 @@ def _ahead(line: SweepLine, *, before: bool) -> str:
 
 def _remark(line: SweepLine) -> str:
     race, sweep = line.race, line.sweep
-    unclear = " and from ".join(" to ".join(_ends(interval, sweep)) for interval in race.unclear)
+    unclear = " and from ".join(" to ".join(_format_ends(interval, sweep)) for interval in race.unclear)
     first, last = (format.size(size, sweep) for size in (race.sizes[0], race.sizes[-1]))
-    return remarks(
+    return join_remarks(
         [
             f"different work: {race.different}" if race.different else "",
             f"no crossing from {first} to {last}" if race.ahead and not race.unclear else "",

@@ -23,13 +23,13 @@ def sections(results: Results) -> Iterator[Section]:
     noisy_rounds = results.disturbance.disturbed
     if noisy_rounds:
         more = [f"and {len(noisy_rounds) - LISTED} more"] if len(noisy_rounds) > LISTED else []
-        items = [*map(_disturbed, noisy_rounds[:LISTED]), *more]
+        items = [*map(_describe_noisy, noisy_rounds[:LISTED]), *more]
         judged = "A round is noisy if other processes were active during its timed steps, whatever times were measured."
         texts = [Text(text) for text in machines.collect_sentences(results, lambda machine: [interference_of(machine)])]
         yield Section("Noisy rounds", "disturbed", [*texts, Items(items), Text(judged, True)])
 
 
-def _disturbed(noisy: DisturbedRound) -> str:
+def _describe_noisy(noisy: DisturbedRound) -> str:
     return f"Round {noisy.round} of {noisy.group}{' (repeated)' if noisy.repeated else ''}: {noisy.reason}"
 
 
@@ -41,7 +41,7 @@ def interference_of(results: Results) -> str:
 
 def disturbance(interference: Disturbance, *, prints: bool = False) -> str:
     """Return how many rounds had interference. With `prints`, the run compares numbers that scripts print."""
-    count, taken = len(interference.disturbed), _taken(interference, prints)
+    count, taken = len(interference.disturbed), _describe_taken(interference, prints)
     if not count:
         if interference.rounds and not interference.told:
             return "Interference is unknown: no launch recorded the activity of other processes."
@@ -56,7 +56,7 @@ def disturbance(interference: Disturbance, *, prints: bool = False) -> str:
     return f"{text}: {interference.repeated} repeated, and {left} included in the results.{taken}"
 
 
-def _taken(interference: Disturbance, prints: bool) -> str:
+def _describe_taken(interference: Disturbance, prints: bool) -> str:
     """Return the share of time that other processes or a CPU quota took, and from which times it is subtracted."""
     source = " from the measured times, but not from printed numbers" if prints else ""
     contended, stopped = (
@@ -80,16 +80,16 @@ def _shares(shares: Sequence[float], launches: int) -> str:
 def rounds(results: Results) -> str:
     """Return how many rounds the numbers come from: `5 rounds`, `3 to 5 rounds`; the planned rounds if none ended."""
     numbers = sorted({table.rounds for table in results.tables})
-    return _span(numbers) if numbers else planned(results.run.plan)
+    return _span(numbers) if numbers else describe_planned(results.run.plan)
 
 
-def planned(plan: Plan) -> str:
+def describe_planned(plan: Plan) -> str:
     """Return how many rounds were requested: `5 rounds`, `at most 100 rounds`."""
     most = "at most " if plan.ends_early or plan.budget_seconds else ""
     return f"{most}{counted(plan.rounds, 'round')}"
 
 
-def pinning(run: Run) -> str:
+def describe_pinning(run: Run) -> str:
     """Return the cores of launches."""
     cpus, slots = run.plan.limits.cpus, run.host.get("slots")
     if cpus and isinstance(slots, Sequence):
@@ -116,21 +116,21 @@ def describe_rounds(results: Results) -> str:
     is_piloted = results.run.plan.piloted and any(group.piloted for group in results.run.plan.groups)
     first = "A pilot round comes first and is not counted. After it, every round" if is_piloted else "Every round"
     return (
-        f"{stopped(ended, results.run.plan)}. {first} "
+        f"{describe_stops(ended, results.run.plan)}. {first} "
         f"launches each cell once{twice}. Each launch is a fresh process; {order}; "
         f"{turns.describe_interleaving(results)}"
     )
 
 
-def stopped(ended: Endings, plan: Plan) -> str:
+def describe_stops(ended: Endings, plan: Plan) -> str:
     """Return after which round the groups stopped: `5 rounds in every group, as planned`."""
-    reasons = [_ending(stop, ended.groups, plan) for stop in ended.stops] or [planned(plan)]
+    reasons = [_describe_ending(stop, ended.groups, plan) for stop in ended.stops] or [describe_planned(plan)]
     going = [f"{counted(ended.going, 'group')} not ended yet"] if ended.stops and ended.going else []
     return "; ".join([*reasons, *going])
 
 
-def _ending(stop: Stopped, groups: int, plan: Plan) -> str:
-    every, when = stop.groups == groups, after(stop.rounds)
+def _describe_ending(stop: Stopped, groups: int, plan: Plan) -> str:
+    every, when = stop.groups == groups, describe_after(stop.rounds)
     if stop.reason is StopReason.ROUNDS and every and not plan.ends_early:
         return f"{_span(stop.rounds)} in every group, as planned"
     width = (
@@ -154,7 +154,7 @@ def _ending(stop: Stopped, groups: int, plan: Plan) -> str:
     return f"{'every group' if every else counted(stop.groups, 'group')} stopped {why[stop.reason]}"
 
 
-def after(numbers: Sequence[int]) -> str:
+def describe_after(numbers: Sequence[int]) -> str:
     """Return `after 8 rounds`, with the smallest number first if there are several."""
     return f"after {_span(numbers)}"
 
@@ -176,10 +176,10 @@ def sampling(results: Results) -> str:
     fixed = [launch.fixes_calls for launches in results.found.numbers.values() for launch in launches]
     if fixed and all(fixed):
         return "the number of calls that the scenario sets"
-    return _by_time(results) + ("; some scenarios set the number of calls" if any(fixed) else "")
+    return _describe_by_time(results) + ("; some scenarios set the number of calls" if any(fixed) else "")
 
 
-def _by_time(results: Results) -> str:
+def _describe_by_time(results: Results) -> str:
     planned_, used = results.run.plan.sampling, results.samplings
     warmup = format.seconds([way.warmup_seconds for way in used if way.warmup_seconds is not None])
     measure = format.seconds([way.measure_seconds for way in used if way.measure_seconds is not None])

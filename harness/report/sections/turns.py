@@ -49,7 +49,7 @@ def checks(results: Results) -> str:
     effects, waiting = list(_find_side_effects(results)), turns.waiting
     largest = _largest_hidden(turns)
     is_precise = largest is not None and largest <= MOST
-    limits = [f"change a ratio by at most ±{_apart(largest)}"] if largest is not None and is_precise else []
+    limits = [f"change a ratio by at most ±{_format_distance(largest)}"] if largest is not None and is_precise else []
     if waiting and not waiting.is_found:
         limits.append(f"use at most {_share(waiting.share)} of the core while other cells are timed")
     if limits:
@@ -98,7 +98,7 @@ def _find_side_effects(results: Results, least: float = 0.0) -> Iterator[str]:
 def _largest_hidden(interleaving: Turns) -> float | None:
     """Return the largest side effect that a ratio can have although none was found, on the log scale."""
     hidden = [ratio.estimate for ratio in interleaving.alone if not ratio.is_found]
-    return _farthest(hidden) if hidden else None
+    return _find_farthest(hidden) if hidden else None
 
 
 def _is_shown(ratio: NonInterleavedRatio, least: float) -> bool:
@@ -116,7 +116,7 @@ def _name(results: Results, ratio: NonInterleavedRatio) -> str:
     return next(named, f"{ratio.cell} vs {ratio.other}")
 
 
-def _farthest(estimates: Iterable[Estimate]) -> float:
+def _find_farthest(estimates: Iterable[Estimate]) -> float:
     """Return the largest distance from 1 that the intervals include, on the log scale."""
     ends = [
         end for estimate in estimates if estimate.interval for end in (estimate.interval.low, estimate.interval.high)
@@ -124,7 +124,7 @@ def _farthest(estimates: Iterable[Estimate]) -> float:
     return max(abs(math.log(end)) for end in ends)
 
 
-def _apart(logs: float) -> str:
+def _format_distance(logs: float) -> str:
     """Return a distance on the log scale as a percentage of two digits."""
     return _share(math.expm1(min(logs, 700.0)))
 

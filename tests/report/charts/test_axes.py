@@ -21,25 +21,25 @@ def estimate(log: float, half: float | None = None) -> Estimate:
 @given(st.lists(st.tuples(logs, st.none() | halves), min_size=1, max_size=6))
 def test_every_value_is_on_the_axis_and_every_bar_within_it(known):
     estimates = [estimate(log, half) for log, half in known]
-    shown = axes.domain(estimates, around=(1.0,))
+    shown = axes.choose_domain(estimates, around=(1.0,))
     assert 0.0 < shown.low < shown.high < math.inf
     assert 1.0 in shown
     for each in estimates:
         assert each.value in shown
         if each.interval:
-            bar = axes.bar(each.interval, shown)
+            bar = axes.clip_interval(each.interval, shown)
             assert shown.low <= bar.low <= bar.high <= shown.high
             assert all(cap in shown for cap in bar.caps)
 
 
 def test_one_endless_interval_does_not_press_the_others_together():
-    shown = axes.domain([estimate(0.0, 0.01), estimate(0.1, 500.0)])
+    shown = axes.choose_domain([estimate(0.0, 0.01), estimate(0.1, 500.0)])
     assert shown.high < 4.0
-    assert axes.bar(estimate(0.1, 500.0).interval, shown).caps == []
+    assert axes.clip_interval(estimate(0.1, 500.0).interval, shown).caps == []
 
 
 def test_an_interval_that_ends_on_the_axis_has_both_caps():
-    assert len(axes.bar(Interval(0.9, 1.1), Interval(0.5, 2.0)).caps) == 2
+    assert len(axes.clip_interval(Interval(0.9, 1.1), Interval(0.5, 2.0)).caps) == 2
 
 
 @given(st.floats(-300.0, 0.0), st.floats(0.0, 300.0))

@@ -10,14 +10,14 @@ from harness.report.charts import layout
 
 @given(st.lists(st.text(max_size=200), max_size=20))
 def test_names_of_lines_are_short_plain_and_all_different(names):
-    told = layout.distinct(names)
+    told = layout.make_distinct_names(names)
     assert len(set(told)) == len(names)
     assert all(len(name) <= layout.NAME_CHARACTERS + len(" (20)") for name in told)
     assert all(name.isprintable() for name in told)
 
 
 def test_a_long_name_keeps_its_beginning_and_its_end():
-    (told,) = layout.distinct(["model large, " * 10 + "tf2.0 vs tf1.14"])
+    (told,) = layout.make_distinct_names(["model large, " * 10 + "tf2.0 vs tf1.14"])
     assert told.startswith("model large")
     assert told.endswith("tf2.0 vs tf1.14")
 
@@ -42,5 +42,5 @@ def test_intervals_that_leave_the_picture_are_told(halves, told):
 
 
 def test_the_farthest_are_drawn_in_their_order():
-    assert layout.farthest([1.0, 3.0, 2.0], float) == [1.0, 3.0, 2.0]
-    assert layout.farthest(list(range(50)), float) == list(range(10, 50))
+    assert layout.select_farthest([1.0, 3.0, 2.0], float) == [1.0, 3.0, 2.0]
+    assert layout.select_farthest(list(range(50)), float) == list(range(10, 50))

@@ -15,7 +15,7 @@ from harness.model.launch import Launch, Role, Sample, Status
 from harness.model.run import Run
 from harness.model.scenario import Cell
 from harness.report import sections
-from harness.report.blocks import Entry, Section, Table, within
+from harness.report.blocks import Entry, Section, Table, walk_blocks
 from harness.report.html.data import SAMPLES, LaunchData, PageData, build, dumps
 from tests.factories import broken, cell, cells, launch, rounds, run, scenario
 from tests.report.formats.examples import example, hostile, nothing
@@ -29,7 +29,7 @@ def made(of: Run, launches: list[Launch], told: list[Section] | None = None) -> 
 
 def entries(of: Run, launches: list[Launch]) -> list[Entry]:
     """What stands in the report's tables."""
-    found = [block for each in sections.build(Results(of, launches)) for block in within(each.blocks)]
+    found = [block for each in sections.build(Results(of, launches)) for block in walk_blocks(each.blocks)]
     return [entry for block in found if isinstance(block, Table) for line in block.lines for entry in line.entries]
 
 

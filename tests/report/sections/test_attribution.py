@@ -207,7 +207,7 @@ def test_many_effects_are_folded(calls):
     names = [f"call{index}" for index in range(calls)]
     times = dict.fromkeys(cells(calls=names), 0.01)
     made = section(times, run(times, scenarios=[scenario(axes={**scenario().axes, "call": names})]), count=4)
-    text = markdown.full([made])
+    text = markdown.render_full([made])
     assert (" effects</summary>" in text) == (calls > 8)
 
 
@@ -219,7 +219,7 @@ def test_strange_values_are_harmless():
         for mode in axes["mode"]
     ]
     asked = run(members, scenarios=[scenario(axes=axes, default={}, compare=[])])
-    text = markdown.full([section(dict(zip(members, [0.01, 0.02, 0.03, 0.08], strict=True)), asked)])
+    text = markdown.render_full([section(dict(zip(members, [0.01, 0.02, 0.03, 0.08], strict=True)), asked)])
     assert "\\`c\\` # d × &lt;script&gt;alert(1)&lt;/script&gt;: additional factor" in text
     assert "size (a\\|b, \\`c\\` # d)" in text
     assert "\\`c\\` # d vs a\\|b" in text

@@ -178,4 +178,4 @@ def test_versions_of_a_changed_release_only():
 def test_many_packages_are_folded_once_in_the_details():
     first, second = ({f"p{index}": version for index in range(60)} for version in "12")
     results = Results(compared(first, second, tensorflow=["1.15.0", "2.0.0"]), [])
-    assert markdown.full(list(environments.sections(results))).count("<details>") == 2
+    assert markdown.render_full(list(environments.sections(results))).count("<details>") == 2

@@ -24,7 +24,7 @@ def test_what_was_seen_stands_where_it_differs_from_what_is_stated():
 
 
 def test_they_are_counted():
-    assert expectations.counts(Results(*example()).statements) == (
+    assert expectations.count_results(Results(*example()).statements) == (
         "5 statements of the sources were checked: 4 as stated, 1 differs. Each cell counts separately."
     )
 

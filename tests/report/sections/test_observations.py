@@ -78,13 +78,13 @@ def test_a_long_value_is_cut_in_its_table_and_whole_below():
     assert len(reading.rows(reading.tables(made)[0])[0][1]) == CHARACTERS
     assert reading.code(made) == [("traces, tf1.14, tf2.0:", code)]
     assert reading.code(made, Where.PASTE) == []
-    assert "    return x\n    return x" in markdown.full([made])
+    assert "    return x\n    return x" in markdown.render_full([made])
 
 
 def test_so_much_of_long_values_is_told_in_full():
     made = section(*many([f"{n}" * FULL_CHARACTERS * 2 for n in range(FULL + 5)]))
     assert [len(text) for _, text in reading.code(made)] == [FULL_CHARACTERS] * FULL
-    assert "5 more are in launches.jsonl." in markdown.full([made])
+    assert "5 more are in launches.jsonl." in markdown.render_full([made])
 
 
 def test_beside_times_each_number_has_its_line():

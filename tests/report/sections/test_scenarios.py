@@ -13,7 +13,7 @@ from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.model.run import Stop, StopReason
 from harness.report.blocks import Table, Text, Where
-from harness.report.phrases import capital
+from harness.report.phrases import capitalize
 from harness.report.sections import scenarios
 from harness.report.sections.scenarios import AS_THE_SOURCE
 from tests.factories import COMPARE, ENVIRONMENTS, broken, cell, cells, growing, launch, rounds, run, scenario
@@ -178,11 +178,11 @@ def test_percentages_stand_where_the_source_counts_in_them():
         "graph vs eager, tf2.0": "+145 % (+145 to +145)",
     }
     assert AS_THE_SOURCE not in texts(tables["Comparisons"].shown(Where.PASTE))[0]
-    (beside,) = [table for caption, table in tables.items() if caption.startswith(capital(AS_THE_SOURCE))]
+    (beside,) = [table for caption, table in tables.items() if caption.startswith(capitalize(AS_THE_SOURCE))]
     assert beside.where is Where.DETAILS
     assert texts(beside)[0] == ["comparison", AS_THE_SOURCE]
     assert dict(texts(beside)[1]) == told
-    assert not any(caption.startswith(capital(AS_THE_SOURCE)) for caption in made(run(only), rounds(only))[0])
+    assert not any(caption.startswith(capitalize(AS_THE_SOURCE)) for caption in made(run(only), rounds(only))[0])
 
 
 def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.SAME, reason="", pythons=None, at=2.0):

@@ -12,7 +12,7 @@ from harness.analysis.statistics import Difference
 from harness.model.launch import Sample
 from harness.model.run import StandIn, Stop, StopReason
 from harness.report import format
-from harness.report.blocks import REPORT, Callout, Table, Text, within
+from harness.report.blocks import REPORT, Callout, Table, Text, walk_blocks
 from harness.report.formats import render
 from harness.report.sections import summary
 from tests.factories import COMPARE, ENVIRONMENTS, cell, cells, launch, rounds, run, scenario
@@ -128,7 +128,7 @@ def unsettled(seconds, spread):
 
 def test_once_a_report_it_is_said_what_settles_the_unclear_comparisons_and_with_which_command():
     made = unsettled(0.0112, 0.03)
-    told, command = summary.settle(made)
+    told, command = summary.suggest_rounds(made)
     compared = [value.compared for row in made.tables[0].rows for value in row.values if value.compared]
     (settling,) = {each.settling for each in compared if each.settling}
     total, cost = 5 + settling.rounds, sum(made.found.costs.values())
@@ -137,12 +137,12 @@ def test_once_a_report_it_is_said_what_settles_the_unclear_comparisons_and_with_
         f"about {format.duration(settling.rounds * cost)}), it gets a verdict with a probability of at least 80 %:"
     )
     assert command.text == f"harness matrix --resume results/{made.run.id} --rounds {total}"
-    blocks = list(within(next(summary.sections(made)).blocks))
+    blocks = list(walk_blocks(next(summary.sections(made)).blocks))
     assert (blocks.count(told), blocks.count(command)) == (1, 1)
 
 
 def test_of_several_unclear_comparisons_the_rounds_are_those_that_settle_half_of_the_likely_ones():
-    told, _ = summary.settle(unsettled(0.0103, 0.02))
+    told, _ = summary.suggest_rounds(unsettled(0.0103, 0.02))
     assert "2 of 2 comparisons are unclear. With 20 rounds in total (15 more, " in told.words
     assert told.words.endswith(", 1 of them gets a verdict with a probability of at least 80 %:")
 
@@ -165,12 +165,12 @@ def test_of_several_unclear_comparisons_the_rounds_are_those_that_settle_half_of
     ],
 )
 def test_where_no_number_of_rounds_is_likely_to_settle_it_the_probability_of_200_is_said(seconds, spread, told):
-    (only_,) = summary.settle(unsettled(seconds, spread))
+    (only_,) = summary.suggest_rounds(unsettled(seconds, spread))
     assert only_.words == told
 
 
 def test_where_all_is_clear_nothing_is_said_of_what_settles_it():
-    assert list(summary.settle(results())) == []
+    assert list(summary.suggest_rounds(results())) == []
 
 
 def test_different_work_is_not_compared():
@@ -471,17 +471,17 @@ def test_what_ended_the_run_early_is_in_the_first_block_with_one_command():
 
     # more rounds are of no use to a run that is settled
     settled = ended_by_its_budget(results())
-    (told,) = summary.early_end(settled)
-    assert told in list(within(next(summary.sections(settled)).blocks))
+    (told,) = summary.describe_early_end(settled)
+    assert told in list(walk_blocks(next(summary.sections(settled)).blocks))
     sentence = "The budget of 60 s ended the run after 5 rounds (planned: at most 100 rounds)."
     assert told.words == sentence
     # one that somebody interrupted is continued whatever it found
     stops = {name: Stop(StopReason.INTERRUPTED, 5) for name in settled.run.stops}
-    _, command = summary.early_end(Results(replace(settled.run, stops=stops), settled.launches))
+    _, command = summary.describe_early_end(Results(replace(settled.run, stops=stops), settled.launches))
     assert command.text == f"harness matrix --resume results/{settled.run.id}"
     # what settles the unclear comparisons has a command of its own
     unclear = ended_by_its_budget(unsettled(0.0112, 0.03))
-    (told,) = summary.early_end(unclear)
+    (told,) = summary.describe_early_end(unclear)
     assert told.words == sentence
-    _, command = summary.settle(unclear)
+    _, command = summary.suggest_rounds(unclear)
     assert command.text.endswith(f"--rounds {summary.rounds_to_settle(unclear)}")

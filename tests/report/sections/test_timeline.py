@@ -22,7 +22,7 @@ def stopped(*stops, **asked):
     members = cells(calls=["fit", "train_on_batch", "predict"][: len(stops)])
     ends = {group.name: stop for group, stop in zip(groups(members), stops, strict=True)}
     made = run(members, stops=ends, asked=asked)
-    return timeline.stopped(Results(made, []).ended, made.plan)
+    return timeline.describe_stops(Results(made, []).ended, made.plan)
 
 
 def test_a_run_without_stops_says_what_was_planned():
@@ -76,7 +76,7 @@ def test_where_groups_stopped(stops, asked, sentence):
 
 def test_groups_that_go_on_are_told():
     made = run(MEMBERS, stops={groups(MEMBERS)[0].name: Stop(StopReason.ROUNDS, 5)})
-    assert timeline.stopped(Results(made, []).ended, made.plan) == (
+    assert timeline.describe_stops(Results(made, []).ended, made.plan) == (
         "1 group stopped after 5 rounds, the requested maximum; 1 group not ended yet"
     )
 
@@ -120,13 +120,15 @@ def test_how_long_launches_will_measure_is_their_pilots():
 
 
 def test_which_cores_launches_had():
-    assert timeline.pinning(run()) == "pinned to 1 core (CPU 0)"
+    assert timeline.describe_pinning(run()) == "pinned to 1 core (CPU 0)"
     limits = {"limits": Limits(cpus=(0, 1, 2, 8))}
-    assert timeline.pinning(run(asked=limits)) == "pinned to 4 cores (CPU 0-2, 8)"
+    assert timeline.describe_pinning(run(asked=limits)) == "pinned to 4 cores (CPU 0-2, 8)"
     scaled = scenario(axes={**scenario().axes, CPUS: ["1", "4"]}, settings=[CPUS])
     members = [cell(cpus=count) for count in scaled.axes[CPUS]]
-    assert timeline.pinning(run(members, scenarios=[scaled], asked=limits)).startswith("pinned to 1 or 4 of 4 cores")
-    assert timeline.pinning(run(asked={"limits": Limits()})) == "on all cores of the machine"
+    assert timeline.describe_pinning(run(members, scenarios=[scaled], asked=limits)).startswith(
+        "pinned to 1 or 4 of 4 cores"
+    )
+    assert timeline.describe_pinning(run(asked={"limits": Limits()})) == "on all cores of the machine"
 
 
 def test_the_rounds_that_the_numbers_come_from():
