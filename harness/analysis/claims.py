@@ -363,7 +363,7 @@ class _Family:
         elif claim.bytes and (again := control_of_growth(worse, self._found)) and is_beyond(again, least):
             outcome, why = (
                 ClaimOutcome.UNCLEAR,
-                f"of two identical cells, one kept {abs(again.value):,.0f} bytes per call more than the other",
+                f"of two identical cells, one retained {abs(again.value):,.0f} bytes more per call than the other",
             )
         elif outcome is ClaimOutcome.NOT_SEEN and shown < PIECE:
             outcome, why = (

@@ -1,4 +1,4 @@
-"""Differences between two runs beside their times: machine, engine, measurement, harness, scenarios, environments."""
+"""Differences between two runs besides their times: machine, engine, measurement, harness, scenarios, environments."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -86,7 +86,7 @@ class RegisteredBackend(Backend, Protocol):
         ...
 
     def supply(self, requirement: Requirement) -> Supply:
-        """Return whether this machine has what an environment needs beside packages. This downloads nothing."""
+        """Return whether this machine has what an environment needs besides packages. This downloads nothing."""
         return Supply.POSSIBLE
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:

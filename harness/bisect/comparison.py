@@ -24,7 +24,7 @@ class LookResult:
     """Comparison of two environments, the newer with the older.
 
     `value`, `low` and `high` are the ratio with its interval, or, if not `is_ratio`, the difference in bytes per call.
-    `what` is a clause with the value. `floor` is the largest difference that counts as none, on the scale of the
+    `what` is a clause with the value. `floor` is the largest difference that isn't reported, on the scale of the
     search. `remark` replaces the verdict, for example if the work differs. `pythons` are the Python versions if they
     differ.
     """
@@ -196,9 +196,9 @@ class ProbeRun:
             low=difference.interval.low,
             high=difference.interval.high,
             rounds=difference.rounds,
-            # the allocator takes memory in pieces: a difference of one piece counts as none
+            # the allocator takes memory in pieces, so a difference of one piece isn't reported
             floor=PIECE / max(calls, 1.0),
-            what=f"{text} keeps {abs(difference.value):,.0f} {more} bytes per call than {fixed}",
+            what=f"{text} retains {abs(difference.value):,.0f} {more} bytes per call than {fixed}",
             is_ratio=False,
             pythons=pythons,
         )

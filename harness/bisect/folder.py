@@ -41,8 +41,8 @@ def read_request(folder: Path, budget: float | None = None) -> BisectRequest:
         ) from None
     if not is_from_here(data):
         raise UsageError(
-            f"{folder} was not started by this user on this machine, or its bisect.json was changed later. To resume "
-            "this search would run the request of somebody else.",
+            f"{folder} was not started by this user on this machine, or its bisect.json was changed later. If harness "
+            "resumed this search, it would run somebody else's request.",
             "Start your own search: harness bisect",
         )
     try:

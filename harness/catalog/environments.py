@@ -91,7 +91,7 @@ def parse(text: str, where: str) -> list[Environment]:
     try:
         document = hcl2.loads(text, serialization_options=options)
     except RecursionError:
-        raise UsageError(f"{where} is nested too deep.") from None
+        raise UsageError(f"{where} is nested too deeply.") from None
     except LarkError as error:
         place = f"{where}:{error.line}" if isinstance(error, UnexpectedInput) and error.line > 0 else where
         raise UsageError(f"{place} is not valid HCL: {str(error).splitlines()[0]}") from None

@@ -47,7 +47,7 @@ def compare(
     from harness.report import changes, escape, terminal  # noqa: PLC0415 - `harness --help` needs none of it
 
     if first is None:
-        first, second = session.newest(2)
+        first, second = session.find_newest_runs(2)
         say(f"The newest two runs: {first} and {second}")
     if second is None:
         raise UsageError(

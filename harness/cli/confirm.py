@@ -64,7 +64,7 @@ class Suspicion:
             listing = "\n".join(f"  {line}" for line in each_told)
             raise UsageError(
                 f"{counted(len(self.suspected), 'change')} can be measured again:\n{listing}",
-                "Select some with -s, -e and -a, or all with --all-suspected.",
+                "Select some with -s (scenario), -e (environment) or -a (axis), or all with --all-suspected.",
             )
 
 

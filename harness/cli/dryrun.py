@@ -18,7 +18,7 @@ def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool
     """Print the plan, and return the exit code. Raises CannotRunHereError if no cell can be launched."""
     planned = session.plan(request, say=say)
     say_refused(planned.refused)
-    outlook = session.outlook(planned)
+    outlook = session.estimate_duration(planned)
     if json:
         typer.echo(codec.dumps(_document(planned, outlook), indent=2))
     else:

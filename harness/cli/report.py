@@ -61,7 +61,7 @@ def report(
     if full and format:
         raise UsageError("--full needs report.md, which --format doesn't write.", "Omit one of them.")
     if run is None:
-        (run,) = session.newest()
+        (run,) = session.find_newest_runs()
         say(f"The newest run: {run}")
     say_torn(run)
     if not format:

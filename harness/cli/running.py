@@ -139,7 +139,7 @@ def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Coll
 
 def _say_raised(ended: session.Ended) -> None:
     """Print the errors of scenarios with their lines, and commands that show the complete errors."""
-    raised = session.raised(ended.results)
+    raised = session.find_raised_errors(ended.results)
     for failure in raised[:RAISED]:
         say_problems([Problem(failure.path, failure.line, f"in {failure.function}: {failure.error}")])
         # skip a command with a line break in a value

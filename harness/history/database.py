@@ -159,7 +159,7 @@ class _DuckDB:
                     f"The history {self._path} cannot be written: {error.strerror}.", _ANOTHER
                 ) from None
             except duckdb.Error as error:
-                raise _make_damaged_error(self._path, f"DuckDB says {_get_first(error)}") from None
+                raise _make_damaged_error(self._path, f"DuckDB reports: {_get_first(error)}") from None
             return ""
 
         _wait(self.name, holder, report)
@@ -181,7 +181,7 @@ class _DuckDB:
         try:
             yield
         except duckdb.Error as error:
-            problem = f"The history {self.name} cannot be used: DuckDB says {_get_first(error)}"
+            problem = f"The history {self.name} cannot be used. DuckDB reports: {_get_first(error)}"
             raise CannotRunHereError(problem, _advice(error)) from None
 
     def _beside(self, kind: str) -> Path:
@@ -318,7 +318,7 @@ class _Postgres:
                     f"The connection to the history in PostgreSQL ({self.name}) ended: {text}",
                     "Start the server, then run the command again: nothing is saved twice.",
                 ) from None
-            raise CannotRunHereError(f"The history in PostgreSQL ({self.name}) says: {text}") from None
+            raise CannotRunHereError(f"PostgreSQL reports an error for the history {self.name}: {text}") from None
 
     def append(self, kind: str, document: object) -> None:
         self.do(

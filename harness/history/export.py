@@ -93,7 +93,8 @@ def _otava(series: Sequence[Series]) -> str:
     whole = [point for point in first if all(point.run in column for column in columns)]
     if not whole:
         raise NothingSelectedError(
-            "No run has a ratio in every series, and otava accepts no gaps.", "Choose series with -s, -e and -a."
+            "No run has a ratio in every series, and otava accepts no gaps.",
+            "Choose series with -s (scenario), -e (environment) or -a (axis).",
         )
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

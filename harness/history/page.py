@@ -110,7 +110,7 @@ def render(
 ) -> str:
     """Return the page of some series and the changes in them, as HTML.
 
-    `entries` are the runs of the history. Differences below `margin` (a share, such as 0.03) count as none. `cache` is
+    `entries` are the runs of the history. Differences below `margin` (a share, such as 0.03) aren't shown. `cache` is
     a folder for files that can be rebuilt.
     """
     from markupsafe import Markup

@@ -285,7 +285,7 @@ class MachineFacts:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """run.json: everything a report needs beside the launches.
+    """run.json: everything that a report needs besides the launches.
 
     - `started`: ISO 8601, UTC. `command`: the command line.
     - `folder`: the run's folder, relative to the folder in which the command was started.

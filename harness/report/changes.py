@@ -119,9 +119,10 @@ def table(pair: Pair, quantity: str = STEP) -> Iterator[Block]:
         margin = format.share(pair.margin)
         separately = " The same holds separately for the verdicts without the shift." if changes.shift else ""
         yield Text(
-            f"Verdicts describe B: faster or slower by more than {margin}, the same within {margin}, unclear if "
-            f"the interval allows both. All verdicts of the {counted(judged, 'judged cell')} are correct with "
-            f"{format.level(LEVEL)} confidence (Holm's procedure).{separately}",
+            f"A verdict describes B: faster or slower (by more than {margin}), same (within {margin}), or unclear "
+            "(the interval allows more than one of these). All verdicts of the "
+            f"{counted(judged, 'judged cell')} are correct with {format.level(LEVEL)} confidence (Holm's "
+            f"procedure).{separately}",
             True,
             where=REPORT,
         )

@@ -87,7 +87,7 @@ def name_values(table: ScenarioTable) -> str:
 
 
 def title(table: ScenarioTable) -> str:
-    """Return the scenario's title, and what the table compares where that is not the time per step."""
+    """Return the scenario's title, and what the table compares if that isn't the time per step."""
     return table.scenario.title if table.quantity == STEP else f"{table.scenario.title}: {measure(table)}"
 
 
@@ -97,7 +97,7 @@ def suffix(table: ScenarioTable) -> str:
 
 
 def place(table: ScenarioTable, row: Row, axes: Sequence[str]) -> str:
-    """Return the row by its values of `axes`, and by its device where there are several: `model small, fit`."""
+    """Return the row by its values of `axes`, and by its device if there are several: `model small, fit`."""
     return _place(table, row.device, row.axes, axes)
 
 

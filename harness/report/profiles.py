@@ -289,7 +289,7 @@ def _describe_calls(profile: Profile) -> str:
 
 
 def _caption(profile: Profile, *, marked: bool) -> str:
-    calls = "" if profile.part is Part.FIRST_CALL else ", in as many calls without the profiler"
+    calls = "" if profile.part is Part.FIRST_CALL else ", without the profiler, in the same number of calls"
     key = " Orange: data handling." if marked else ""
     return (
         "Each box is a function, below the function that called it. Its width is its share of the time. The stack was "

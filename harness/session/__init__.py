@@ -38,14 +38,24 @@ if TYPE_CHECKING:
     from harness.session.running import Ended, Listener, resume, run
 
 _NAMES = {
-    "forecast": ("DurationEstimate", "outlook"),
+    "forecast": ("DurationEstimate", "estimate_duration"),
     "planning": ("Planned", "plan"),
     "reporting": (
-        *("Gate", "Written", "compare", "export", "gate", "has_numbers", "is_torn", "newest", "raised", "read"),
-        "report",
+        *(
+            "Gate",
+            "Written",
+            "compare",
+            "export",
+            "find_newest_runs",
+            "find_raised_errors",
+            "gate",
+            "has_numbers",
+            "is_torn",
+        ),
+        *("read", "report"),
     ),
     "request": ("ProfileRequest", "Request"),
-    "resuming": ("Earlier", "earlier"),
+    "resuming": ("Earlier", "load_earlier"),
     "running": ("Ended", "Listener", "resume", "run"),
 }
 __all__ = [name for names in _NAMES.values() for name in names]

@@ -192,7 +192,7 @@ def export(folder: Path | str, format: str) -> bytes:
 
 
 def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, any_host: bool = False) -> "Pair":
-    """Compare two stored runs. Differences below `margin`, a share such as 0.03, count as none.
+    """Compare two stored runs. Differences below `margin`, a share such as 0.03, aren't reported.
 
     Raises NothingSelectedError if no cell has a result in both runs. Raises UsageError if a folder has no run, if both
     are the same run, if one run measured wall-clock time and the other CPU time, or if the machines differ. To allow

@@ -101,7 +101,7 @@ class _Repository:
         for name in named if isinstance(named, list) else []:
             data = self._file(path.parent / str(name), ref)
             if data is None:
-                raise UsageError(f"{place} names the file {name}, which is not there.")
+                raise UsageError(f"{place} names the file {name}, which is missing.")
             files[str(name)] = data
         return files
 

@@ -221,7 +221,7 @@ class RunFolder:
             path /= part
             if path.is_symlink():
                 raise UsageError(
-                    f"{path} is a link. A run's folder has none: nothing is read or written through it.",
+                    f"{path} is a link. harness doesn't read or write through links in a run's folder.",
                     "Remove it, if you know what it points to.",
                 )
 

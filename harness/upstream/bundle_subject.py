@@ -194,7 +194,8 @@ def select(results: Results, scenarios: Sequence[str], environments: Sequence[st
     if len(cells) not in (1, 2):
         raise UsageError(
             f"{len(cells)} cells are selected, but a script can run only 1 or 2.",
-            "Select with -s, -e and -a. The first two are:\n    " + "\n    ".join(map(str, cells[:2])),
+            "Select them with -s (scenario), -e (environment) or -a (axis). The first two are:\n    "
+            + "\n    ".join(map(str, cells[:2])),
         )
     sides = [side for cell in cells if (side := _side(results, STEP, cell))]
     logs = log_ratios(sides[0].values, sides[-1].values) if len(sides) == 2 else []

@@ -66,7 +66,7 @@ def _script(scenario: Scenario, text: str) -> str:
         None,
     )
     if source is None:
-        raise UsageError("The scenario's text in run.json is not what the harness writes around a plain script.")
+        raise UsageError("The scenario's text in run.json isn't the text that harness generates for a plain script.")
     name = Path(scenario.script).stem + ".py"
     return (
         f"{source}\n\n\ndef scenario(bench):\n"

@@ -328,7 +328,7 @@ def test_what_grows_unlike_itself_is_no_claim_confirmed() -> None:
     (result,) = results(controlled([5000.0, 5100.0, 4900.0], [5500.0, 5610.0, 5420.0]), [LEAK])
     assert (result.at.outcome, result.at.why) == (
         ClaimOutcome.UNCLEAR,
-        "of two identical cells, one kept 510 bytes per call more than the other",
+        "of two identical cells, one retained 510 bytes more per call than the other",
     )
     # less than a tenth of what is claimed takes nothing away
     (result,) = results(controlled([5000.0, 5100.0, 4900.0], [5050.0, 5150.0, 4950.0]), [LEAK])

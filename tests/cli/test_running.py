@@ -106,4 +106,4 @@ ValueError: boom
 
 @pytest.mark.parametrize("launch_", [launch(), launch(status=Status.OOM, samples=[], stderr="Killed")])
 def test_what_raised_nothing_has_no_frame(launch_: Launch) -> None:
-    assert session.raised(ended([launch_]).results) == []
+    assert session.find_raised_errors(ended([launch_]).results) == []

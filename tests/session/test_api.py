@@ -48,7 +48,7 @@ def test_a_run_is_read_reported_and_compared_by_a_string(tmp_path: Path) -> None
     assert session.report(paths[0]).files
     assert session.export(paths[0], "md")
     assert [results.run.id for results in (session.compare(*paths).first, session.compare(*paths).second)] == ["a", "b"]
-    assert session.newest(2, str(tmp_path)) == [tmp_path / "a", tmp_path / "b"]
+    assert session.find_newest_runs(2, str(tmp_path)) == [tmp_path / "a", tmp_path / "b"]
 
 
 def test_a_notebook_shows_the_comparisons_as_a_table(tmp_path: Path) -> None:

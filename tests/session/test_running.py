@@ -132,10 +132,10 @@ def test_a_budget_of_a_run_that_is_continued_is_what_may_be_spent_from_now_on(re
     folder = session.run(session.plan(session.Request(**request_))).folder
     before = session.read(folder)
     spent = sum(launch.seconds for launch in before.launches)
-    found = session.earlier(folder, budget=600.0)
+    found = session.load_earlier(folder, budget=600.0)
     assert found.run.plan.budget_seconds == pytest.approx(spent + 600.0)
     assert (found.run.plan.rounds, found.is_longer, found.over) == (100, True, "")
-    assert session.earlier(folder, budget=600.0, rounds=7).run.plan.rounds == 7
+    assert session.load_earlier(folder, budget=600.0, rounds=7).run.plan.rounds == 7
     again = session.resume(folder, budget=0.001)
     assert (again.results.launches, again.interrupted) == (before.launches, False)
     assert {stop.reason for stop in again.results.run.stops.values()} == {StopReason.BUDGET}
@@ -168,8 +168,8 @@ def test_an_interruption_is_no_look_until_the_plan_is_another_one(request_: dict
     folder = session.run(session.plan(session.Request(**request_)), Ears(interrupt_after=9)).folder
     (group,) = session.read(folder).run.plan.groups
     made = RoundLog(session.read(folder).run.plan, session.read(folder).launches).rounds(group)
-    assert session.earlier(folder, rounds=2).run.looks == [{group.name: made}]
-    assert session.earlier(folder, rounds=3).run.looks == []
+    assert session.load_earlier(folder, rounds=2).run.looks == [{group.name: made}]
+    assert session.load_earlier(folder, rounds=3).run.looks == []
     assert session.resume(folder).results.run.looks == []
 
 
@@ -180,7 +180,7 @@ def test_a_run_whose_groups_ended_for_good_has_nothing_to_continue(request_: dic
     run = stored.read_run()
     stored.write_run(replace(run, stops={name: Stop(reason, 1) for name in run.stops}), signed=True)
     for more in ({}, {"rounds": 9}, {"budget": 60.0}):
-        found = session.earlier(folder, **more)
+        found = session.load_earlier(folder, **more)
         assert found.over == (
             f"{folder} is complete: none of its groups needs another round. To measure more, start a new run."
         )
@@ -277,7 +277,7 @@ def test_the_driver_compiles_once_per_environment_before_any_scenario_runs(
 
     monkeypatch.setattr(LocalBackend, "launch", launch)
     planned = session.plan(session.Request(**request_, environments=["there"], gpu=True))
-    outlook = session.outlook(planned)
+    outlook = session.estimate_duration(planned)
     assert (outlook.first_starts, outlook.seconds > FIRST_START) == (1, True)
     # TensorFlow's packages, and NVIDIA's libraries once
     assert outlook.download_bytes == PACKAGES[Device.GPU] + CUDA
@@ -478,12 +478,12 @@ def test_a_run_waits_for_another_one_where_it_is_asked_to(request_: dict) -> Non
 
 def test_an_outlook_is_a_guess_before_the_first_run_and_what_it_took_afterwards(request_: dict) -> None:
     planned = session.plan(session.Request(**request_))
-    before = session.outlook(planned)
+    before = session.estimate_duration(planned)
     # a round of two cells and a control
     assert before.seconds == pytest.approx(3 * 3.005)
     assert (before.basis, before.unknown, before.makes) == ("", 2, "local environment")
     ended = session.run(planned)
-    after = session.outlook(planned)
+    after = session.estimate_duration(planned)
     assert (after.basis, after.unknown, after.unprepared) == (ended.folder.name, 0, [])
     took = [launch.seconds for launch in ended.results.launches if launch.role is not Role.PILOT]
     assert min(took) / 2 < after.seconds / 3 < 2 * max(took)
@@ -494,7 +494,7 @@ def test_an_outlook_passes_over_damaged_runs_and_keeps_to_the_budget(request_: d
     damaged.mkdir(parents=True)
     (damaged / "run.json").write_text("{")
     planned = session.plan(session.Request(**{**request_, "rounds": 100, "budget": 60.0}))
-    assert session.outlook(planned).seconds == 60.0
+    assert session.estimate_duration(planned).seconds == 60.0
 
 
 def test_a_launch_that_ended_under_tensorflow_s_profiler_and_was_made_again_is_no_failure(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ class ForestPlot:
         """The meaning of the bars and of the grey band."""
         has_intervals = any(row.takes.interval for row in self.rows)
         bars = "Bars: confidence intervals." if has_intervals else layout.NO_INTERVALS
-        return f"{bars} Grey band: a difference of less than {format.share(self.margin)} counts as none."
+        return f"{bars} Grey band: differences below {format.share(self.margin)} aren't reported."
 
     @property
     def cut(self) -> str:

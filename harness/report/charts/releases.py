@@ -137,7 +137,7 @@ def pictures(results: Results, table: ScenarioTable, compared: Sequence[Comparis
         f"{names.title(table)}: {measure} ratio to {base}, release by release",
         [
             steps or "From one release to the next, no change is larger than the intervals.",
-            f"{bars}{hollow} Grey band: a difference of less than {format.share(chart.margin)} counts as none.",
+            f"{bars}{hollow} Grey band: differences below {format.share(chart.margin)} aren't reported.",
             layout.note_partial(len(curves), len(series), "line", "those farthest from 1"),
             layout.cut(takes, chart.shown),
         ],

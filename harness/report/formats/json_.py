@@ -98,7 +98,7 @@ class Accounted:
 
 @dataclass(frozen=True, slots=True)
 class UnrequestedDifference:
-    """A setting of TensorFlow's that differs between compared cells though nobody asked for it."""
+    """A TensorFlow setting that differs between compared cells, although the request didn't select it."""
 
     text: str
     difference: SettingDifference
@@ -127,7 +127,7 @@ class Agreed:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Everything that a report says, as data. Keys may be added within a version of `schema`."""
+    """The content of a report as data. Keys may be added within a version of `schema`."""
 
     schema: int
     run: Run

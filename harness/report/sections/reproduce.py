@@ -31,7 +31,7 @@ def _blocks(results: Results) -> Iterator[Block]:
         yield Text(
             "To run the main comparison without harness, create the script bundle/repro.py with the command below. The "
             "script needs only Docker, or only Python and TensorFlow. Its first lines show how to run it. To select "
-            "other cells, add -s, -e and -a to the command.",
+            "other cells, add -s (scenario), -e (environment) or -a (axis) to the command.",
             where=FILES,
         )
         yield Code(shlex.join(["harness", "bundle", run.shown_folder]), where=FILES)

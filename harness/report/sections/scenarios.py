@@ -288,14 +288,15 @@ def _meaning(results: Results, table: ScenarioTable) -> str:
     if table.quantity == GROWTH:
         return (
             "A difference is the memory that each call of the first keeps, minus the memory that each call of the "
-            f"second keeps. Verdicts describe the first: more or less by more than {format.bytes_(PIECE)} over the "
-            "later half of the calls, the same within this amount, unclear if the interval allows both."
+            f"second keeps. A verdict describes the first cell: more or less (by more than {format.bytes_(PIECE)} over "
+            "the later half of the calls), same (within this amount), or unclear (the interval allows more than one of "
+            "these)."
         )
     longer, verdicts = ("longer", "faster or slower") if is_time(table.quantity) else ("more", "less or more")
     text = (
         f"A ratio is the {measure} of the first cell divided by the {measure} of the second one: above 1, the first "
-        f"takes {longer}. Verdicts describe the first: {verdicts} by more than {margin}, the same within {margin}, "
-        "unclear if the interval allows both."
+        f"takes {longer}. A verdict describes the first cell: {verdicts} (by more than {margin}), same (within "
+        f"{margin}), or unclear (the interval allows more than one of these)."
     )
     if table.quantity in PERCENTILES:
         share = format.share(PERCENTILES[table.quantity])

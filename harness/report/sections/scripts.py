@@ -33,7 +33,7 @@ CHARACTERS, BEFORE = 80, 20
 _ENDS = {
     Status.FAILED: "fails",
     Status.TIMEOUT: "did not end",
-    Status.OOM: "needs more memory than there is",
+    Status.OOM: "needs more memory than is available",
     Status.NOT_AVAILABLE: "has no result",
 }
 

@@ -430,14 +430,15 @@ def suggest_rounds(results: Results) -> Iterator[Block]:
         return
     rounds = _find_middle(totals)
     enough = sum(total <= rounds for total in totals)
-    which = f"{enough} of them" if enough < len(unclear) else "it" if enough == 1 else "each"
+    nouns = noun if len(unclear) == 1 else f"{noun}s"
+    which = f"{enough} of these" if enough < len(unclear) else "this" if enough == 1 else "each of these"
     lookup, cell, _ = unclear[0]
     more = rounds - lookup.rounds_of(cell)
     seconds = lookup.seconds_for(cell, more)
     took = f", about {format.duration(seconds)}" if seconds else ""
     text = (
-        f"{text}. With {rounds} rounds in total ({more} more{took}), {which} "
-        f"{'get' if enough > 1 else 'gets'} a verdict with a probability of at least {format.share(POWER)}"
+        f"{text}. With {rounds} rounds in total ({more} more{took}), the probability of a verdict is at least "
+        f"{format.share(POWER)} for {which} {nouns}"
     )
     if results.machines:
         # a merged run can't be continued
@@ -535,7 +536,7 @@ def conditions(results: Results) -> str:
     level = f"All intervals in brackets together have {format.level(LEVEL)} confidence. " if has_intervals else ""
     return (
         f"{measured} in {timeline.rounds(results)} of fresh processes, {timeline.describe_pinning(run)}{on}. "
-        f"A difference of less than {format.share(run.plan.margin)} counts as none. {level}"
+        f"Differences below {format.share(run.plan.margin)} aren't reported. {level}"
         f"{timeline.interference_of(results)}{_OLDER if run.rules < RULES else ''}"
     )
 

@@ -134,7 +134,8 @@ def test_once_a_report_it_is_said_what_settles_the_unclear_comparisons_and_with_
     total, cost = 5 + settling.rounds, sum(made.found.costs.values())
     assert told.words == (
         f"1 of 2 comparisons is unclear ({NAME}). With {total} rounds in total ({settling.rounds} more, "
-        f"about {format.duration(settling.rounds * cost)}), it gets a verdict with a probability of at least 80 %:"
+        f"about {format.duration(settling.rounds * cost)}), the probability of a verdict is at least "
+        "80 % for this comparison:"
     )
     assert command.text == f"harness matrix --resume results/{made.run.id} --rounds {total}"
     blocks = list(walk_blocks(next(summary.sections(made)).blocks))
@@ -144,7 +145,7 @@ def test_once_a_report_it_is_said_what_settles_the_unclear_comparisons_and_with_
 def test_of_several_unclear_comparisons_the_rounds_are_those_that_settle_half_of_the_likely_ones():
     told, _ = summary.suggest_rounds(unsettled(0.0103, 0.02))
     assert "2 of 2 comparisons are unclear. With 20 rounds in total (15 more, " in told.words
-    assert told.words.endswith(", 1 of them gets a verdict with a probability of at least 80 %:")
+    assert told.words.endswith(", the probability of a verdict is at least 80 % for 1 of these comparisons:")
 
 
 @pytest.mark.parametrize(
@@ -320,7 +321,7 @@ def test_cells_that_could_be_compared_say_how_to_ask_for_it():
 def test_what_must_be_known_to_believe_it_stands_beside_it():
     told = summary.conditions(results())
     assert told.startswith("Measured in 5 rounds of fresh processes, pinned to 1 core (CPU 0), on Some CPU.")
-    assert "A difference of less than 3 % counts as none." in told
+    assert "Differences below 3 % aren't reported." in told
     assert "Interference is unknown" in told
 
 
