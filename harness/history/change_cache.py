@@ -28,7 +28,7 @@ MOST = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The conditions for a change: see `change_points`."""
+    """The conditions for a change: see `fit_levels` and `keep_significant`."""
 
     fewest: int = FEWEST
     p: float = P
@@ -44,7 +44,7 @@ class CachedChanges:
 
 
 def search(values: Sequence[float], errors: Sequence[float], options: Options) -> CachedChanges:
-    """Return the changes in log ratios with these standard errors; raises ValueError as `change_points` does.
+    """Return the changes in log ratios with these standard errors; raises ValueError as `fit_levels` does.
 
     Tentative changes are tested as if nightly runs were independent, so that correlation doesn't delay them.
     """

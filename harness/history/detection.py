@@ -83,23 +83,6 @@ class ChangePoint:
     p: float
 
 
-def find_change_points(
-    values: Sequence[float],
-    errors: Sequence[float],
-    *,
-    fewest: int = FEWEST,
-    p: float = P,
-    least: float = LEAST,
-) -> list[ChangePoint]:
-    """Return the changes of level in a time series, in order.
-
-    `values` are log ratios, `errors` their standard errors (0 if unknown), both of shape (points,) and finite. A change
-    has `fewest` points on either side, occurs by chance with a probability below `p`, and is larger than `least` (log
-    scale). Raises ValueError for lists of different lengths, and for a value that isn't finite.
-    """
-    return keep_significant(fit_levels(values, errors, fewest=fewest, least=least), p=p, least=least)
-
-
 @dataclass(frozen=True, slots=True)
 class Segments:
     """The best levels of a series, before any test.
@@ -116,14 +99,17 @@ class Segments:
 
 
 def fit_levels(values: Sequence[float], errors: Sequence[float], *, fewest: int, least: float) -> Segments:
-    """Return the best levels of a series. Arguments and errors are the same as for `find_change_points`."""
+    """Return the best levels of a time series, of at least `fewest` points each.
+
+    `values` are log ratios, `errors` their standard errors (0 if unknown), both of shape (points,) and finite. A change
+    of at most `least` (log scale) is ignored. Raises ValueError for lists of different lengths, and for a value that
+    isn't finite.
+    """
     y, standard_errors = np.asarray(values, np.float64), np.asarray(errors, np.float64)
     if y.shape != standard_errors.shape or not (
         np.isfinite(y).all() and np.isfinite(standard_errors).all() and (standard_errors >= 0.0).all()
     ):
-        raise ValueError(
-            "change_points needs one standard error (0 or more) per value, and all numbers must be finite."
-        )
+        raise ValueError("A series needs one standard error (0 or more) per value, and all numbers must be finite.")
     fewest = max(2, fewest)
     # levels are means of values: if values are this close, so are levels
     if y.size < 2 * fewest or float(np.ptp(y)) <= least:
@@ -255,17 +241,15 @@ def keep_significant(segments: Segments, *, p: float, least: float, is_independe
     return []
 
 
-def compute_detectable_change(
-    values: Sequence[float], errors: Sequence[float], nights: int = FEWEST, *, p: float = P, least: float = LEAST
-) -> float | None:
+def compute_detectable_change(values: Sequence[float], errors: Sequence[float], nights: int = FEWEST) -> float | None:
     """Return the smallest change, as a ratio above 1, that `nights` more points show with a probability near POWER.
 
-    A change is shown if `find_change_points` reports it. The points after the last change determine the variability of
+    A change is shown if `keep_significant` returns it. The points after the last change determine the variability of
     the series. If there are fewer than `FEWEST` of them, the result is None. For arguments and errors, see
-    `find_change_points`.
+    `fit_levels`.
     """
-    of = fit_levels(values, errors, fewest=FEWEST, least=least)
-    found = keep_significant(of, p=p, least=least)
+    of = fit_levels(values, errors, fewest=FEWEST, least=LEAST)
+    found = keep_significant(of, p=P, least=LEAST)
     start = found[-1].index if found else 0
     y, given = of.y[start:], np.asarray(errors, np.float64)[start:]
     if y.size < FEWEST:
@@ -278,8 +262,8 @@ def compute_detectable_change(
     error = inflation * math.sqrt(variance + _median(spread) ** 2 / nights)
     freedom = max(1, of.y.size + nights - len(found) - 2)
     # allow for many places, as in `_change`
-    needed = float(student_quantile(freedom, 1.0 - p / (4.0 * math.log(y.size + nights)))) * error
-    return exp_limited(max(least, needed) + float(student_quantile(freedom, POWER)) * error)
+    needed = float(student_quantile(freedom, 1.0 - P / (4.0 * math.log(y.size + nights)))) * error
+    return exp_limited(max(LEAST, needed) + float(student_quantile(freedom, POWER)) * error)
 
 
 def _estimate_correlation(segments: Segments, places: Sequence[int], steps: Sequence["_Step"]) -> float:

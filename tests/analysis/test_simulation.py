@@ -70,8 +70,7 @@ def test_two_rounds_tell_a_large_difference_and_never_the_same():
     assert threefold.different > 0.9
 
 
-@pytest.mark.parametrize("comparisons", [1, 4])
-@pytest.mark.parametrize("sigma", [0.02, 0.05])
+@pytest.mark.parametrize(("comparisons", "sigma"), [(1, 0.05), (4, 0.02)])
 def test_stopping_by_width_keeps_the_coverage(sigma, comparisons):
     kind = table(comparisons, sigma, spread=Spread.UNEQUAL, drift=Drift.LINEAR)
     found = outcome(kind, 30, TABLES, seed=4, precision=0.02)

@@ -11,7 +11,8 @@ from otava.analysis import compute_change_points
 
 from bench.simulation.correlated import autoregression
 from harness.history import detection
-from harness.history.detection import CAP, FEWEST, LEAST, P, Segments, find_change_points, fit_levels, keep_significant
+from harness.history.change_cache import Options, search
+from harness.history.detection import CAP, FEWEST, LEAST, P, Segments, fit_levels, keep_significant
 
 NIGHTS = 60
 
@@ -21,7 +22,7 @@ def noise(nights=NIGHTS, spread=0.01, seed=0):
 
 
 def found(values, spread=0.01, **options):
-    return find_change_points(list(values), [spread] * len(values), **options)
+    return search(list(values), [spread] * len(values), Options(**options)).sure
 
 
 def stepped(*steps, nights=NIGHTS, seed=0):
@@ -89,9 +90,9 @@ def test_what_is_within_the_margin_is_no_change_unless_asked():
 def test_a_wide_interval_counts_for_less():
     values = stepped((30, 0.06), seed=8)
     errors = np.full(NIGHTS, 0.01)
-    assert find_change_points(list(values), list(errors))
+    assert search(list(values), list(errors), Options()).sure
     # the same nights, were they known to ± 20 % alone
-    assert not find_change_points(list(values), list(errors * 10.0))
+    assert not search(list(values), list(errors * 10.0), Options()).sure
 
 
 def test_the_minimal_segment_and_the_significance_are_options():
@@ -111,7 +112,7 @@ def test_values_that_are_equal_to_the_last_digit_are_one_level():
 )
 def test_what_is_no_series_is_refused(values, errors):
     with pytest.raises(ValueError, match="one standard error"):
-        find_change_points(values, errors)
+        search(values, errors, Options())
 
 
 logs = st.lists(st.floats(-5.0, 5.0), max_size=40)
@@ -120,7 +121,7 @@ logs = st.lists(st.floats(-5.0, 5.0), max_size=40)
 @settings(max_examples=60, deadline=None)
 @given(logs, st.floats(0.0, 1.0), st.integers(0, 6))
 def test_changes_are_in_order_apart_significant_and_large(values, error, fewest):
-    changes = find_change_points(values, [error] * len(values), fewest=fewest)
+    changes = search(values, [error] * len(values), Options(fewest=fewest)).sure
     edges = [0, *(each.index for each in changes), len(values)]
     if changes:
         assert all(b - a >= max(2, fewest) for a, b in pairwise(edges))

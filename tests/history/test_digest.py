@@ -5,7 +5,8 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from harness.history.detection import compute_detectable_change, find_change_points
+from harness.history.change_cache import Options, search
+from harness.history.detection import compute_detectable_change
 from harness.history.digest import LINES, render
 from harness.history.nightly_file import RuleKind, SeriesRule
 from harness.history.states import find_changes, judge_series
@@ -87,7 +88,7 @@ def test_a_change_of_the_detectable_size_is_usually_found(nights: int) -> None:
         size = compute_detectable_change(values, [0.01] * 40, nights)
         assert size
         later = [source.gauss(size - 1.0, 0.02) for _ in range(nights)]
-        hits += bool(find_change_points([*values, *later], [0.01] * (40 + nights)))
+        hits += bool(search([*values, *later], [0.01] * (40 + nights), Options()).sure)
     assert 0.6 < hits / 60 < 1.0
 
 

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from harness import session
+from harness.model.launch import LONG
 from tests.cli.conftest import Harness, stored
 from tests.report.formats.examples import example, nothing
 
@@ -22,6 +23,10 @@ def test_the_example_plans_runs_and_prints_a_ratio_with_its_verdict(
     (harness.root / "scenarios" / "suites.toml").write_text(QUICK)
     monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
     monkeypatch.chdir(harness.root)
+    # short launches, although the page leaves their lengths to the pilots
+    monkeypatch.setattr("harness.analysis.sizing.WARMUP", (0.001, 0.01))
+    monkeypatch.setattr("harness.analysis.sizing.MEASURE", (0.005, 0.05))
+    monkeypatch.setattr("harness.model.launch.LONG", replace(LONG, measure_seconds=0.05))
     names: dict[str, object] = {"__name__": "example"}
     exec(BLOCKS[0], names)
     assert capsys.readouterr().out.splitlines()[:2] == ["ways old fine fast", "ways new fine fast"]

@@ -98,7 +98,7 @@ def phases(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[M
 
 
 def shape(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
-    """Yield the section with the statistics of each cell, and remarks on its launches."""
+    """Return the columns with the statistics of each cell, and remarks on its launches."""
     return [
         *(_statistic(statistic, _unit(statistic.quantity, table, ())) for statistic in STATISTICS),
         Column(REMARKS, lambda cell: remark(cell.shape, table.clock), is_optional=True),

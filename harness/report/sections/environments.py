@@ -34,7 +34,7 @@ def _blocks(results: Results) -> Iterator[Block]:
         for package in software
         if package.leads and any(package.versions) and (package.name != _BESIDE or package.differs)
     ]
-    point, more = _point(run, software)
+    point, more = _point(software)
     table = overview(run, [*leading, *point])
     if table.heads[1:]:
         yield table
@@ -61,7 +61,7 @@ def _blocks(results: Results) -> Iterator[Block]:
         yield Folded("Hashes of images and interpreters", [Text(describe_images(run))])
 
 
-def _point(run: Run, software: Sequence[Software]) -> tuple[list[Software], int]:
+def _point(software: Sequence[Software]) -> tuple[list[Software], int]:
     """Return the packages that differ between environments with the same TensorFlow, and the number of further ones."""
     releases = next(package.versions for package in software if package.name == "TensorFlow")
     alike = [[at for at, other in enumerate(releases) if other == release] for release in dict.fromkeys(releases)]

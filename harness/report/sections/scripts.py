@@ -127,7 +127,7 @@ def _describe_number(results: Results, scenario: Scenario, quantity: str) -> Ite
         both = f": {amounts[0]} and {amounts[1]}" if len(amounts) == 2 and not ratio else ""
         what = f"The ratio {_code(name)}" if ratio else f"The printed {_code(name)}"
         verdict = _explain_undecided(results, answer)
-        yield f"{what} is {_short(results, answer)} as large in {answer.subject} as in {answer.base}{both}{verdict}."
+        yield f"{what} is {_short(answer)} as large in {answer.subject} as in {answer.base}{both}{verdict}."
     if not ratio:
         for cell in found.cells_of(scenario.name):
             grown = printed.growth(quantity, results.found.numbers.get(cell, ()))
@@ -196,20 +196,20 @@ def _compared(
     whole = answers.get(WHOLE if has_steps else STEP)
     if has_steps and (step := answers.get(STEP)):
         first = answers.get(FIRST_CALL)
-        more = f"; its first call {_short(results, first)}" if first else ""
+        more = f"; its first call {_short(first)}" if first else ""
         times = _describe_first_row(results, f"A step of {scenario.script}", step)
         yield f"{times}{more}{_explain_undecided(results, step)}."
     if whole:
         rest = answers.get(OWN)
         cells = [whole.findings[0].compared.cell, whole.findings[0].compared.other]
         imports = any(_import_seconds(results, scenario, cell.environment) > 0.0 for cell in cells)
-        more = f", and {_short(results, rest)} without the import of TensorFlow" if rest and imports else ""
+        more = f", and {_short(rest)} without the import of TensorFlow" if rest and imports else ""
         times = _describe_first_row(results, scenario.script, whole)
         yield f"{times}{more}{_pythons(whole)}{_explain_undecided(results, whole)}."
     if output:
         yield _output(output)
     if memory := answers.get(PEAK):
-        yield f"At its peak it takes {_short(results, memory)} as much memory in {memory.subject} as in {memory.base}."
+        yield f"At its peak it takes {_short(memory)} as much memory in {memory.subject} as in {memory.base}."
 
 
 def _describe_first_row(results: Results, name: str, answer: Answer) -> str:
@@ -244,7 +244,7 @@ def _explain_undecided(results: Results, answer: Answer) -> str:
     return f"; {explain_withheld([finding])}{f': pass --rounds {FEWEST_ROUNDS} or more' if few else ''}"
 
 
-def _short(results: Results, answer: Answer) -> str:
+def _short(answer: Answer) -> str:
     """Return a ratio with its interval: `1.02× (0.99 to 1.05)`."""
     finding = answer.findings[0]
     unclear = ", unclear" if finding.verdict is Verdict.UNCLEAR else ""
