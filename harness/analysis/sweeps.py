@@ -116,7 +116,9 @@ def _sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], lookup: Lookup,
         for head, values in by_column
         if not head.other and (points := [SweepPoint(size, value.estimate) for size, value in values if value.estimate])
     ]
-    races = [race for head, values in by_column if head.other and (race := _compare_along(head, values, lookup))]
+    comparisons = [
+        comparison for head, values in by_column if head.other and (comparison := _compare_along(head, values, lookup))
+    ]
     return MeasuredSweep(
         scenario=table.scenario,
         axis=axis,
@@ -124,8 +126,8 @@ def _sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], lookup: Lookup,
         device=rows[0].device,
         shared={name: value for name, value in rows[0].axes.items() if name != axis},
         curves=curves,
-        races=[] if withheld else races,
-        withheld=withheld and bool(races),
+        races=[] if withheld else comparisons,
+        withheld=withheld and bool(comparisons),
     )
 
 

@@ -135,7 +135,7 @@ class RayExecutor:
             import ray as module
         except ImportError:
             raise CannotRunHereError(
-                "--on ray needs Ray.", "Install it into the harness's environment: python -m pip install ray"
+                "--on ray needs Ray.", "Install it into the environment of harness: python -m pip install ray"
             ) from None
         self._ray: Any = module
         ray = self._ray

@@ -102,7 +102,7 @@ class _DuckDB:
         except ImportError:
             raise CannotRunHereError(
                 "The history needs DuckDB, which is not installed.",
-                "Install it into the harness's environment: python -m pip install duckdb",
+                "Install it into the environment of harness: python -m pip install duckdb",
             ) from None
         # at exit, DuckDB prints a warning about its objects that still exist, also those that `store.folder` froze
         atexit.register(gc.unfreeze)
@@ -235,7 +235,7 @@ class _Postgres:
         except ImportError:
             raise CannotRunHereError(
                 "A history in PostgreSQL needs psycopg, which is not installed.",
-                "Install it into the harness's environment: python -m pip install 'psycopg[binary]'",
+                "Install it into the environment of harness: python -m pip install 'psycopg[binary]'",
             ) from None
         from psycopg import conninfo
 

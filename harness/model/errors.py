@@ -54,7 +54,7 @@ class DamagedError(UsageError):
     def __init__(self, where: object, why: str) -> None:
         super().__init__(
             f"{where} is damaged: {escape(why)}.",
-            "It was edited, or another version of the harness wrote it. Restore it from a copy.",
+            "It was edited, or another version of harness wrote it. Restore it from a copy.",
         )
 
 

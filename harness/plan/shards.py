@@ -58,7 +58,7 @@ def list_aspects(
     The groups of a shard and its machine (memory, CPU and GPU numbers) aren't included.
     """
     return {
-        "the version of the harness": harness,
+        "the version of harness": harness,
         "the seed": plan.seed,
         "the rounds": plan.rounds,
         "the precision": plan.precision,

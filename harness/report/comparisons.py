@@ -122,10 +122,10 @@ def explain_withheld(findings: Sequence[Finding], where: str = "") -> str:
     return f"{describe_too_few(rounds)} {where}".rstrip() if rounds < FEWEST_ROUNDS else start
 
 
-def describe_rounds_needed(lookup: Lookup, cell: Cell, settling: RoundsNeeded | None) -> str:
+def describe_rounds_needed(lookup: Lookup, cell: Cell, needed: RoundsNeeded | None) -> str:
     """Return the total number of rounds that settles an unclear comparison, or the probability that MOST_ROUNDS do."""
-    if settling is None:
+    if needed is None:
         return ""
-    if settling.is_likely:
-        return f"{lookup.rounds_of(cell) + settling.rounds} rounds in total would probably give a verdict"
-    return f"{MOST_ROUNDS} rounds would give a verdict with a {format.format_chance(settling.probability)}"
+    if needed.is_likely:
+        return f"{lookup.rounds_of(cell) + needed.rounds} rounds in total would probably give a verdict"
+    return f"{MOST_ROUNDS} rounds would give a verdict with a {format.format_chance(needed.probability)}"

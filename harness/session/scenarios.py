@@ -222,7 +222,7 @@ def create(name: str, title: str = "", folder: Path | None = None, script: Path 
     path = (folder or project.new_scenarios) / f"{name}.py"
     if any((place / path.name).exists() and place != path.parent for place in project.scenario_folders):
         raise UsageError(
-            f"{name!r} is the name of a scenario that comes with the harness.",
+            f"{name!r} is the name of a scenario that comes with harness.",
             f"Choose another name. Example: harness scenarios new my_{name}",
         )
     title = title or (script.name if script else name.replace("_", " ").capitalize())

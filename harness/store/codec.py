@@ -63,7 +63,7 @@ def load(kind: type[Stored], data: bytes, where: object) -> Stored:
     if value.schema > _NEWEST[kind]:
         raise UsageError(
             f"{where} has schema {value.schema}, but this version of harness reads only schemas up to {_NEWEST[kind]}.",
-            "Update the harness to read it.",
+            "Update harness to read it.",
         )
     return value
 

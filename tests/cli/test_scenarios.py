@@ -232,7 +232,7 @@ def test_new_refuses_the_name_of_a_scenario_that_came_with_the_harness(elsewhere
     with pytest.raises(UsageError) as refused:
         CliRunner().invoke(app, ["scenarios", "new", "ways", *where], catch_exceptions=False)
     assert str(refused.value) == (
-        "'ways' is the name of a scenario that comes with the harness.\n"
+        "'ways' is the name of a scenario that comes with harness.\n"
         "Choose another name. Example: harness scenarios new my_ways"
     )
     assert not list(elsewhere.rglob("*.py"))

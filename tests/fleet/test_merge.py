@@ -208,7 +208,7 @@ def test_a_run_that_was_interrupted_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "differs"),
     [
-        ({"harness": "9.9"}, "the version of the harness (0.1.0 and 9.9)"),
+        ({"harness": "9.9"}, "the version of harness (0.1.0 and 9.9)"),
         ({"sources": {"step": "ab" * 32}}, "the scenarios or the kit (step: none and abababababab…)"),
         ({"reference": "tf2.0"}, "the reference (tf1.14 and tf2.0)"),
         (

@@ -148,13 +148,13 @@ def _list_crossings(
     apart: bool,
 ) -> Iterator[CrossingMark]:
     """Yield the crossings of two curves of one panel."""
-    for race in sweep.races:
-        head = race.column
+    for comparison in sweep.races:
+        head = comparison.column
         sides = [head.side, head.other] if head.other else []
         if environment and any(side.environment != environment for side in sides):
             continue
         both = [points.get(_series(table, side, apart=apart), ()) for side in sides]
-        for crossing in race.crossings if all(both) else ():
+        for crossing in comparison.crossings if all(both) else ():
             heights = [_interpolate_height(crossing.at, curve) for curve in both]
             seconds = math.exp(sum(map(math.log, heights)) / len(heights))
             yield CrossingMark(crossing.at, seconds, crossing.interval, format.size(crossing.at, sweep))

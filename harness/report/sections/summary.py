@@ -411,7 +411,7 @@ def suggest_rounds(results: Results) -> Iterator[Block]:
     These rounds settle half of the comparisons that any number is likely to settle. Remarks have the rounds of each.
     """
     every, noun = _list_rounds_needed(results), "claim" if results.claims else "comparison"
-    unclear = [(index, cell, settling) for index, cell, settling in every if settling]
+    unclear = [(index, cell, needed) for index, cell, needed in every if needed]
     if not unclear:
         return
     text = f"{len(unclear)} of {counted(len(every), noun)} {'is' if len(unclear) == 1 else 'are'} unclear"

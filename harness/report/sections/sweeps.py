@@ -27,7 +27,7 @@ class SweepLine:
 
     table: ScenarioTable
     sweep: MeasuredSweep
-    race: SweepComparison
+    comparison: SweepComparison
     crossing: Crossing | None
 
 
@@ -71,30 +71,35 @@ def _describe_sweep(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[Bloc
 def sentences(table: ScenarioTable, sweep: MeasuredSweep) -> list[tuple[str, int]]:
     """Return a sentence for each comparison along a sweep, crossovers first."""
     by_text: dict[str, list[str]] = {}
-    for race in sorted(sweep.races, key=lambda race: 0 if race.crossings else 1 if race.ahead else 2):
-        by_text.setdefault(_describe_crossings(table, sweep, race), []).append(names.sides(table, race.column)[2])
+    for comparison in sorted(
+        sweep.races, key=lambda comparison: 0 if comparison.crossings else 1 if comparison.ahead else 2
+    ):
+        by_text.setdefault(_describe_crossings(table, sweep, comparison), []).append(
+            names.sides(table, comparison.column)[2]
+        )
     shared = {text: join_remarks(places) for text, places in by_text.items()}
     return [
         (f"{text} ({shared[text]})." if shared[text] else f"{text}.", len(places)) for text, places in by_text.items()
     ]
 
 
-def _describe_crossings(table: ScenarioTable, sweep: MeasuredSweep, race: SweepComparison) -> str:
-    subject, base, _ = names.sides(table, race.column)
-    if race.different:
-        return f"{subject} and {base} did different work ({race.different}), so no crossing is computed"
-    ahead, behind = (subject, base) if race.ahead == race.column.side else (base, subject)
-    if race.ahead and not race.unclear:
-        first, last = format.size(race.sizes[0], sweep), amount(race.sizes[-1], sweep)
-        once = ", in one round" if race.rounds == 1 else ""
+def _describe_crossings(table: ScenarioTable, sweep: MeasuredSweep, comparison: SweepComparison) -> str:
+    subject, base, _ = names.sides(table, comparison.column)
+    if comparison.different:
+        return f"{subject} and {base} did different work ({comparison.different}), so no crossing is computed"
+    ahead, behind = (subject, base) if comparison.ahead == comparison.column.side else (base, subject)
+    if comparison.ahead and not comparison.unclear:
+        first, last = format.size(comparison.sizes[0], sweep), amount(comparison.sizes[-1], sweep)
+        once = ", in one round" if comparison.rounds == 1 else ""
         return f"{ahead} takes less {table.clock.time} than {behind} at every size from {first} to {last}{once}"
-    clauses = [_crossing(crossing, sweep, subject, base, table.clock) for crossing in race.crossings]
-    if race.unclear:
+    clauses = [_crossing(crossing, sweep, subject, base, table.clock) for crossing in comparison.crossings]
+    if comparison.unclear:
         where = " and ".join(
-            f"from {format.size(interval.low, sweep)} to {amount(interval.high, sweep)}" for interval in race.unclear
+            f"from {format.size(interval.low, sweep)} to {amount(interval.high, sweep)}"
+            for interval in comparison.unclear
         )
         clauses.append(f"{'no' if clauses else 'No'} clear difference between {subject} and {base} {where}")
-    if race.ahead:
+    if comparison.ahead:
         clauses.append(f"elsewhere {ahead} takes less {table.clock.time}")
     return "; ".join(clauses)
 
@@ -131,7 +136,7 @@ def _format_ends(interval: Interval, sweep: MeasuredSweep) -> tuple[str, str]:
 def columns(table: ScenarioTable, sweep: MeasuredSweep) -> list[Column[SweepLine]]:
     """Return the columns of a comparison along a sweep. Sizes have the sweep's unit, or the name of its axis."""
     return [
-        Column("comparison", lambda line: names.name_comparison(line.table, line.race.column), is_label=True),
+        Column("comparison", lambda line: names.name_comparison(line.table, line.comparison.column), is_label=True),
         Column(f"less {table.clock.time} before", lambda line: _name_ahead(line, before=True), is_optional=True),
         Column(
             f"crossing, {sweep.unit or sweep.axis}",
@@ -161,29 +166,33 @@ def columns(table: ScenarioTable, sweep: MeasuredSweep) -> list[Column[SweepLine
 
 def _lines(table: ScenarioTable, sweep: MeasuredSweep) -> Sequence[SweepLine]:
     """Yield a line for each crossing, and a line for each comparison without one."""
-    return [SweepLine(table, sweep, race, crossing) for race in sweep.races for crossing in race.crossings or (None,)]
+    return [
+        SweepLine(table, sweep, comparison, crossing)
+        for comparison in sweep.races
+        for crossing in comparison.crossings or (None,)
+    ]
 
 
 def _name_ahead(line: SweepLine, *, before: bool) -> str:
     """Name the side that takes less time before or after the crossover, if that is shown within the sweep."""
-    race, crossing = line.race, line.crossing
-    subject, base, _ = names.sides(line.table, race.column)
+    comparison, crossing = line.comparison, line.crossing
+    subject, base, _ = names.sides(line.table, comparison.column)
     if crossing is None:
-        return "" if race.ahead is None else subject if race.ahead == race.column.side else base
+        return "" if comparison.ahead is None else subject if comparison.ahead == comparison.column.side else base
     if crossing.opens_low if before else crossing.opens_high:
         return ""
     return subject if crossing.rises is not before else base
 
 
 def _remark(line: SweepLine) -> str:
-    race, sweep = line.race, line.sweep
-    unclear = " and from ".join(" to ".join(_format_ends(interval, sweep)) for interval in race.unclear)
-    first, last = (format.size(size, sweep) for size in (race.sizes[0], race.sizes[-1]))
+    comparison, sweep = line.comparison, line.sweep
+    unclear = " and from ".join(" to ".join(_format_ends(interval, sweep)) for interval in comparison.unclear)
+    first, last = (format.size(size, sweep) for size in (comparison.sizes[0], comparison.sizes[-1]))
     return join_remarks(
         [
-            f"different work: {race.different}" if race.different else "",
-            f"no crossing from {first} to {last}" if race.ahead and not race.unclear else "",
+            f"different work: {comparison.different}" if comparison.different else "",
+            f"no crossing from {first} to {last}" if comparison.ahead and not comparison.unclear else "",
             f"unclear from {unclear}" if unclear else "",
-            "one round: no interval" if race.rounds == 1 and not race.different else "",
+            "one round: no interval" if comparison.rounds == 1 and not comparison.different else "",
         ]
     )
