@@ -76,7 +76,7 @@ def test_axis_and_rows_have_one_unit(kind):
     assert axis["title"][-1].startswith("right of 1: ")
     text = [*chart.words.notes, chart.words.alt, *(each["told"] for each in values(chart, "text") if "told" in each)]
     assert not any("+" in each or "-" in each for each in text)
-    assert not any("%" in each.replace("less than 3 %", "") for each in text)
+    assert not any("%" in each.replace("below 3 %", "") for each in text)
 
 
 @BOTH
