@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from harness.analysis.rounds import centre
 from harness.analysis.statistics import variance
 from harness.analysis.trends import Trend, compute_warm_up_step
-from harness.model.launch import BESIDE_STARTS, Launch
+from harness.model.launch import BESIDE_STARTS, Launch, Samples
 from harness.model.scenario import OWN, WHOLE
 
 #: A launch's samples are uneven if their mean and their median differ by more than this share of the median.
@@ -356,4 +356,5 @@ def quantile(ordered: Sequence[float], share: float) -> float:
 
 def step_seconds(launch: Launch) -> list[float]:
     """Return seconds per step of each sample."""
-    return [sample.seconds / sample.steps for sample in launch.samples if sample.steps]
+    samples = Samples.of(launch.samples)
+    return [seconds / steps for seconds, steps in zip(samples.seconds, samples.steps, strict=True) if steps]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from harness.model.defaults import MARGIN
-from harness.model.launch import CPU_QUOTA, Clock, Launch, Role, Sample, Status
+from harness.model.launch import CPU_QUOTA, Clock, Launch, Role, Sample, Samples, Status
 from harness.model.run import Plan
 from harness.model.scenario import PEAK, Cell
 
@@ -193,7 +193,8 @@ class _TimedPart:
 
 def _timed_part(launch: Launch) -> _TimedPart | None:
     """Return the basis of `compute_taken_share`; None if it can't be known, or if nothing is subtracted."""
-    if all(sample.seconds == sample.cpu_seconds for sample in launch.samples):
+    samples = Samples.of(launch.samples)
+    if not samples or samples.seconds == samples.cpu_seconds:
         return None
     usage = launch.resources
     seconds, own, busy = (usage.get(f"steady_{name}") for name in ("seconds", "cpu_seconds", "own_cpus_busy_seconds"))

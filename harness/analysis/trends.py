@@ -39,7 +39,7 @@ from harness.analysis.distributions import Floats
 from harness.analysis.rounds import compute_taken_share
 from harness.analysis.statistics import RESOLUTION, Interval, exp_limited, student, variance
 from harness.analysis.work_equivalence import CALLED
-from harness.model.launch import Launch, Sample
+from harness.model.launch import Launch, Sample, Samples
 from harness.model.scenario import Cell
 
 #: The level of both tests. With it, a trend is shown in less than 1 % of the cells whose steps don't change, for every
@@ -63,8 +63,8 @@ SURE = 3
 GROWN = math.log(1.5)
 
 
-# the time of a sample, by some clock
-_Measure = Callable[[Sample], float | None]
+# the times of samples, by some clock
+_Measure = Callable[[Samples], Sequence[float] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +92,21 @@ class Trend:
 
 def trends(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell, Trend]:
     """Return the cells whose step changes by more than `margin` (log scale), from their launches with a result."""
+    groups: dict[str, dict[Cell, Sequence[Launch]]] = defaultdict(dict)
+    for cell, launches in numbers.items():
+        groups[launches[-1].group][cell] = launches
+    changing: dict[Cell, Trend] = {}
+    for group in groups.values():  # one after the other, because the logs of all samples of a run use much memory
+        changing |= _trends_of_group(group, margin)
+    return {cell: changing[cell] for cell in numbers if cell in changing}
+
+
+def _trends_of_group(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell, Trend]:
     usable = [launch for launches in numbers.values() for launch in launches if len(launch.samples) >= FEWEST]
     beside = [_logs_relative_to_group(usable, measure) for measure in (_seconds, _cpu_seconds)]
-    groups: dict[str, set[Cell]] = defaultdict(set)
-    for launch in usable:
-        groups[launch.group].add(launch.cell)
+    is_small = len({launch.cell for launch in usable}) < SURE
     return {
-        cell: replace(trend, unsure=abs(math.log(trend.factor)) < STRONG and len(groups[launches[-1].group]) < SURE)
+        cell: replace(trend, unsure=is_small and abs(math.log(trend.factor)) < STRONG)
         for cell, launches in numbers.items()
         if (trend := _trend(launches, beside, margin))
     }
@@ -237,20 +245,21 @@ def _count_inversions(count: int) -> Floats:
     return likely
 
 
-def _seconds(sample: Sample) -> float | None:
-    return sample.seconds
+def _seconds(samples: Samples) -> Sequence[float]:
+    return samples.seconds
 
 
-def _cpu_seconds(sample: Sample) -> float | None:
-    return sample.cpu_seconds
+def _cpu_seconds(samples: Samples) -> Sequence[float] | None:
+    return samples.cpu_seconds
 
 
 def _logs(launch: Launch, measure: _Measure) -> Floats | None:
     """Return the log of the time per step of each sample; None if it wasn't recorded."""
-    lengths = [measure(sample) for sample in launch.samples]
-    if None in lengths:
+    samples = Samples.of(launch.samples)
+    lengths = np.array(measure(samples), np.float64)  # None becomes NaN
+    if np.isnan(lengths).any():
         return None
-    step_seconds = np.array(lengths, np.float64) / np.array([max(sample.steps, 1) for sample in launch.samples])
+    step_seconds = lengths / np.maximum(samples.steps, 1)
     # a coarse clock may measure no time in a sample, and 0 has no log
     return np.asarray(np.log(np.maximum(step_seconds, 1e-300)))
 

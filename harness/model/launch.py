@@ -1,11 +1,13 @@
 """Launches, each a fresh process: its job, and its stored record."""
 
 import math
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from itertools import repeat
+from typing import Any, overload
 
 from harness.model.defaults import TIMEOUT
 from harness.model.gpu import UsedGpu
@@ -222,6 +224,50 @@ class Sample:
     cpu_seconds: Amount | None = None
 
 
+class Samples(Sequence[Sample]):
+    """Samples in columns of numbers, which take a fifth of the memory of their objects.
+
+    `cpu_seconds` is None if no sample has them. If some samples have none, their number is NaN.
+    """
+
+    __slots__ = ("cpu_seconds", "seconds", "steps")
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        self.seconds = array("d", [sample.seconds for sample in samples])
+        self.steps = array("q", [sample.steps for sample in samples])
+        used = [math.nan if sample.cpu_seconds is None else sample.cpu_seconds for sample in samples]
+        self.cpu_seconds = None if all(map(math.isnan, used)) else array("d", used)
+
+    @classmethod
+    def of(cls, samples: Sequence[Sample]) -> "Samples":
+        """Return the columns of samples."""
+        return samples if isinstance(samples, Samples) else cls(samples)
+
+    def __len__(self) -> int:
+        return len(self.seconds)
+
+    def __iter__(self) -> Iterator[Sample]:
+        used = repeat(None) if self.cpu_seconds is None else (None if math.isnan(v) else v for v in self.cpu_seconds)
+        return map(Sample, self.seconds, self.steps, used)
+
+    @overload
+    def __getitem__(self, place: int) -> Sample: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Sample]: ...
+
+    def __getitem__(self, place: int | slice) -> Sample | Sequence[Sample]:
+        return list(self)[place]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """Record of one process that executed a cell, whether it succeeded or not.
@@ -276,8 +322,14 @@ class Outcome(Seen):
     artifacts: Mapping[str, bytes] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Launch(Seen):
+class _Cache:
+    """Base of a class with slots whose cached properties are in a dictionary of their own."""
+
+    __slots__ = ("__dict__",)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Launch(Seen, _Cache):
     """One line of launches.jsonl: the record of a launch, and its position in the run.
 
     - `round`: 0 is the pilot. `attempt`: the repetition of that round of that group, from 0.

@@ -284,8 +284,12 @@ class Cell:
             return self
         return replace(self, axes={axis: value for axis, value in self.axes.items() if axis != MACHINE})
 
-    def __hash__(self) -> int:
+    @cached_property
+    def _hash(self) -> int:
         return hash(self.key)
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Cell) and self.key == other.key)

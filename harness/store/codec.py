@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -44,6 +45,8 @@ def dump(value: Run | Launch | Summary, *, indent: int | None = None) -> bytes:
 
     Numbers that aren't finite become null.
     """
+    if isinstance(value, Launch):  # pydantic doesn't write the columns of a stored launch
+        value = replace(value, samples=tuple(value.samples), alone=tuple(value.alone))
     data: bytes = _adapter(type(value)).dump_json(value, indent=indent)
     return data
 

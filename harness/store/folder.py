@@ -13,6 +13,7 @@ import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from harness.files import (
@@ -25,9 +26,10 @@ from harness.files import (
     write_atomically,
 )
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
-from harness.model.launch import Launch
+from harness.model.launch import Launch, Samples
 from harness.model.profile import Part, Profile
 from harness.model.run import Run
+from harness.model.scenario import Cell
 from harness.store import codec
 from harness.store.checks import check_launch, check_run, launch_check
 from harness.store.signature import is_from_here, sign
@@ -156,7 +158,8 @@ class RunFolder:
 
         With `run`, check that each launch fits to the run. Raises UsageError for a corrupt line.
         """
-        lines, check, launches = self._lines(), launch_check(run) if run else check_launch, []
+        lines, check, launches = self._lines(), launch_check(run) if run else check_launch, list[Launch]()
+        cells: dict[Cell, Cell] = {}
         with uncollected():
             for number, line in enumerate(lines, 1):
                 if line.strip():
@@ -166,7 +169,10 @@ class RunFolder:
                         check(launch)
                     except ValueError as error:
                         raise DamagedError(where, str(error)) from None
-                    launches.append(launch)
+                    # a run can have thousands of launches of a cell
+                    cell = cells.setdefault(launch.cell, launch.cell)
+                    samples, alone = (Samples(taken) if taken else () for taken in (launch.samples, launch.alone))
+                    launches.append(replace(launch, cell=cell, samples=samples, alone=alone))
         return launches
 
     def repair(self) -> bool:

@@ -3,6 +3,7 @@
 import json
 import math
 import statistics
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -207,11 +208,21 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
 
 def dumps(data: PageData) -> str:
     """Return the data as JSON without `<`, for a script element."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_fields)
+    # cell by cell, because the encoder has an object for each number until it ends
+    cells = ",".join(map(_encode, data.cells))
+    others = {name: value for name, value in _simplify(data).items() if name != "cells"}
+    return f'{_encode(others)[:-1]},"cells":[{cells}]}}'
+
+
+def _encode(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_simplify)
     return text.replace("<", "\\u003c")
 
 
-def _fields(value: Any) -> dict[str, Any]:
+def _simplify(value: Any) -> Any:
+    """Return the list of an array, or the fields of a dataclass."""
+    if isinstance(value, array):
+        return value.tolist()
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
@@ -261,7 +272,7 @@ def _launch(launch: Launch, counted: bool, started: float | None, exponent: int)
         error=escape_terminal(launch.error),
         centre=_round(centre(launch)) if has_mean(launch) else None,
         of=len(samples),
-        samples=[round(rate / 10.0**exponent) for rate in samples[::step]],
+        samples=array("q", [round(rate / 10.0**exponent) for rate in samples[::step]]),
     )
 
 

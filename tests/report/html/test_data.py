@@ -122,7 +122,7 @@ def test_a_launch_with_many_samples_has_some_of_them() -> None:
 def test_a_launch_without_a_number_has_no_centre() -> None:
     failed = broken(cell(), Status.FAILED, error="it raised")
     empty = launch(cell(), number=1, samples=[Sample(0.0, 0)])
-    assert [(each.centre, each.samples, each.error) for each in only([failed, empty])] == [
+    assert [(each.centre, list(each.samples), each.error) for each in only([failed, empty])] == [
         (None, [], "it raised"),
         (None, [], ""),
     ]
