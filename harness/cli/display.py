@@ -130,11 +130,8 @@ def describe_estimate(estimate: RunEstimate, plan: Plan) -> str:
     if estimate.needed is None or plan.budget_seconds is None:
         return f"{sentence}." if plan.ends_early else f"{sentence}: {rounds} in about {seconds}."
     fewest, budget = min(plan.rounds, FEWEST_ROUNDS), format.duration(plan.budget_seconds)
-    some = (
-        f" {counted(len(estimate.left_out), 'cell')} of {len(plan.cells)} are not measured."
-        if estimate.left_out
-        else ""
-    )
+    missing = len(estimate.left_out)
+    some = f" {missing} of {len(plan.cells)} cells {'is' if missing == 1 else 'are'} not measured." if missing else ""
     enough = f"{format_plain(math.ceil(estimate.needed * HEADROOM / 30.0) / 2.0)}m"
     return (
         f"{sentence}. The budget of {budget} is too small for the {counted(fewest, 'round')} that all verdicts "
