@@ -106,7 +106,8 @@ def _section(command: Any, context: typer.Context, known: dict[tuple[str, str], 
             if first == path:
                 rows.append(f"| `{_escape_bars(name)}` | {_prose(text)} |")
             else:
-                shared.setdefault(first, []).append(f"`{name.split()[0].rstrip(',')}`")
+                short = name if name.startswith("[") else name.split()[0].rstrip(",")
+                shared.setdefault(first, []).append(f"`{short}`")
         rows += (f"| {', '.join(names)} | see [{of}](#{of.replace(' ', '-')}) |" for of, names in shared.items())
         if rows:
             yield "\n".join([f"\n| {heading} | |", "| --- | --- |", *rows])
@@ -127,6 +128,7 @@ def _prose(text: str) -> str:
     """Return a help text as Markdown for a cell of a table."""
     text = re.sub(r"\s+\[default: (.*)\]$", r" Default: \1.", " ".join(text.split()))
     text = re.sub(r"\s+\[required\]$", " Required.", text)
+    text = re.sub(r"\bx>=(\d+)", r"at least \1", text)
     parts = re.split(r"(`[^`]*`)", text)
     parts[::2] = (_FLAG.sub(r"`\g<0>`", re.sub(r"[*_<>\[\]]", r"\\\g<0>", each)) for each in parts[::2])
     return _escape_bars("".join(parts))

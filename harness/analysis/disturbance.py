@@ -24,7 +24,7 @@ from harness.analysis.rounds import (
     was_stopped,
 )
 from harness.analysis.statistics import RESOLUTION, student
-from harness.model.launch import Launch, Role
+from harness.model.launch import Launch, Role, Status
 from harness.model.run import Run
 from harness.model.scenario import Cell
 
@@ -149,8 +149,15 @@ def find_disturbed_rounds(launches: Sequence[Launch]) -> dict[tuple[str, int, in
 
 
 def find_interference(run: Run, launches: Sequence[Launch]) -> Disturbance:
-    """Return which rounds were noisy."""
-    measured = [launch for launch in launches if launch.role is not Role.PILOT]
+    """Return which rounds were noisy. Interrupted rounds don't count."""
+    interrupted = {
+        (launch.group, launch.round, launch.attempt) for launch in launches if launch.status is Status.INTERRUPTED
+    }
+    measured = [
+        launch
+        for launch in launches
+        if launch.role is not Role.PILOT and (launch.group, launch.round, launch.attempt) not in interrupted
+    ]
     by_round = find_disturbed_rounds(measured)
     # by group and round, the attempt that counts
     counting = select_counted(run.plan, launches)

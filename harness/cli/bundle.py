@@ -33,7 +33,8 @@ def bundle(
 ) -> None:
     """Write a script that runs a comparison without harness.
 
-    Also a text for an upstream issue, a notebook, and a zip. By default, of the run's main comparison.
+    It also writes a text for an upstream issue, a notebook and a zip file. By default, they have the run's main
+    comparison.
     """
     from harness.upstream import bundle as bundles  # noqa: PLC0415 - `harness --help` needs none of it
 

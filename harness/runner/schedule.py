@@ -4,8 +4,8 @@ A verdict needs `FEWEST_ROUNDS` rounds. If the budget is large enough for these 
 round r before any group gets round r + 1. Otherwise groups are finished one at a time, the cheapest first. So a run
 never ends without a group that has enough rounds.
 
-The budget of a suite is a wish: a slow machine exceeds it until every group has these rounds. A budget that was passed
-on the command line is kept, so groups may be left out.
+The budget of a suite isn't strict: a slow machine exceeds it until every group has these rounds. A budget that was
+passed on the command line is kept, so groups may be left out.
 
 All decisions follow from the launches and their durations. So a resumed run decides as an uninterrupted run would.
 """

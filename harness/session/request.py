@@ -439,8 +439,8 @@ class Request(LaunchRequest):
     budget: Annotated[
         float | None,
         Option(
-            "End within this time, such as 10m, and measure what fits; with --resume, from now on. The budget of a "
-            "suite is a wish: every comparison gets the rounds that a verdict needs.",
+            "End within about this time, such as 10m, and measure what fits (at least one round); with --resume, from "
+            "now on. The budget of a suite isn't strict: every comparison gets the rounds that a verdict needs.",
             read=read_seconds,
             text=seconds_text,
             metavar="10m",

@@ -229,8 +229,8 @@ def legends(
     if len(shown) > 1:
         together = _compute_joint_level(shown)
         verdicts = (
-            f"All of these verdicts are correct with {together} confidence too (Holm's procedure). This procedure is "
-            "less strict than the intervals, so a verdict can be clear although its interval touches the margin. "
+            f"All of these verdicts are correct with {together} confidence too (Holm's procedure). A verdict uses a "
+            "narrower interval than the shown one, so it can be clear although the shown interval contains 1. "
         )
         text = verdicts if any(comparison.judged and comparison.verdict for comparison in shown) else ""
         text += "" if table.quantity == GROWTH else _MODERATED
@@ -424,8 +424,8 @@ def explain_marks(table: ScenarioTable) -> list[str]:
         "Affected launches:",
         OUTLYING: "Outliers: some launches of a cell are far from its other launches. The mean includes these "
         "outliers. Affected launches:",
-        UNDONE: "The framework counted a different number of steps than the launch ran, so this isn't the time of one "
-        "step:",
+        UNDONE: "The framework's number of steps differs from the launch's, or can't be read, so this may not be the "
+        "time of one step:",
         CHANGING: f"{capitalize(table.clock.time)} per step depends on the number of steps before it. The mean is over "
         "the measured steps, and cells are compared at equal numbers of steps only:",
     }

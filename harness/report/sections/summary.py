@@ -217,7 +217,7 @@ def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -
             return f"No clear difference: {takes}{ends}", f"no clear difference {where}"
         case Verdict.DIFFERENT_WORK:
             several = measure if measure.endswith(("s", "growth", "memory")) else f"{measure}s"
-            apart = f"{subject} and {base} did not do the same work{rows}: their {several} cannot be compared"
+            apart = f"{subject} and {base} aren't known to do the same work{rows}: their {several} can't be compared"
             return apart, f"different work {where}"
     return f"{takes}{ends}; {explain_withheld(findings)}", explain_withheld(findings, where)
 
@@ -533,7 +533,8 @@ def conditions(results: Results) -> str:
     on = f", on {cpu}" if cpu else ""
     measured = "CPU time, not wall-clock time, was measured" if run.plan.clock is Clock.CPU else "Measured"
     has_intervals = any(finding.ratio.interval for answer in results.answers for finding in answer.findings)
-    level = f"All intervals in brackets together have {format.level(LEVEL)} confidence. " if has_intervals else ""
+    each = " of a scenario about one quantity" if len(results.tables) > 1 else " in brackets"
+    level = f"All intervals{each} together have {format.level(LEVEL)} confidence. " if has_intervals else ""
     return (
         f"{measured} in {timeline.rounds(results)} of fresh processes, {timeline.describe_pinning(run)}{on}. "
         f"Differences below {format.share(run.plan.margin)} aren't reported. {level}"
@@ -560,7 +561,7 @@ def control(results: Results, margin: float | None = None) -> str:
     if noise.estimate.interval is None or not noise.is_check(logs):
         return f"{text}: too few rounds to check for a bias."
     least = format.share(float(f"{math.expm1(noise.least_bias(logs)):.2g}"))
-    could = f"A bias below {least} could go unnoticed."
+    could = f"Half of such runs find a bias of {least}."
     if 1.0 in noise.estimate.interval:
         return f"{text}: no difference is shown. {could}"
     return f"{text}: more than noise, but not certainly more than the margin of {format.share(margin)}. {could}"

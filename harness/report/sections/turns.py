@@ -7,7 +7,7 @@ from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate
 from harness.analysis.turns import SHARE, NonInterleavedRatio, Turns
 from harness.model.launch import Interleave
-from harness.model.texts import counted, joined
+from harness.model.texts import counted
 from harness.report import format
 from harness.report.comparisons import lines
 
@@ -49,13 +49,16 @@ def checks(results: Results) -> str:
     effects, waiting = list(_find_side_effects(results)), turns.waiting
     largest = _largest_hidden(turns)
     is_precise = largest is not None and largest <= MOST
-    limits = [f"change a ratio by at most ±{_format_distance(largest)}"] if largest is not None and is_precise else []
-    if waiting and not waiting.is_found:
-        limits.append(f"use at most {_share(waiting.share)} of the core while other cells are timed")
-    if limits:
-        effects.append(f"{'other ' if effects else ''}side effects {joined(limits)}")
-    if not effects or not (is_precise or any(ratio.is_found for ratio in turns.alone)):
+    if largest is not None:
+        noun = "other effects" if effects else "effects"
+        effects.append(
+            f"{noun} on a ratio of {'more than' if is_precise else 'up to'} {_format_distance(largest)} are "
+            f"{'excluded' if is_precise else 'possible'}"
+        )
+    elif not effects:
         effects.append("there were too few turns to show whether interleaving changes ratios")
+    if waiting and not waiting.is_found:
+        effects.append(f"waiting cells use at most {_share(waiting.share)} of the core")
     return "; ".join(effects)
 
 

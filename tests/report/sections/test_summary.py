@@ -177,8 +177,8 @@ def test_where_all_is_clear_nothing_is_said_of_what_settles_it():
 def test_different_work_is_not_compared():
     every = prints(rounds(BOTH), lambda of: of.environment == "tf2.0")
     assert only(BOTH, every) == (
-        "TensorFlow 2.0.0 (eager) and TensorFlow 1.14.0 (graph) did not do the same work with fit and with "
-        f"train_on_batch: their times cannot be compared {WHERE}"
+        "TensorFlow 2.0.0 (eager) and TensorFlow 1.14.0 (graph) aren't known to do the same work with fit and with "
+        f"train_on_batch: their times can't be compared {WHERE}"
     )
     one = prints(rounds(BOTH, spread=0.0), lambda of: of == cell("tf2.0", call="fit", mode="eager"))
     assert "within 3 % with train_on_batch; different work with fit" in only(BOTH, one)
@@ -340,10 +340,10 @@ def controlled(second, spread, **changes):
 @pytest.mark.parametrize(
     ("told", "sentence"),
     [
-        (controlled(0.01, 0.001), " over 1 group: no difference is shown. A bias below "),
+        (controlled(0.01, 0.001), " over 1 group: no difference is shown. Half of such runs find a bias of "),
         (
             controlled(0.0101, 0.001),
-            ": more than noise, but not certainly more than the margin of 3 %. A bias below ",
+            ": more than noise, but not certainly more than the margin of 3 %. Half of such runs find a bias of ",
         ),
         (controlled(0.01, 0.08), " over 1 group: too few rounds to check for a bias."),
         (
