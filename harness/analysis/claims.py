@@ -321,7 +321,7 @@ class _Family:
         if outcome is ClaimOutcome.DIFFERENT_WORK:
             why = both.work.reason
         why = why if outcome in (ClaimOutcome.UNCLEAR, ClaimOutcome.DIFFERENT_WORK) else ""
-        below = _compute_upper_bound(takes.interval, claim) if outcome is ClaimOutcome.UNCLEAR else None
+        below = _compute_upper_bound(takes.interval, claim) if outcome is ClaimOutcome.UNCLEAR and is_told else None
         return ClaimPlace(worse, better, outcome, takes, both.level, why, both.settling, below, both)
 
     def _cut_short(self, cell: Cell, rounds: int) -> str:
@@ -376,9 +376,9 @@ class _Family:
             most = claim.range[1] / SHARE
             above = means([[value - (most if claim.bytes else math.log(most)) for value in values]])
         settling = None if why else self._settling(worse, above, alpha)
-        return ClaimPlace(
-            worse, None, outcome, estimate, level, why, settling, _compute_upper_bound(estimate.interval, claim)
-        )
+        is_told = not why or rounds < FEWEST_ROUNDS
+        below = _compute_upper_bound(estimate.interval, claim) if is_told else None
+        return ClaimPlace(worse, None, outcome, estimate, level, why, settling, below)
 
     def _settling(self, cell: Cell, above: Logs, alpha: float) -> RoundsNeeded | None:
         """Return the rounds that would show on which side of a bound an absolute value is.

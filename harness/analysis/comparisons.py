@@ -224,7 +224,8 @@ def settlings(
     """
     looks = [lookup.look(cell) for cell in cells]
     share = np.array([look.share for look in looks])
-    first = np.where([look.first > 0 for look in looks], [look.first for look in looks], logs.rounds)
+    # a pair with a cell that was given up has fewer rounds than the first look
+    first = np.minimum([look.first or math.inf for look in looks], logs.rounds)
     level = partial(compute_next_share, first.astype(np.float64), logs.rounds)
     totals, chances = rounds_to_settle(logs, alpha / share, margin, bias, level)
     later = np.maximum(totals, logs.rounds + 1.0)

@@ -197,6 +197,6 @@ def _judge_effects(
     logs = Logs.measured(mean, values.var(axis=0, ddof=1), np.full(mean.shape, float(n)))
     logs = moderate(logs, size, [scatter] * mean.size)
     if n < FEWEST_ROUNDS:
-        halves = half_widths(logs, 1.0 - level).tolist()
+        halves = (half_widths(logs, 1.0 - level) + bias).tolist()
         return [make_unjudged(value, half, n, level) for value, half in zip(mean.tolist(), halves, strict=True)]
     return judgements(logs, judge(logs, margin, bias, shares=share), [n] * mean.size, is_beyond([control], margin))

@@ -27,6 +27,9 @@ KIT = frozenset({"placed on", ON_DEVICE, SETTINGS_SEEN, GIT_VERSION, OUTPUT, NUM
 #: Floats agree if their relative difference is at most this: sums in a different order differ in the last digits.
 TOLERANCE = 1e-5
 
+#: Integers beyond this may not fit into a float.
+_LARGEST = 1e300
+
 _VERSION = re.compile(r"\d+(\.\d+)+\S*")
 
 
@@ -107,8 +110,9 @@ def are_equal(one: Any, other: Any) -> bool:
     if isinstance(one, str | bool) or isinstance(other, bool):  # first, because most values are texts
         return type(one) is type(other) and bool(one == other)
     if isinstance(one, int | float) and isinstance(other, int | float):
-        if isinstance(one, int) and isinstance(other, int):
-            return one == other
+        # an integer beyond this may not fit into a float
+        if (isinstance(one, int) and isinstance(other, int)) or max(abs(one), abs(other)) > _LARGEST:
+            return bool(one == other)
         return math.isclose(one, other, rel_tol=TOLERANCE) or (math.isnan(one) and math.isnan(other))
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(are_equal(a, b) for a, b in zip(one, other, strict=True))

@@ -13,6 +13,9 @@ from harness.analysis.cell_index import Lookup
 from harness.model.launch import Launch, Status
 from harness.model.scenario import OUTPUT, Cell
 
+#: The number of saved characters per line, as in scenarios/kit/script.py.
+CHARACTERS = 200
+
 
 class OutputMatch(StrEnum):
     """The comparison of the outputs of two environments."""
@@ -30,7 +33,7 @@ class OutputComparison:
     `line`, from 1, is the first line that differs, with its text in `cell` and in `other`; the text is None if one of
     them has no such line. If the two differ only in the same way as launches of one of them (VARIES), it is the first
     such line, with two of its texts. If they differ only in output that isn't saved (LATER), it is the first line that
-    isn't saved.
+    isn't saved, or only in part.
     """
 
     cell: Cell
@@ -99,4 +102,7 @@ def compare(cell: Cell, other: Cell, one: Sequence[_Printed], two: Sequence[_Pri
         side = one if len({printed.line(varying) for printed in one}) > 1 else two
         texts = list(dict.fromkeys(printed.line(varying) for printed in side))
         return OutputComparison(cell, other, OutputMatch.VARIES, varying, (texts[0], texts[1]))
-    return OutputComparison(cell, other, OutputMatch.LATER, 1 + min(len(printed.lines) for printed in [*one, *two]))
+    # a longer line is cut, so its rest may differ
+    shortest = min((printed.lines for printed in [*one, *two]), key=len)
+    later = next((number for number, line in enumerate(shortest, 1) if len(line) >= CHARACTERS), 1 + len(shortest))
+    return OutputComparison(cell, other, OutputMatch.LATER, later)

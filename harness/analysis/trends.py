@@ -350,11 +350,10 @@ def restrict_steps(launches: Sequence[Launch], steps: Interval) -> list[Launch]:
     for launch in launches:
         seconds, _ = compute_within(launch, steps)
         count = max(1, round(steps.high - steps.low))
-        # a coarse clock may measure no time in all of these samples
-        length = max(seconds, RESOLUTION) * count
-        # if the samples were CPU time, the new sample is CPU time too
-        is_cpu = all(sample.seconds == sample.cpu_seconds for sample in launch.samples)
-        replaced.append(replace(launch, samples=[Sample(length, count, length if is_cpu else None)]))
+        # contention is subtracted here, because it can't be found from one sample; a coarse clock may measure no time
+        length = max(seconds * (1.0 - compute_taken_share(launch)), RESOLUTION) * count
+        # a sample whose CPU time is its time has no contention left to subtract
+        replaced.append(replace(launch, samples=[Sample(length, count, length)]))
     return replaced
 
 

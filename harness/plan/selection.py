@@ -55,12 +55,18 @@ def resolve(patterns: Iterable[str], names: Sequence[str], kind: str) -> list[st
     chosen: dict[str, None] = {}
     for pattern in patterns:
         matching = [name for name in names if name == pattern] or [
-            name for name in names if fnmatchcase(normalize_name(name), normalize_name(pattern))
+            name for name in names if fnmatchcase(normalize_name(name), _plain_glob(pattern))
         ]
         if not matching:
             raise make_unknown_error(pattern, names, kind)
         chosen.update(dict.fromkeys(matching))
     return list(chosen)
+
+
+def _plain_glob(pattern: str) -> str:
+    """Return a pattern as `normalize_name` does for a name, but keep ranges such as `[0-5]`."""
+    parts = re.split(r"(\[[^\]]+\])", pattern)
+    return "".join(part.casefold() if part.startswith("[") else normalize_name(part) for part in parts)
 
 
 def make_unknown_error(typed: str, names: Sequence[str], kind: str) -> UsageError:

@@ -210,10 +210,11 @@ class RunExecutor:
             self.listener.skip(len(block) - len(needed))
             begun: list[Launching] = []
             starts = self._starts(group, len(needed))
+            # launches that aren't interleaved have one block each; the control comes next to its twin
+            block_number = at if number and len(block) > 1 else 0
             for cell, role in needed:
                 sized = _sampling_of_launch(sampling, number, ledger, cell, alone=len(block) == 1)
-                # launches that aren't interleaved have one block each; the control comes next to its twin
-                slot = LaunchSlot(group.name, number, attempt, place, role, at if number and len(block) > 1 else 0)
+                slot = LaunchSlot(group.name, number, attempt, place, role, block_number)
                 first = ledger.is_first(cell)
                 begun.append(self._launching(slot, cell, sized, thorough=first, starts=starts, place=len(begun)))
                 place += 1
@@ -224,7 +225,7 @@ class RunExecutor:
                 ledger.add(launch)
             for launch in [candidate for candidate in launches if candidate.ended_under_profiler]:
                 # this one isn't the cell's first launch any more, so it runs without the profiler
-                slot = LaunchSlot(group.name, number, attempt, place, launch.role, at)
+                slot = LaunchSlot(group.name, number, attempt, place, launch.role, block_number)
                 sized = _sampling_of_launch(sampling, number, ledger, launch.cell, alone=True)
                 ledger.add(*self._together([self._launching(slot, launch.cell, sized)]))
                 place += 1

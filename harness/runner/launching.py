@@ -123,7 +123,7 @@ class Launching:
     ) -> None:
         self.slot = slot
         self.cell = cell
-        self.waits = self._is_started = False
+        self.waits = self._is_started = self._is_stored = False
         self.turn_seconds = self.seconds = 0.0
         self._hold = hold
         self._others = others
@@ -211,12 +211,14 @@ class Launching:
             self._record(outcome), seconds=seconds, artifacts=artifacts, places=self._places[: len(outcome.samples)]
         )
         folder.append(launch)
+        self._is_stored = True
         self._outer.close()
         return launch
 
     def interrupted(self, folder: LaunchStore) -> None:
-        """Store the launch as interrupted."""
-        folder.append(self._record(Outcome(status=Status.INTERRUPTED)))
+        """Store the launch as interrupted, unless it is stored already and only its leftovers remain."""
+        if not self._is_stored:
+            folder.append(self._record(Outcome(status=Status.INTERRUPTED)))
 
     def _record(self, outcome: Outcome) -> Launch:
         seen = {field.name: getattr(outcome, field.name) for field in fields(Seen)}

@@ -103,7 +103,7 @@ class Schedule:
         ends = {group.name: min(rounds, rounds_needed(plan, group, self._ledger)) for group in able}
         launches = sum(max(0, ends[group.name] - self._rounds(group)) * self._launches(group) for group in able)
         rounds = max(ends.values(), default=rounds)
-        if budget is None or plan.budget_is_wish or seconds <= budget * (1.0 + TOLERANCE):
+        if budget is None or plan.budget_is_wish or seconds <= max(spent, budget * (1.0 + TOLERANCE)):
             return RunEstimate(per_round, rounds, seconds, launches=launches)
         held = max(0.0, budget - spent) / (seconds - spent)
         return RunEstimate(per_round, rounds, budget, needed=seconds, launches=math.ceil(launches * held))
@@ -183,7 +183,7 @@ def limit_to_budget(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Pla
     chosen: dict[str, Group] = {}
     for group in sorted(plan.groups, key=lambda group: round_seconds(plan, ledger, group)):
         cost = fewest * round_seconds(plan, ledger, group)
-        if cost > left:
+        if cost > max(0.0, left):
             part = _limit_group(
                 group, pairs.get(group.name, ()), int(left / cost * len(group.slots)), is_first=not chosen
             )

@@ -153,7 +153,10 @@ def subject(results: Results) -> Subject:
                 if candidate is not None:
                     return replace(candidate, claim=claim_result)
     for answer in results.answers:
-        compared = max(answer.findings, key=lambda finding: finding.distance).compared
+        same_work = [finding for finding in answer.findings if not finding.compared.work.differs]
+        if not same_work:
+            continue
+        compared = max(same_work, key=lambda finding: finding.distance).compared
         candidate = _subject(results, answer.comparison.of, compared.cell, compared.other)
         if candidate is not None:
             candidate = replace(candidate, ratio=compared.ratio, level=compared.level)

@@ -134,6 +134,8 @@ def show(event, **fields):
         label, line = event, ", ".join("{name} ({capability})".format(**gpu) for gpu in fields["gpus"])
     elif event == "artifact":
         label, line = event, "{} ({:,} bytes)".format(fields["name"], fields["bytes"])
+    elif event == "end":  # of a launch that waits forever
+        label, line = fields["status"], fields["reason"]
     elif fields["name"] == "settings":
         label, line = "settings", ", ".join("{} {}".format(*pair) for pair in sorted(told(fields["value"]).items()))
     else:

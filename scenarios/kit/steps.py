@@ -82,6 +82,8 @@ class Timed:
         return self._steps.call(self._function, arguments, named)
 
     def __get__(self, instance, owner=None):
+        if isinstance(self._function, property):
+            return self if instance is None else self._steps.call(self._function.__get__, (instance, owner), {})
         bind = getattr(type(self._function), "__get__", None)
         return self if bind is None else Timed(self._steps, bind(self._function, instance, owner))
 

@@ -63,6 +63,8 @@ def test_a_cell_has_told_once_a_launch_ended_ok():
         (None, None, True),
         (None, 0, False),
         (math.nan, math.nan, True),
+        (10**400, 1.0, False),
+        (10**400, 10**400, True),
     ],
 )
 def test_values_are_alike(one, other, same):

@@ -47,6 +47,13 @@ def compared(old: list[Any], new: list[Any]) -> Any:
             ("y", "x"),
         ),
         ([printed("a", more="1")] * 2, [printed("a", more="2")] * 2, OutputMatch.LATER, 2, (None, None)),
+        (
+            [printed("a", "b" * 200, more="1")] * 2,
+            [printed("a", "b" * 200, more="2")] * 2,
+            OutputMatch.LATER,
+            2,
+            (None, None),
+        ),
         ([printed()] * 2, [printed()] * 2, OutputMatch.SAME, 0, (None, None)),
     ],
 )

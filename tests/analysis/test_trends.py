@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from harness.analysis.cell_index import lookup
 from harness.analysis.comparisons import half_widths_of
 from harness.analysis.results import Results
+from harness.analysis.rounds import centre
 from harness.analysis.statistics import Interval
 from harness.analysis.trends import (
     change,
@@ -25,7 +26,7 @@ from harness.analysis.trends import (
 )
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.model.launch import Sample
-from tests.factories import cell, cells, launch, run
+from tests.factories import cell, cells, contended, launch, run
 
 MARGIN = math.log(1.03)
 FLAT, GROWING = cells(modes=["graph"])
@@ -193,7 +194,7 @@ def test_what_launches_have_in_common():
     assert find_common_steps([near, replace(far, resources={"warmup_steps": 31.0})]) is None
     assert find_common_steps([near, replace(far, resources={})]) is None
     (part,) = restrict_steps([near], Interval(30.0, 60.0))
-    assert part.samples == [Sample(pytest.approx(0.3), 30)]
+    assert part.samples == [Sample(pytest.approx(0.3), 30, pytest.approx(0.3))]
 
 
 def compared(*made, pair=(GROWING, FLAT)):
@@ -255,6 +256,12 @@ def test_cpu_time_shows_what_others_load_hides_where_the_time_goes_the_same_way(
     )
     assert FLAT in found(*loaded(level(step=2e-5)))
     assert found(*loaded(level(step=-2e-5))) == found(*loaded(level())) == {}
+
+
+def test_contention_is_subtracted_in_a_range():
+    of = launch(FLAT, samples=[Sample(0.1, 10, 0.0995)] * 10, resources={**contended(0.08), "warmup_steps": 0.0})
+    (part,) = restrict_steps([of], Interval(0.0, 30.0))
+    assert centre(part) == pytest.approx(centre(of)) == pytest.approx(0.0092)
 
 
 def test_samples_of_cpu_time_stay_so_in_a_range():

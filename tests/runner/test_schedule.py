@@ -135,6 +135,14 @@ def test_a_budget_that_was_passed_and_holds_all_is_not_said_to_be_too_short(fold
     assert {(estimate.needed, *estimate.left_out) for estimate in ended.listener.estimates} == {(None,)}
 
 
+@pytest.mark.parametrize("status", [Status.OK, Status.FAILED])
+def test_a_budget_that_ended_long_ago_is_no_error(folder: RunFolder, status: Status) -> None:
+    planned = replace(plan(10.0, is_wish=False), rounds=1)
+    backstage = Backstage(lambda _, job: Outcome(status), cost=Machine(20.0).cost)
+    launches = staged(folder, backstage, planned, Silent(), pairs=PAIRS).run([])
+    limit_to_budget(planned, launches, PAIRS)
+
+
 @pytest.mark.parametrize("budget", [None, 170.0])
 def test_estimates_tell_how_many_launches_follow(folder: RunFolder, budget: float | None) -> None:
     ended = Machine(MACHINES["fast"]).run(folder, plan(budget, is_wish=True))

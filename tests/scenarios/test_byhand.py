@@ -97,6 +97,11 @@ def test_memory_is_told_by_hand(capsys):
     )
 
 
+def test_a_launch_that_was_ended_is_told_by_hand(capsys):
+    show("end", status="failed", reason="it waited", traceback=None)
+    assert capsys.readouterr().out.split() == ["failed", "it", "waited"]
+
+
 def test_not_available_is_one_sentence(by_hand):
     done = by_hand("--colour", "none")
     assert (done.returncode, done.stdout, done.stderr) == (0, "not available: there is no such colour\n", "")

@@ -200,6 +200,15 @@ def test_time_to_import_is_of_the_outermost_modules_of_some_packages(tmp_path, m
     assert type(inner.__loader__).__module__ != "kit.steps"
 
 
+def test_a_property_is_a_step_and_has_its_value():
+    steps = Steps(lambda result: None)
+
+    class Model:
+        size = steps.timed(property(lambda self: 3))
+
+    assert (Model().size, len(steps.samples)) == (3, 1)
+
+
 def test_a_timed_function_keeps_all_else_of_it():
     steps = Steps(lambda result: None)
 
