@@ -523,7 +523,7 @@ def _list_claimed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | N
     ]
 
 
-_OLDER = " The rules for verdicts are newer than this run."
+_OLDER = " An earlier version of harness made this run; the verdicts follow the current rules."
 
 
 def conditions(results: Results) -> str:

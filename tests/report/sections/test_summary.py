@@ -326,8 +326,10 @@ def test_what_must_be_known_to_believe_it_stands_beside_it():
 
 
 def test_a_run_of_older_rules_says_so():
-    assert "newer than this run" not in summary.conditions(results())
-    assert summary.conditions(results(rules=1)).endswith("The rules for verdicts are newer than this run.")
+    assert "earlier version of harness" not in summary.conditions(results())
+    assert summary.conditions(results(rules=1)).endswith(
+        "An earlier version of harness made this run; the verdicts follow the current rules."
+    )
 
 
 def controlled(second, spread, **changes):
