@@ -7,7 +7,11 @@
 # tags   = ["seed", "function", "training"]
 #
 # [tool.harness.axes]
-# mode = ["eager", "function"]
+# mode  = ["eager", "function"]
+# batch = { sweep = [1, 4, 16, 32, 64, 256, 1024, 4096] }
+#
+# [tool.harness.default]
+# batch = 32
 #
 # [[tool.harness.expect]]
 # observation = "parameters"
@@ -25,18 +29,19 @@
 """A training step of one's own, from a lesson on speeding up training with tf.function: eager, and as a function.
 
 A dense network for images of 28 × 28, with 128 rectified units and 10 classes; cross-entropy; Adam; batches of 32. An
-epoch is 1,875 such steps. The images are noise: a step costs the same.
+epoch is 1,875 such steps, or 60,000 images in batches of another size. The images are noise: a step costs the same.
 """
 
 from kit import digits, eager_tensorflow, fixed_batch, fixed_weights, main
 
-BATCH, PIXELS, UNITS, CLASSES = 32, 784, 128, 10
-EPOCH_STEPS = 1875
+PIXELS, UNITS, CLASSES = 784, 128, 10
+EPOCH = 60000
 PROVEN_STEPS = 10
 
 
-def scenario(bench, *, mode="function"):
+def scenario(bench, *, mode="function", batch="32"):
     """Measure one step, after ten whose losses prove the training."""
+    size = int(batch)
     with bench.phase("import"):
         tf = eager_tensorflow()
         keras = tf.keras
@@ -45,8 +50,8 @@ def scenario(bench, *, mode="function"):
     with bench.phase("build"):
         network = make_network(keras)
         optimizer = keras.optimizers.Adam()
-        x = tf.constant(fixed_batch((BATCH, PIXELS), "float32"))
-        y = tf.constant([image % CLASSES for image in range(BATCH)])
+        x = tf.constant(fixed_batch((size, PIXELS), "float32"))
+        y = tf.constant([image % CLASSES for image in range(size)])
         train = make_step(tf, network, optimizer)
         if mode == "function":
             train = tf.function(train)
@@ -54,7 +59,7 @@ def scenario(bench, *, mode="function"):
         losses = [bench.fetch(train(x, y))]
     losses += [train(x, y) for _ in range(PROVEN_STEPS - 1)]
 
-    steps = bench.measure(lambda: train(x, y), document=EPOCH_STEPS)
+    steps = bench.measure(lambda: train(x, y), document=max(1, EPOCH // size))
     bench.observe("parameters", int(network.count_params()))
     bench.placed(network.weights)
     bench.fingerprint(

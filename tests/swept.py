@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness.model.environment import Device
 from harness.model.launch import Launch
 from harness.model.run import Run
-from harness.model.scenario import Cell, Comparison, Scenario, Sweep
+from harness.model.scenario import DEVICE, Cell, Comparison, Scenario, Sweep
+from harness.model.settings import with_settings
+from harness.plan.groups import group
 from tests.factories import rounds, run, scenario
 
 SIZES = ("1", "32", "1024", "32768")
@@ -54,3 +57,23 @@ def swept_run(
     """A run of these cells and its launches."""
     known = of or swept()
     return run(times, scenarios=[known], **changes), rounds(times, count, spread)
+
+
+def devices_run(
+    ratios: Mapping[str, float], count: int = 5, spread: float = 0.01, unit: str = "", **changes: Any
+) -> tuple[Run, list[Launch]]:
+    """A run on both devices: the GPU is `ratios` times as fast as the CPU at each batch size."""
+    known = with_settings(
+        scenario("train", axes={"batch": list(ratios)}, default={}, compare=[], sweeps={"batch": Sweep(unit)}),
+        {DEVICE: [device.value for device in Device]},
+    )
+    times = {
+        Cell("train", "tf2.15", device, {"batch": size, DEVICE: device.value}): 0.01
+        / (ratio if device == "gpu" else 1.0)
+        for size, ratio in ratios.items()
+        for device in Device
+    }
+    groups = group(list(times), {known.name: known}, "tf2.15")
+    names = {cell: part.name for part in groups for cell in part.cells}
+    launches = [replace(launch, group=names[launch.cell]) for launch in rounds(times, count, spread)]
+    return run(times, scenarios=[known], asked={"groups": groups}, **changes), launches

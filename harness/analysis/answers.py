@@ -9,7 +9,7 @@ from harness.analysis.comparisons import Compared
 from harness.analysis.statistics import Estimate
 from harness.analysis.tables import Row, ScenarioTable
 from harness.analysis.verdicts import Verdict
-from harness.model.scenario import ENVIRONMENT, SIDE, Comparison
+from harness.model.scenario import DEVICE, ENVIRONMENT, SIDE, Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,9 @@ def answers(table: ScenarioTable) -> list[Answer]:
 def describes_cell(entry: Comparison) -> bool:
     """Return whether the subject of an answer is the comparison's own cell, and not the other cell.
 
-    A newer release or version is the subject, whichever of the two is faster.
+    A newer release or version, or the other device than the baseline, is the subject, whichever of the two is faster.
     """
-    return entry.along in (ENVIRONMENT, SIDE)
+    return entry.along in (DEVICE, ENVIRONMENT, SIDE)
 
 
 def interleave_answers(answered: Sequence[Sequence[Answer]]) -> list[Answer]:

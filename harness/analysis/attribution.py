@@ -17,7 +17,7 @@ from harness.analysis.work_equivalence import Work
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.environment import Device
 from harness.model.run import Run
-from harness.model.scenario import ENVIRONMENT, Cell, Scenario
+from harness.model.scenario import DEVICE, ENVIRONMENT, Cell, Scenario
 
 #: The largest number of interactions in a report: first those beyond the margin, then those farthest from 1.
 INTERACTIONS = 12
@@ -98,7 +98,8 @@ def attributions(run: Run, table: ScenarioTable, lookup: Lookup) -> list[Attribu
 
 def _attribution(run: Run, table: ScenarioTable, lookup: Lookup, device: Device, machine: str) -> Attribution | None:
     values = [(table.cell(row, head.side), value) for row, head, value in table.times() if row.machine == machine]
-    measured = [cell for cell, value in values if cell.device is device and value.estimate]
+    devices = {device, *map(Device, table.scenario.axes.get(DEVICE, ()))}
+    measured = [cell for cell, value in values if cell.device in devices and value.estimate]
     enough = min(FEWEST_ROUNDS, max((len(lookup.series[cell]) for cell in measured), default=0))
     odd = _find_different_work(table)
     usable = {

@@ -15,7 +15,7 @@ from harness.analysis.statistics import Estimate
 from harness.analysis.tables import ScenarioTable
 from harness.model.launch import Launch, Status
 from harness.model.run import StopReason
-from harness.model.scenario import Cell
+from harness.model.scenario import DEVICE, Cell
 
 #: The largest sizes of a process's standard error and of a reason. The rest is dropped.
 STDERR_LINES = 20
@@ -88,7 +88,7 @@ class Missing:
 
 def cell_name(cell: Cell) -> str:
     """Return the full name of a cell, independent of its run: `step tf1.14 cpu call=fit mode=graph`."""
-    axes = [f"{axis}={value}" for axis, value in cell.axes.items()]
+    axes = [f"{axis}={value}" for axis, value in cell.axes.items() if axis != DEVICE]
     return " ".join([cell.scenario, cell.environment, cell.device.value, *axes])
 
 

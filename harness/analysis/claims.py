@@ -33,7 +33,6 @@ from harness.analysis.verdicts import (
     describe_too_few,
 )
 from harness.model.defaults import FEWEST_ROUNDS
-from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.model.run import Run
 from harness.model.scenario import MACHINE, Cell, Claim, Scenario
@@ -227,7 +226,8 @@ def _name_environments(claim: Claim, run: Run) -> Claim:
 
 def _find_cells(run: Run, scenario: Scenario, claim: Claim) -> Iterator[Pair]:
     """Return the claim's cells in the claimed environment, and then in each of the run's other environments."""
-    device = Device.GPU if run.plan.limits.gpus else Device.CPU
+    devices = run.plan.devices
+    device = next((device for device in claim.visible if device in devices), devices[0])
     yield scenario.claimed(claim, device)
     claimed = {side.environment for side in (claim.worse, claim.better) if side}
     for environment in run.environments:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.model.environment import TENSORFLOW, installed, versions
+from harness.model.environment import TENSORFLOW, Device, installed, name_on, versions
 from harness.model.run import Run
 
 #: Used if no packages of an environment were recorded.
@@ -37,10 +37,13 @@ class Software:
         return next((version for version in self.versions if version not in {"", NOT_KNOWN}), "")
 
 
-def pins(run: Run, environment: str) -> Mapping[str, str]:
-    """Return the environment's packages. If none were recorded, return the packages in its line of the catalogue."""
-    if run.pins.get(environment):
-        return run.pins[environment]
+def pins(run: Run, environment: str, device: Device = Device.CPU) -> Mapping[str, str]:
+    """Return the environment's packages. If none were recorded, return the packages in its line of the catalogue.
+
+    `device` only matters in a run on both devices.
+    """
+    if recorded := run.pins.get(name_on(environment, device, run.pins)):
+        return recorded
     entry = next((candidate for candidate in run.environments if candidate.name == environment), None)
     return versions(entry) if entry else {}
 

@@ -1,5 +1,6 @@
 """Differences between two runs besides their times: machine, engine, measurement, harness, scenarios, environments."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,6 +8,7 @@ from typing import Any
 
 from harness.analysis.environments import pins, python
 from harness.model import gpu
+from harness.model.environment import Device, name_on
 from harness.model.run import Run
 from harness.model.scenario import Cell
 
@@ -62,8 +64,10 @@ def compare_machines(first: Run, second: Run) -> list[RunDifference]:
 
 def find_differences(first: Run, second: Run, cells: Iterable[Cell]) -> list[RunDifference]:
     """Return the differences that may have changed the times of `cells` (those with a result in both runs)."""
-    environments = dict.fromkeys(cell.environment for cell in cells)
-    one, other = (_facts(run, environments) for run in (first, second))
+    places = list(dict.fromkeys((cell.environment, cell.device) for cell in cells))
+    once = Counter(environment for environment, _ in places)
+    named = {place[0] if once[place[0]] == 1 else ":".join(place): place for place in places}
+    one, other = (_facts(run, named) for run in (first, second))
     differing = [
         difference
         for subject, facts in one.items()
@@ -81,12 +85,15 @@ def same_software(cell: Cell, first: Run, second: Run) -> bool:
 
 def _software(cell: Cell, run: Run) -> tuple[Any, ...]:
     name = cell.environment
-    image, source = run.images.get(name), run.sources.get(cell.scenario)
-    return python(run, name), dict(pins(run, name)), image, source, run.backend.name
+    own, source = name_on(name, cell.device, run.images), run.sources.get(cell.scenario)
+    return python(run, name), dict(pins(run, name, cell.device)), run.images.get(own), source, run.backend.name
 
 
-def _facts(run: Run, environments: Iterable[str]) -> dict[tuple[Aspect, str], Mapping[str, Any]]:
-    """Return all facts that may change times, by aspect, and by the name of the scenario or the environment."""
+def _facts(run: Run, environments: Mapping[str, tuple[str, Device]]) -> dict[tuple[Aspect, str], Mapping[str, Any]]:
+    """Return all facts that may change times, by aspect, and by the name of the scenario or the environment.
+
+    `environments` has each name with the environment and the device.
+    """
     sampling, limits, auto = run.plan.sampling, run.plan.limits, "as the pilot determines"
     left_out = frozenset() if run.backend.is_remote else _OF_THE_HOST
     return {
@@ -112,11 +119,11 @@ def _facts(run: Run, environments: Iterable[str]) -> dict[tuple[Aspect, str], Ma
         },
         **{
             (Aspect.ENVIRONMENT, name): {
-                "Python": python(run, name),
-                "image": run.images.get(name),
-                **dict(sorted(pins(run, name).items())),
+                "Python": python(run, environment),
+                "image": run.images.get(name_on(environment, device, run.images)),
+                **dict(sorted(pins(run, environment, device).items())),
             }
-            for name in environments
+            for name, (environment, device) in environments.items()
         },
     }
 

@@ -13,6 +13,7 @@ from harness.analysis.crossings import Crossing, SweepOrdering, find_order, inte
 from harness.analysis.distributions import Floats
 from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.tables import Row, ScenarioTable, Value
+from harness.analysis.verdicts import Verdict
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.environment import Device
 from harness.model.scenario import Scenario
@@ -35,11 +36,19 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
+class SizeVerdict:
+    """The verdict on a comparison at one size of a sweep."""
+
+    size: float
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True, slots=True)
 class SweepComparison:
     """A comparison along a sweep: log(time(other) / time(side)), above 0 if `side` of the column is faster.
 
     `sizes` are the sizes in use, in `rounds` rounds that all of them have. If the two did different work at some size,
-    `different` describes it, and there is no lead.
+    `different` describes it, and there is no lead. `verdicts` are those of the table, by increasing size.
     """
 
     column: ScenarioColumn
@@ -47,6 +56,7 @@ class SweepComparison:
     rounds: int
     lead: SweepOrdering | None
     different: str = ""
+    verdicts: Sequence[SizeVerdict] = ()
 
     @property
     def crossings(self) -> Sequence[Crossing]:
@@ -142,7 +152,8 @@ def _compare_along(
         return None
     longer, shorter = (interpolate_times(sizes, times[:, :, side]) for side in (0, 1))
     ahead = None if different else find_order(refine_sizes(sizes), np.log(longer) - np.log(shorter), sizes)
-    return SweepComparison(head, sizes, len(times), ahead, different)
+    verdicts = [SizeVerdict(size, comparison.verdict) for size, comparison in compared.items()]
+    return SweepComparison(head, sizes, len(times), ahead, different, verdicts)
 
 
 def _times(compared: Compared, lookup: Lookup) -> dict[int, tuple[float, float]]:

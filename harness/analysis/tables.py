@@ -25,7 +25,7 @@ from harness.analysis.work_equivalence import steps
 from harness.model.environment import Device
 from harness.model.launch import Clock, Status
 from harness.model.run import Plan, Run
-from harness.model.scenario import GROWTH, MACHINE, STEP, Cell, Scenario
+from harness.model.scenario import DEVICE, GROWTH, MACHINE, STEP, Cell, Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,10 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The cells of one group: the axis values that they have in common, and a value for each column."""
+    """The cells of one group: the axis values that they have in common, and a value for each column.
+
+    If devices are compared, `device` is the baseline.
+    """
 
     device: Device
     axes: Mapping[str, str]
@@ -157,7 +160,11 @@ def layouts(run: Run, lookup: Lookup, quantity: str = STEP) -> list[Layout]:
         if quantity not in (STEP, *scenario.quantities):
             continue
         cells = lookup.cells_of(scenario.name)
-        keys = dict.fromkeys((cell.device, tuple(cell.axes[axis] for axis in scenario.row_axes)) for cell in cells)
+        devices = scenario.axes[DEVICE] if DEVICE in scenario.compared_axes else ()
+        keys = dict.fromkeys(
+            (Device(next(iter(devices), cell.device)), tuple(cell.axes[axis] for axis in scenario.row_axes))
+            for cell in cells
+        )
         all_layouts.append(Layout(scenario, cells, columns(run, scenario, cells, quantity), list(keys), quantity))
     return all_layouts
 

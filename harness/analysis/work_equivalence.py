@@ -65,7 +65,7 @@ def compare(one: Sequence[Launch], other: Sequence[Launch]) -> WorkCheck:
 
 def _tolerance(one: Cell, other: Cell) -> float:
     mixed = _is_mixed(one) or _is_mixed(other)
-    return max(TOLERANCE[one.device], MIXED_TOLERANCE) if mixed else TOLERANCE[one.device]
+    return max(TOLERANCE[one.device], TOLERANCE[other.device], MIXED_TOLERANCE if mixed else 0.0)
 
 
 def _is_mixed(cell: Cell) -> bool:

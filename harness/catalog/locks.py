@@ -7,7 +7,7 @@ import hashlib
 import re
 import shlex
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from packaging.version import Version
@@ -72,6 +72,13 @@ def load_lock(project: Project, environment: Environment, device: Device) -> Req
     lock = Lock(path=path, sha256=hashlib.sha256(data).hexdigest(), pins=pinned)
     base = _base(project, environment, device) if environment.wheel else None
     return Requirement(environment=environment, device=device, lock=lock, base=base)
+
+
+def load_locks(project: Project, environment: Environment, devices: Collection[Device]) -> dict[str, Requirement]:
+    """Return the environment on each of these devices that it has, by its name there. Raises as `load_lock` does."""
+    able = [load_lock(project, environment, device) for device in environment.devices if device in devices]
+    named = [*able[:1], *(requirement.as_second() for requirement in able[1:])]
+    return {requirement.name: requirement for requirement in named}
 
 
 def _base(project: Project, environment: Environment, device: Device) -> Requirement:

@@ -28,7 +28,7 @@ from harness.catalog.scenarios import hash_files, scenario_files
 from harness.history.request import ConfirmRequest
 from harness.history.states import SeriesFinding
 from harness.model.defaults import ALPHA
-from harness.model.environment import Device
+from harness.model.environment import Device, name_on
 from harness.model.errors import HarnessError, UsageError
 from harness.model.history import Decision, Key, SeriesSoftware, Summary
 from harness.model.launch import Clock, Interleave, Launch, Protocol, Status
@@ -104,7 +104,9 @@ def plan_confirmation(
     key = members[0].key
     axes = {axis: sorted({dict(finding.key.axes)[axis] for finding in members}) for axis, _ in key.axes}
     paths = {path.stem: path for path in [*scenario_files(Project.find()), *scripts]}
-    one, other = (summary.software[key.environment] for summary in (before, after))
+    one, other = (
+        summary.software[name_on(key.environment, key.device, summary.software)] for summary in (before, after)
+    )
     hashes = [summary.scenarios[key.scenario].hash for summary in (before, after)]
     if one.pins == other.pins and hashes[0] == hashes[1]:
         raise _explain_equal_sides(members[0], one, other)

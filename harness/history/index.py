@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from harness.history.database import Database, Row, connect
 from harness.history.database import find_location as place
 from harness.history.summary import convert_to_utc
+from harness.model.environment import Device, name_on
 from harness.model.errors import DamagedError, UsageError
 from harness.model.history import (
     CellPoint,
@@ -29,6 +30,7 @@ from harness.model.history import (
     Summary,
 )
 from harness.model.launch import Status
+from harness.model.scenario import DEVICE
 from harness.store import codec
 from harness.store.folder import uncollected
 
@@ -384,8 +386,10 @@ def _values(point: CellPoint, summary: Summary, machine: str, driver: str) -> Ro
     """Return the columns of the table `points` after `place`."""
     numbers = (point.ratio, point.low, point.high, point.rounds)
     seconds = (point.seconds, point.seconds_low, point.seconds_high, point.status.value)
-    software, scenario = summary.software.get(point.environment), summary.scenarios.get(point.scenario)
-    reference = summary.software.get(point.reference)
+    known, scenario = summary.software, summary.scenarios.get(point.scenario)
+    software = known.get(name_on(point.environment, point.device, known))
+    reference = known.get(name_on(point.reference, point.against.get(DEVICE, point.device), known))
+    driver = driver if point.device == Device.GPU else ""
     texts = (scenario.hash if scenario else "", *((software.lock, software.image) if software else ("", "")))
     of_reference = (reference.lock, reference.version) if reference else ("", "")
     versions = software.version if software else "", of_reference[1]

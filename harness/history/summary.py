@@ -16,13 +16,13 @@ from harness.analysis.statistics import Estimate, combine
 from harness.files import read as read_bytes
 from harness.files import write_atomically
 from harness.machine.lock import is_held
-from harness.model.environment import Environment
+from harness.model.environment import Device, Environment
 from harness.model.errors import DamagedError, UsageError
 from harness.model.history import CellPoint, MeasuredSeries, Measurer, SeriesSoftware, Summary
 from harness.model.launch import Clock, Interleave, Protocol, Status
 from harness.model.numbers import LENGTH, SAMPLE
 from harness.model.run import Machine, Run
-from harness.model.scenario import Cell
+from harness.model.scenario import DEVICE, Cell
 from harness.model.texts import counted
 from harness.plan.groups import find_control, name_group
 from harness.store import codec
@@ -68,15 +68,18 @@ def summarise(results: Results) -> Summary:
         kit=run.kit[:_LENGTH],
         machines=measurers,
         software={
-            series[environment.name]: SeriesSoftware(
-                _hash(run.pins.get(environment.name, {})),
-                run.images.get(environment.name, ""),
+            f"{series[environment.name]}{second}": SeriesSoftware(
+                _hash(run.pins.get(name, {})),
+                run.images.get(name, ""),
                 pins,
                 environment.exact,
                 _commit(results, environment.name),
             )
             for environment in run.environments
-            if (pins := dict(run.pins.get(environment.name, {}))) or environment.name in run.images or environment.line
+            for second in ("", f":{Device.GPU}")
+            if (pins := dict(run.pins.get(name := f"{environment.name}{second}", {})))
+            or name in run.images
+            or (environment.line and not second)
         },
         scenarios={
             scenario.name: MeasuredSeries((run.own or run.sources).get(scenario.name, "")[:_LENGTH], scenario.title)
@@ -218,7 +221,7 @@ def _points(results: Results, machine: str, series: Mapping[str, str]) -> list[C
     def point(cell: Cell, status: Status, seconds: Estimate | None) -> CellPoint:
         other = references.get(cell)
         ratio = compared[cell, other] if other and other != cell else None
-        other = None if other is None or other == cell else other.anywhere
+        other = None if other == cell else other
         between, spread = _logs(ratio), seconds and seconds.interval
         return CellPoint(
             machine=machine,
@@ -228,7 +231,7 @@ def _points(results: Results, machine: str, series: Mapping[str, str]) -> list[C
             environment=series.get(cell.environment, cell.environment),
             status=status,
             reference=series.get(other.environment, other.environment) if other else "",
-            against=dict(other.axes) if other else {},
+            against=_against(cell, other) if other else {},
             ratio=between[0],
             low=between[1],
             high=between[2],
@@ -243,6 +246,12 @@ def _points(results: Results, machine: str, series: Mapping[str, str]) -> list[C
     centres = ((cell, lookup.series.get(cell)) for cell in lookup.cells)
     times = ((cell, combine(list(rounds.values())) if rounds else None) for cell, rounds in centres)
     return [point(cell, Status.OK if time else lookup.status(cell) or Status.INTERRUPTED, time) for cell, time in times]
+
+
+def _against(cell: Cell, other: Cell) -> dict[str, str]:
+    """Return the axes of the baseline `other` of a cell, and its device if that differs from the cell's."""
+    device = {DEVICE: other.device.value} if other.device is not cell.device else {}
+    return {**other.anywhere.axes, **device}
 
 
 def _logs(ratio: Estimate | None) -> tuple[float | None, float | None, float | None]:

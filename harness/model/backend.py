@@ -150,7 +150,7 @@ class Supply(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """Result of preparing environments, by name.
+    """Result of preparing environments, by their names in the run (Requirement.name).
 
     `images` maps ready environments to the image's id or the lock's hash. `unavailable` maps the environments that this
     machine can't have to the reason.

@@ -1,8 +1,8 @@
 """Environments: pinned sets of packages, their locks, and the check of requirements against them."""
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -137,13 +137,30 @@ class Lock:
 class Requirement:
     """An environment on a device, with its lock: the input of a backend's `prepare`.
 
-    An environment with a wheel has a `base`, over which the wheel is installed.
+    An environment with a wheel has a `base`, over which the wheel is installed. `is_second`: the run has the
+    environment on the CPU too.
     """
 
     environment: Environment
     device: Device
     lock: Lock
     base: "Requirement | None" = None
+    is_second: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the environment on this device in a run: `tf2.15`, or `tf2.15:gpu` if the CPU has that name."""
+        return f"{self.environment.name}:{self.device.value}" if self.is_second else self.environment.name
+
+    def as_second(self) -> "Requirement":
+        """Return the requirement for a run that has the environment on the CPU too."""
+        return replace(self, is_second=True, base=self.base and self.base.as_second())
+
+
+def name_on(environment: str, device: str, names: Container[str]) -> str:
+    """Return the name of an environment on a device among the `names` of a run (Requirement.name)."""
+    second = f"{environment}:{device}"
+    return second if second in names else environment
 
 
 def versions(environment: Environment) -> dict[str, str]:

@@ -89,8 +89,9 @@ class Summary:
 
     `started` is ISO 8601, UTC. `commit` is the project's. `reference` is the baseline environment. `way` lists other
     facts that make times incomparable: cores, clock, and how rounds were interleaved. `kit` is a hash of the worker's
-    files. An environment of a release line has the name of the line. The keys of `software` are environments, the keys
-    of `scenarios` their names. `merged` are the ids of the runs that were merged into this one, or empty.
+    files. An environment of a release line has the name of the line. The keys of `software` are environments, with
+    `NAME:gpu` for the GPU in a run on both devices; the keys of `scenarios` are their names. `merged` are the ids of
+    the runs that were merged into this one, or empty.
     """
 
     run: str

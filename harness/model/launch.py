@@ -12,7 +12,7 @@ from typing import Any, overload
 from harness.model.defaults import TIMEOUT
 from harness.model.gpu import UsedGpu
 from harness.model.numbers import Amount, Bytes, Count, Cpu, Rounds, SampleSeconds, Seconds, Some
-from harness.model.scenario import Cell
+from harness.model.scenario import DEVICE, Cell
 
 SCHEMA = 1
 
@@ -151,7 +151,7 @@ class Job:
 
     def document(self, *, die_with_parent: bool, artifacts: str) -> dict[str, Any]:
         """Return the JSON document that the worker reads."""
-        sampling, beside = self.sampling, {*self.environ, *self.settings}
+        sampling, beside = self.sampling, {DEVICE, *self.environ, *self.settings}
         return {
             "schema": JOB_SCHEMA,
             "cell": {

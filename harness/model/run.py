@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.model.backend import BackendFacts
 from harness.model.defaults import MARGIN
-from harness.model.environment import Environment
+from harness.model.environment import Device, Environment
 from harness.model.launch import Clock, Interleave, Limits, Role, Sampling
 from harness.model.numbers import Count, Rounds, Seconds, Share
 from harness.model.scenario import MACHINE, PERCENTILES, Cell, Scenario
@@ -30,6 +30,7 @@ class Group:
     """Cells that are compared with one another.
 
     - `name`: unique in a plan.
+    - `device`: `cpu` or `gpu`, or both with a comma if cells on both are compared.
     - `axes`: the values that all cells share.
     - `control`: the baseline cell; None if nothing is compared, or if nothing depends on the A/A control.
     - `controlled`: every round launches the baseline cell twice, so that the run shows the difference between two
@@ -199,6 +200,12 @@ class Plan:
     budget_is_wish: bool = False
 
     @property
+    def devices(self) -> list[Device]:
+        """The devices of its cells, including unavailable ones. The first one is the baseline."""
+        names = [name for group in self.groups for name in group.device.split(",")]
+        return [Device(name) for name in dict.fromkeys([*names, *(entry.cell.device for entry in self.unavailable)])]
+
+    @property
     def ends_early(self) -> bool:
         """Whether a group ends before `rounds` if its intervals are narrow enough."""
         return self.precision is not None or bool(self.claims)
@@ -291,7 +298,8 @@ class Run:
     - `folder`: the run's folder, relative to the folder in which the command was started.
     - `reference`: the baseline environment.
     - `host`: facts for a reader.
-    - `images`: the id of the image, or the hash of the lock, for each environment.
+    - `images`: the id of the image, or the hash of the lock, for each environment. If the run has an environment on
+      both devices, its name means the CPU, here and in `pins`, and `NAME:gpu` the GPU.
     - `sources`: for each scenario, the hash of its files and the kit's. A changed scenario can't be resumed.
     - `own`, `kit`: hashes of each scenario's own files, and of the kit's; empty in older runs.
     - `scripts`: the text of each scenario from outside the project, so that anybody with the report can repeat the run.

@@ -24,6 +24,10 @@ MACHINE = "on machine"
 #: The axis with the number of CPU cores of a launch. harness pins launches, so scenarios need no code for it.
 CPUS = "cpus"
 
+#: The axis of a run on the CPU and on a GPU (--device cpu,gpu). Its value repeats the `device` of a cell. No header can
+#: declare it.
+DEVICE = "device"
+
 #: The folders of a project's scenarios, relative to its top: its own scenarios, and scenarios for upstream issues.
 FOLDERS = (PurePosixPath("scenarios"), PurePosixPath("scenarios/upstream"))
 
@@ -182,7 +186,7 @@ class Scenario:
     - `axes`: each axis with its values, in order. `default`: the only value of an axis unless others are selected.
     - `environ`: the axes that are environment variables rather than arguments. An empty value unsets the variable.
     - `sweeps`: the axes of increasing numbers. In `axes` and in cells, these numbers are text.
-    - `settings`: the axes that the kit applies (harness/model/settings.py).
+    - `settings`: the axes that the kit or harness applies (harness/model/settings.py).
     - `data_handling`: globs of functions, by module and name, that a profile counts as data handling.
     - `uses_keras`: the file mentions Keras.
     - `claims`: claims of upstream issues.
@@ -247,7 +251,8 @@ class Scenario:
         held = worse_environment if better is None or better.environment == worse.environment else better.environment
 
         def cell(where: str, side: ClaimSide) -> Cell:
-            return Cell(self.name, where, device, self.claimed_axes(claim, side))
+            axes = self.claimed_axes(claim, side)
+            return Cell(self.name, where, device, {**axes, DEVICE: device.value} if DEVICE in axes else axes)
 
         return cell(worse_environment, worse), cell(held, better) if better else None
 
@@ -265,24 +270,32 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Cell:
-    """Scenario × one value per axis × environment × device."""
+    """Scenario × one value per axis × environment × device. An axis DEVICE determines the device."""
 
     scenario: str
     environment: str
     device: Device
     axes: Mapping[str, str]
 
+    def __post_init__(self) -> None:
+        if DEVICE in self.axes:
+            object.__setattr__(self, "device", Device(self.axes[DEVICE]))
+
     @cached_property
     def key(self) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:
-        """Hashable identity of the cell, which doesn't depend on the order of the axes."""
-        return (self.scenario, self.environment, self.device.value, tuple(sorted(self.axes.items())))
+        """Hashable identity of the cell, which doesn't depend on the order of the axes.
+
+        A cell is the same in a run on one device and in a run on both.
+        """
+        axes = sorted(pair for pair in self.axes.items() if pair[0] != DEVICE)
+        return (self.scenario, self.environment, self.device.value, tuple(axes))
 
     @property
     def anywhere(self) -> "Cell":
-        """The cell without the axis MACHINE, which it has in a merged run."""
-        if MACHINE not in self.axes:
+        """The cell without the axes of its run alone: MACHINE, and DEVICE, which repeats `device`."""
+        if MACHINE not in self.axes and DEVICE not in self.axes:
             return self
-        return replace(self, axes={axis: value for axis, value in self.axes.items() if axis != MACHINE})
+        return replace(self, axes={axis: value for axis, value in self.axes.items() if axis not in (MACHINE, DEVICE)})
 
     @cached_property
     def _hash(self) -> int:

@@ -1,7 +1,8 @@
-"""Axes that every scenario has without a line in its header: settings, cores and process variables.
+"""Axes that every scenario has without a line in its header: settings, cores, devices and process variables.
 
-The worker's kit applies settings, which have fixed values. The number of cores (CPUS) and process variables, such as
-`KERAS_BACKEND`, are *free axes*: they have the requested values, and harness applies them to the process of a launch.
+The worker's kit applies settings, which have fixed values. The number of cores (CPUS), the device (DEVICE) and process
+variables, such as `KERAS_BACKEND`, are *free axes*: they have the requested values, and harness applies them to the
+process of a launch.
 
 If a scenario declares an axis with the same name, its function gets that axis, and the setting or free axis isn't
 available there. Cells have these axes only if somebody requested them.
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.model.errors import UsageError
-from harness.model.scenario import CPUS, STEP, Comparison, Scenario
+from harness.model.scenario import CPUS, DEVICE, STEP, Comparison, Scenario
 
 #: The value that changes nothing: the default of the release.
 AS_IT_COMES = "default"
@@ -50,8 +51,8 @@ def is_variable(name: str) -> bool:
 
 
 def is_free(name: str) -> bool:
-    """Return whether an axis has any values that are requested: the number of cores, and process variables."""
-    return name == CPUS or is_variable(name)
+    """Return whether an axis has any values that are requested: cores, devices and process variables."""
+    return name in (CPUS, DEVICE) or is_variable(name)
 
 
 def free_values(name: str, typed: Sequence[str]) -> list[str]:
@@ -87,7 +88,7 @@ def with_settings(scenario: Scenario, asked: Mapping[str, Sequence[str]]) -> Sce
 
     The axis also has the values from the header. If there are several, and the header has no comparison along the axis,
     comparisons are added. For a setting, the first value in the setting's order is compared with the others. For a free
-    axis, each other value is compared with the first one.
+    axis, each other value is compared with the first one. Comparisons of devices come before the header's.
     """
     axes = dict(scenario.axes)
     for name, chosen in asked.items():
@@ -106,9 +107,9 @@ def with_settings(scenario: Scenario, asked: Mapping[str, Sequence[str]]) -> Sce
     return replace(
         scenario,
         axes=axes,
-        settings=[name for name in (*SETTINGS, CPUS) if name in asked or name in scenario.settings],
+        settings=[name for name in (*SETTINGS, CPUS, DEVICE) if name in asked or name in scenario.settings],
         environ=[*scenario.environ, *(name for name in asked if is_variable(name) and name not in scenario.environ)],
-        compare=[*scenario.compare, *compared],
+        compare=sorted([*scenario.compare, *compared], key=lambda entry: entry.along != DEVICE),
     )
 
 
@@ -116,7 +117,13 @@ def _from_first(scenario: Scenario, name: str, levels: Sequence[str]) -> list[Co
     """Return comparisons of each other value with the first one, in the step and in what else the header compares."""
     first, *others = levels
     return [
-        Comparison(name=f"{name} {value}", along=name, plus=value, against=first, of=quantity)
+        Comparison(
+            name=f"{value} vs {first}" if name == DEVICE else f"{name} {value}",
+            along=name,
+            plus=value,
+            against=first,
+            of=quantity,
+        )
         for quantity in (STEP, *scenario.quantities)
         for value in others
     ]

@@ -5,10 +5,10 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from harness.model.environment import Device, Environment, Requirement, installed, normalise, unmet
+from harness.model.environment import Device, Environment, Requirement, installed, name_on, normalise, unmet
 from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.run import Unavailable
-from harness.model.scenario import Cell, Need, Scenario, has_values
+from harness.model.scenario import DEVICE, Cell, Need, Scenario, has_values
 from harness.model.texts import counted, joined
 from harness.plan import settings
 from harness.plan.gpus import Fit, Support, can_try, fit
@@ -41,29 +41,32 @@ def split(
 
     The checks run in this order: the scenario's work runs on the device, the environment has an image for the device,
     its GPU code runs on the GPUs, its packages are what the scenario needs, and its release has the settings.
-    `environments` has the catalogue's environments and the cells' by name. `requirements` maps environments
-    to the requirements for the cells' device. Every launch gets all of `cards`. Without them, or if `host` has no
+    `environments` has the catalogue's environments and the cells' by name. `requirements` has the environments on the
+    cells' devices, by their names there. Every launch on GPUs gets all of `cards`. Without them, or if `host` has no
     information about the GPUs, the GPU check is skipped. The environments `anyway` pass it as far as they have CUDA.
     """
+
+    devices = {cell.device for cell in cells}
+    others = [environment for environment in environments.values() if devices <= set(environment.devices)]
 
     def work(cell: Cell) -> Reason | None:
         return _explain_no_work(cell, scenarios[cell.scenario])
 
     def device(cell: Cell) -> Reason | None:
-        return _explain_no_device(environments[cell.environment], cell.device, environments.values())
+        return _explain_no_device(environments[cell.environment], cell.device, others)
 
     @cache
     def on_gpu(name: str) -> Reason | None:
         if name in anyway and can_try(environments[name], host):
             return None
-        gpu_fit = assess_on_gpus(environments[name], environments.values(), cards, host)
+        gpu_fit = assess_on_gpus(environments[name], others, cards, host)
         return (gpu_fit.reason, gpu_fit.advice) if gpu_fit.is_impossible else None
 
     def gpu(cell: Cell) -> Reason | None:
         return on_gpu(cell.environment) if cell.device is Device.GPU else None
 
     def packages(cell: Cell) -> Reason | None:
-        requirement = requirements[cell.environment]
+        requirement = requirements[name_on(cell.environment, cell.device, requirements)]
         return _explain_no_packages(cell, scenarios[cell.scenario], requirement) or _explain_no_backend(
             cell, requirement
         )
@@ -84,6 +87,7 @@ def _explain_no_work(cell: Cell, scenario: Scenario) -> Reason | None:
         if need.devices and cell.device not in need.devices and has_values(need.when, cell.axes):
             where = " or ".join(need.devices)
             options = "Omit --gpu and --gpus." if cell.device is Device.GPU else "Add --gpu."
+            options = f"Use --device {where}." if DEVICE in cell.axes else options
             return need.reason or f"its work runs on {where}", need.advice or options
     return None
 

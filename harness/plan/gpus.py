@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby, takewhile
 
-from harness.model.environment import Environment
+from harness.model.environment import Device, Environment
 from harness.model.gpu import Capability, Gpu, GpuCode, GpuHost, format_version
 from harness.model.run import Plan
 
@@ -154,7 +154,8 @@ def find_first_starts(plan: Plan) -> list[str]:
 
     Code that CUDA loads lazily is compiled in parts.
     """
-    loaded = [cell.environment for cell in plan.cells if cell.axes.get("cuda_loading") != "lazy"]
+    on_gpu = [cell for cell in plan.cells if cell.device is Device.GPU]
+    loaded = [cell.environment for cell in on_gpu if cell.axes.get("cuda_loading") != "lazy"]
     return [name for name in dict.fromkeys(loaded) if plan.compiled.get(name) == Support.COMPILED]
 
 

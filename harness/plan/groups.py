@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from harness.model.run import Group
-from harness.model.scenario import GROWTH, PRINTED, STEP, TRACES, Cell, Scenario
+from harness.model.scenario import DEVICE, GROWTH, PRINTED, STEP, TRACES, Cell, Scenario
 
 Slot = TypeVar("Slot")
 
@@ -25,7 +25,7 @@ def group(cells: Sequence[Cell], scenarios: Mapping[str, Scenario], reference: s
         Group(
             name=name,
             scenario=members[0].scenario,
-            device=members[0].device.value,
+            device=device_of(members[0], scenarios[members[0].scenario]),
             axes={axis: members[0].axes[axis] for axis in scenarios[members[0].scenario].row_axes},
             cells=members,
             control=find_control(members, reference),
@@ -38,7 +38,8 @@ def group(cells: Sequence[Cell], scenarios: Mapping[str, Scenario], reference: s
 def find_lone_cells(cells: Sequence[Cell], selected: Sequence[Cell], scenarios: Mapping[str, Scenario]) -> list[Cell]:
     """Return the cells with nothing to compare them with, because the other `selected` cells of the group can't run.
 
-    If a scenario has statements of its source, a cell alone can show whether they are true.
+    If a scenario has statements of its source, a cell alone can show whether they are true. This doesn't apply to runs
+    that compare devices.
     """
     sizes = Counter(name_group(cell, scenarios[cell.scenario]) for cell in selected)
     left = Counter(name_group(cell, scenarios[cell.scenario]) for cell in cells)
@@ -46,7 +47,7 @@ def find_lone_cells(cells: Sequence[Cell], selected: Sequence[Cell], scenarios: 
         cell
         for cell in cells
         if left[name := name_group(cell, scenarios[cell.scenario])] == 1 < sizes[name]
-        and not scenarios[cell.scenario].expect
+        and (DEVICE in cell.axes or not scenarios[cell.scenario].expect)
     ]
 
 
@@ -58,7 +59,12 @@ def is_of_launches(quantity: str) -> bool:
 def name_group(cell: Cell, scenario: Scenario) -> str:
     """Return the name of the cell's group: `step cpu model=small`."""
     shared = [f"{axis}={cell.axes[axis]}" for axis in scenario.row_axes]
-    return " ".join([cell.scenario, cell.device.value, *shared])
+    return " ".join([cell.scenario, device_of(cell, scenario), *shared])
+
+
+def device_of(cell: Cell, scenario: Scenario) -> str:
+    """Return the device of the cell's group: that of the cell, or `cpu,gpu` if these are compared."""
+    return ",".join(scenario.axes[DEVICE]) if DEVICE in scenario.compared_axes else cell.device.value
 
 
 def find_control(cells: Sequence[Cell], reference: str) -> Cell | None:

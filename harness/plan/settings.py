@@ -127,7 +127,7 @@ def _tf32(
     value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     if cell.device is Device.CPU:
-        return "TF32 is a format of NVIDIA GPUs, but this run uses a CPU", "Add --gpu, or omit tf32."
+        return "TF32 is a format of NVIDIA GPUs, but this cell runs on the CPU", "Add --gpu, or omit tf32."
     if value == "off":
         return None
     if environment.release < _TF32 and not environment.gpu_image:
@@ -147,7 +147,10 @@ def _cuda_loading(
     value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     if cell.device is Device.CPU:
-        return "cuda_loading is a setting of NVIDIA GPUs, but this run uses a CPU", "Add --gpu, or omit cuda_loading."
+        return (
+            "cuda_loading is a setting of NVIDIA GPUs, but this cell runs on the CPU",
+            "Add --gpu, or omit cuda_loading.",
+        )
     if value == "lazy" and environment.cuda_image:
         reason = (
             f"lazy loading needs CUDA 11.7 or newer, but the image of {environment.name} has CUDA {environment.cuda}"

@@ -10,7 +10,7 @@ from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.tables import MeasuredCell, Row, ScenarioTable
 from harness.model.environment import Device
 from harness.model.launch import Clock
-from harness.model.scenario import BARE, ENVIRONMENT, GROWTH, PERCENTILES, PRINTED, STEP, WHOLE, Cell, Scenario
+from harness.model.scenario import BARE, DEVICE, ENVIRONMENT, GROWTH, PERCENTILES, PRINTED, STEP, WHOLE, Cell, Scenario
 from harness.model.settings import AS_IT_COMES
 
 # axis names of scenarios that repeat the value of a setting
@@ -48,7 +48,7 @@ def distinguish_cells(
         cell: [
             *([cell.scenario] if several else []),
             cell.environment,
-            *([cell.device.value] if devices else []),
+            *([cell.device.value] if devices and DEVICE not in cell.axes else []),
             *labels(
                 by_name[cell.scenario],
                 {

@@ -9,7 +9,7 @@ from functools import partial
 
 from harness.analysis import sizing
 from harness.model.backend import Backend
-from harness.model.environment import Requirement
+from harness.model.environment import Requirement, name_on
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import FEWEST_TURNS, SHORT, Job, Launch, Role, Sampling
 from harness.model.run import Group, Plan
@@ -60,8 +60,9 @@ class WalkListener:
 class RunExecutor:
     """Executes a plan; `run` measures it, and `profile` profiles its cells.
 
-    `requirements` are by environment. `widths` returns the widths of each group's intervals, if groups end by width,
-    and `looks` the first round at which to look, by group. `watch`, if given, monitors each launch from outside.
+    `requirements` are by their names. `widths` returns the widths of each group's intervals, if groups end by width,
+    and `looks` the first round at which to look, by group. `gpu_watch`, if given, monitors each launch on GPUs from
+    outside, and `watch` each other launch.
     Interleaved launches use at most `memory` bytes together, as far as their pilots show. `pairs` are compared: if a
     budget doesn't hold all of them, the first ones are measured. As many launches start at the same time as `starts`
     has CPUs (see `machine.cpus.choose_starting_cpus`), one on each. `clock` returns seconds.
@@ -80,6 +81,7 @@ class RunExecutor:
     pairs: Pairs = field(default_factory=dict)
     starts: Sequence[int] = ()
     clock: Callable[[], float] = time.monotonic
+    gpu_watch: Watch | None = None
 
     def run(self, finished: list[Launch]) -> list[Launch]:
         """Make the launches that `finished` doesn't contain, and return all launches, old and new.
@@ -302,9 +304,11 @@ class RunExecutor:
             # as in `_start`: the first launch starts on the measured CPU, and each other one on another CPU
             own = starts[1 + (place - 1) % (len(starts) - 1)] if place else starts[0]
             job = replace(job, limits=replace(job.limits, cpus=(own,)), waits=True)
-        hold = partial(self.backend.hold, self.requirements[cell.environment], job)
+        name = name_on(cell.environment, cell.device, self.requirements)
+        hold = partial(self.backend.hold, self.requirements[name], job)
         companions = max(0, len(starts) - 1)
-        return Launching(slot, cell, hold, self.watch, self.clock, others=companions, cpus=measured)
+        watch = self.gpu_watch if job.limits.gpus else self.watch
+        return Launching(slot, cell, hold, watch, self.clock, others=companions, cpus=measured)
 
     def _together(
         self,

@@ -119,13 +119,14 @@ def estimate_duration(planned: Planned) -> DurationEstimate:
     verdicts = _seconds(replace(plan, rounds=min(plan.rounds, FEWEST_ROUNDS), budget_seconds=None), times, slots)
     seconds = _seconds(plan, times, slots)
     is_told = plan.claims or (plan.budget_seconds is not None and not plan.budget_is_wish)
-    first_starts = len({*find_first_starts(plan)} - {cell.environment for cell in earlier_times})
+    started = {cell.environment for cell in earlier_times if cell.device is Device.GPU}
+    first_starts = len({*find_first_starts(plan)} - started)
     return DurationEstimate(
         seconds=seconds + first_starts * FIRST_START,
         basis=basis,
         unknown=unknown,
         makes=makes,
-        unprepared=None if missing is None else [requirement.environment.name for requirement in missing],
+        unprepared=None if missing is None else [requirement.name for requirement in missing],
         unasked=unasked,
         verdicts=verdicts if is_told else 0.0,
         first_starts=first_starts,

@@ -10,7 +10,7 @@ from harness.catalog.scenarios import find_files_of, hash_files, kit_files
 from harness.machine import cpus
 from harness.model.environment import Device
 from harness.model.launch import SHORT, Job, Limits, Sampling
-from harness.model.scenario import CPUS, Cell, Scenario
+from harness.model.scenario import CPUS, DEVICE, Cell, Scenario
 
 
 class JobMaker:
@@ -56,15 +56,20 @@ class JobMaker:
             script=scenario.path.name,
             files=self._files[cell.scenario],
             sampling=sampling,
-            limits=self._on_cores(cell.axes[CPUS]) if CPUS in scenario.settings else self._limits,
+            limits=self._choose_device(cell, scenario),
             environ={axis: cell.axes[axis] for axis in scenario.environ},
-            settings={axis: cell.axes[axis] for axis in scenario.settings},
+            settings={axis: cell.axes[axis] for axis in scenario.settings if axis != DEVICE},
         )
 
     def first_start(self, environment: str) -> Job:
         """Return the job of an environment's first start, in which the driver compiles code. It has only the kit."""
         cell = Cell("first start", environment, Device.GPU, {})
         return Job(cell, "kit/first_start.py", self.kit, SHORT, self._limits, environ={})
+
+    def _choose_device(self, cell: Cell, scenario: Scenario) -> Limits:
+        """Return the limits of a cell. In a run on both devices, launches on the CPU get no GPU."""
+        limits = self._on_cores(cell.axes[CPUS]) if CPUS in scenario.settings else self._limits
+        return replace(limits, gpus=(), first_start_seconds=0.0) if cell.device is Device.CPU else limits
 
     def _choose_cores(self, count: str) -> Limits:
         """Return the limits of launches on this number of cores, which are some of the CPUs of the largest launches."""

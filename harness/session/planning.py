@@ -14,7 +14,7 @@ from harness import __version__
 from harness.backends import registry
 from harness.catalog.adhoc import add_requested
 from harness.catalog.environments import load_environments
-from harness.catalog.locks import describe_overrides, load_lock
+from harness.catalog.locks import describe_overrides, load_lock, load_locks
 from harness.catalog.project import Project
 from harness.catalog.scenarios import (
     find_files_of,
@@ -30,12 +30,24 @@ from harness.machine.gpu import selection as gpus
 from harness.machine.lock import hold_machine
 from harness.model.backend import Supply
 from harness.model.defaults import FIRST_START_TIMEOUT, MOST_CLAIM_ROUNDS, MOST_ROUNDS, ROUNDS, TIMEOUT
-from harness.model.environment import Device, Environment, Requirement
+from harness.model.environment import Device, Environment, Requirement, name_on
 from harness.model.errors import CannotRunHereError, FileError, HarnessError, UnavailableError, UsageError
 from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.launch import Clock, Interleave, Limits, Protocol, Role, Sampling, Status
 from harness.model.run import Group, Plan, Shard, StandIn, Unavailable
-from harness.model.scenario import CPUS, DEFAULT_SUITE, ENVIRONMENT, GROWTH, PEAK, STEP, TRACES, Cell, Scenario, Suite
+from harness.model.scenario import (
+    CPUS,
+    DEFAULT_SUITE,
+    DEVICE,
+    ENVIRONMENT,
+    GROWTH,
+    PEAK,
+    STEP,
+    TRACES,
+    Cell,
+    Scenario,
+    Suite,
+)
 from harness.model.texts import joined
 from harness.plan import claims, settings, shards
 from harness.plan.availability import TRIED, list_compiled, list_names_on, split
@@ -51,8 +63,8 @@ from harness.store.folder import RunFolder, uncollected
 #: Other quantities, such as the import time, would depend on files that aren't in memory yet.
 UNPILOTED = (STEP, PEAK, GROWTH, TRACES)
 
-#: Why a suite doesn't launch the only cell of a comparison that is left on a GPU.
-_LONE = "no other cell of its comparison can run on this GPU, so there is nothing to compare it with"
+#: Why the only cell of a comparison that is left on a GPU isn't launched, by a suite or with both devices.
+_LONE = "no other cell of its comparison can run here, so there is nothing to compare it with"
 
 #: If the claims of a group need no narrower interval than this, on the log scale, the group has no A/A control.
 CONTROL_BELOW = math.log1p(0.10)
@@ -64,7 +76,7 @@ class Planned:
 
     - `request`: the request; `suite`: the name of the suite, or an empty text if the request names scenarios or issues
     - `plan`: groups of cells, rounds and limits. `plan.unavailable` has the cells that can't be measured, with reasons
-    - `environments`: the selected environments; `requirements`: the packages of each, by its name, for the run's device
+    - `environments`: the selected environments; `requirements`: the packages of each on the run's devices, by its name
     - `scenarios`: the selected scenarios by name; `refused`: scenarios with invalid files, which aren't measured
     - `reference`: the name of the baseline environment
     - `cards`: the GPUs of each launch; `gpu_host`: facts about the machine that has the GPUs
@@ -90,14 +102,16 @@ class Planned:
     @property
     def needed(self) -> list[Requirement]:
         """The environments that at least one cell needs. Other environments aren't built."""
-        used = {cell.environment for cell in self.plan.cells}
+        used = {name_on(cell.environment, cell.device, self.requirements) for cell in self.plan.cells}
         return [requirement for name, requirement in self.requirements.items() if name in used]
 
     @property
     def moved(self) -> dict[str, str]:
         """Return descriptions of environments with package overrides, by name."""
         descriptions = {
-            name: describe_overrides(self.project, requirement) for name, requirement in self.requirements.items()
+            name: describe_overrides(self.project, requirement)
+            for name, requirement in self.requirements.items()
+            if not requirement.is_second
         }
         return {name: text for name, text in descriptions.items() if text}
 
@@ -150,7 +164,9 @@ class Planned:
         message = f"Nothing can be measured: {cells}. {first.cell}: {first.reason.rstrip('.')}."
         if self.cards:
             models = joined(list(dict.fromkeys(card.name for card in self.cards)))
-            runs = list_names_on(self.cards, self.gpu_host, load_environments(self.project).values())
+            devices = set(self.plan.devices)
+            able = [entry for entry in load_environments(self.project).values() if devices <= set(entry.devices)]
+            runs = list_names_on(self.cards, self.gpu_host, able)
             message += f" {models} runs {joined(runs)}." if runs else ""
         raise CannotRunHereError(message, first.advice)
 
@@ -193,7 +209,7 @@ class Planned:
             return []
         ours = self.project.scenario_folders
         scripts = [name for name, scenario in self.scenarios.items() if scenario.path.parent not in ours]
-        wheels = [name for name, requirement in self.requirements.items() if requirement.environment.wheel]
+        wheels = [environment.name for environment in self.environments if environment.wheel]
         return [*scripts, *(wheels if self.request.backend == registry.AUTO else [])]
 
 
@@ -214,7 +230,7 @@ def plan(
     """
     host.require_linux()
     project = Project.find()
-    limits = _limits(request)
+    devices, limits = _limits(request)
     gpu_host = registry.gpu_host(request.backend, project.root) if limits.gpus else CPU_ALONE
     if limits.gpus and isinstance(request, Request) and request.on:
         gpu_host = GpuHost(absent="the launches run on other machines", is_here=False)
@@ -229,8 +245,8 @@ def plan(
     selection = Selection(suite=suite, environments=typed or default, scenarios=chosen, axes=request.axes)
     catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites=suites)
     selection, catalog, refused = _drop_invalid(selection, catalog, broken)
-    catalog, limits = _with_axes(selection, catalog, limits, request)
-    device = Device.GPU if limits.gpus else Device.CPU
+    catalog, limits = _with_axes(selection, catalog, limits, request, devices)
+    device = devices[0]
     claimed, absent = _find_claims(request, selection, catalog), list[Unavailable]()
     if claimed:
         by_name, claimed, missing = _add_claimed(by_name, claimed)
@@ -243,7 +259,8 @@ def plan(
     # a requested environment is measured or reported as unavailable; a suite replaces environments that can't run
     chosen_suite = None if typed else suites.get(suite or DEFAULT_SUITE)
     cells, taken = selected, list[StandIn]()
-    if chosen_suite and chosen_suite.instead and (cards or not claimed):
+    # with both devices, each environment is compared with itself, so nothing replaces it on one of them
+    if chosen_suite and chosen_suite.instead and len(devices) == 1 and (cards or not claimed):
         check_stand_ins(
             chosen_suite, resolve(chosen_suite.environments, list(by_name), ENVIRONMENT), list(by_name), findings
         )
@@ -261,7 +278,7 @@ def plan(
         )
         cells, environments = replace_cells(cells, taken), replace_environments(environments, taken)
         (named,) = replace_environments([named], taken)
-    requirements = _locked(project, [by_name[name] for name in environments], device, impossible, named)
+    requirements = _locked(project, [by_name[name] for name in environments], devices, impossible, named)
     runnable, unavailable = split(
         [cell for cell in cells if cell.environment not in impossible],
         catalog.scenarios,
@@ -271,7 +288,7 @@ def plan(
         host=gpu_host,
         anyway=_forced(request, typed, by_name, limits),
     )
-    if chosen_suite and device is Device.GPU and isinstance(request, Request) and not claimed:
+    if len(devices) > 1 or (chosen_suite and limits.gpus and isinstance(request, Request) and not claimed):
         runnable, lone = _drop_lone_cells(runnable, selected, catalog.scenarios)
         unavailable += lone
     reference = _reference(named, environments, runnable)
@@ -284,7 +301,9 @@ def plan(
         unavailable=[*unavailable, *_without_wheels(cells, impossible), *absent],
         stand_ins=taken,
         compiled=list_compiled(
-            (by_name[name] for name in {cell.environment: None for cell in runnable}), cards, gpu_host
+            (by_name[name] for name in {cell.environment: None for cell in runnable if cell.device is Device.GPU}),
+            cards,
+            gpu_host,
         ),
     )
     if isinstance(request, Request):
@@ -338,9 +357,14 @@ def _drop_lone_cells(
 ) -> tuple[list[Cell], list[Unavailable]]:
     """Return the cells that have another one to compare them with, and those that a GPU left alone."""
     lone = find_lone_cells(cells, selected, scenarios)
-    advice = "To measure this cell alone, pass -e {} -s {}."
+    advice = "To measure this cell alone, pass -e {} -s {}{}."
     return [cell for cell in cells if cell not in lone], [
-        Unavailable(cell, _LONE, advice.format(cell.environment, cell.scenario)) for cell in lone
+        Unavailable(
+            cell,
+            _LONE,
+            advice.format(cell.environment, cell.scenario, f" --device {cell.device}" * (DEVICE in cell.axes)),
+        )
+        for cell in lone
     ]
 
 
@@ -386,20 +410,20 @@ def _without_wheels(cells: Sequence[Cell], impossible: Mapping[str, HarnessError
 def _locked(
     project: Project,
     environments: Sequence[Environment],
-    device: Device,
+    devices: Collection[Device],
     impossible: dict[str, HarnessError],
     reference: str,
 ) -> dict[str, Requirement]:
-    """Return the environments with their locks, by name. If a release line has no lock, add its error to `impossible`.
+    """Return the environments on the devices that they have, by name. Add errors of release lines to `impossible`.
 
     Raises this error if the line is the baseline (by default the first environment), or if no line has a lock.
     """
-    requirements = {}
+    requirements: dict[str, Requirement] = {}
     for environment in environments:
-        if device not in environment.devices or environment.name in impossible:
+        if environment.name in impossible:
             continue
         try:
-            requirements[environment.name] = load_lock(project, environment, device)
+            requirements |= load_locks(project, environment, devices)
         except (UsageError, UnavailableError) as error:
             if not environment.line:
                 raise
@@ -503,7 +527,7 @@ def _add_lengths(plan: Plan, request: Request, suite: Suite | None, claimed: Seq
     if request.clock is Clock.CPU and plan.limits.gpus:
         raise UsageError(
             "--clock cpu measures CPU time only, without the work of a GPU.",
-            "Omit --clock cpu, or --gpu and --gpus.",
+            "Omit --clock cpu, or measure on the CPU alone.",
         )
     if request.lock_clocks and not plan.limits.gpus:
         raise UsageError("--lock-clocks needs a GPU.", "Add --gpu, or omit --lock-clocks.")
@@ -565,7 +589,7 @@ def _interleave(request: Request, limits: Limits) -> Interleave:
     """Return whether the cells of a round are interleaved: as requested, or if it is possible. Raises UsageError."""
     count = len(limits.cpus) if limits.cpus is not None else len(os.sched_getaffinity(0))
     if limits.gpus:
-        why, leave = "this run is on a GPU", "--gpu"
+        why, leave = "this run is on a GPU", "--device" if request.device else "--gpu"
     elif request.sampling is not Protocol.TIME:
         why, leave = "the source document's iterations are measured without a break", f"--sampling {request.sampling}"
     elif count > 1:
@@ -618,12 +642,33 @@ def _reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]
     return typed or next((name for name in environments if name in able), environments[0])
 
 
-def _limits(request: LaunchRequest) -> Limits:
+def _choose_devices(request: LaunchRequest) -> list[Device]:
+    """Return the devices of the cells, the baseline first. Raises UsageError for options that contradict each other."""
+    if DEVICE in request.axes:
+        raise UsageError("`device` isn't an axis for -a.", "To compare the GPU with the CPU, pass --device cpu,gpu.")
+    of_gpus = {"--gpus": request.gpus, "--gpu-via": request.gpu_via}
+    others = [name for name, value in of_gpus.items() if value]
+    devices = list(request.device) if isinstance(request, Request) else []
+    if not devices:
+        return [Device.GPU if request.gpu or others else Device.CPU]
+    typed = f"--device {','.join(devices)}"
+    if request.gpu:
+        raise UsageError(f"--gpu and {typed} can't be combined: both select devices.", "Omit --gpu.")
+    if others and Device.GPU not in devices:
+        raise UsageError(f"{others[0]} selects a GPU, but {typed} measures without one.", f"Omit {others[0]}.")
+    if request.claims and len(devices) > 1:
+        raise UsageError(f"--claim and {typed} can't be combined: a claim is about one device.", "Use one device.")
+    return devices
+
+
+def _limits(request: LaunchRequest) -> tuple[list[Device], Limits]:
+    """Return the devices of the cells, and the limits of launches. Raises UsageError."""
+    devices = _choose_devices(request)
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    gpu_names = gpus.wish(request.gpu or request.gpu_via is not None, request.gpus)
+    gpu_names = gpus.wish(Device.GPU in devices, request.gpus)
     # with one core, a GPU could wait for the CPU work of each step, so use all cores by default
     cores = request.cpus or ("all" if gpu_names or not cpus.can_pin() else "1")
-    return Limits(
+    return devices, Limits(
         cpus=cpus.choose(cores, os.sched_getaffinity(0)),
         memory_bytes=request.memory or installed * 4 // 5,
         seconds=request.timeout or TIMEOUT,
@@ -633,10 +678,14 @@ def _limits(request: LaunchRequest) -> Limits:
 
 
 def _with_axes(
-    selection: Selection, catalog: Catalog, limits: Limits, request: LaunchRequest
+    selection: Selection, catalog: Catalog, limits: Limits, request: LaunchRequest, devices: Sequence[Device]
 ) -> tuple[Catalog, Limits]:
-    """Return the catalog with the settings and free axes of the selection, and limits with CPUs for these axes."""
-    catalog = settings.with_asked(selection, catalog)
+    """Return the catalog with the settings and free axes of the selection, and limits with CPUs for these axes.
+
+    Several `devices` are an axis too.
+    """
+    axes = {**selection.axes, DEVICE: [device.value for device in devices]} if len(devices) > 1 else selection.axes
+    catalog = settings.with_asked(replace(selection, axes=axes), catalog)
     return catalog, with_cores(limits, request, catalog.scenarios.values(), os.sched_getaffinity(0))
 
 

@@ -24,6 +24,7 @@ from harness.model.defaults import (
     ROUNDS,
     TIMEOUT,
 )
+from harness.model.environment import Device
 from harness.model.errors import UsageError
 from harness.model.gpu import BASE_CLOCK
 from harness.model.launch import Clock, Interleave, Protocol
@@ -180,6 +181,17 @@ def read_clock(text: str, option: str) -> str:
     if not match or not int(match[1]):
         raise UsageError(f"Invalid {option} {text!r}: expected a clock speed in MHz, such as 1410, or `{BASE_CLOCK}`.")
     return str(int(match[1]))
+
+
+def read_devices(typed: Sequence[str], option: str) -> list[Device]:
+    """Parse `cpu`, `gpu` or `cpu,gpu`, of which the first is the baseline. Raises UsageError."""
+    names_ = [name.strip().lower() for text in typed for name in text.split(",")]
+    example = f"Example: {option} cpu,gpu compares the GPU with the CPU."
+    if not set(names_) <= set(Device):
+        raise UsageError(f"Invalid {option} {','.join(typed)!r}: expected cpu, gpu or both.", example)
+    if len(set(names_)) < len(names_):
+        raise UsageError(f"{option} {','.join(typed)!r} has a device twice.", example)
+    return [Device(name) for name in names_]
 
 
 def read_shard(text: str, option: str) -> Shard:
@@ -482,6 +494,15 @@ class Request(LaunchRequest):
             panel=OptionPanel.PRECISION,
         ),
     ] = None
+    device: Annotated[
+        Sequence[Device],
+        Option(
+            "Measure on the `cpu`, on a `gpu`, or on both: cpu,gpu compares the GPU with the CPU in each environment.",
+            read=read_devices,
+            metavar="cpu,gpu",
+            panel=OptionPanel.GPU,
+        ),
+    ] = ()
     lock_clocks: Annotated[
         str,
         Option(

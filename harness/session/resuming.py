@@ -9,13 +9,12 @@ from typing import Any
 
 from harness.backends import registry
 from harness.backends.registry import AUTO
-from harness.catalog.locks import load_lock
+from harness.catalog.locks import load_locks
 from harness.catalog.project import Project
 from harness.machine import cpus, host, topology
 from harness.machine.gpu import selection as gpus
 from harness.machine.slots import Slot
 from harness.model.defaults import MOST_CLAIM_ROUNDS, MOST_ROUNDS
-from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.launch import Limits
@@ -89,11 +88,12 @@ def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, b
     over = _explain_end(begun, ledger, path) if longer == begun else ""
     is_longer, begun = longer != begun, longer
     project, limits = Project.find(), begun.plan.limits
-    device = Device.GPU if limits.gpus else Device.CPU
+    devices = begun.plan.devices
     requirements = {
-        environment.name: load_lock(project, environment, device)
+        name: requirement
         for environment in begun.environments
-        if device in environment.devices and (environment.name in begun.pins or not environment.line)
+        if environment.name in begun.pins or not environment.line
+        for name, requirement in load_locks(project, environment, devices).items()
     }
     scenarios = {scenario.name: scenario for scenario in begun.scenarios}
     sources = JobMaker(project, scenarios, limits).sources()
@@ -112,7 +112,7 @@ def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, b
     request = Request(
         backend=name,
         cpus="" if limits.gpus else "all" if limits.cpus is None else str(len(limits.cpus)),
-        gpu=bool(limits.gpus),
+        device=devices,
         results=path.parent,
     )
     planned = Planned(

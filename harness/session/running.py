@@ -37,7 +37,7 @@ from harness.model.backend import (
     Progress,
     Supply,
 )
-from harness.model.environment import Device, Environment, Requirement
+from harness.model.environment import Device, Environment, Requirement, name_on
 from harness.model.errors import CannotRunHereError, FileError, NothingPreparedError, UnavailableError
 from harness.model.gpu import Gpu
 from harness.model.launch import BROKEN, Launch, Limits, Status
@@ -284,7 +284,7 @@ def _start_run(planned: Planned, command: Sequence[str], listener: Listener, hel
             commit="" if planned.project.is_installed else _commit(root),
             suite=planned.suite,
             images=preparation.images,
-            pins={environment: requirement.lock.pins for environment, requirement in planned.requirements.items()},
+            pins={name: requirement.lock.pins for name, requirement in planned.requirements.items()},
             sources=jobs.sources(),
             scripts=jobs.scripts(planned.project.scenario_folders),
             rules=RULES,
@@ -346,11 +346,12 @@ def _suggest_environments(planned: Planned, backend: RegisteredBackend) -> str:
 
     In a container that can't make any environment, the sentence recommends another container image.
     """
-    device = Device.GPU if planned.plan.limits.gpus else Device.CPU
+    device, devices = Device.GPU if planned.plan.limits.gpus else Device.CPU, planned.plan.devices
     fitting = [
         environment
         for environment in load_environments(planned.project).values()
-        if device in environment.devices and not fit(environment, planned.cards, planned.gpu_host).is_impossible
+        if set(devices) <= set(environment.devices)
+        and not fit(environment, planned.cards, planned.gpu_host).is_impossible
     ]
 
     def is_here(environment: Environment) -> bool:
@@ -381,13 +382,13 @@ def _reopen_run(earlier_run: Earlier, listener: Listener, held: ExitStack) -> _R
     backend, why = registry.choose(begun.backend.name, root, begun.id, gpus=limits.gpus, via=via)
     listener.say(f"Backend: {why}.")
     _say_stand_ins(begun.plan, listener)
-    needed = [planned.requirements[environment] for environment in begun.images]
+    needed = [planned.requirements[name] for name in begun.images]
     preparation = _prepare_environments(backend, needed, listener)
     if limits.gpus:
         _try_gpus(backend, needed, listener)
     if begun.backend.priority:  # new launches get the same priority as earlier ones
         _give_priority(backend, limits, listener)
-    moved = [environment for environment, image in begun.images.items() if preparation.images.get(environment) != image]
+    moved = [name for name, image in begun.images.items() if preparation.images.get(name) != image]
     if moved:
         raise make_changed_error(path, f"the image of {', '.join(moved)}")
     watch = gpus.watch(cards)
@@ -438,7 +439,10 @@ def _make_launches(
         if ready.is_longer:
             folder.write_run(ended, signed=True)
         finished = folder.read_launches(ended)
-    watch = partial(LaunchMonitor, {"slots": ended.slots}, ready.watch) if ended.slots > 1 else ready.watch
+
+    def watch(inner: Watch | None) -> Watch | None:
+        return partial(LaunchMonitor, {"slots": ended.slots}, inner) if ended.slots > 1 else inner
+
     starts = cpus.choose_starting_cpus(plan.limits.cpus, os.sched_getaffinity(0)) if backend.can_move() else ()
     try:
         with cpus.keep_process_off(plan.limits.cpus):
@@ -453,11 +457,12 @@ def _make_launches(
                 ready.jobs,
                 heard,
                 widths,
-                watch,
+                watch(None),
                 memory,
                 looks=sizing.looks(plan, ended.scenarios, ended.environments),
                 pairs=pairs,
                 starts=starts,
+                gpu_watch=watch(ready.watch),
             )
             if plan.profile_calls:
                 walk.profile()
@@ -482,7 +487,8 @@ def _make_first_starts(ready: _Ready, listener: Listener) -> None:
     """Let the driver compile the GPU code of each environment that needs it, once and before any scenario runs."""
     for name in find_first_starts(ready.run.plan):
         listener.say(f"First start of {name}: the driver compiles its GPU code, unless an earlier run saved it.")
-        outcome = ready.backend.launch(ready.requirements[name], ready.jobs.first_start(name))
+        requirement = ready.requirements[name_on(name, Device.GPU, ready.requirements)]
+        outcome = ready.backend.launch(requirement, ready.jobs.first_start(name))
         if outcome.status is not Status.OK:
             listener.say(
                 f"The first start of {name} failed ({outcome.status}): {outcome.error.rstrip('.')}. So the driver "
@@ -512,7 +518,7 @@ def _is_second(interruption: BaseException) -> bool:
 
 
 def _try_gpus(backend: RegisteredBackend, needed: Sequence[Requirement], listener: Listener) -> None:
-    for sentence in backend.try_gpus(needed):
+    for sentence in backend.try_gpus([requirement for requirement in needed if requirement.device is Device.GPU]):
         listener.say(sentence)
 
 
@@ -535,7 +541,8 @@ def _drop_environments(planned: Planned, missing: Mapping[str, UnavailableError]
     if not missing:
         return planned
     plan = planned.plan
-    gone = {cell: missing[cell.environment] for cell in plan.cells if cell.environment in missing}
+    names = {cell: name_on(cell.environment, cell.device, planned.requirements) for cell in plan.cells}
+    gone = {cell: missing[name] for cell, name in names.items() if name in missing}
     unavailable = [Unavailable(cell=cell, reason=error.message, advice=error.advice) for cell, error in gone.items()]
     groups = []
     for group in plan.groups:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
-from harness.model.environment import Environment
+from harness.model.environment import Device, Environment
 from harness.model.launch import Launch
 from harness.model.numbers import BYTES, DEPTH, LEAST, find_problem
 from harness.model.run import Group, Run
@@ -48,8 +48,9 @@ def check_run(run: Run) -> None:
     for absence in run.plan.unavailable:
         _check_cell(absence.cell, scenarios, environments)
     _check_known("reference", [run.reference], environments)
-    _check_known("images", run.images, environments)
-    _check_known("pins", run.pins, environments)
+    on_devices = {*environments, *(f"{name}:{device}" for name in environments for device in Device)}
+    _check_known("images", run.images, on_devices)
+    _check_known("pins", run.pins, on_devices)
     _check_known("sources", run.sources, scenarios)
     _check_known("scripts", run.scripts, scenarios)
     groups = [group.name for group in run.plan.groups]
@@ -230,9 +231,10 @@ def _check_requirements(texts: Iterable[str], whose: str) -> None:
 def _check_group(group: Group, scenarios: Mapping[str, Scenario], environments: Mapping[str, Environment]) -> None:
     if not group.cells:
         raise ValueError(f"the group {group.name} is empty")
-    members = set()
+    members, devices = set(), group.device.split(",")
+    _check_known(f"the device of the group {group.name}", devices, list(Device))
     for cell in group.cells:
-        if (cell.scenario, cell.device.value) != (group.scenario, group.device):
+        if cell.scenario != group.scenario or cell.device not in devices:
             raise ValueError(f"the cell {cell} has another scenario or device than its group")
         _check_cell(cell, scenarios, environments)
         members.add(cell.key)

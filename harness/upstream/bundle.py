@@ -22,7 +22,7 @@ from harness.model.environment import Device, Environment
 from harness.model.environment import pins as locked
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.run import Run
-from harness.model.scenario import PEAK, PERCENTILES, PRINTED, STEP
+from harness.model.scenario import DEVICE, PEAK, PERCENTILES, PRINTED, STEP
 from harness.session import read
 from harness.store import codec
 from harness.upstream.bundle_subject import Axes, Subject, select, subject
@@ -57,6 +57,11 @@ def write(
         )
     has_selection = bool(scenarios or environments or axes)
     about = select(results, scenarios, environments, axes or {}) if has_selection else subject(results)
+    if len({side.cell.device for side in about.sides}) > 1:
+        raise UsageError(
+            "A bundle is about one device, but these cells were measured on the CPU and on a GPU.",
+            f"Select one with -a {DEVICE}={Device.CPU} or -a {DEVICE}={Device.GPU}.",
+        )
     texts = files(results, tracker, folder, about)
     packed = BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -79,7 +84,10 @@ def files(results: Results, tracker: str, folder: Path, about: Subject) -> dict[
     hide = _make_hider(folder)
     code = _code(run, about)
     code = hide(code, _words(code))
-    required = {f"requirements-{environment.name}.txt": _locked(run, environment) for environment in about.environments}
+    device = about.worse.cell.device
+    required = {
+        f"requirements-{environment.name}.txt": _locked(run, environment, device) for environment in about.environments
+    }
     contents = {
         "repro.py": code,
         "repro.ipynb": _notebook(about, code, required),
@@ -89,16 +97,16 @@ def files(results: Results, tracker: str, folder: Path, about: Subject) -> dict[
     return {"issue.md": issue(results, about, code, tracker, hide), **contents} if about.has_results else contents
 
 
-def _locked(run: Run, environment: Environment) -> str:
+def _locked(run: Run, environment: Environment, device: Device) -> str:
     """Return the packages of an environment, with the hashes of its lock file unless that has changed."""
-    device = Device.GPU if run.plan.limits.gpus else Device.CPU
     path = lock_file(Project.find(), environment, device)
     try:
         text = path.read_text(encoding="utf-8")
     except OSError:
         text = ""
     plain = "".join(line for line in text.splitlines(keepends=True) if not line.lstrip().startswith("#"))
-    return plain if plain and locked(plain) == pins(run, environment.name) else requirements(run, environment)
+    recorded = pins(run, environment.name, device)
+    return plain if plain and locked(plain) == recorded else requirements(recorded)
 
 
 def _make_hider(folder: Path) -> Callable[..., str]:

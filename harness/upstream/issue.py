@@ -8,10 +8,10 @@ from harness.analysis.environments import pins
 from harness.analysis.results import Results
 from harness.backends import registry
 from harness.model.defaults import LEVEL
-from harness.model.environment import TENSORFLOW, Environment, installed
+from harness.model.environment import TENSORFLOW, Device, Environment, installed, name_on
 from harness.model.errors import CannotRunHereError
 from harness.model.run import Run
-from harness.model.scenario import STEP
+from harness.model.scenario import DEVICE, STEP
 from harness.model.texts import format_exact
 from harness.report import format
 from harness.report.escape import make_fenced_block
@@ -89,7 +89,8 @@ def sentence(about: Subject) -> str:
 def list_commands(run: Run, about: Subject) -> str:
     """Return the commands that run repro.py, in virtual environments and in containers."""
     bases = _bases(run)
-    has_digests = all(environment.name in bases for environment in about.environments)
+    device = about.worse.cell.device
+    has_digests = all(name_on(environment.name, device, bases) in bases for environment in about.environments)
     return "\n".join(
         [
             "Run it in virtual environments:",
@@ -127,9 +128,9 @@ def _environment_lines(environment: Environment) -> list[str]:
     ]
 
 
-def requirements(run: Run, environment: Environment) -> str:
-    """Return the packages of an environment as a requirements file."""
-    return "".join(f"{name}=={version}\n" for name, version in sorted(pins(run, environment.name).items()))
+def requirements(packages: Mapping[str, str]) -> str:
+    """Return pins of packages as a requirements file."""
+    return "".join(f"{name}=={version}\n" for name, version in sorted(packages.items()))
 
 
 def _docker(run: Run, about: Subject, bases: Mapping[str, str]) -> list[str]:
@@ -145,9 +146,10 @@ def _container(run: Run, side: IssueSide, command: str, bases: Mapping[str, str]
         f'pip install -q $(grep -oE "^(setuptools|wheel)==[^ ]+" {file}) && '
         f"pip install -q --no-deps --no-build-isolation -r {file} && {command}"
     )
-    gpus = ["--gpus", "all"] if run.plan.limits.gpus else []
+    device = side.cell.device
+    gpus = ["--gpus", "all"] if device is Device.GPU else []
     tag = side.environment.gpu_image or f"python:{side.environment.python}-slim-bookworm"
-    image = bases.get(side.environment.name) or tag
+    image = bases.get(name_on(side.environment.name, device, bases)) or tag
     return " ".join(["docker run --rm", *gpus, '-v "$PWD":/bundle -w /bundle', image, "sh -c", shlex.quote(install)])
 
 
@@ -173,7 +175,8 @@ def _bases(run: Run) -> dict[str, str]:
 
 def _fields(results: Results, about: Subject) -> dict[str, str]:
     run, environments = results.run, about.environments
-    gpus = [gpu.name for launch in results.launches for gpu in launch.gpus] if run.plan.limits.gpus else []
+    on_gpu = about.worse.cell.device is Device.GPU
+    gpus = [gpu.name for launch in results.launches for gpu in launch.gpus] if on_gpu else []
     system = "Debian 12, in a container" if _is_in_containers(run) else run.host.get("system", "")
     kernel, cpu = run.host.get("kernel", ""), run.host.get("cpu", "")
     memory = run.host.get("memory_bytes")
@@ -293,11 +296,12 @@ def _packages(run: Run, about: Subject) -> str:
         "The code above is `repro.py`. Its first lines show the commands that run it. The packages of each environment "
         "are below, as `requirements-NAME.txt`, and with hashes in bundle.zip.",
     ]
-    settings = [f"{axis}={about.worse.cell.axes[axis]}" for axis in about.worse.scenario.settings]
+    cell = about.worse.cell
+    settings = [f"{axis}={cell.axes[axis]}" for axis in about.worse.scenario.settings if axis != DEVICE]
     if settings:
         parts.append(f"`repro.py` doesn't apply the setting {', '.join(settings)}, which the measurement used.")
     for environment in about.environments:
-        text = make_fenced_block(requirements(run, environment), "text")
+        text = make_fenced_block(requirements(pins(run, environment.name, cell.device)), "text")
         parts.append(f"<details><summary>requirements-{environment.name}.txt</summary>\n\n{text}\n\n</details>")
     return "\n\n".join(parts)
 

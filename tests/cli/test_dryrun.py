@@ -86,6 +86,23 @@ def test_what_was_typed_is_judged_as_it_was_typed_and_what_the_card_runs_is_told
     assert "replaces" not in done.stdout
 
 
+def test_both_devices_are_two_cells_and_a_gpu_that_cannot_run_the_release_leaves_none(stand_ins: Path) -> None:
+    selection = ("--device", "cpu,gpu", "-s", "train_batch", "-a", "mode=function", "-a", "batch=16,64")
+    done = dry_run(Machine(stand_ins, [T4]), *selection, "-e", "tf2.15", "--json")
+    assert done.returncode == 0, done.stderr
+    cells = json.loads(done.stdout)["cells"]
+    assert [entry["cell"] for entry in cells] == [
+        f"train_batch tf2.15 function {batch} {device}" for batch in ("16", "64") for device in ("cpu", "gpu")
+    ]
+    assert {entry["group"] for entry in cells} == {f"train_batch cpu,gpu batch={batch}" for batch in ("16", "64")}
+    done = dry_run(Machine(stand_ins, [RTX_5090], BLACKWELLS), *selection, "-e", "tf2.15")
+    assert done.returncode == 4, done.stdout
+    assert (
+        "Nothing can be measured: none of the 4 cells is available. train_batch tf2.15 function 16 gpu: " in done.stderr
+    )
+    assert "compute capability 12.0" in done.stderr
+
+
 def test_an_instance_of_a_divided_card_can_be_typed_and_the_card_cannot(stand_ins: Path) -> None:
     machine = Machine(stand_ins, [MIG])
     for typed in (["--gpu"], ["--gpus", "0"], ["--gpus", "all"]):

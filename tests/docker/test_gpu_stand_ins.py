@@ -160,6 +160,21 @@ def test_a_card_from_the_plan_to_the_report(matrix, cards, gpus):
         assert [gpu["name"] for gpu in launch["gpus"]] == [cards[0].given().partition(";")[0]]
 
 
+def test_both_devices_in_one_run_have_images_of_their_own(matrix):
+    ran = matrix([T4], "--device", "cpu,gpu", *CELL)
+    assert (ran.code, ran.statuses) == (0, {"ok"}), (ran.said, ran.launches)
+    assert {
+        (
+            launch["cell"]["device"],
+            *launch["observations"].get("placed on", []),
+            *(gpu["name"] for gpu in launch["gpus"]),
+        )
+        for launch in ran.launches
+    } == {("cpu",), ("gpu", "GPU:0", T4.given().partition(";")[0])}
+    assert len({(launch["cell"]["device"], launch["image"]) for launch in ran.launches}) == 2
+    assert "gpu vs cpu" in ran.report
+
+
 def test_training_on_two_releases_of_cuda(matrix):
     """XLA compiles on the later one, and cuDNN's plans are asked for on both."""
     ran = matrix([T4], "--gpu", "--suite", "quick", *(f"-e{name}" for name in LATER))

@@ -96,7 +96,7 @@ def test_cpu_time_of_a_gpus_step_is_refused(plan: Plan) -> None:
         UsageError, match=r"^--clock cpu measures CPU time only, without the work of a GPU\."
     ) as refused:
         plan(environments=["old"], clock=Clock.CPU, gpu=True)
-    assert refused.value.advice == "Omit --clock cpu, or --gpu and --gpus."
+    assert refused.value.advice == "Omit --clock cpu, or measure on the CPU alone."
 
 
 def test_a_cpu_run_is_as_ever(plan: Plan) -> None:
@@ -525,3 +525,99 @@ def test_cores_are_some_of_the_cpus_that_are_typed(plan: Plan) -> None:
     with pytest.raises(UsageError, match="launches have up to 2 cores") as refused:
         plan(environments=["old"], axes={"way": ["fine"], "cpus": ["1", "2"]}, interleave=Interleave.TURNS)
     assert refused.value.advice.startswith("Omit -a cpus,")
+
+
+BOTH: dict[str, Any] = {"device": [Device.CPU, Device.GPU], "environments": ["old"]}
+
+
+def test_both_devices_are_cells_of_one_group_with_their_own_limits_and_locks(plan: Plan) -> None:
+    planned = plan(**BOTH)
+    (group,) = planned.plan.groups
+    assert (group.name, group.device) == ("ways cpu,gpu way=fine speed=fast", "cpu,gpu")
+    assert [cell.device for cell in group.cells] == [Device.CPU, Device.GPU]
+    assert group.control == group.cells[0]
+    assert planned.plan.interleave is Interleave.LAUNCHES
+    assert {name: entry.lock.path.name for name, entry in planned.requirements.items()} == {
+        "old": "old-cpu.txt",
+        "old:gpu": "old-gpu.txt",
+    }
+    assert [requirement.name for requirement in planned.needed] == ["old", "old:gpu"]
+    jobs = JobMaker(planned.project, planned.scenarios, planned.plan.limits)
+    cpu, gpu = (jobs(cell, SHORT) for cell in group.cells)
+    assert (cpu.limits.gpus, gpu.limits.gpus) == ((), ("0",))
+    assert (cpu.limits.first_start_seconds, gpu.limits.first_start_seconds > 3600.0) == (0.0, True)
+    assert cpu.limits.cpus == gpu.limits.cpus
+    # the scenario's function doesn't get the device as an argument
+    assert cpu.document(die_with_parent=False, artifacts="")["cell"]["axes"] == {"way": "fine", "speed": "fast"}
+    (entry, *_) = planned.scenarios["ways"].compare
+    assert (entry.along, entry.plus, entry.against) == ("device", "gpu", "cpu")
+
+
+def test_a_cell_is_the_same_with_one_device_and_with_both(plan: Plan) -> None:
+    assert set(plan(**BOTH).cells) == {
+        cell for device in Device for cell in plan(environments=["old"], device=[device]).cells
+    }
+
+
+def test_the_first_device_is_the_baseline(plan: Plan) -> None:
+    (group,) = plan(**{**BOTH, "device": [Device.GPU, Device.CPU]}).plan.groups
+    assert group.control is not None
+    assert group.control.device is Device.GPU
+
+
+def test_an_environment_without_one_of_the_devices_isnt_launched_on_the_other(plan: Plan) -> None:
+    planned = plan(**{**BOTH, "environments": ["new", "slim"]})
+    # slim is compared with new, on the CPU
+    assert [(cell.environment, cell.device.value) for cell in planned.cells] == [
+        *(("new", "cpu"), ("slim", "cpu"), ("new", "gpu"))
+    ]
+    planned = plan(**{**BOTH, "environments": ["slim"]})
+    assert planned.cells == []
+    on_gpu, on_cpu = planned.plan.unavailable
+    assert on_gpu.reason == "the catalogue lists no GPU code for slim"
+    assert on_cpu.advice == "To measure this cell alone, pass -e slim -s ways --device cpu."
+    with pytest.raises(CannotRunHereError, match="the catalogue lists no GPU code for slim"):
+        planned.refuse_nothing()
+
+
+def test_a_gpu_that_cannot_run_the_release_has_its_reason(plan: Plan) -> None:
+    planned = plan(RTX5090, **BOTH)
+    assert planned.cells == []
+    on_gpu, on_cpu = planned.plan.unavailable
+    alone = plan(RTX5090, environments=["old"], gpu=True)
+    assert [(on_gpu.cell, on_gpu.reason)] == [(entry.cell, entry.reason) for entry in alone.plan.unavailable]
+    assert "nothing to compare it with" in on_cpu.reason
+
+
+def test_both_devices_of_a_suite_have_no_substitutes(plan: Plan, harness: Harness) -> None:
+    path = harness.root / "scenarios" / "suites.toml"
+    path.write_text(SUITES + '[headline.instead]\nold = ["nvidias"]\n')
+    assert [taken.role for taken in plan(H100, scenarios=[], axes={}, gpu=True).plan.stand_ins] == ["old"]
+    planned = plan(H100, scenarios=[], axes={}, device=BOTH["device"])
+    assert planned.plan.stand_ins == []
+    assert {str(cell) for cell in planned.cells} == {
+        f"ways {name} fine fast {device}" for name, device in (("old", "cpu"), ("new", "cpu"), ("new", "gpu"))
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"gpu": True}, "--gpu and --device cpu,gpu can't be combined"),
+        ({"device": [Device.CPU], "gpus": "0"}, "--gpus selects a GPU, but --device cpu"),
+        ({"device": [Device.CPU], "gpu_via": GpuWay.CDI}, "--gpu-via selects a GPU, but --device cpu"),
+        ({"claims": ["T#1"]}, "--claim and --device cpu,gpu can't be combined"),
+        ({"axes": {"device": ["gpu"]}}, "`device` isn't an axis for -a"),
+        ({"clock": Clock.CPU}, "--clock cpu measures CPU time only"),
+        ({"interleave": Interleave.TURNS}, "this run is on a GPU"),
+    ],
+)
+def test_options_that_contradict_both_devices_are_refused(plan: Plan, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        plan(**{**BOTH, **options})
+
+
+def test_a_machine_without_a_gpu_cannot_compare_it(plan: Plan) -> None:
+    planned = plan(None, **BOTH)
+    assert len(planned.cells) == 2  # the backend shows that there is no GPU
+    assert planned.plan.limits.gpus == ("0",)

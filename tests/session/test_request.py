@@ -16,6 +16,7 @@ from harness.session.request import (
     names,
     options,
     read_clock,
+    read_devices,
     read_on,
     read_seconds,
     read_shard,
@@ -173,6 +174,26 @@ def test_a_shard_is_one_of_so_many() -> None:
     for text in ("0/5", "6/5", "5", "2/", "2/5/6", "-1/5", "a/b", "1/00000"):
         with pytest.raises(UsageError, match=r"^Invalid --shard .*INDEX/COUNT"):
             read_shard(text, "--shard")
+
+
+@pytest.mark.parametrize(
+    ("typed", "devices"), [(["cpu,gpu"], ["cpu", "gpu"]), (["GPU", "cpu"], ["gpu", "cpu"]), (["gpu"], ["gpu"])]
+)
+def test_devices_are_one_or_both_the_baseline_first(typed: list[str], devices: list[str]) -> None:
+    assert read_devices(typed, "--device") == devices
+    assert Request(device=read_devices(typed, "--device")).command()[2:] == [
+        word for device in devices for word in ("--device", device)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [("cpu,tpu", "expected cpu, gpu or both"), ("", "expected cpu, gpu or both"), ("gpu,gpu", "has a device twice")],
+)
+def test_invalid_devices_are_refused(typed: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words) as refused:
+        read_devices([typed], "--device")
+    assert "--device cpu,gpu" in refused.value.advice
 
 
 def test_slots_are_a_number_or_auto() -> None:

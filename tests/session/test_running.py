@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,17 +11,20 @@ import pytest
 
 from harness import session
 from harness.analysis.results import Results
+from harness.analysis.run_differences import Aspect
 from harness.backends import registry
 from harness.backends.local.backend import LocalBackend
 from harness.cli.running import exit_code
+from harness.history.summary import summarise
 from harness.machine.gpu import selection as gpus
 from harness.machine.lock import hold_machine
-from harness.model.backend import BackendFacts, Preparation
+from harness.model.backend import BackendFacts, LaunchHandle, Preparation
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, Exit, UnavailableError, UsageError
 from harness.model.gpu import Gpu, GpuHost, Settings
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Job, Launch, Outcome, Role, Status
 from harness.model.run import Shard, Stop, StopReason
+from harness.report.comparisons import lines
 from harness.runner.rounds import RoundLog
 from harness.session.forecast import CUDA, FIRST_START, PACKAGES
 from harness.session.reporting import Written
@@ -502,3 +505,64 @@ def test_a_launch_that_ended_under_tensorflow_s_profiler_and_was_made_again_is_n
     under = replace(lost, observations={ON_DEVICE: UNDER_WAY})
     results = Results(runs.run(), [under, runs.launch(), lost])
     assert Ended(tmp_path, results, Written((), ()), interrupted=False, refused={}).broken == [lost]
+
+
+@pytest.fixture
+def both(request_: dict, harness: Harness, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Make launches on a GPU run on the CPU, and return a list of each launch's device, lock and GPUs."""
+    (harness.root / "docker-bake.hcl").write_text(GPUS)
+    for name in ("there-cpu", "there-gpu"):
+        (harness.root / "images" / "locks" / f"{name}.txt").write_text(f"# {name}\n")
+    card = Gpu(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30)
+    monkeypatch.setattr(registry, "gpu_host", lambda name, root: GpuHost([card], "550.54.15", (12, 4)))
+    monkeypatch.setattr(LocalBackend, "check_gpus", lambda *_: None)
+    monkeypatch.setattr(gpus, "watch", lambda cards: None)
+    hold, launched = LocalBackend.hold, list[tuple[str, str, tuple[str, ...]]]()
+
+    def hold_on_cpu(backend: LocalBackend, requirement: Requirement, job: Job) -> AbstractContextManager[LaunchHandle]:
+        launched.append((job.cell.device.value, requirement.lock.path.name, job.limits.gpus))
+        cell = replace(job.cell.anywhere, device=Device.CPU)
+        return hold(backend, requirement, replace(job, cell=cell, limits=replace(job.limits, gpus=())))
+
+    monkeypatch.setattr(LocalBackend, "hold", hold_on_cpu)
+    request_ |= {"environments": ["there"], "device": [Device.CPU, Device.GPU], "rounds": 3}
+    return launched
+
+
+def test_both_devices_are_measured_one_after_the_other_and_compared(
+    request_: dict, both: list[tuple[str, str, tuple[str, ...]]]
+) -> None:
+    ended = session.run(session.plan(session.Request(**request_)), Ears(interrupt_after=4))
+    assert set(both) == {("cpu", "there-cpu.txt", ()), ("gpu", "there-gpu.txt", ("0",))}
+    ended = session.resume(ended.folder)
+    run, results = ended.results.run, ended.results
+    assert set(run.images) == set(run.pins) == {"there", "there:gpu"}
+    assert len(set(run.images.values())) == 2
+    (table,) = results.tables
+    (line,) = lines(table)
+    compared = line.compared
+    assert line.what == "gpu vs cpu, there"
+    assert (compared.cell.device, compared.other.device, compared.ratio.rounds) == (Device.GPU, Device.CPU, 3)
+    assert {launch.cell for launch in results.launches} == {compared.cell, compared.other}
+    assert "there:gpu" in (ended.folder / "details.md").read_text()
+    assert exit_code(ended, None) is Exit.OK
+
+
+def test_runs_on_both_devices_are_compared_with_runs_on_one_and_have_the_same_series(
+    request_: dict, both: list[tuple[str, str, tuple[str, ...]]]
+) -> None:
+    folders = [
+        session.run(session.plan(session.Request(**{**request_, "device": devices}))).folder
+        for devices in ([Device.CPU, Device.GPU], [Device.GPU])
+    ]
+    pair = session.compare(*folders, any_host=True)
+    assert {(change.cell.device, change.cell.environment) for change in pair.changes.cells} == {(Device.GPU, "there")}
+    assert not [found for found in pair.differences if found.part is Aspect.ENVIRONMENT]
+    both_points, (alone,) = (summarise(session.read(folder)).points for folder in folders)
+    on_cpu, on_gpu = both_points
+    assert (on_cpu.device, on_gpu.device, on_gpu.axes, on_gpu.against) == (
+        "cpu",
+        "gpu",
+        alone.axes,
+        {**alone.axes, "device": "cpu"},
+    )

@@ -245,7 +245,7 @@ class DockerBackend(ImageBackend):
     ) -> Preparation:
         """Pull or build missing and outdated images, `jobs` at a time. The result contains each image's id."""
         prepared = self.images.prepare(requirements, progress, meanwhile, jobs)
-        tags = {requirement.environment.name: recipe.make_tag(requirement) for requirement in requirements}
+        tags = {requirement.name: recipe.make_tag(requirement) for requirement in requirements}
         self._ids.update((tags[name], image) for name, image in prepared.images.items())
         return prepared
 

@@ -124,15 +124,13 @@ class Images:
         others = [other for other in requirements if other not in missing]
         first = self.unprepared(_find_bases(missing))
         failed = self._make(first, progress, at_a_time, others, None)
-        failed |= {
-            target.environment.name: words for target in missing if (words := failed.get(target.environment.base))
-        }
-        missing = [target for target in missing if target not in first and target.environment.name not in failed]
+        failed |= {target.name: words for target in missing if target.base and (words := failed.get(target.base.name))}
+        missing = [target for target in missing if target not in first and target.name not in failed]
         failed |= self._make(missing, progress, at_a_time, others, meanwhile)
         images: dict[str, str] = {}
         unavailable: dict[str, UnavailableError] = {}
         for requirement in requirements:
-            name = requirement.environment.name
+            name = requirement.name
             image = self.find(requirement) if name not in failed else None
             if image is not None:
                 images[name] = image.id
@@ -230,7 +228,7 @@ class Images:
                     progress(step)
 
         for queued in requirements:
-            say(PreparationStep(queued.environment.name, "waiting", Stage.WAITING))
+            say(PreparationStep(queued.name, "waiting", Stage.WAITING))
         with ThreadPoolExecutor(jobs, thread_name_prefix="image") as pool:
             futures = {pool.submit(self._one, target, builder, say): target for target in requirements}
 
@@ -250,7 +248,7 @@ class Images:
                 builder.stop()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        words = {target.environment.name: future.result() for future, target in futures.items()}
+        words = {target.name: future.result() for future, target in futures.items()}
         return {name: message for name, message in words.items() if message}
 
     def _one(self, requirement: Requirement, builder: Builder, say: Callable[[PreparationStep], None]) -> str:
@@ -258,7 +256,7 @@ class Images:
 
         Return an empty text if the image is then available, otherwise the builder's last lines.
         """
-        name, begun = requirement.environment.name, monotonic()
+        name, begun = requirement.name, monotonic()
         if recipe.registry() and self._pull(requirement, builder, say):
             say(PreparationStep(name, f"pulled in {monotonic() - begun:.0f} s", Stage.READY))
             return ""
@@ -313,7 +311,7 @@ class Images:
 
     def _pull(self, requirement: Requirement, builder: Builder, say: Callable[[PreparationStep], None]) -> bool:
         """Pull the image from the registry; return whether it is available and up to date."""
-        name, tag = requirement.environment.name, recipe.make_tag(requirement)
+        name, tag = requirement.name, recipe.make_tag(requirement)
         say(PreparationStep(name, f"pulling {tag}"))
         try:
             self._transfer("pull", tag, lambda: builder.is_stopped)
@@ -350,11 +348,7 @@ class Images:
 
 def _find_bases(requirements: Iterable[Requirement]) -> list[Requirement]:
     """Return the environments on which these environments are based, each once."""
-    return list(
-        {
-            requirement.base.environment.name: requirement.base for requirement in requirements if requirement.base
-        }.values()
-    )
+    return list({requirement.base.name: requirement.base for requirement in requirements if requirement.base}.values())
 
 
 def _image(entry: Mapping[str, Any], labelled: Mapping[str, Any]) -> Image:

@@ -154,9 +154,9 @@ class LocalBackend(RegisteredBackend):
         for requirement in requirements:
             try:
                 self.environments.make(requirement, progress)
-                hashes[requirement.environment.name] = requirement.lock.sha256
+                hashes[requirement.name] = requirement.lock.sha256
             except UnavailableError as error:
-                unavailable[requirement.environment.name] = error
+                unavailable[requirement.name] = error
         return Preparation(hashes, unavailable).refuse_nothing()
 
     def can_move(self) -> bool:

@@ -81,7 +81,7 @@ class Environments:
         """
         if self.is_ready(requirement):
             return
-        folder, name = self.folder(requirement), requirement.environment.name
+        folder, name = self.folder(requirement), requirement.name
         python = self._interpreter(requirement.environment.python)
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from typing import Any
 from harness.analysis.cells import CellResult
 from harness.analysis.results import Results
 from harness.analysis.rounds import centre, compute_taken_share
-from harness.model.environment import Environment
+from harness.model.environment import Environment, name_on
 from harness.model.launch import Clock, Launch
 from harness.model.run import Run
 from harness.model.texts import format_cpu_list
@@ -69,7 +69,7 @@ def _benchmark(result: CellResult, environment: Environment | None, run: Run) ->
             "device": cell.device.value,
             "tensorflow": environment.tensorflow if environment else "",
             "keras": environment.keras if environment else "",
-            "image": run.images.get(cell.environment, ""),
+            "image": run.images.get(name_on(cell.environment, cell.device, run.images), ""),
             **{f"axis_{axis}": value for axis, value in cell.axes.items()},
         }
     )

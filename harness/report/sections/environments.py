@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.analysis.environments import Software
 from harness.analysis.results import Results
+from harness.model.environment import Device, name_on
 from harness.model.run import Run
 from harness.model.texts import counted
 from harness.report.blocks import FILES, Block, Column, Entry, Folded, Head, Line, Section, Table, Text, tabulate
@@ -133,11 +134,8 @@ def _are_same(run: Run, software: Sequence[Software]) -> Iterator[Folded]:
 
 def describe_images(run: Run) -> str:
     """Return the image or interpreter in which launches of each environment ran."""
-    texts = [
-        f"{environment.name} {_short(image)}"
-        for environment in run.environments
-        if (image := run.images.get(environment.name))
-    ]
+    names = [name_on(environment.name, device, run.images) for environment in run.environments for device in Device]
+    texts = [f"{name} {_short(image)}" for name in dict.fromkeys(names) if (image := run.images.get(name))]
     return f"Images, or locks of local environments: {', '.join(texts)}."
 
 

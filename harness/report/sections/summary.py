@@ -35,6 +35,7 @@ from harness.report.sections import (
     scenarios,
     scripts,
     settings,
+    sweeps,
     timeline,
     turns,
 )
@@ -69,6 +70,7 @@ def first_screen(results: Results, *, table: bool = True) -> list[Block]:
         *claims.head(results),
         *(Text([Bold(answer)], where=EVERYWHERE) for answer in _answers(results)[:1]),
         *(Text(text, where=EVERYWHERE) for text in scripts.printed_sentences(results)),
+        *(Text(text, where=EVERYWHERE) for text in sweeps.device_sentences(results)[: sweeps.SENTENCES]),
         *(_table(results) if table else ()),
         *(Text(text, where=EVERYWHERE) for text in machines.sentences(results)),
         *(Text(text, where=FILES) for text in attribution.describe_causes(results)),

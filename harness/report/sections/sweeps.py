@@ -7,15 +7,18 @@ from itertools import groupby
 from harness.analysis.crossings import Crossing
 from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
-from harness.analysis.sweeps import MeasuredSweep, SweepComparison
+from harness.analysis.sweeps import MeasuredSweep, SizeVerdict, SweepComparison
 from harness.analysis.tables import ScenarioTable
+from harness.analysis.verdicts import Verdict
 from harness.model.defaults import LEVEL
 from harness.model.launch import Clock
-from harness.model.texts import counted
+from harness.model.scenario import DEVICE
+from harness.model.texts import counted, joined
 from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, FILES, Block, Column, Figure, Items, Section, Text, Where, tabulate
 from harness.report.charts import sweeps as sweeps_chart
-from harness.report.phrases import format_heading, join_remarks
+from harness.report.comparisons import NO_VERDICT
+from harness.report.phrases import capitalize, format_heading, join_remarks
 
 #: The largest number of sentences about a sweep that also has a table.
 SENTENCES = 4
@@ -128,6 +131,59 @@ def span(crossing: Crossing, sweep: MeasuredSweep) -> str:
 
 def _format_ends(interval: Interval, sweep: MeasuredSweep) -> tuple[str, str]:
     return format.size(interval.low, sweep), format.size(interval.high, sweep)
+
+
+# Devices.
+
+
+def device_sentences(results: Results) -> list[str]:
+    """Return a sentence for each comparison of devices along a sweep: the size from which on one of them is faster.
+
+    Unlike crossovers, the sentence has tried sizes only, and follows from their verdicts.
+    """
+    several = len({id(table) for table, _ in results.sweeps}) > 1
+    texts: dict[str, list[str]] = {}
+    for table, sweep in results.sweeps:
+        for race in sweep.races:
+            if race.column.comparison and race.column.comparison.along == DEVICE:
+                where = [names.title(table) if several else "", names.sides(table, race.column)[2]]
+                where += [names.sweep_place(table, sweep)]
+                texts.setdefault(_compare_devices(sweep, race), []).append(join_remarks(where))
+    return [f"{text} ({'; '.join(places)})." if any(places) else f"{text}." for text, places in texts.items() if text]
+
+
+def _compare_devices(sweep: MeasuredSweep, race: SweepComparison) -> str:
+    """Return which device is faster at which sizes, by verdicts, without a period; empty without any difference."""
+    assert race.column.other is not None
+    subject, base = (f"the {side.axes[DEVICE].upper()}" for side in (race.column.side, race.column.other))
+    runs = [(verdict, list(run)) for verdict, run in groupby(race.verdicts, lambda entry: entry.verdict)]
+    clear = [verdict for verdict, _ in runs if verdict in (Verdict.FASTER, Verdict.SLOWER)]
+    last, at_last = runs[-1]
+    if not clear:
+        return ""
+    if len(runs) == 1:
+        first_size, last_size = (format.size(at_last[place].size, sweep) for place in (0, -1))
+        return f"{capitalize(subject)} is {last} than {base} for every {sweep.axis} from {first_size} to {last_size}"
+    if clear.count(last) != 1:
+        return f"{capitalize(subject)} compared with {base}: {_list_verdicts(runs, sweep)}"
+    text = f"From {amount(at_last[0].size, sweep)} on, {subject} is {last} than {base}"
+    if len(clear) == 1:
+        return f"{text} ({_list_verdicts(runs[:-1], sweep)})"
+    place = max(place for place, (verdict, _) in enumerate(runs[:-1]) if verdict in clear)
+    low, high = (amount(size, sweep) for size in (runs[place][1][-1].size, at_last[0].size))
+    between = f"; {_list_verdicts(runs[place + 1 : -1], sweep)}" if runs[place + 1 : -1] else ""
+    return f"{text}. The crossover is between {low} ({runs[place][0]}) and {high}{between}"
+
+
+def _list_verdicts(runs: Sequence[tuple[Verdict | None, Sequence[SizeVerdict]]], sweep: MeasuredSweep) -> str:
+    """Return verdicts with their sizes: `slower at batch 16, unclear at batch 32 and 64`."""
+    clauses = []
+    for verdict, entries in runs:
+        texts = joined([format.size(entry.size, sweep) for entry in entries])
+        clauses.append(
+            f"{verdict or NO_VERDICT} at {f'{texts} {sweep.unit}' if sweep.unit else f'{sweep.axis} {texts}'}"
+        )
+    return ", ".join(clauses)
 
 
 # In the table.

@@ -1,5 +1,6 @@
 """Crossings in sentences and in a table."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -8,10 +9,11 @@ from harness.analysis.results import Results
 from harness.model.scenario import Sweep
 from harness.report.blocks import Where
 from harness.report.format import size
+from harness.report.formats import md
 from harness.report.sections import sweeps
 from tests.factories import cells, rounds, run, scenario
 from tests.report.sections import reading
-from tests.swept import CROSSING, SIZES, seconds, swept, swept_run
+from tests.swept import CROSSING, SIZES, devices_run, seconds, swept, swept_run
 
 
 def section(ratios=CROSSING, environments=("tf1.14",), **changes):
@@ -168,3 +170,55 @@ def test_scenarios_are_told_apart():
 
 def test_a_scenario_without_a_sweep_has_no_section():
     assert list(sweeps.sections(Results(*swept_run(seconds(CROSSING), of=swept(sweeps={}))))) == []
+
+
+@pytest.mark.parametrize(
+    ("ratios", "words"),
+    [
+        ((2.0, 3.0, 4.0), "The GPU is faster than the CPU for every batch from 16 to 256"),
+        ((0.2, 0.3, 0.4), "The GPU is slower than the CPU for every batch from 16 to 256"),
+        (
+            (0.5, 2.0, 4.0),
+            "From batch 64 on, the GPU is faster than the CPU. The crossover is between batch 16 (slower) and batch 64",
+        ),
+        (
+            (0.5, 1.0, 4.0),
+            "From batch 256 on, the GPU is faster than the CPU. The crossover is between batch 16 (slower) "
+            "and batch 256; same at batch 64",
+        ),
+        ((1.0, 1.0, 4.0), "From batch 256 on, the GPU is faster than the CPU (same at batch 16 and 64)"),
+        (
+            (4.0, 0.5, 0.5),
+            "From batch 64 on, the GPU is slower than the CPU. The crossover is between batch 16 (faster)",
+        ),
+        (
+            (4.0, 0.5, 4.0),
+            "The GPU compared with the CPU: faster at batch 16, slower at batch 64, faster at batch 256",
+        ),
+        ((0.5, 0.5, 1.0), "The GPU compared with the CPU: slower at batch 16 and 64, same at batch 256"),
+    ],
+)
+def test_devices_have_the_tried_size_from_which_on_one_is_faster_by_verdicts(
+    ratios: Sequence[float], words: str
+) -> None:
+    made, launches = devices_run(dict(zip(("16", "64", "256"), ratios, strict=True)), spread=0.002)
+    (sentence,) = sweeps.device_sentences(Results(made, launches))
+    assert sentence.startswith(words)
+    assert sentence.endswith(" (tf2.15).")
+    assert sentence in md.render(Results(made, launches))
+
+
+def test_a_point_estimate_alone_gives_no_size() -> None:
+    ratios = {"16": 0.9, "64": 1.1, "256": 1.2}
+    assert sweeps.device_sentences(Results(*devices_run(ratios, spread=0.5))) == []
+    assert sweeps.device_sentences(Results(*devices_run(ratios, count=2))) == []
+
+
+def test_a_unit_follows_the_sizes() -> None:
+    (text,) = sweeps.device_sentences(Results(*devices_run({"16": 0.5, "64": 2.0}, unit="images", spread=0.002)))
+    assert "From 64 images on, the GPU" in text
+    assert "between 16 images (slower) and 64 images" in text
+
+
+def test_other_comparisons_along_a_sweep_have_no_such_sentence() -> None:
+    assert sweeps.device_sentences(Results(*swept_run(seconds(CROSSING)))) == []
