@@ -62,7 +62,7 @@ def swept_run(
 def devices_run(
     ratios: Mapping[str, float], count: int = 5, spread: float = 0.01, unit: str = "", **changes: Any
 ) -> tuple[Run, list[Launch]]:
-    """A run on both devices: the GPU is `ratios` times as fast as the CPU at each batch size."""
+    """Return a run on both devices: the GPU is `ratios` times as fast as the CPU at each batch size."""
     known = with_settings(
         scenario("train", axes={"batch": list(ratios)}, default={}, compare=[], sweeps={"batch": Sweep(unit)}),
         {DEVICE: [device.value for device in Device]},

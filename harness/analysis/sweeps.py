@@ -48,7 +48,7 @@ class SweepComparison:
     """A comparison along a sweep: log(time(other) / time(side)), above 0 if `side` of the column is faster.
 
     `sizes` are the sizes in use, in `rounds` rounds that all of them have. If the two did different work at some size,
-    `different` describes it, and there is no lead. `verdicts` are those of the table, by increasing size.
+    `different` describes it, and there is no lead. `verdicts` are the table's verdicts, by increasing size.
     """
 
     column: ScenarioColumn

@@ -63,7 +63,7 @@ def name_group(cell: Cell, scenario: Scenario) -> str:
 
 
 def device_of(cell: Cell, scenario: Scenario) -> str:
-    """Return the device of the cell's group: that of the cell, or `cpu,gpu` if these are compared."""
+    """Return the device of the cell's group: the device of the cell, or `cpu,gpu` if devices are compared."""
     return ",".join(scenario.axes[DEVICE]) if DEVICE in scenario.compared_axes else cell.device.value
 
 
