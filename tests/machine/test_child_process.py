@@ -51,8 +51,8 @@ def test_all_that_it_started_ends_where_it_is_asked_to_and_where_its_pipe_closes
 def test_it_ends_where_who_started_it_is_killed(tmp_path: Path) -> None:
     begins = (
         "import subprocess\n"
-        "from harness.machine.child_process import guarded\n"
-        f"with subprocess.Popen(guarded(['sh', '-c', {BUILDER!r}]), stdin=subprocess.PIPE) as process:\n"
+        "from harness.machine.child_process import guard_command\n"
+        f"with subprocess.Popen(guard_command(['sh', '-c', {BUILDER!r}]), stdin=subprocess.PIPE) as process:\n"
         "    process.wait()\n"
     )
     with subprocess.Popen([sys.executable, "-c", begins], stdout=subprocess.PIPE, text=True) as process:
