@@ -267,7 +267,7 @@ def test_the_driver_compiles_once_per_environment_before_any_scenario_runs(
     """The launches of the scenario itself fail: they find no GPU."""
     (harness.root / "docker-bake.hcl").write_text(GPUS.replace('"sm_80"', '"sm_70 compute_80"'))
     for name in ("gone", "there"):
-        (harness.root / "images" / "locks" / f"{name}-gpu.txt").write_text("# nothing\n")
+        (harness.root / "images" / "locks" / f"{name}-gpu.txt").write_text("# not installed\n")  # not another test's
     host = GpuHost([Gpu(0, "GPU-90", "NVIDIA H100", (9, 0), 80 * 2**30)], "550.54.15", (12, 4))
     monkeypatch.setattr(registry, "gpu_host", lambda name, root: host)
     monkeypatch.setattr(LocalBackend, "check_gpus", lambda *_: "nothing")
