@@ -55,7 +55,7 @@ def resolve(patterns: Iterable[str], names: Sequence[str], kind: str) -> list[st
     chosen: dict[str, None] = {}
     for pattern in patterns:
         matching = [name for name in names if name == pattern] or [
-            name for name in names if fnmatchcase(normalize_name(name), _plain_glob(pattern))
+            name for name in names if fnmatchcase(normalize_name(name), _normalize_pattern(pattern))
         ]
         if not matching:
             raise make_unknown_error(pattern, names, kind)
@@ -63,7 +63,7 @@ def resolve(patterns: Iterable[str], names: Sequence[str], kind: str) -> list[st
     return list(chosen)
 
 
-def _plain_glob(pattern: str) -> str:
+def _normalize_pattern(pattern: str) -> str:
     """Return a pattern as `normalize_name` does for a name, but keep ranges such as `[0-5]`."""
     parts = re.split(r"(\[[^\]]+\])", pattern)
     return "".join(part.casefold() if part.startswith("[") else normalize_name(part) for part in parts)

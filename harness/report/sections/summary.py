@@ -563,7 +563,7 @@ def control(results: Results, margin: float | None = None) -> str:
     if noise.estimate.interval is None or not noise.is_check(logs):
         return f"{text}: too few rounds to check for a bias."
     least = format.share(float(f"{math.expm1(noise.least_bias(logs)):.2g}"))
-    could = f"Half of such runs find a bias of {least}."
+    could = f"Half of such runs would find a bias of {least}."
     if 1.0 in noise.estimate.interval:
         return f"{text}: no difference is shown. {could}"
     return f"{text}: more than noise, but not certainly more than the margin of {format.share(margin)}. {could}"

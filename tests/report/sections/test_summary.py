@@ -342,10 +342,10 @@ def controlled(second, spread, **changes):
 @pytest.mark.parametrize(
     ("told", "sentence"),
     [
-        (controlled(0.01, 0.001), " over 1 group: no difference is shown. Half of such runs find a bias of "),
+        (controlled(0.01, 0.001), " over 1 group: no difference is shown. Half of such runs would find a bias of "),
         (
             controlled(0.0101, 0.001),
-            ": more than noise, but not certainly more than the margin of 3 %. Half of such runs find a bias of ",
+            ": more than noise, but not certainly more than the margin of 3 %. Half of such runs would find a bias of ",
         ),
         (controlled(0.01, 0.08), " over 1 group: too few rounds to check for a bias."),
         (
