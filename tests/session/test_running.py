@@ -516,6 +516,7 @@ def both(request_: dict, harness: Harness, monkeypatch: pytest.MonkeyPatch) -> l
     card = Gpu(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30)
     monkeypatch.setattr(registry, "gpu_host", lambda name, root: GpuHost([card], "550.54.15", (12, 4)))
     monkeypatch.setattr(LocalBackend, "check_gpus", lambda *_: None)
+    monkeypatch.setattr(LocalBackend, "check_room", lambda *_: None)  # of TensorFlow for GPUs, which isn't installed
     monkeypatch.setattr(gpus, "watch", lambda cards: None)
     hold, launched = LocalBackend.hold, list[tuple[str, str, tuple[str, ...]]]()
 
