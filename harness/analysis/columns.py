@@ -41,19 +41,21 @@ class ScenarioColumn:
 def columns(run: Run, scenario: Scenario, cells: Sequence[Cell], quantity: str = STEP) -> list[ScenarioColumn]:
     """Return the values, and then the ratios in the header's order, for the scenario's `cells` that the run has.
 
-    Only the ratios of the header's entries about `quantity` are included.
+    Only the ratios of the header's entries about `quantity` are included. If two entries compare the same sides, only
+    the first one has the ratio.
     """
     sides = _sides(run, scenario, cells)
-    return [
-        *(ScenarioColumn(side) for side in sides),
-        *(
+    ratios: list[ScenarioColumn] = []
+    for entry in scenario.compare:
+        if entry.of != quantity:
+            continue
+        pairs = [(column.side, column.other) for column in ratios]
+        ratios += [
             ScenarioColumn(side, other, entry)
-            for entry in scenario.compare
-            if entry.of == quantity
             for side, other in _compared_sides(run, scenario, entry, sides)
-            if other in sides
-        ),
-    ]
+            if other in sides and (side, other) not in pairs
+        ]
+    return [*(ScenarioColumn(side) for side in sides), *ratios]
 
 
 def _sides(run: Run, scenario: Scenario, cells: Iterable[Cell]) -> list[Side]:

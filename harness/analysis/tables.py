@@ -142,12 +142,9 @@ class Layout:
         return Cell(self.scenario.name, side.environment, key[0], {**self.axes(key), **side.axes})
 
     def pairs(self) -> list[tuple[Cell, Cell]]:
-        """Return all comparisons of the table that are judged together, each once, row by row."""
+        """Return all comparisons of the table that are judged together, row by row."""
         sides = [(head.side, head.other) for head in self.heads if head.other]
-        # two entries of a header may contain the same comparison
-        return list(
-            dict.fromkeys((self.cell(key, side), self.cell(key, other)) for key in self.keys for side, other in sides)
-        )
+        return [(self.cell(key, side), self.cell(key, other)) for key in self.keys for side, other in sides]
 
 
 def layouts(run: Run, lookup: Lookup, quantity: str = STEP) -> list[Layout]:

@@ -57,13 +57,23 @@ def test_a_pick_chooses_values_by_what_an_environment_has_installed():
     assert pairs(found, "each release's default mode") == [(("tf2.0", "eager"), ("tf1.14", "graph"))]
 
 
+def test_two_entries_that_compare_the_same_sides_have_one_column():
+    # from one TensorFlow 2 to the next, the default mode of both releases is eager
+    members = cells(["tf2.0", "tf2.1"])
+    asked = replace(scenario(), compare=[*reversed(scenario().compare)])
+    found = columns(run(members, reference="tf2.0"), asked, members)
+    assert pairs(found, "each release's default mode") == [(("tf2.1", "eager"), ("tf2.0", "eager"))]
+    assert pairs(found, "TF 2 against TF 1") == [(("tf2.1", "graph"), ("tf2.0", "graph"))]
+
+
 def test_a_pick_takes_a_stand_in_for_what_it_stands_in_for():
     members = cells(["tf2.0", "tf2.1"])
 
     def picked(*stand_ins):
         made = run(members, reference="tf2.0")
         made = replace(made, plan=replace(made.plan, stand_ins=stand_ins))
-        return pairs(columns(made, scenario(), members), "each release's default mode")
+        picks = [entry for entry in scenario().compare if entry.pick]
+        return pairs(columns(made, scenario(compare=picks), members), "each release's default mode")
 
     assert picked() == [(("tf2.1", "eager"), ("tf2.0", "eager"))]
     taken = StandIn("tf2.0", "tf1.14", "A card", "it has no code", pins={"tensorflow": "1.14.0"})

@@ -14,7 +14,6 @@ from harness.analysis.comparisons import RoundsNeeded, compare, compare_growth, 
 from harness.analysis.moderation import FEWEST, residual
 from harness.analysis.quantities import PIECE
 from harness.analysis.statistics import Logs, log_ratios, student, variance
-from harness.analysis.tables import layouts
 from harness.analysis.verdicts import MOST_ROUNDS, Verdict, Withheld, rounds_to_settle
 from harness.analysis.work_equivalence import Work
 from harness.model.launch import Role, Sample
@@ -271,15 +270,6 @@ def test_different_work_has_no_width_and_one_round_has_an_infinite_one():
     assert (different, few) == (None, math.inf)
     # alone in its family
     assert judged == pytest.approx(half(family(FAR).compared()[0]))
-
-
-def test_a_pair_that_two_columns_show_is_judged_once():
-    # from one TensorFlow 2 to the next, the mode that each release comes with is the eager one of both
-    members = cells(["tf2.0", "tf2.1"])
-    asked = run(members, reference="tf2.0")
-    (layout,) = layouts(asked, replace(family().found, cells=dict.fromkeys(members)))
-    pairs = layout.pairs()
-    assert len(pairs) == len(set(pairs)) < sum(head.other is not None for head in layout.heads)
 
 
 def grown(new, old=0.0, **changes):

@@ -93,9 +93,7 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
         return
     scenario, control = table.scenario, results.found_of(table.quantity).control
     twins = control.estimate if control and control.estimate.interval else None
-    # two entries of a header may request the same comparison
-    once = {(line.compared.cell, line.compared.other): line for line in reversed(compared)}
-    same = [line for line in reversed(once.values()) if line.compared.verdict is not Verdict.DIFFERENT_WORK]
+    same = [line for line in compared if line.compared.verdict is not Verdict.DIFFERENT_WORK]
     if not same:
         return
     rows = _select_farthest([Ratio(line.name, line.compared.ratio, line.verdict) for line in same])
@@ -105,7 +103,7 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
         if twins
         else ""
     )
-    different = len(once) - len(same)
+    different = len(compared) - len(same)
     verb = "is" if different == 1 else "are"
     left_out = f"{counted(different, 'comparison')} of cells that did different work {verb} not shown."
     measure, which = names.measure(table), "is faster" if is_time(table.quantity) else "takes more"

@@ -502,13 +502,7 @@ def _list_rounds_needed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeed
 
 
 def _list_judged(results: Results) -> list[ComparisonLine]:
-    """Return the comparisons, each once, as two columns may show the same one."""
-    by_cells = {
-        (table.quantity, line.compared.cell, line.compared.other): line
-        for table in results.all_tables
-        for line in lines(table)
-    }
-    return [*by_cells.values()]
+    return [line for table in results.all_tables for line in lines(table)]
 
 
 def _list_claimed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:

@@ -6,10 +6,9 @@ from dataclasses import replace
 import pytest
 
 from harness.analysis.results import Results
-from harness.model.scenario import Comparison
 from harness.report.charts import layout
 from harness.report.comparisons import lines
-from tests.factories import cell, cells, rounds, run, scenario
+from tests.factories import cell, cells, rounds, run
 from tests.report.charts.examples import many, picture, results, values
 
 BOTH = pytest.mark.parametrize("kind", ["ratios", "effects"])
@@ -104,17 +103,6 @@ def test_of_many_the_farthest_are_drawn_and_the_picture_says_so():
     assert len(points) == layout.ROWS
     assert points[0]["name"] == "call020: graph vs eager, tf1.14"
     assert "Only 40 of 60 comparisons are drawn: those farthest from 1." in chart.words.notes
-
-
-def test_what_two_entries_of_a_header_ask_for_is_drawn_once():
-    seconds = dict(zip(cells(modes=["graph"]), (0.01, 0.02), strict=True))
-    twice = [Comparison("one", along="environment"), Comparison("other", along="environment")]
-    made = Results(run(seconds, scenarios=[scenario(compare=twice)]), rounds(seconds))
-    assert len(lines(made.tables[0])) == 2
-    chart = picture(made, "ratios")
-    assert len(values(chart, "point")) == 1
-    first = "Chart of 1 comparison of step, time of the first over time of the second: "
-    assert chart.words.alt == f"{first}1.99×, slower (tf2.0 vs tf1.14)."
 
 
 def test_what_did_different_work_is_left_out_and_the_picture_says_so():
