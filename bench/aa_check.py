@@ -18,7 +18,7 @@ from bench import loads
 from bench.overhead import AXES
 from harness.analysis.cell_index import lookup
 from harness.analysis.comparisons import Compared
-from harness.analysis.disturbance import find_disturbed_rounds
+from harness.analysis.interference import find_noisy_rounds
 from harness.analysis.tables import tables
 from harness.catalog.project import Project
 from harness.model.launch import Launch
@@ -96,7 +96,7 @@ def cells(run: Run, launches: Sequence[Launch]) -> list[str]:
         _counted(run, launches),
         _counted(run, first),
         f"{max(max(ratio, 1 / ratio) for ratio in ratios) - 1:.1%}",
-        f"{len(find_disturbed_rounds(launches))} of {len(rounds)}",
+        f"{len(find_noisy_rounds(launches))} of {len(rounds)}",
         f"{ends.low - 1:+.1%} to {ends.high - 1:+.1%}" if ends else "",
     ]
 

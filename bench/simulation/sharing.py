@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from bench.simulation.machine import Table, launches
 from bench.simulation.ours import MARGIN, Measured, judged, measured
-from harness.analysis.disturbance import compute_possible_error, estimate_unchecked_share
+from harness.analysis.interference import compute_possible_error, estimate_unchecked_share
 from harness.analysis.rounds import OWN_SHARE, centre, compute_taken_share
 from harness.analysis.statistics import half_widths
 from harness.analysis.verdicts import Verdict

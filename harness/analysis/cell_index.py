@@ -10,7 +10,7 @@ from typing import Any
 from harness.analysis import work_equivalence
 from harness.analysis.control import Control, control, is_beyond, separate_control
 from harness.analysis.distribution import Times
-from harness.analysis.disturbance import Contention, find_contention
+from harness.analysis.interference import Contention, find_contention
 from harness.analysis.looks import Look, divide_level
 from harness.analysis.moderation import Residual, Scatter
 from harness.analysis.rounds import (

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.analysis.cell_index import Lookup
 from harness.analysis.distribution import Shape, Used, summarize_resources
-from harness.analysis.disturbance import describe_interference
+from harness.analysis.interference import describe_interference
 from harness.analysis.observations import observations
 from harness.analysis.on_device import OnDevice
 from harness.analysis.rounds import centre, compute_taken_share

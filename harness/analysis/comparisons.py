@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.analysis import turns, work_equivalence
+from harness.analysis import interleaving, work_equivalence
 from harness.analysis.cell_index import Lookup
 from harness.analysis.distributions import Floats
 from harness.analysis.looks import compute_next_share
@@ -86,7 +86,7 @@ class Compared:
     @property
     def bias(self) -> Estimate | None:
         """The ratio in `alone`, if it differs significantly from 1. It makes both intervals wider."""
-        return self.alone if turns.is_bias(self.alone) else None
+        return self.alone if interleaving.is_bias(self.alone) else None
 
     @property
     def judged(self) -> bool:
@@ -354,7 +354,7 @@ def _sequential_ratios(family: Sequence[_Pair], lookup: Lookup) -> list[Estimate
 
     Sequential samples come last, because they can't check interleaving if steps are non-stationary.
     """
-    stretches = turns.compare_sequential([(pair.cell, pair.other) for pair in family], lookup)
+    stretches = interleaving.compare_sequential([(pair.cell, pair.other) for pair in family], lookup)
     return [None if pair.changes else stretch for pair, stretch in zip(family, stretches, strict=True)]
 
 
@@ -365,7 +365,7 @@ def _contention_errors(family: Sequence[_Pair], lookup: Lookup) -> Floats:
 
 def _bias(alone: Sequence[Estimate | None]) -> Floats:
     return np.array(
-        [abs(math.log(estimate.value)) if estimate and turns.is_bias(estimate) else 0.0 for estimate in alone],
+        [abs(math.log(estimate.value)) if estimate and interleaving.is_bias(estimate) else 0.0 for estimate in alone],
         np.float64,
     )
 

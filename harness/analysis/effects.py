@@ -21,7 +21,7 @@ import numpy as np
 
 from harness.analysis.control import Control, is_beyond
 from harness.analysis.distributions import Floats
-from harness.analysis.disturbance import ERROR
+from harness.analysis.interference import ERROR
 from harness.analysis.moderation import Residual, moderate, residual
 from harness.analysis.statistics import Estimate, Logs, exp_limited, half_widths
 from harness.analysis.verdicts import (
@@ -100,7 +100,7 @@ def effects(
     two levels, its base first. `margin` is a share (0.03 for 3 %). `share` is the share of the level that the effects
     may use. One round has no intervals, and fewer than three have no verdicts. `contention` contains the loss of each
     centre (in the shape of `logs`) and the unchecked share of a difference, if CPU contention was subtracted. Intervals
-    are wider by `disturbance.compute_possible_error`.
+    are wider by `interference.compute_possible_error`.
     """
     pairs = [places for size in (1, 2) for places in combinations(range(len(axes)), size)]
     blocks = [_block(logs, axes, places) for places in pairs]

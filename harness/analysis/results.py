@@ -12,8 +12,9 @@ from harness.analysis.cell_index import Lookup, lookup
 from harness.analysis.cells import CellResult, Missing, cell_results, find_missing
 from harness.analysis.claims import ClaimResult, claims
 from harness.analysis.control import Control
-from harness.analysis.disturbance import Disturbance, find_interference
 from harness.analysis.environments import Software, software
+from harness.analysis.interference import RunInterference, find_interference
+from harness.analysis.interleaving import Interleaving, NonInterleavedRatio, describe_interleaving, is_bias
 from harness.analysis.observations import Statement, statements
 from harness.analysis.on_device import OnDevice, collect_recordings, explain_missing
 from harness.analysis.quantities import is_time, launches_of
@@ -23,7 +24,6 @@ from harness.analysis.settings import SettingDifference, differences
 from harness.analysis.sweeps import MeasuredSweep, sweeps
 from harness.analysis.tables import MeasuredCell, ScenarioTable, find_measured, tables
 from harness.analysis.timeline import Endings, Moment, describe_ends, samplings_used, timeline
-from harness.analysis.turns import NonInterleavedRatio, Turns, describe_interleaving, is_bias
 from harness.model.launch import Launch, Sampling
 from harness.model.run import Run
 from harness.model.scenario import GROWTH, STEP, Cell
@@ -159,12 +159,12 @@ class Results:
         return len({cell.scenario for cell in self.found.cells}) > 1
 
     @cached_property
-    def disturbance(self) -> Disturbance:
+    def disturbance(self) -> RunInterference:
         """The rounds with interference from other processes."""
         return find_interference(self.run, self.launches)
 
     @cached_property
-    def turns(self) -> Turns | None:
+    def turns(self) -> Interleaving | None:
         """How samples were interleaved, and the resulting bias. None without interleaving or for several machines."""
         if self.machines:
             return None

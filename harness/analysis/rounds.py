@@ -166,7 +166,7 @@ def compute_taken_share(launch: Launch) -> float:
     return part.taken if part else 0.0
 
 
-def was_stopped(launch: Launch) -> bool:
+def was_throttled(launch: Launch) -> bool:
     """Return whether a CPU quota stopped the launch for a part of its time, which is subtracted."""
     part = _timed_part(launch)
     return part is not None and part.has_quota and part.taken > 0.0

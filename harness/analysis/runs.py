@@ -19,7 +19,7 @@ from harness.analysis import work_equivalence
 from harness.analysis.cell_index import Lookup
 from harness.analysis.control import is_beyond
 from harness.analysis.distributions import Floats
-from harness.analysis.disturbance import ERROR, compute_possible_error
+from harness.analysis.interference import ERROR, compute_possible_error
 from harness.analysis.quantities import is_time
 from harness.analysis.results import Results
 from harness.analysis.rounds import series

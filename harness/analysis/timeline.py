@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analysis.cell_index import Lookup
-from harness.analysis.disturbance import describe_interference
+from harness.analysis.interference import describe_interference
 from harness.analysis.rounds import centre, has_mean
 from harness.analysis.sizing import first_look, samplings
 from harness.analysis.tables import ScenarioTable

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from harness.analysis.disturbance import describe_interference
+from harness.analysis.interference import describe_interference
 from harness.analysis.rounds import is_to_measure
 from harness.model.launch import BESIDE_BUILDS, Launch, Role, Status
 from harness.model.run import Group, Plan

@@ -17,7 +17,7 @@ from harness.analysis.rounds import (
     select_counted,
     series,
     ticks_seconds,
-    was_stopped,
+    was_throttled,
 )
 from harness.model.launch import CPU_QUOTA, Clock, Role, Sample, Status
 from tests.factories import RESOURCES, broken, cell, cells, in_blocks, launch, run
@@ -293,7 +293,7 @@ def test_the_time_for_which_a_quota_stopped_a_launch_is_taken_off_and_is_no_cont
     made = shared(**changes)
     made = replace(made, resources={**made.resources, CPU_QUOTA: quota})
     assert compute_taken_share(made) == pytest.approx(share)
-    assert was_stopped(made) == (share > 0.0)
+    assert was_throttled(made) == (share > 0.0)
     assert compute_loss(made) == pytest.approx(-math.log1p(-contended))
 
 

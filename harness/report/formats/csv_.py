@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from harness.analysis.distribution import TIMED, order_phases
-from harness.analysis.disturbance import describe_interference
+from harness.analysis.interference import describe_interference
 from harness.analysis.quantities import growth
 from harness.analysis.results import Results
 from harness.analysis.rounds import centre, compute_taken_share, select_counted

@@ -13,13 +13,13 @@ from harness.analysis.cells import CellResult, Missing, cell_name
 from harness.analysis.claims import ClaimResult
 from harness.analysis.comparisons import Compared
 from harness.analysis.control import Control
-from harness.analysis.disturbance import Disturbance
+from harness.analysis.interference import RunInterference
+from harness.analysis.interleaving import Interleaving
 from harness.analysis.observations import Statement
 from harness.analysis.results import Results
 from harness.analysis.settings import SettingDifference
 from harness.analysis.statistics import Estimate
 from harness.analysis.sweeps import MeasuredSweep
-from harness.analysis.turns import Turns
 from harness.analysis.verdicts import Verdict
 from harness.model.run import Run
 from harness.model.scenario import STEP, Scenario
@@ -110,8 +110,8 @@ class OnMachine:
 
     name: str
     control: Control | None
-    disturbance: Disturbance
-    turns: Turns | None
+    disturbance: RunInterference
+    turns: Interleaving | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +139,8 @@ class Document:
     sweeps: Sequence[MeasuredSweep]
     statements: Sequence[Statement]
     missing: Sequence[Missing]
-    disturbance: Disturbance
-    turns: Turns | None
+    disturbance: RunInterference
+    turns: Interleaving | None
     settings: Sequence[UnrequestedDifference] = ()
     quantities: Sequence[Quantified] = ()
     claims: Sequence[Claimed] = ()

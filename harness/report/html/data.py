@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from harness.analysis.cells import cell_name
 from harness.analysis.distribution import step_seconds
-from harness.analysis.disturbance import describe_interference
+from harness.analysis.interference import describe_interference
 from harness.analysis.results import Results
 from harness.analysis.rounds import centre, has_mean
 from harness.model.launch import Launch, Role

@@ -32,7 +32,7 @@ from harness.report.blocks import (
 )
 from harness.report.format import bytes_, duration, share
 from harness.report.phrases import join_remarks
-from harness.report.sections import timeline, turns
+from harness.report.sections import interleaving, timeline
 
 #: The largest number of characters of a scenario's text in report.md. Longer texts are only in details.md.
 SCRIPT_CHARACTERS = 20_000
@@ -53,7 +53,7 @@ def _blocks(results: Results) -> Iterator[Block]:
         "Rounds": timeline.describe_rounds(results),
         "Sampling": f"{timeline.sampling(results)}{f'; {placement(run)}' if not run.machines else ''}",
         "Clock": CPU_TIME if run.plan.clock is Clock.CPU else "",
-        "Interleaving checks": turns.checks(results),
+        "Interleaving checks": interleaving.checks(results),
         "Machine": "" if run.machines else machine(run),
         **{
             f"Machine {name}": f"{machine(machine_results.run)}; launches {placement(machine_results.run)}"

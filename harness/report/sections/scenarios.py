@@ -28,7 +28,7 @@ from harness.report.comparisons import (
 )
 from harness.report.format import CHANGING, OUTLYING, UNDONE, UNEVEN, Unit, marks, unit_of
 from harness.report.phrases import capitalize, describe_pythons, join_remarks, list_names
-from harness.report.sections import on_device, turns
+from harness.report.sections import interleaving, on_device
 from harness.report.sections.timeline import describe_after
 
 #: If a table would have more columns of times than this, each environment has a separate line.
@@ -175,7 +175,7 @@ def remark(results: Results, compared: Compared, few: bool = False, *, of: str =
             describe_pythons(compared.pythons),
             "work not checked" if compared.work.work == "not checked" else compared.work.reason,
             describe_too_few(compared.ratio.rounds) if compared.withheld is Withheld.FEW_ROUNDS and not few else "",
-            turns.remark(compared.bias),
+            interleaving.remark(compared.bias),
             contention(compared, results.margin),
             describe_equal_steps(compared.steps, compared.withheld),
             on_device.remark(results, compared) if of == STEP else "",

@@ -29,6 +29,7 @@ from harness.report.sections import (
     claims,
     expectations,
     headline,
+    interleaving,
     machines,
     on_device,
     run_info,
@@ -37,7 +38,6 @@ from harness.report.sections import (
     settings,
     sweeps,
     timeline,
-    turns,
 )
 
 #: The largest number of sentences in the answer.
@@ -124,7 +124,7 @@ def _alerts(results: Results) -> Iterator[Block]:
     warnings = [
         *machines.describe_absent(results),
         *([taken] if taken else []),
-        *machines.collect_sentences(results, turns.warnings),
+        *machines.collect_sentences(results, interleaving.warnings),
         *on_device.warnings(results),
     ]
     ended = list(describe_early_end(results))

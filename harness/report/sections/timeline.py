@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from harness.analysis.disturbance import Disturbance, DisturbedRound
+from harness.analysis.interference import NoisyRound, RunInterference
 from harness.analysis.printed import is_printed
 from harness.analysis.results import Results
 from harness.analysis.timeline import Endings, Stopped
@@ -12,7 +12,7 @@ from harness.model.scenario import CPUS
 from harness.model.texts import counted, format_cpu_list, format_plain
 from harness.report import format
 from harness.report.blocks import Items, Section, Text
-from harness.report.sections import machines, turns
+from harness.report.sections import interleaving, machines
 
 #: The largest number of noisy rounds in the list.
 LISTED = 10
@@ -29,17 +29,17 @@ def sections(results: Results) -> Iterator[Section]:
         yield Section("Noisy rounds", "disturbed", [*texts, Items(items), Text(judged, True)])
 
 
-def _describe_noisy(noisy: DisturbedRound) -> str:
+def _describe_noisy(noisy: NoisyRound) -> str:
     return f"Round {noisy.round} of {noisy.group}{' (repeated)' if noisy.repeated else ''}: {noisy.reason}"
 
 
 def interference_of(results: Results) -> str:
     """Return how many rounds of a run had interference from other processes, and how they were handled."""
     quantities = [quantity for scenario in results.run.scenarios for quantity in scenario.quantities]
-    return disturbance(results.disturbance, prints=any(map(is_printed, quantities)))
+    return describe_noisy_rounds(results.disturbance, prints=any(map(is_printed, quantities)))
 
 
-def disturbance(interference: Disturbance, *, prints: bool = False) -> str:
+def describe_noisy_rounds(interference: RunInterference, *, prints: bool = False) -> str:
     """Return how many rounds had interference. With `prints`, the run compares numbers that scripts print."""
     count, taken = len(interference.disturbed), _describe_taken(interference, prints)
     if not count:
@@ -56,7 +56,7 @@ def disturbance(interference: Disturbance, *, prints: bool = False) -> str:
     return f"{text}: {interference.repeated} repeated, and {left} included in the results.{taken}"
 
 
-def _describe_taken(interference: Disturbance, prints: bool) -> str:
+def _describe_taken(interference: RunInterference, prints: bool) -> str:
     """Return the share of time that other processes or a CPU quota took, and from which times it is subtracted."""
     source = " from the measured times, but not from printed numbers" if prints else ""
     contended, stopped = (
@@ -118,7 +118,7 @@ def describe_rounds(results: Results) -> str:
     return (
         f"{describe_stops(ended, results.run.plan)}. {first} "
         f"launches each cell once{twice}. Each launch is a fresh process; {order}; "
-        f"{turns.describe_interleaving(results)}"
+        f"{interleaving.describe_interleaving(results)}"
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.analysis.disturbance import Disturbance, DisturbedRound
+from harness.analysis.interference import NoisyRound, RunInterference
 from harness.analysis.results import Results
 from harness.model.launch import Limits, Protocol, Sample, Sampling
 from harness.model.run import Stop, StopReason
@@ -140,7 +140,7 @@ def test_the_rounds_that_the_numbers_come_from():
 
 
 def disturbed(*repeated):
-    return [DisturbedRound("group", number, "why", each) for number, each in enumerate(repeated, 1)]
+    return [NoisyRound("group", number, "why", each) for number, each in enumerate(repeated, 1)]
 
 
 @pytest.mark.parametrize(
@@ -163,13 +163,16 @@ def disturbed(*repeated):
     ],
 )
 def test_what_disturbed_rounds(rounds_, sentence):
-    assert timeline.disturbance(Disturbance(True, 9, rounds_, 30, [])) == sentence
+    assert timeline.describe_noisy_rounds(RunInterference(True, 9, rounds_, 30, [])) == sentence
     told = "The CPU time of other processes is subtracted: 4 % to 21.5 % in 3 of 30 launches."
-    assert timeline.disturbance(Disturbance(True, 9, rounds_, 30, [0.04, 0.1, 0.215])) == f"{sentence} {told}"
+    assert (
+        timeline.describe_noisy_rounds(RunInterference(True, 9, rounds_, 30, [0.04, 0.1, 0.215]))
+        == f"{sentence} {told}"
+    )
 
 
 def test_what_a_quota_stopped_is_told_apart_from_what_others_took():
-    told = timeline.disturbance(Disturbance(True, 9, disturbed(), 30, [0.05], [0.4, 0.5]))
+    told = timeline.describe_noisy_rounds(RunInterference(True, 9, disturbed(), 30, [0.05], [0.4, 0.5]))
     assert told.endswith(
         "is subtracted: 5 % in 1 of 30 launches. "
         "The time for which a CPU quota stopped launches is subtracted: 40 % to 50 % in 2 of 30 launches."
@@ -177,15 +180,15 @@ def test_what_a_quota_stopped_is_told_apart_from_what_others_took():
 
 
 def test_one_share_that_is_taken_off_is_told_once():
-    told = timeline.disturbance(Disturbance(True, 9, disturbed(False), 1, [0.05]))
+    told = timeline.describe_noisy_rounds(RunInterference(True, 9, disturbed(False), 1, [0.05]))
     assert told.endswith("is subtracted: 5 % in 1 of 1 launch.")
 
 
 def test_where_nothing_was_watched_it_is_not_known():
-    printed = timeline.disturbance(Disturbance(True, 9, [], 1, [0.05]), prints=True)
+    printed = timeline.describe_noisy_rounds(RunInterference(True, 9, [], 1, [0.05]), prints=True)
     assert " is subtracted from the measured times, but not from printed numbers: 5 % in 1 of 1 launch." in printed
-    assert timeline.disturbance(Disturbance(False, 9, [], 30, [])).startswith("Interference is unknown")
-    assert timeline.disturbance(Disturbance(False, 0, [], 0, [])) == ""
+    assert timeline.describe_noisy_rounds(RunInterference(False, 9, [], 30, [])).startswith("Interference is unknown")
+    assert timeline.describe_noisy_rounds(RunInterference(False, 0, [], 0, [])) == ""
 
 
 def test_ten_disturbed_rounds_are_named_in_the_details():

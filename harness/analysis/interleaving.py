@@ -50,7 +50,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class Interleaving:
     """The interleaving of a run, and the result of its checks.
 
     `launches` launches that count were interleaved, and `others` weren't. `turns` contains their numbers of turns,
@@ -68,7 +68,7 @@ class Turns:
     waiting: Waiting | None
 
 
-def describe_interleaving(launches: Sequence[Launch], alone: Sequence[NonInterleavedRatio]) -> Turns | None:
+def describe_interleaving(launches: Sequence[Launch], alone: Sequence[NonInterleavedRatio]) -> Interleaving | None:
     """Describe the interleaving of the launches that count. Return None if no launch was interleaved."""
     took = [launch for launch in launches if launch.places]
     if not took:
@@ -77,7 +77,7 @@ def describe_interleaving(launches: Sequence[Launch], alone: Sequence[NonInterle
     blocks: dict[tuple[str, int], set[int]] = defaultdict(set)
     for launch in took:
         blocks[launch.group, launch.round].add(launch.block)
-    return Turns(
+    return Interleaving(
         launches=len(took),
         others=len(launches) - len(took),
         turns=sorted({len(launch.samples) for launch in took}),

@@ -1,4 +1,4 @@
-"""Launches that others disturbed."""
+"""Interference from other processes in launches."""
 
 from dataclasses import replace
 
@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.disturbance import (
+from harness.analysis.interference import (
     compute_possible_error,
     describe_interference,
     estimate_unchecked_share,
     find_contention,
-    find_disturbed_rounds,
     find_interference,
-    is_watched,
+    find_noisy_rounds,
+    has_contention_readings,
 )
 from harness.model.launch import Role, Status
 from tests.factories import broken, cell, cells, contended, launch, rounds, run
@@ -165,7 +165,7 @@ def at(number, attempt=0, of=NOISY, **changes):
 def test_rounds_with_a_disturbed_launch_are_named_with_their_attempt_and_its_first_reason():
     stolen = told(steady_own_cpus_steal_seconds=5.0)
     other = replace(stolen, cell=cell(mode="eager"))
-    found = find_disturbed_rounds([at(1, of=told()), at(1, of=other), at(1), at(2, of=told()), at(2, attempt=1)])
+    found = find_noisy_rounds([at(1, of=told()), at(1, of=other), at(1), at(2, of=told()), at(2, attempt=1)])
     group = NOISY.group
     assert found == {
         (group, 1, 0): "step tf1.14 fit float32 eager: the hypervisor took 0.50 of the CPUs of the launch",
@@ -174,21 +174,21 @@ def test_rounds_with_a_disturbed_launch_are_named_with_their_attempt_and_its_fir
 
 
 def test_groups_are_told_apart():
-    assert list(find_disturbed_rounds([at(1), at(1, group="another")])) == [(NOISY.group, 1, 0), ("another", 1, 0)]
+    assert list(find_noisy_rounds([at(1), at(1, group="another")])) == [(NOISY.group, 1, 0), ("another", 1, 0)]
 
 
 def test_a_disturbed_pilot_is_no_disturbed_round_and_a_disturbed_control_is():
-    assert find_disturbed_rounds([at(0)]) == {}
-    assert find_disturbed_rounds([replace(at(1), role=Role.CONTROL)]) != {}
+    assert find_noisy_rounds([at(0)]) == {}
+    assert find_noisy_rounds([replace(at(1), role=Role.CONTROL)]) != {}
 
 
 def test_launches_that_broke_before_they_measured_say_nothing():
-    assert find_disturbed_rounds([broken(cell(), Status.FAILED, 1)]) == {}
+    assert find_noisy_rounds([broken(cell(), Status.FAILED, 1)]) == {}
 
 
 def test_a_launch_that_saw_the_busy_time_of_its_cpus_is_watched():
-    assert is_watched(told())
-    assert not is_watched(told(without=["steady_own_cpus_busy_seconds"]))
+    assert has_contention_readings(told())
+    assert not has_contention_readings(told(without=["steady_own_cpus_busy_seconds"]))
 
 
 #: Thirty readings of a GPU that nothing else used and nothing slowed down.

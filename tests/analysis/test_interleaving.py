@@ -1,4 +1,4 @@
-"""What launches that take turns do to one another."""
+"""Side effects of interleaving."""
 
 import math
 from dataclasses import replace
@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from harness.analysis.cell_index import lookup
+from harness.analysis.interleaving import compare_sequential, describe_interleaving, is_bias
 from harness.analysis.results import Results
-from harness.analysis.turns import compare_sequential, describe_interleaving, is_bias
 from harness.analysis.verdicts import Verdict
 from harness.model.launch import Role, Sample
 from tests.factories import broken, cell, cells, in_turns, launch, rounds, run
@@ -24,7 +24,7 @@ def found(launches):
 
 
 def compared(times=TIMES, **planted):
-    """The run's comparisons by their two cells."""
+    """Return the run's comparisons by their two cells."""
     results = Results(RUN, in_turns(times, **planted))
     values = [value for row in results.tables[0].rows for value in row.values]
     return {(value.compared.cell, value.compared.other): value.compared for value in values if value.compared}

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterable, Iterator
 
+from harness.analysis.interleaving import SHARE, Interleaving, NonInterleavedRatio
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate
-from harness.analysis.turns import SHARE, NonInterleavedRatio, Turns
 from harness.model.launch import Interleave
 from harness.model.texts import counted
 from harness.report import format
@@ -22,18 +22,22 @@ def describe_interleaving(results: Results) -> str:
             f"on {machine}, {describe_interleaving(machine_results)}"
             for machine, machine_results in results.machines.items()
         )
-    turns = results.turns
-    if turns is None:
+    interleaving = results.turns
+    if interleaving is None:
         # without results, describe the plan, although scenarios that fix their calls are never interleaved
         in_turns = results.run.plan.interleave is Interleave.TURNS and not results.found.numbers
         return (
             "the cells of a round are interleaved on the same core" if in_turns else "launches run one after the other"
         )
-    count = " to ".join(dict.fromkeys(f"{end:,}" for end in (turns.turns[0], turns.turns[-1])))
-    alive = f"up to {counted(turns.alive, 'running launch')} at a time"
-    blocks = f", in up to {turns.blocks} blocks per round that all include the control cell" if turns.blocks > 1 else ""
-    sequential = f"; {counted(turns.others, 'launch')} ran one after the other" if turns.others else ""
-    noun = "turn" if turns.turns[-1] == 1 else "turns"
+    count = " to ".join(dict.fromkeys(f"{end:,}" for end in (interleaving.turns[0], interleaving.turns[-1])))
+    alive = f"up to {counted(interleaving.alive, 'running launch')} at a time"
+    blocks = (
+        f", in up to {interleaving.blocks} blocks per round that all include the control cell"
+        if interleaving.blocks > 1
+        else ""
+    )
+    sequential = f"; {counted(interleaving.others, 'launch')} ran one after the other" if interleaving.others else ""
+    noun = "turn" if interleaving.turns[-1] == 1 else "turns"
     return f"the cells of a round are interleaved on the same core, with {count} {noun} and {alive}{blocks}{sequential}"
 
 
@@ -43,11 +47,11 @@ def checks(results: Results) -> str:
         return ". ".join(
             f"On {name}: {text}" for name, machine in results.machines.items() if (text := checks(machine))
         )
-    turns = results.turns
-    if turns is None:
+    interleaving = results.turns
+    if interleaving is None:
         return ""
-    effects, waiting = list(_find_side_effects(results)), turns.waiting
-    largest = _largest_hidden(turns)
+    effects, waiting = list(_find_side_effects(results)), interleaving.waiting
+    largest = _largest_hidden(interleaving)
     is_precise = largest is not None and largest <= MOST
     if largest is not None:
         noun = "other effects" if effects else "effects"
@@ -85,20 +89,21 @@ def _find_side_effects(results: Results, least: float = 0.0) -> Iterator[str]:
 
     Ratios that differ by at most `least` (log scale) are left out.
     """
-    turns = results.turns
-    if turns is None:
+    interleaving = results.turns
+    if interleaving is None:
         return
-    moved = [shift for shift in turns.alone if _is_shown(shift, least)]
+    moved = [shift for shift in interleaving.alone if _is_shown(shift, least)]
     if moved:
         farthest = max(moved, key=lambda shift: abs(math.log(shift.estimate.value)))
         more = f", and {counted(len(moved) - 1, 'more ratio', 'changes')} too" if len(moved) > 1 else ""
         ratio = format.ratio(farthest.estimate)
         yield f"without interleaving, the ratio of {_name(results, farthest)} is {ratio} as large{more}"
-    if turns.waiting and turns.waiting.is_found:
-        yield f"{turns.waiting.cell} used {_share(turns.waiting.share)} of the core while other cells were timed"
+    waiting = interleaving.waiting
+    if waiting and waiting.is_found:
+        yield f"{waiting.cell} used {_share(waiting.share)} of the core while other cells were timed"
 
 
-def _largest_hidden(interleaving: Turns) -> float | None:
+def _largest_hidden(interleaving: Interleaving) -> float | None:
     """Return the largest side effect that a ratio can have although none was found, on the log scale."""
     hidden = [ratio.estimate for ratio in interleaving.alone if not ratio.is_found]
     return _find_farthest(hidden) if hidden else None

@@ -21,7 +21,7 @@ from harness.analysis.rounds import (
     has_mean,
     select_counted,
     ticks_seconds,
-    was_stopped,
+    was_throttled,
 )
 from harness.analysis.statistics import RESOLUTION, student
 from harness.model.launch import Launch, Role, Status
@@ -49,7 +49,7 @@ _SLOWED_BY = {
 
 
 @dataclass(frozen=True, slots=True)
-class DisturbedRound:
+class NoisyRound:
     """An attempt at a round of a group with interference, its description, and whether a later attempt replaces it."""
 
     group: str
@@ -59,7 +59,7 @@ class DisturbedRound:
 
 
 @dataclass(frozen=True, slots=True)
-class Disturbance:
+class RunInterference:
     """Interference in `rounds` measured rounds, including repetitions. `told`: the launches monitored it.
 
     `taken` contains the shares of time that other processes had, one for each of the `launches` from whose times it is
@@ -68,7 +68,7 @@ class Disturbance:
 
     told: bool
     rounds: int
-    disturbed: Sequence[DisturbedRound]
+    disturbed: Sequence[NoisyRound]
     launches: int
     taken: Sequence[float]
     stopped: Sequence[float] = ()
@@ -133,12 +133,12 @@ def _describe_on_other_cpus(usage: Mapping[str, float]) -> str:
     return f"the load average was {load:.2f} on {machine:.0f} CPUs" if load > machine + cpus else ""
 
 
-def is_watched(launch: Launch) -> bool:
+def has_contention_readings(launch: Launch) -> bool:
     """Return whether the launch could observe other processes on its CPUs."""
     return "steady_own_cpus_busy_seconds" in launch.resources
 
 
-def find_disturbed_rounds(launches: Sequence[Launch]) -> dict[tuple[str, int, int], str]:
+def find_noisy_rounds(launches: Sequence[Launch]) -> dict[tuple[str, int, int], str]:
     """Return the group, round and attempt of each noisy round, with the interference of its first noisy launch."""
     by_round: dict[tuple[str, int, int], str] = {}
     for launch in launches:
@@ -148,7 +148,7 @@ def find_disturbed_rounds(launches: Sequence[Launch]) -> dict[tuple[str, int, in
     return by_round
 
 
-def find_interference(run: Run, launches: Sequence[Launch]) -> Disturbance:
+def find_interference(run: Run, launches: Sequence[Launch]) -> RunInterference:
     """Return which rounds were noisy. Interrupted rounds don't count."""
     interrupted = {
         (launch.group, launch.round, launch.attempt) for launch in launches if launch.status is Status.INTERRUPTED
@@ -158,23 +158,23 @@ def find_interference(run: Run, launches: Sequence[Launch]) -> Disturbance:
         for launch in launches
         if launch.role is not Role.PILOT and (launch.group, launch.round, launch.attempt) not in interrupted
     ]
-    by_round = find_disturbed_rounds(measured)
+    by_round = find_noisy_rounds(measured)
     # by group and round, the attempt that counts
     counting = select_counted(run.plan, launches)
     counts = {(launch.group, launch.round): launch.attempt for launch in counting}
     numbers = [launch for launch in counting if has_mean(launch)]
-    return Disturbance(
-        told=any(is_watched(launch) for launch in measured),
+    return RunInterference(
+        told=any(has_contention_readings(launch) for launch in measured),
         rounds=len({(launch.group, launch.round, launch.attempt) for launch in measured}),
         disturbed=[
-            DisturbedRound(group, number, reason, repeated=counts.get((group, number), attempt) > attempt)
+            NoisyRound(group, number, reason, repeated=counts.get((group, number), attempt) > attempt)
             for (group, number, attempt), reason in by_round.items()
         ],
         launches=len(numbers),
         taken=sorted(
-            compute_taken_share(launch) for launch in numbers if compute_taken_share(launch) and not was_stopped(launch)
+            share for launch in numbers if (share := compute_taken_share(launch)) and not was_throttled(launch)
         ),
-        stopped=sorted(compute_taken_share(launch) for launch in numbers if was_stopped(launch)),
+        stopped=sorted(compute_taken_share(launch) for launch in numbers if was_throttled(launch)),
     )
 
 

@@ -1,4 +1,4 @@
-"""What is said of turns."""
+"""How the report describes interleaving and its side effects."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from harness.analysis.statistics import Estimate
 from harness.model.launch import Interleave
 from harness.report.blocks import Callout, Items, Where
 from harness.report.comparisons import lines
-from harness.report.sections import run_info, scenarios, summary, timeline, turns
+from harness.report.sections import interleaving, run_info, scenarios, summary, timeline
 from tests.factories import cell, cells, in_turns, launch, rounds, run, scenario
 from tests.report.sections.reading import shown, text
 
@@ -29,15 +29,18 @@ def test_which_way_it_was_stands_with_the_rounds():
     )
     assert timeline.describe_rounds(Results(RUN, rounds(TIMES))).endswith("; launches run one after the other")
     planned = run(MEMBERS, asked={"interleave": Interleave.TURNS})
-    assert turns.describe_interleaving(Results(planned, [])) == "the cells of a round are interleaved on the same core"
-    assert turns.describe_interleaving(Results(planned, rounds(TIMES))) == "launches run one after the other"
+    assert (
+        interleaving.describe_interleaving(Results(planned, []))
+        == "the cells of a round are interleaved on the same core"
+    )
+    assert interleaving.describe_interleaving(Results(planned, rounds(TIMES))) == "launches run one after the other"
 
 
 def test_several_numbers_of_turns_blocks_and_launches_without_turns_are_told():
     made = in_turns(TIMES, 1, turns=12)
     short = replace(made[0], samples=made[0].samples[:9], places=made[0].places[:9])
     other = [replace(each, block=1) for each in in_turns({OLD: 0.01}, 1, turns=12)[1:]]
-    assert turns.describe_interleaving(Results(RUN, [short, *made[1:], *other, launch(NEW, number=2)])) == (
+    assert interleaving.describe_interleaving(Results(RUN, [short, *made[1:], *other, launch(NEW, number=2)])) == (
         "the cells of a round are interleaved on the same core, with 9 to 12 turns and up to 5 running launches at a "
         "time, in up to 2 blocks per round that all include the control cell; 1 launch ran one after the other"
     )
@@ -52,41 +55,41 @@ def test_how_launches_sampled_in_turns():
 
 def test_without_turns_there_are_no_checks():
     plain = Results(RUN, rounds(TIMES))
-    assert turns.checks(plain) == ""
-    assert list(turns.warnings(plain)) == []
+    assert interleaving.checks(plain) == ""
+    assert list(interleaving.warnings(plain)) == []
 
 
 def test_where_nothing_was_found_it_is_said_with_how_much_it_may_be():
     made = results(resources={"between_seconds": 10.0, "between_cpu_seconds": 0.005})
-    assert turns.checks(made) == (
+    assert interleaving.checks(made) == (
         "effects on a ratio of more than 1.1 % are excluded; waiting cells use at most 0.05 % of the core"
     )
-    assert list(turns.warnings(made)) == []
-    assert {turns.remark(line.compared.bias) for line in lines(made.tables[0])} == {""}
+    assert list(interleaving.warnings(made)) == []
+    assert {interleaving.remark(line.compared.bias) for line in lines(made.tables[0])} == {""}
 
 
 def test_a_bias_alone_is_said_in_the_checks_above_all_and_in_the_comparisons_it_concerns():
     made = results(alone={NEW: 1.1})
-    (warning,) = turns.warnings(made)
+    (warning,) = interleaving.warnings(made)
     assert warning.startswith("Interleaving affects the results: without interleaving, the ratio of ")
     assert " as large, and 1 more ratio changes too." in warning
     assert "The intervals of these ratios are wider to include this." in warning
     assert warning.endswith("--interleave launches.")
-    assert "; other effects on a ratio of more than" in turns.checks(made)
+    assert "; other effects on a ratio of more than" in interleaving.checks(made)
     said = {line.name: scenarios.remark(made, line.compared) for line in lines(made.tables[0])}
     assert "without interleaving, the ratio is 1.10× as large" in said["tf2.0 vs tf1.14, graph"]
     assert "without interleaving" not in said["tf2.0 vs tf1.14, eager"]
 
 
 def test_the_ratio_alone_reads_as_the_ratio_of_the_table():
-    assert turns.remark(Estimate(2.0, 4)) == "without interleaving, the ratio is 2.00× as large"
-    assert turns.remark(None) == ""
+    assert interleaving.remark(Estimate(2.0, 4)) == "without interleaving, the ratio is 2.00× as large"
+    assert interleaving.remark(None) == ""
 
 
 def test_the_warning_is_on_the_first_screen_and_the_checks_with_what_was_measured():
     made = results(alone={NEW: 1.1})
     (alert,) = [block for block in next(summary.sections(made)).blocks if isinstance(block, Callout)]
-    assert alert.blocks[0].words == next(iter(turns.warnings(made)))
+    assert alert.blocks[0].words == next(iter(interleaving.warnings(made)))
     (section,) = run_info.sections(made)
     (items,) = [block for block in shown(section, Where.PASTE) if isinstance(block, Items)]
     assert any(text(each).startswith("Interleaving checks: without interleaving, the ratio of") for each in items.items)
@@ -95,12 +98,12 @@ def test_the_warning_is_on_the_first_screen_and_the_checks_with_what_was_measure
 def test_a_bias_below_a_third_of_the_margin_widens_its_interval_and_is_no_warning():
     made = Results(RUN, in_turns(TIMES, within=0.0005, between=0.0001, alone={NEW: 1.005}))
     assert any(line.compared.bias for line in lines(made.tables[0]))
-    assert list(turns.warnings(made)) == []
-    assert turns.checks(made).startswith("without interleaving, the ratio of")
+    assert list(interleaving.warnings(made)) == []
+    assert interleaving.checks(made).startswith("without interleaving, the ratio of")
 
 
 def test_work_between_turns_is_a_warning():
-    (warning,) = turns.warnings(results(resources={"between_seconds": 10.0, "between_cpu_seconds": 0.4}))
+    (warning,) = interleaving.warnings(results(resources={"between_seconds": 10.0, "between_cpu_seconds": 0.4}))
     assert "step tf1.14 fit float32 graph used 4 % of the core while other cells were timed." in warning
 
 
@@ -108,17 +111,17 @@ def test_in_a_run_of_several_scenarios_the_comparison_is_named_with_its_own():
     other = cell(of="other", mode="graph")
     both = run([*MEMBERS, other], scenarios=[scenario(), scenario("other", title="Another")], controlled=True)
     made = Results(both, [*in_turns(TIMES, within=0.01, alone={NEW: 1.1}), launch(other)])
-    assert "without interleaving, the ratio of One training step: " in turns.checks(made)
+    assert "without interleaving, the ratio of One training step: " in interleaving.checks(made)
 
 
 def test_what_leaves_more_than_a_tenth_open_is_no_check():
     made = Results(RUN, in_turns(TIMES, 2, within=0.2, turns=6))
-    assert turns.checks(made).endswith("% are possible")
+    assert interleaving.checks(made).endswith("% are possible")
 
 
 @pytest.mark.parametrize("count", [1])
 def test_one_round_of_few_turns_tells_nothing(count):
     assert (
-        turns.checks(results(count=count, turns=3))
+        interleaving.checks(results(count=count, turns=3))
         == "there were too few turns to show whether interleaving changes ratios"
     )
