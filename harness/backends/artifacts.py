@@ -1,4 +1,4 @@
-"""The files that a launch produced: within limits, with safe names, and only regular files."""
+"""Reads the files that a launch produced. It saves only regular files, under safe names and within limits."""
 
 import os
 import re
@@ -22,15 +22,15 @@ ENTRIES_LIMIT = 10_000
 DEPTH_LIMIT = 8
 SECONDS_LIMIT = 30.0
 
-#: The largest number of refusals that are listed.
-_TOLD = 20
+#: The largest number of refused files that are listed.
+_MOST_LISTED = 20
 
 _CHUNK = 1024**2
 
 
 @dataclass
 class Artifacts:
-    """The files of one launch by safe relative name, and a line for each of the first 20 refusals.
+    """The content of each file of a launch by safe relative name, and a line for each of the first 20 refused files.
 
     All input comes from an untrusted script's folder.
     """
@@ -44,7 +44,7 @@ class Artifacts:
 
     def refuse(self, name: str, why: str) -> None:
         """Record a file that isn't saved."""
-        if len(self.refused) < _TOLD:
+        if len(self.refused) < _MOST_LISTED:
             self.refused.append(f"{join_lines(name, 100)}: {why}")
 
     @property
@@ -53,7 +53,10 @@ class Artifacts:
         return BYTES_LIMIT - self._bytes
 
     def full(self, name: str, size: int = 0) -> bool:
-        """Return whether reading must stop at an entry of this size, because skipping an entry means reading it."""
+        """Count an entry of this size, and return whether reading must stop before it.
+
+        The entry can't be skipped, because skipping an entry of an archive means reading it.
+        """
         self._entries += 1
         over = size > self.left or len(self.files) >= FILES_LIMIT or self._entries > ENTRIES_LIMIT
         if over:
@@ -79,7 +82,7 @@ def _parents(name: str) -> list[str]:
 
 
 def _rename_file(name: str, files: Iterable[str]) -> str:
-    """Return the name with a `_` after the part that is already a file, otherwise at its end."""
+    """Return the name with a `_` after the parent that is already a file. Without such a parent, append the `_`."""
     taken = next((parent for parent in reversed(_parents(name)) if parent in files), name)
     return f"{taken}_{name[len(taken) :]}"
 
@@ -87,8 +90,8 @@ def _rename_file(name: str, files: Iterable[str]) -> str:
 def from_folder(folder: int) -> Artifacts:
     """Return the files in a folder that an untrusted script has written, and may still change.
 
-    `folder` is a descriptor that was opened before the script started, so that a replaced path has no effect. It
-    follows no links, enters no other file system, and opens only regular files.
+    `folder` is a descriptor that was opened before the script started, so that a replaced path has no effect. The
+    function follows no links, enters no other file system, and opens only regular files.
     """
     artifacts = Artifacts()
     _walk(artifacts, folder, "", os.fstat(folder).st_dev)
@@ -126,7 +129,7 @@ def _walk(artifacts: Artifacts, folder: int, path: str, device: int) -> bool:
 
 @contextmanager
 def _opened(name: str, folder: int, flags: int = 0) -> Iterator[int]:
-    """Open an entry of an open folder during the block, but no link. It never blocks, even if the entry is a pipe."""
+    """Open an entry of an open folder during the block. Links are refused, and pipes don't block."""
     handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | flags, dir_fd=folder)
     try:
         yield handle
@@ -195,6 +198,6 @@ class _Chunks:
 
 
 def safe_name(name: str) -> str:
-    """Return an untrusted file name as a safe relative path; empty if nothing is left of it."""
+    """Return an untrusted file name as a safe relative path; empty if no part of the name is usable."""
     parts = (re.sub(r"[^A-Za-z0-9._+-]", "_", part)[:100].lstrip(".") for part in PurePosixPath(name).parts)
     return "/".join([part for part in parts if part.strip("_")][-DEPTH_LIMIT:])

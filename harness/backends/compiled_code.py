@@ -3,7 +3,7 @@
 If a release has only PTX for a GPU, the driver compiles it at the first start, which can take more than half an hour.
 The result is stored in caches that outlive launches: one per environment, scenario and GPU model. Scenarios don't share
 a cache, because a scenario could change code that another scenario would run. One more cache per environment and GPU
-model is filled by the first start, a launch of the kit alone. The worker copies it into the new caches of scenarios.
+model is filled by the first start, a launch that runs only the kit. The worker copies it into scenarios' new caches.
 """
 
 import hashlib
@@ -15,13 +15,14 @@ from harness.model.environment import Requirement
 from harness.model.gpu import Gpu, GpuCode
 from harness.model.launch import Limits
 
-#: The size of a cache in bytes, as a warning of TensorFlow recommends. The default of older drivers is 12.5 % of it.
+#: The largest size of a cache in bytes, as TensorFlow recommends in a warning. Older drivers use 12.5 % of this size by
+#: default.
 #: Code that doesn't fit into the cache is compiled again at each start.
 _MOST_BYTES = 2**31
 
 
 def environ(folder: str, first: str = "") -> dict[str, str]:
-    """Return the driver's variables for its code in a folder, and the worker's for the code of the first start."""
+    """Return variables that make the driver use the cache `folder`, and the worker copy the first start's cache."""
     own = {"CUDA_CACHE_PATH": folder, "CUDA_CACHE_MAXSIZE": str(_MOST_BYTES)}
     return {**own, "FIRST_START_CACHE_PATH": first} if first else own
 
@@ -29,8 +30,8 @@ def environ(folder: str, first: str = "") -> dict[str, str]:
 def name_cache(made_from: str, files: Mapping[str, bytes], cards: Sequence[Gpu]) -> str:
     """Return the name of a cache: the image's id or the lock's hash, a hash of the scenario's files, and GPU models.
 
-    `files` has all files of a launch. The files of the kit have no effect, because the kit is trusted. Without other
-    files, the result is the cache of the first start.
+    `files` contains all files of a launch. The kit's files have no effect, because the kit is trusted. Without other
+    files, the result is the name of the first start's cache.
     """
     own = hashlib.sha256()
     for name, data in sorted(files.items()):
@@ -45,10 +46,10 @@ def name_cache(made_from: str, files: Mapping[str, bytes], cards: Sequence[Gpu])
 def with_first_start(
     limits: Limits, requirement: Requirement, cards: Sequence[Gpu], name: str, started: Collection[str]
 ) -> Limits:
-    """Return the limits with the time for a first start, if the driver may have to compile most of the release's code.
+    """Return the limits. Allow the time of a first start if the driver may have to compile most of the release's code.
 
-    `name` is the launch's cache, and `started` has the caches with which a launch has succeeded. If the GPU is unknown,
-    the driver may have to compile.
+    `name` is the launch's cache. `started` contains the caches with which a launch has succeeded. An unknown GPU counts
+    as a GPU for which the driver has to compile.
     """
     code = GpuCode.parse(requirement.environment.gpu_code)
     may_compile = not cards or any(not code.runs_on(card.capability) for card in cards)

@@ -27,8 +27,8 @@ LINE_SHOWN = 200
 #: The largest number of characters in the name of a GPU.
 GPU_NAME = 100
 
-#: The largest number of characters in a name, and of names of each kind in a launch. Each name is a line in a table,
-#: and nobody reads thousands of lines.
+#: The largest number of characters in a name, and the largest number of names of each kind in a launch. Each name is a
+#: line in a table, and nobody reads thousands of lines.
 NAME_LIMIT = 200
 NAMED_LIMITS = {"phases": 1_000, "observations": 10_000, "artifacts": 1_000, "packages": 10_000}
 
@@ -81,10 +81,10 @@ Read = TypeVar("Read")
 class Events:
     """The events of a worker so far.
 
-    `error` is empty until a line isn't an event. After that, the launch has failed and may be killed. A worker that
-    `takes_turns` announces that it waits for a command. Then `is_waiting` is true until it gets a command. Output while
-    it waits, or about a turn without a command, isn't an event either. A worker that `waits` may also wait before it
-    measures.
+    `error` is empty until a line isn't a valid event. After that, the launch has failed and may be killed. A worker
+    that `takes_turns` is interleaved with others: it announces that it waits for a command, and then `is_waiting` is
+    true until it gets a command. Output while it waits, or about a turn that wasn't requested, isn't valid. A worker
+    that `waits` may also wait before it measures.
     """
 
     def __init__(self, *, takes_turns: bool = False, waits: bool = False) -> None:
@@ -108,8 +108,8 @@ class Events:
         self.traceback = ""
         self._takes_turns = takes_turns
         self._may_wait = takes_turns or waits
-        self._word: str | None = None  # the last command that it got
-        self._asked = 0  # the number of samples that this command requests
+        self._word: str | None = None  # the last command that the worker got
+        self._requested = 0  # the number of samples that this command requests
         self._partial = bytearray()
         self._total = 0
 
@@ -137,7 +137,7 @@ class Events:
         if self.torn:
             self._fail(UNASKED, bytes(self._partial))
         self._word, _, count = word.partition(" ")
-        self.is_waiting, self._asked = False, int(count or self._word == "turn")
+        self.is_waiting, self._requested = False, int(count or self._word == "turn")
 
     def _line(self, line: bytes) -> None:
         self._total += len(line) + 1
@@ -203,7 +203,7 @@ class Events:
         name, seconds = _name(event, "phases", self.phases), _amount(event, "seconds")
         cpu_seconds = _read_optional(_amount, event, "cpu_seconds")
         self.phases[name] = _require_within(self.phases.get(name, 0.0) + seconds, LENGTH, "seconds")
-        if cpu_seconds is not None:  # a worker leaves it out if it isn't known
+        if cpu_seconds is not None:  # a worker omits unknown CPU times
             self.phases_cpu[name] = self.phases_cpu.get(name, 0.0) + cpu_seconds
 
     def _take_end(self, event: Event) -> None:
@@ -227,7 +227,7 @@ class Events:
 
     @property
     def _is_before_turns(self) -> bool:
-        """Return whether it hasn't had a turn yet."""
+        """Whether the worker hasn't had a turn yet."""
         return self._word in (None, "measure")
 
     def _take_turn(self, event: Event) -> None:
@@ -235,8 +235,8 @@ class Events:
             raise ValueError("a line has a turn that wasn't requested")
         if self._is_before_turns and self.samples:
             raise ValueError("a line has samples before the first turn")
-        if len(_samples(event)) != self._asked:
-            raise ValueError(f"a line does not have the {counted(self._asked, 'requested sample')} of this turn")
+        if len(_samples(event)) != self._requested:
+            raise ValueError(f"a line does not have the {counted(self._requested, 'requested sample')} of this turn")
         self._keep(event, self.alone if self._word == "alone" else self.samples)
         self.is_waiting = True
 
@@ -249,7 +249,7 @@ class Events:
 def _parse(line: bytes) -> Event:
     try:
         text = json.dumps(parse_json(line.decode("utf-8")), ensure_ascii=False, allow_nan=False)
-        event = parse_json(text.encode("utf-8", "replace"))  # half of a surrogate pair couldn't be stored
+        event = parse_json(text.encode("utf-8", "replace"))  # because half of a surrogate pair can't be stored
     except ValueError:
         raise ValueError("a line is not JSON") from None
     if not isinstance(event, dict) or not isinstance(event.get("event"), str):

@@ -24,7 +24,7 @@ from harness.model.gpu import GpuHost
 class RegisteredBackend(Backend, Protocol):
     """A backend of the registry. The methods with a body here are the defaults.
 
-    Its arguments are `root`, the project's folder, and `run`, a run's id; the constructor contacts no engine.
+    The constructor's arguments are `root`, the project's folder, and `run`, a run's id. It contacts no engine.
     `leftovers` is a plural noun for the things that `clean` removes. `makes` is a noun for the thing that `prepare`
     makes for an environment. `builds_in` says where wheels are built.
     """
@@ -48,10 +48,10 @@ class RegisteredBackend(Backend, Protocol):
         ...
 
     def check_gpus(self, wanted: Sequence[str], via: GpuWay | None = None) -> None:
-        """Check whether launches can get these GPUs. With `via`, only this method counts.
+        """Check whether launches can get these GPUs. If `via` is given, check only this method of access.
 
-        Raises UsageError for a method that this backend doesn't have, and CannotRunHereError if it is known that
-        launches can't get them.
+        Raises UsageError for a method that this backend doesn't have, and CannotRunHereError if launches certainly
+        can't get these GPUs.
         """
         ...
 
@@ -82,18 +82,18 @@ class RegisteredBackend(Backend, Protocol):
         ...
 
     def unprepared(self, requirements: Sequence[Requirement]) -> list[Requirement]:
-        """Return the environments that `prepare` would have to make. Raises CannotRunHereError."""
+        """Return the environments that `prepare` would have to create. Raises CannotRunHereError."""
         ...
 
     def supply(self, requirement: Requirement) -> Supply:
-        """Return whether this machine has what an environment needs besides packages. This downloads nothing."""
+        """Return whether this machine has, or can get, the interpreter of an environment. Downloads nothing."""
         return Supply.POSSIBLE
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:
-        """Raise CannotRunHereError if the disk doesn't have enough space for the things that `prepare` would make."""
+        """Raise CannotRunHereError if the disk space isn't enough for the environments that `prepare` would create."""
 
     def findings(self, requirements: Sequence[Requirement], wanted: Sequence[str]) -> list[CheckResult]:
-        """Return the doctor's checks, with disk space for these environments; `wanted` are the GPUs of every launch."""
+        """Return the doctor's results, with disk space for `requirements`. `wanted` are the GPUs of each launch."""
         return []
 
     def caches(self) -> list[str]:
@@ -110,7 +110,7 @@ class ImageBackend(RegisteredBackend, Protocol):
 
     @property
     def images(self) -> ImageStore:
-        """The images in its engine. Raises CannotRunHereError if no engine answers."""
+        """The images in its engine. Raises CannotRunHereError if no engine is running."""
         ...
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
@@ -124,11 +124,11 @@ class ImageBackend(RegisteredBackend, Protocol):
         meanwhile: Meanwhile | None = None,
         jobs: int | None = None,
     ) -> Preparation:
-        """Prepare environments as every backend does. Up to `jobs` images are made at a time."""
+        """Prepare environments as every backend does. Up to `jobs` images are built at a time."""
         ...
 
     def bill(self, requirement: Requirement, found: Verification) -> str:
-        """Return the image's bill of materials, with the packages in `found`: a CycloneDX document."""
+        """Return the image's software bill of materials (SBOM) in CycloneDX format, with the packages in `found`."""
         ...
 
     def check_push(self) -> None:

@@ -24,8 +24,8 @@ AUTO = "auto"
 class BackendEntry:
     """A backend: its name for `--backend`, and its class, which is imported at first use.
 
-    `title` names it in a sentence. `in_containers`: it runs launches in containers, from images. So it may run an
-    untrusted script, and is an ImageBackend.
+    `title` is its name in a sentence. `in_containers`: it runs launches in containers, from images. Such a backend may
+    run untrusted scripts, and is an ImageBackend.
     """
 
     name: str
@@ -58,7 +58,7 @@ CHOICES = (AUTO, *(entry.name for entry in ENTRIES))
 
 
 class UntrustedError(UsageError):
-    """A scenario from outside the project would run without a container."""
+    """Error for a scenario from outside the project that would run without a container."""
 
     def __init__(self, backend: str, untrusted: Sequence[str]) -> None:
         super().__init__(
@@ -92,8 +92,8 @@ def choose(
 ) -> "tuple[RegisteredBackend, str]":
     """Return the backend and why it was chosen.
 
-    `untrusted`: the scenarios from outside the project's scenarios/, which only run in a container. `gpus` are the GPUs
-    of every launch, and `via` is the requested method of access to them, if any. Raises CannotRunHereError,
+    `untrusted`: the scenarios from outside the project's scenarios/, which run only in a container. `gpus` are the GPUs
+    of each launch, and `via` is the requested method of access to these GPUs, if any. Raises CannotRunHereError,
     UntrustedError, and UsageError for a name that isn't registered.
     """
     if name != AUTO:
@@ -127,12 +127,12 @@ def is_contained(name: str) -> bool:
 
 
 def gpu_host(name: str, root: Path) -> GpuHost:
-    """Return the GPUs for launches of a backend, or of the first one that this machine can use."""
+    """Return the GPUs for launches of a backend or, for `auto`, of the first backend that this machine can use."""
     return choose_backend(name, root).gpu_host
 
 
 def choose_backend(name: str, root: Path) -> "RegisteredBackend":
-    """Return the backend of this name, or the first one that this machine can use, without a run."""
+    """Return a backend that belongs to no run: the named one or, for `auto`, the first that this machine can use."""
     named = [entry for entry in ENTRIES if name in (AUTO, entry.name)]
     for entry in named[:-1]:
         backend = entry.open(root, "")
@@ -146,12 +146,12 @@ def choose_backend(name: str, root: Path) -> "RegisteredBackend":
 
 
 def open_all(root: Path) -> "list[RegisteredBackend]":
-    """Return all backends, without a run."""
+    """Return all backends. They belong to no run."""
     return [entry.open(root, "") for entry in ENTRIES]
 
 
 def image_backend(root: Path) -> "ImageBackend":
-    """Return the backend with images. Doesn't connect to its engine."""
+    """Return the backend with images, without connecting to its engine."""
     return next(cast("ImageBackend", entry.open(root, "images")) for entry in ENTRIES if entry.in_containers)
 
 
@@ -170,7 +170,7 @@ def _describe_usable(backend: "RegisteredBackend", gpus: Sequence[str], via: Gpu
 
 
 def _refusal(refusals: Sequence[CannotRunHereError], untrusted: Sequence[str]) -> CannotRunHereError:
-    """Explain why no backend was chosen, if untrusted scripts need containers and no engine is running."""
+    """Return the error for untrusted scripts that need a container, although no engine is running."""
     start = f"Start {' or '.join(entry.title for entry in ENTRIES if entry.in_containers)}"
     return CannotRunHereError(
         "\n".join(
@@ -191,6 +191,6 @@ def _list_container_free_options(but: str = "") -> str:
 
 
 def _clause(text: str) -> str:
-    """Return an error's first line as a part of another sentence."""
+    """Return an error's first line in a form that can continue a sentence."""
     line = text.splitlines()[0].rstrip(".")
     return line if line.startswith("Docker") else line[:1].lower() + line[1:]

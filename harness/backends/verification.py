@@ -7,8 +7,8 @@ from harness.files import parse_json
 from harness.model.environment import normalise
 from harness.model.errors import CannotRunHereError
 
-#: A program that prints the installed Python packages and Debian packages as one JSON object. It runs on Python 3.6 and
-#: later. So it reads the metadata files itself, because Python 3.6 has no importlib.metadata.
+#: A program that prints the installed Python packages and Debian packages as one JSON object. It also runs on Python
+#: 3.6, which has no importlib.metadata, so the program reads the metadata files itself.
 SCRIPT = """
 import json, pathlib, sys
 found = {}
@@ -32,8 +32,8 @@ class Verification:
     """The differences between an environment and its lock, and further checks.
 
     - `packages`: the number of locked packages
-    - `missing`: the locked version of each missing package; `extra`: the installed version of each additional one
-    - `changed`: the locked and the installed version of each package with another version
+    - `missing`: the locked version of each missing package; `extra`: the installed version of each additional package
+    - `changed`: the locked and the installed version of each package whose versions differ
     - `more`: lines about further checks; `is_complete`: whether all of them passed
     - `installed`: all packages with their versions; `system`: the packages of the distribution
     """

@@ -20,12 +20,13 @@ VARIABLE = "HARNESS_WHEELS"
 #: The time limit for a build of a wheel, in seconds.
 BUILD_SECONDS = 900
 
-#: The start of the names of a builder's folders, and the age in seconds from which a folder can be an abandoned one.
+#: The prefix of the folders that are created for a builder, and the age in seconds from which such a folder may be
+#: abandoned.
 _PREFIX, _ABANDONED_SECONDS = ".harness-wheels-", 60.0
 
 
 def find_folder() -> Path | None:
-    """Return the folder; None if packages come from the network. Raises UsageError if there are no files in it."""
+    """Return the folder; None if packages come from the network. Raises UsageError if it contains no files."""
     named = os.environ.get(VARIABLE)
     if not named:
         return None
@@ -39,7 +40,7 @@ def find_folder() -> Path | None:
 def select_wheels(path: Path, locks: Iterable[Path]) -> Iterator[Path]:
     """Yield a folder with the files in `path` that the locks name, because a builder copies its whole folder.
 
-    A file whose name isn't a package's is included too.
+    Files whose names aren't names of packages are included too.
     """
     from packaging.utils import canonicalize_version
 
@@ -61,7 +62,7 @@ def select_wheels(path: Path, locks: Iterable[Path]) -> Iterator[Path]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
-    """Yield whether this process holds the lock of a folder until the block ends. Raises OSError for a link."""
+    """Try to lock a folder for the block. Yield whether this process holds the lock. Raises OSError for a link."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         try:

@@ -16,7 +16,7 @@ from harness.model.gpu import Gpu, UsedGpu, describe_gpu
 from harness.model.launch import CPU_QUOTA, Job, Outcome, Status
 from harness.model.texts import format_plain
 
-#: The folder of artifacts, in which the worker starts.
+#: The folder for artifacts, relative to the folder in which the worker starts.
 ARTIFACTS = "artifacts"
 
 #: The arguments of the interpreter. Output isn't buffered, so that the output of a killed process isn't lost.
@@ -25,18 +25,19 @@ ARGUMENTS = ("-u", "-m", "kit", "job.json")
 #: Variables of every launch: TensorFlow logs only errors, and no bytecode is written into the temporary folder.
 ENVIRON: Mapping[str, str] = {"TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONDONTWRITEBYTECODE": "1"}
 
-#: Processes the next bytes of a stream. It returns True if it has enough output, so that the process may be ended.
+#: A function that reads the next bytes of a stream. It returns True if it has read enough, so that the process may
+#: be ended.
 Read = Callable[[bytes], object]
 
 
 def files(job: Job, *, die_with_parent: bool) -> dict[str, bytes]:
-    """Return all files of the folder where the worker starts, by relative name."""
+    """Return all files for the folder in which the worker starts, by relative name."""
     document = job.document(die_with_parent=die_with_parent, artifacts=ARTIFACTS)
     contents = {"job.json": json.dumps(document).encode()} | dict(job.files)
     for name in contents:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.parts:
-            raise UsageError(f"A scenario's files must be in its own folder: {name!r}")
+            raise UsageError(f"The files of a scenario must be in its folder, but {name!r} isn't.")
     return contents
 
 
@@ -44,8 +45,8 @@ def files(job: Job, *, die_with_parent: bool) -> dict[str, bytes]:
 class Ending:
     """The end of a process: its exit code, or the `signal` that killed it (otherwise 0).
 
-    `oom`: it was killed because it ran out of memory. `seconds` is the time limit, if it was exceeded. `disk` is the
-    number of bytes that it had written to its disk, if it was killed for that.
+    `oom`: the process was killed because it ran out of memory. `seconds` is the time limit, if the process exceeded it.
+    `disk` is the number of bytes that the process had written to its disk, if it was killed for that.
     """
 
     exit_code: int = 0
@@ -80,11 +81,14 @@ class WorkerProcess(Protocol):
         ...
 
     def follow(self, seconds: float) -> bool:
-        """Read until it has ended, or kill it at the time limit. Return True if a reader has enough before that."""
+        """Read the output until the process ends or is killed at the time limit.
+
+        Return True if a reader has read enough before that.
+        """
         ...
 
     def catch_up(self) -> None:
-        """Read the output so far, or until a reader has enough, without waiting."""
+        """Read the output that has arrived so far, without waiting. Stop when a reader has read enough."""
         ...
 
     def tell(self, word: str) -> None:
@@ -97,7 +101,7 @@ class WorkerProcess(Protocol):
 
 
 class HeldLaunch:
-    """A launch that continues on command: the part that doesn't depend on the backend.
+    """A launch that waits and continues on command. This part of a launch doesn't depend on the backend.
 
     `seconds` is the time limit for its total running time. `conclude` returns the outcome when the process has ended.
     """
@@ -118,7 +122,7 @@ class HeldLaunch:
         self._process.start(self._events.feed, self._stderr.feed)
 
     def go_on(self, word: str = "") -> bool:
-        """Continue until it waits for its next command; return False if it has ended."""
+        """Send `word` to a waiting launch, and let it run until it waits again. Return False if it has ended."""
         if self._outcome is not None:
             return False
         if self._events.is_waiting:
@@ -158,22 +162,22 @@ def outcome(
     *,
     image: str,
     artifacts: Artifacts,
-    asked: float | None = None,
+    requested_at: float | None = None,
     cards: Sequence[Gpu] = (),
     quota: float | None = None,
 ) -> Outcome:
     """Return the launch's outcome.
 
-    `asked` is the time (seconds since the epoch) at which the start of a container was requested, if its clock is the
-    clock of this machine. `cards` are the GPUs that the launch should use, empty if unknown. `quota` is how many CPUs
-    the launch could use at most; None without a CPU quota.
+    `requested_at` is the time (seconds since the epoch) at which the start of a container was requested, if the
+    container uses this machine's clock. `cards` are the GPUs that the launch should use; empty if unknown. `quota` is
+    the largest number of CPUs that the launch could use; None without a CPU quota.
     """
     status, error = _judge(events, ending)
     if status is Status.OK and (others := _describe_wrong_gpus(events.gpus, cards)):
         status, error = Status.OTHER_GPU, others
     return Outcome(
         status=status,
-        phases=_before(events, asked) | events.phases,
+        phases=_compute_start_phases(events, requested_at) | events.phases,
         phases_cpu=events.phases_cpu,
         samples=tuple(events.samples),
         alone=tuple(events.alone),
@@ -194,7 +198,7 @@ def outcome(
 
 
 def _judge(events: Events, ending: Ending) -> tuple[Status, str]:
-    """Return the status and the error: from invalid output, the worker's own end, or the end of the process."""
+    """Return the status and the error, from the end of the process, invalid output, or the worker's last event."""
     if ending.seconds is not None:
         where = "its work was finished, but the process was" if events.status is not None else "it was"
         return Status.TIMEOUT, f"{where} still running after {format_plain(ending.seconds)} s"
@@ -231,8 +235,8 @@ def _describe_contradiction(events: Events, ending: Ending) -> str:
     return ""
 
 
-def _before(events: Events, requested_at: float | None) -> dict[str, float]:
-    """Return the phases before the worker's first line, if its clock and the engine's agree."""
+def _compute_start_phases(events: Events, requested_at: float | None) -> dict[str, float]:
+    """Return the phases before the worker's first line, as far as its clock and the clock of this process agree."""
     worker_time, started = events.hello.get("time"), events.hello.get("started")
     if started is None:
         return {}

@@ -1,7 +1,7 @@
-"""Runs a child process that ends when harness ends, even after `kill -9`. Otherwise a build could continue for long.
+"""Runs a child process that ends when harness ends, even after `kill -9`. Otherwise, a build could continue for long.
 
-This file is also the guard program, which harness starts, and which starts the command. It waits for the end of the
-command, and for the end of its own standard input. harness holds the other end of that pipe.
+This file is also the guard, a program that harness starts and that starts the command. The guard waits until the
+command ends, or until its own standard input is closed. harness holds the other side of this pipe.
 """
 
 import os
@@ -26,9 +26,9 @@ def guard_command(command: Sequence[str]) -> list[str]:
 
 
 def run(command: Sequence[str], environ: Mapping[str, str], seconds: float | None = None) -> tuple[int, str]:
-    """Run a command under the guard. Return its exit code, and its output together with its error output.
+    """Run a command under the guard. Return its exit code, and its stdout and stderr in one text.
 
-    After `seconds`, if given, the command is terminated, and a last line in the output reports this.
+    After `seconds`, if given, the command is terminated, and the last line of the text reports this.
     """
     process = subprocess.Popen(
         guard_command(command),

@@ -14,8 +14,8 @@ def choose(wish: str, allowed: set[int], topology: Topology | None = None) -> tu
     """Return the CPUs for `--cpus`: a count, `all` (None: no pinning), or a list such as `0,2-3`.
 
     For a count, the CPUs share no physical core with each other or with other CPUs, if `topology` (default: this
-    machine) allows it. `allowed` are the CPUs that this process may use. Raises UsageError if there are too few of
-    them, or if a CPU in the list isn't one of them.
+    machine) allows it. `allowed` are the CPUs that this process may use. Raises UsageError if there are too few allowed
+    CPUs, or if a CPU in the list isn't allowed.
     """
     if wish == "all":
         return None
@@ -25,9 +25,9 @@ def choose(wish: str, allowed: set[int], topology: Topology | None = None) -> tu
 
 
 def choose_most(counts: Iterable[int], pool: Collection[int]) -> tuple[int, ...]:
-    """Return the CPUs of the largest launches of the axis `cpus`, from the CPUs `pool`. Raises UsageError.
+    """Return as many CPUs of `pool` as the largest value of the axis `cpus`. Raises UsageError if there are too few.
 
-    Launches on fewer cores are pinned to some of these CPUs, so that all of them are on the same part of the machine.
+    Launches on fewer cores are pinned to some of these CPUs, so that all launches use the same part of the machine.
     """
     most = max(counts)
     if most > len(pool):
@@ -53,10 +53,10 @@ def _count(count: int, allowed: set[int], topology: Topology | None) -> tuple[in
 
 
 def _list_candidates(count: int, allowed: Collection[int], topology: Topology) -> set[int]:
-    """Return the candidates: CPUs of the fastest kind that has enough. One CPU is isolated if possible, several aren't.
+    """Return the candidates: the CPUs of the fastest kind that has enough CPUs. A single CPU is isolated if possible.
 
-    The scheduler doesn't move threads between isolated CPUs. If a launch had several of them, all its threads would
-    stay on one.
+    Several CPUs aren't isolated if possible, because the scheduler doesn't move threads between isolated CPUs. All
+    threads of a launch would stay on one of them.
     """
     isolated = {cpu for cpu in allowed if topology.cpu(cpu).isolated}
     preferred = isolated if count == 1 and isolated else set(allowed) - isolated
@@ -67,7 +67,7 @@ def _list_candidates(count: int, allowed: Collection[int], topology: Topology) -
 def _choose_spread_cpus(
     count: int, cpus: Iterable[int], allowed: Collection[int], topology: Topology
 ) -> tuple[int, ...]:
-    """Return one CPU per physical core, the best cores first. If there are too few cores, add their siblings."""
+    """Return one CPU per physical core, the best cores first. If there are too few cores, add siblings."""
     cores: dict[frozenset[int], list[int]] = {}
     for cpu in sorted(cpus):
         cores.setdefault(topology.cpu(cpu).siblings, []).append(cpu)
@@ -79,7 +79,7 @@ def _choose_spread_cpus(
 
 
 def _rank_choice(chosen: tuple[int, ...], allowed: Collection[int], topology: Topology) -> tuple[object, ...]:
-    """Return a key for comparing choices, with the most important criterion first."""
+    """Return a sort key for choices, with the most important criterion first."""
     cores = {topology.cpu(cpu).siblings for cpu in chosen}
     return (
         len(chosen),
@@ -114,8 +114,8 @@ def choose_starting_cpus(
 ) -> tuple[int, ...]:
     """Return the CPUs on which launches can start at the same time, one on each, before they are measured on `cpus`.
 
-    The first one is the measured CPU. `allowed` are the CPUs that this process may use. Moving a launch from another
-    one to the measured CPU doesn't change its speed:
+    The first CPU is the measured one. `allowed` are the CPUs that this process may use. Moving a launch from one of the
+    other CPUs to the measured CPU doesn't change the launch's speed:
 
     - They have the same kind and last-level cache, because libraries choose code and block sizes at their start.
     - They have the same NUMA node, because memory stays in the node of the CPU that first wrote to it.

@@ -1,7 +1,7 @@
 """Runs git, to get the files of commits, working copies and remote repositories.
 
-A working copy also becomes a git tree, with its uncommitted changes. Its objects are written to a temporary folder, so
-that the repository doesn't change.
+A working copy is written as a git tree that contains its uncommitted changes. The new objects are written to a
+temporary folder, so that the repository doesn't change.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ _HELPER = f'!printf "username=%s\\npassword=%s\\n" "${_USER}" "${_PASSWORD}" #'
 
 _MISSING = re.compile(r"couldn't find remote ref|not our ref|unadvertised object|invalid refspec")
 
-#: The last instant that has a date, in seconds since 1970.
+#: The last second of the year 9999, which is the last year of Python's dates, in seconds since 1970.
 _LAST_INSTANT = 253402300799
 
 
@@ -77,8 +77,8 @@ class Snapshot:
     environ: Mapping[str, str] = field(default_factory=dict)
 
     def export(self, folder: Path) -> None:
-        """Write the files into an empty folder. Raises UsageError if a link leaves it, and CannotRunHereError."""
-        # no `git archive`, because it leaves out files that .gitattributes marks, which a build may need
+        """Write the files into an empty folder. Raises UsageError if a link points outside, and CannotRunHereError."""
+        # not `git archive`, because it omits files that are marked in .gitattributes, and a build may need them
         with tempfile.TemporaryDirectory() as place:
             own = {**self.environ, "GIT_INDEX_FILE": f"{place}/index", "GIT_WORK_TREE": str(folder.absolute())}
             for arguments in (["read-tree", self.tree], ["checkout-index", "--all"]):
@@ -135,7 +135,7 @@ def _with_credentials(address: str) -> tuple[str, dict[str, str]]:
     if match is None:
         return address, {}
     user, password = (urllib.parse.unquote(match[name] or "") for name in ("user", "password"))
-    # only for this server, and not for another one to which it redirects
+    # the credentials are only for this server, and not for a server to which it redirects
     server = f"credential.{match['scheme']}{match['rest'].partition('/')[0]}"
     # with a user but no password, git's own helpers provide the password
     settings = [("credential.helper", ""), (f"{server}.helper", _HELPER)] if match["password"] else []
@@ -161,7 +161,7 @@ def get_last_line(done: _Done) -> str:
 
 
 def get_output(done: _Done) -> str:
-    """Return what git printed, without the line break at its end."""
+    """Return git's output without the final line break."""
     return done.stdout.decode(errors="replace").rstrip("\n")
 
 
@@ -204,12 +204,12 @@ def _make_unknown_error(revision: str, place: str, listed: Sequence[str], advice
 
 
 def read_commit(folder: Path, revision: str) -> Snapshot:
-    """Return a commit of the repository in a folder, with the folder's files only. Raises UsageError."""
+    """Return a snapshot of a commit that contains only the files of `folder`. Raises UsageError."""
     root = find_top(folder)
     commit = resolve_commit(root, revision)
     prefix = get_output(run_git(folder, "rev-parse", "--show-prefix"))
     return Snapshot(
-        root, _join_tree_path(f"{commit}^{{tree}}", prefix), commit, _format_instant(root, commit), _read_address(root)
+        root, _join_tree_path(f"{commit}^{{tree}}", prefix), commit, _read_instant(root, commit), _read_address(root)
     )
 
 
@@ -224,7 +224,7 @@ def get_tree_id(snapshot: Snapshot) -> str:
 
 @contextmanager
 def copy_working_tree(folder: Path) -> Iterator[Snapshot]:
-    """Yield a folder's files as they are, without those that git ignores. Raises UsageError."""
+    """Yield a snapshot of a folder's current files, except ignored files. Raises UsageError."""
     root = find_top(folder)
     commit = run_git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     if commit.returncode:
@@ -258,7 +258,7 @@ def copy_working_tree(folder: Path) -> Iterator[Snapshot]:
             root,
             _join_tree_path(tree, prefix),
             head,
-            _format_instant(root, head),
+            _read_instant(root, head),
             _read_address(root),
             changed,
             hashlib.sha256(f"{head} {tree}".encode()).hexdigest() if changed else "",
@@ -267,7 +267,7 @@ def copy_working_tree(folder: Path) -> Iterator[Snapshot]:
 
 
 def fetch_commit(address: str, revision: str, advice: str = "Check the network.") -> Snapshot:
-    """Return a commit of a remote repository, which is fetched into the user's cache.
+    """Fetch a commit of a remote repository into the user's cache, and return a snapshot of it.
 
     Raises UsageError for an unknown revision, and CannotRunHereError with the advice if the repository doesn't answer.
     """
@@ -288,7 +288,7 @@ def fetch_commit(address: str, revision: str, advice: str = "Check the network."
         if not is_whole or run_git(folder, "cat-file", "-e", f"{revision}^{{commit}}").returncode:
             revision = _fetch_revision(folder, address, revision, advice)
         commit = resolve_commit(folder, revision)
-    return Snapshot(folder, f"{commit}^{{tree}}", commit, _format_instant(folder, commit), shown)
+    return Snapshot(folder, f"{commit}^{{tree}}", commit, _read_instant(folder, commit), shown)
 
 
 def _fetch_revision(folder: Path, address: str, revision: str, advice: str) -> str:
@@ -304,7 +304,7 @@ def _fetch_revision(folder: Path, address: str, revision: str, advice: str) -> s
             revision, shown, refs, "Pass a branch, a tag or a complete commit id, with 40 digits."
         )
     if code:
-        # git's general advice comes after this line
+        # this line and the lines after it contain only git's general advice
         reason = printed.partition("fatal: Could not read from remote repository")[0].strip() or printed.strip()
         words = reason.splitlines()[-1] if reason else f"exit code {code}"
         words = remove_password(words.removeprefix("fatal: ").rstrip("."))
@@ -323,7 +323,7 @@ def _read_address(root: Path) -> str:
     return address if re.match(r"(https?|ssh)://|[\w.-]+@[\w.-]+:", address) else ""
 
 
-def _format_instant(root: Path, commit: str) -> int:
+def _read_instant(root: Path, commit: str) -> int:
     instant = int(get_output(run_git(root, "show", "--no-patch", "--format=%ct", commit)) or 0)
     if instant > _LAST_INSTANT:
         raise UsageError(f"The commit {commit[:12]} has an invalid time: {instant} s after 1970.")

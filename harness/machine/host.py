@@ -12,7 +12,8 @@ from harness.machine import sysfs
 from harness.model import gpu
 from harness.model.errors import CannotRunHereError
 
-#: The files with a control group's memory limit and usage, and the key of its unused files: versions 2 and 1.
+#: The files with a control group's memory limit and usage, and the key of its unused file cache in memory.stat, for
+#: version 2 and version 1.
 MEMORY_FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -61,8 +62,8 @@ def read_c_library() -> str:
 def read_free_memory(root: Path = Path("/")) -> int:
     """Return the bytes of memory that processes can allocate without swapping.
 
-    It is the smallest value of the machine and of this process's control groups. Cached files of a group that aren't in
-    use count as free.
+    The result is the smallest value of the machine and of this process's control groups. Memory of a group that only
+    caches unused files counts as free.
     """
     free = [int(psutil.virtual_memory().available)]
     for folder in sysfs.find_control_groups(root, "memory"):
@@ -77,7 +78,7 @@ def read_free_memory(root: Path = Path("/")) -> int:
 
 
 def find_differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """Return the differing facts that make times incomparable, with both values. On the same machine, it is empty."""
+    """Return the facts that differ and make times incomparable, with both values; empty for the same machine."""
     names = ("cpu", "cores", "memory_bytes", "kernel")
     differences = [(name, before.get(name), now.get(name)) for name in names if before.get(name) != now.get(name)]
     return differences + gpu.find_differing(before.get("gpus"), now.get("gpus"))

@@ -12,10 +12,10 @@ from harness.machine.uv import get_last_lines, run_uv
 from harness.model.backend import Supply
 from harness.model.errors import UnavailableError
 
-#: Prints an interpreter's implementation, version and path. It runs on any Python.
+#: A program that prints an interpreter's implementation, version and path. It runs on any Python version.
 _PROBE = "import platform, sys; print(platform.python_implementation(), '%d.%d' % sys.version_info[:2], sys.executable)"
 
-#: Yields interpreters that may be Python X.Y.
+#: A function that yields interpreters that may be Python X.Y.
 Search = Callable[[str], Iterator[Path]]
 
 
@@ -41,18 +41,21 @@ def find_python(version: str, searches: Sequence[Search] | None = None) -> Path:
 
 
 def find_supply(version: str) -> Supply:
-    """Return whether CPython X.Y is installed here, or uv has a download of it for this system."""
+    """Return whether CPython X.Y is installed here, or whether uv can download it for this system."""
     try:
         find_python(version, [find_installed])
     except UnavailableError:
-        # uv contains the list of its downloads, so this works offline
+        # the list of downloads is built into uv, so this works offline
         listed = run_uv(["python", "list", "--only-downloads", "--offline", f"cpython-{version}"])
         return Supply.POSSIBLE if listed.stdout.strip() else Supply.NONE
     return Supply.HERE
 
 
 def probe(candidate: Path, version: str) -> Path | None:
-    """Return the interpreter of `candidate` if it is CPython of this version. A pyenv shim may be another one."""
+    """Return the interpreter that `candidate` starts if it is CPython of this version, otherwise None.
+
+    For example, a shim of pyenv may start another version.
+    """
     try:
         printed = subprocess.run(
             [str(candidate), "-I", "-c", _PROBE],
@@ -69,7 +72,7 @@ def probe(candidate: Path, version: str) -> Path | None:
 
 
 def find_installed(version: str) -> Iterator[Path]:
-    """Yield interpreters whose names allow the version, from pyenv, asdf, uv, the PATH and conda's environments."""
+    """Yield interpreters that may have the version, from pyenv, asdf, uv, the PATH and conda's environments."""
     from findpython.providers import ALL_PROVIDERS
 
     # try names with the version first, because `python` and `python3` can be any version
@@ -86,7 +89,7 @@ def find_installed(version: str) -> Iterator[Path]:
 
 
 def _find_conda(version: str) -> Iterator[Path]:
-    """Yield the interpreters of conda's environments. Conda lists their folders in a file."""
+    """Yield the interpreters of conda's environments, whose folders conda lists in a file."""
     try:
         folders = (Path.home() / ".conda" / "environments.txt").read_text(encoding="utf-8").split("\n")
     except (OSError, RuntimeError, UnicodeDecodeError):
@@ -98,10 +101,10 @@ def _find_conda(version: str) -> Iterator[Path]:
 
 
 def install_with_uv(version: str) -> Iterator[Path]:
-    """Yield uv's interpreter, which it may download: 3.8 and later. Raises UnavailableError with uv's message."""
+    """Yield uv's interpreter, which uv may download (3.8 and later). Raises UnavailableError with uv's message."""
     fetched = run_uv(["python", "install", "--no-bin", version])
     if fetched.returncode:
-        raise UnavailableError(f"uv cannot fetch it: {_explain_failure(fetched.stderr)}")
+        raise UnavailableError(f"uv cannot download it: {_explain_failure(fetched.stderr)}")
     process = run_uv(["python", "find", "--system", "--no-project", "--no-python-downloads", version])
     if process.returncode == 0:
         yield Path(process.stdout.strip())

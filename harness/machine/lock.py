@@ -23,9 +23,9 @@ _COMMAND, _NOTE = 120, 600
 def hold_lock(
     path: Path, busy: str, advice: str = "", waiting: Callable[[str], object] | None = None
 ) -> contextlib.AbstractContextManager[None]:
-    """Hold the lock file `path`. If another process holds it, call `waiting` with its holder, and wait.
+    """Hold the lock file `path`. If another process holds it, call `waiting` with a message that names it, and wait.
 
-    Without `waiting`, raises CannotRunHereError with `busy` and the holder's note instead.
+    Without `waiting`, raises CannotRunHereError instead, with `busy` and a description of the holder.
     """
     return _hold_lock(path, fcntl.LOCK_EX, busy, advice, waiting)
 
@@ -76,7 +76,7 @@ def _open_lock(path: Path) -> int:
             # no O_CREAT for an existing file: in a shared folder, the kernel refuses it for another user's file
             handle = open_regular_file(Path(path.name), os.O_RDWR, within=path.parent)
         except FileNotFoundError:
-            with contextlib.suppress(FileExistsError):  # another process made it meanwhile
+            with contextlib.suppress(FileExistsError):  # another process has created it in the meantime
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, choose_mode(path))
                 shared = os.environ.get("HARNESS_MACHINE_LOCK")
                 if shared and str(path).startswith(shared):
@@ -108,7 +108,7 @@ def is_held(path: Path) -> bool:
 def lock_file() -> Path:
     """Return the path of the user's lock for this machine.
 
-    If `HARNESS_MACHINE_LOCK` is set, it is the path. Several users can share that file.
+    If `HARNESS_MACHINE_LOCK` is set, its value is the path. Several users can share this file.
     """
     named = os.environ.get("HARNESS_MACHINE_LOCK")
     if named:
@@ -116,12 +116,12 @@ def lock_file() -> Path:
     folder = get_data_dir()
     with contextlib.suppress(OSError):  # opening the lock then fails with the reason
         make_folder(folder)
-    # a home folder may be on several machines
+    # several machines may share a home folder
     return folder / f"{platform.node() or 'machine'}.lock"
 
 
 def run_lock(run: str) -> Path:
-    """Return the path of the lock that a run of this user holds while it runs, wherever its folder is."""
+    """Return the path of the lock that a run of this user holds. It doesn't depend on the run's folder."""
     return get_data_dir() / "runs" / f"{re.sub(r'[^A-Za-z0-9-]', '_', run)}.lock"
 
 
@@ -138,11 +138,11 @@ def run_to_itself(run: str) -> Iterator[None]:
         ) from None
     with hold_lock(path, f"The run {run} is still in progress."):
         yield
-        with contextlib.suppress(OSError):  # only the lock counts, so the file may remain
+        with contextlib.suppress(OSError):  # the file may remain, because it isn't locked any more
             path.unlink(missing_ok=True)
 
 
-#: The error and the advice if the machine, or each of its slots, is in use.
+#: The error and the advice if the machine, or every slot of it, is in use.
 _BUSY = "Another run is measuring on this machine."
 _WAIT = "Wait for it to end, then run the command again. `harness matrix` and `profile` wait if you pass --wait."
 
@@ -151,7 +151,7 @@ _AGAIN = 0.5
 
 
 def hold_machine(waiting: Callable[[str], object] | None = None) -> contextlib.AbstractContextManager[None]:
-    """Hold the machine's lock, because two runs, or a run and a build, would affect each other's times."""
+    """Hold the machine's lock. Two runs, or a run and a build, at the same time would affect the measured times."""
     return hold_lock(lock_file(), _BUSY, _WAIT, waiting)
 
 
@@ -159,9 +159,9 @@ def hold_machine(waiting: Callable[[str], object] | None = None) -> contextlib.A
 def hold_slot(slots: Sequence[Sequence[str]], waiting: Callable[[str], object] | None = None) -> Iterator[int]:
     """Hold the first free slot, and share the machine with runs in other slots. Yields the slot's index.
 
-    A slot is a list of names (`cpu3`, `gpu0`), and each name has a separate lock. So slots of different divisions of
-    the machine exclude each other if they overlap. A run that has the whole machine excludes all slots. If no slot is
-    free, raises CannotRunHereError, or calls `waiting` and waits.
+    A slot is a list of names (`cpu3`, `gpu0`), and each name has a separate lock. So two slots that overlap can't be
+    held at the same time, even if runs divide the machine differently. While a run holds the whole machine, no slot is
+    free. If no slot is free, call `waiting` and wait; without `waiting`, raise CannotRunHereError.
     """
     with _hold_lock(lock_file(), fcntl.LOCK_SH, _BUSY, _WAIT, waiting):
         was_reported = False

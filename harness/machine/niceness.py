@@ -17,8 +17,8 @@ def can_lower() -> bool:
     """Return whether this process may start others at the lowest nice value, and whether that has an effect.
 
     If harness itself has a nice value, the user has chosen it, also for launches. If the kernel groups processes by
-    session (autogroup), nice values only count within a session. They would have no effect, because each launch is a
-    session.
+    session (autogroup), nice values count only within a session. Then they have no effect, because each launch is a
+    separate session.
     """
     if os.getpriority(os.PRIO_PROCESS, 0) or sysfs.read_text(_AUTOGROUP) == "1":
         return False
@@ -31,7 +31,7 @@ def can_lower() -> bool:
 
 @contextlib.contextmanager
 def run_at_nice_value(value: int) -> Iterator[None]:
-    """Run the block, and the processes that it starts, at this nice value. Raises PermissionError if not allowed."""
+    """Run the block and the processes that it starts at this nice value. Raises PermissionError if not permitted."""
     before = os.getpriority(os.PRIO_PROCESS, 0)
     os.setpriority(os.PRIO_PROCESS, 0, value)
     try:

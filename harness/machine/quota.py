@@ -1,4 +1,4 @@
-"""CPU quotas of control groups: how much CPU time the kernel gives in each period before it stops the processes."""
+"""CPU quotas of control groups: how much CPU time processes get in each period before the kernel pauses them."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from harness.machine import sysfs
 def read_quota(root: Path, process: str = "self") -> tuple[bool, float | None]:
     """Return whether the process's control group was found, and how many CPUs its quotas allow (None: no limit).
 
-    The smallest quota counts, of the group and of those above it. `root` is `/`; `process` is a number or `self`.
+    The smallest quota of the group and its parents counts. `root` is `/`; `process` is a number or `self`.
     """
     is_found, quotas = False, []
     for folder in sysfs.find_control_groups(root, "cpu", process):

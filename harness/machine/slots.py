@@ -31,11 +31,11 @@ class Slot:
 def divide_machine(
     count: int | None, allowed: Iterable[int], cards: Sequence[Gpu] = (), *, known: Topology | None = None
 ) -> list[Slot]:
-    """Divide the machine into `count` slots. None: one per GPU in `cards`, or per last-level cache or NUMA node.
+    """Divide the machine into `count` slots. Default: one per GPU in `cards`, or per last-level cache or NUMA node.
 
     The CPUs of one core are never in two slots. `allowed` are the CPUs that this process may use, and `known` is the
-    topology (default: this machine's). If several GPUs are near the same cores, these cores are divided evenly among
-    them. Raises UsageError if there are fewer cores or GPUs than slots.
+    topology (default: this machine's). If several GPUs are near the same cores, the cores are divided evenly among the
+    GPUs. Raises UsageError if there are fewer cores or GPUs than slots.
     """
     shape = known or topology.read()
     cores = _group_by_core(allowed, shape)
@@ -46,7 +46,7 @@ def divide_machine(
         cpu = shape.cpu(core[0])
         together = cpu.cache or frozenset(other.number for other in shape.cpus.values() if other.node == cpu.node)
         domains.setdefault(together, []).append(core)
-    # among parts of the same size, the one with CPU 0 is last, because interrupts run there
+    # among parts of the same size, the part with CPU 0 is last, because interrupts run on this CPU
     parts = sorted(domains.values(), key=lambda part: (-len(part), 0 in part[0]))
     total = count or len(parts)
     if total > len(cores):
@@ -67,7 +67,7 @@ def _divide_by_gpus(count: int | None, cores: Sequence[list[int]], cards: Sequen
     chosen = cards[:total]
     if total > len(cores):
         raise _make_too_many_error(total, f"{len(cores)} physical cores that this process may use")
-    # a GPU without known near cores may use all of them
+    # a GPU whose near cores are unknown may use all cores
     everywhere = frozenset(cpu for core in cores for cpu in core)
     near = {card.index: (_find_near_cpus(card) & everywhere) or everywhere for card in chosen}
     by_place: dict[frozenset[int], list[Gpu]] = {}

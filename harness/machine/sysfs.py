@@ -31,7 +31,7 @@ def read_cpu_list(path: Path) -> frozenset[int] | None:
 
 
 def find_control_groups(root: Path, controller: str, process: str = "self") -> Iterator[Path]:
-    """Yield the folders of a process's control group and its parents, in each hierarchy that may have a controller.
+    """Yield the folders of a process's control group and its parents, in each hierarchy that may have the controller.
 
     `controller` is `cpu` or `memory`; `root` is `/`; `process` is a number, or `self`. Some folders may not exist.
     """
@@ -42,7 +42,7 @@ def find_control_groups(root: Path, controller: str, process: str = "self") -> I
         mounts = [controllers, controller] if controllers else ["", "unified"]
         inside = PurePosixPath(path.lstrip("/"))
         for mount in mounts:
-            # in a namespace, the path starts at the root and may be outside the mount
+            # in a namespace, the path starts at the root, and may refer to a group outside the mount
             for part in (inside, *inside.parents):
                 yield root / "sys/fs/cgroup" / mount / part
 

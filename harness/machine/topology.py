@@ -7,8 +7,9 @@ from pathlib import Path
 
 from harness.machine import sysfs
 
-#: CPUs of one kind have at least this share of the fastest one's speed. The slow cores of hybrid chips reach 65 to 81 %
-#: of the fast cores' frequency. Cores of one kind differ by up to 10 %, because vendors mark the best ones.
+#: CPUs of one kind have at least this share of the speed of the fastest CPU of the kind. The slow cores of hybrid chips
+#: reach 65 to 81 % of the fast cores' frequency. Cores of one kind differ by up to 10 %, because vendors give the best
+#: cores a higher frequency.
 SAME_KIND = 0.85
 
 
@@ -17,8 +18,8 @@ class Cpu:
     """One CPU, with the kernel's number.
 
     `siblings` are the CPUs of its physical core, including itself. `speed` is a relative number without a unit. The
-    scheduler gives no work to an isolated CPU on its own. `cache` are the CPUs that share its last-level cache
-    (level 3), including itself; it is empty if the kernel reports none.
+    scheduler gives no work to an `isolated` CPU unless a process is pinned to it. `cache` are the CPUs that share its
+    last-level cache (level 3), including itself; it is empty if the kernel reports no such cache.
     """
 
     number: int
@@ -47,7 +48,7 @@ class Topology:
         return self.cpus.get(number) or Cpu(number, frozenset({number}))
 
     def others(self, cpus: Iterable[int]) -> frozenset[int]:
-        """Return the other CPUs that share a physical core with one of these."""
+        """Return the other CPUs that share a physical core with one of these CPUs."""
         own = frozenset(cpus)
         return frozenset[int]().union(*(self.cpu(number).siblings for number in own)) - own
 
@@ -95,14 +96,14 @@ def is_virtual(root: Path = Path("/")) -> bool | None:
 
 
 def _online(folder: Path) -> list[int]:
-    """Return the online CPUs. The kernel doesn't describe the others."""
+    """Return the online CPUs. The kernel doesn't describe offline CPUs."""
     present = {int(path.name[3:]) for path in folder.glob("cpu[0-9]*") if re.fullmatch(r"cpu\d+", path.name)}
     online = sysfs.read_cpu_list(folder / "online")
     return sorted(present if online is None else present & online)
 
 
 def _siblings(folder: Path) -> frozenset[int] | None:
-    for name in ("core_cpus_list", "thread_siblings_list"):  # the second is the name in older kernels
+    for name in ("core_cpus_list", "thread_siblings_list"):  # older kernels use the second name
         if (cpus := sysfs.read_cpu_list(folder / name)) is not None:
             return cpus
     return None
@@ -125,7 +126,7 @@ def _nodes(folder: Path) -> dict[int, int]:
 def _speeds(folder: Path, numbers: Iterable[int]) -> dict[int, int]:
     """Return each CPU's capacity if it differs between CPUs, otherwise the highest frequency in kHz.
 
-    Kernels give every CPU of a hybrid chip the same capacity while SMT is on.
+    While SMT is on, kernels report the same capacity for every CPU of a hybrid chip.
     """
     speeds: dict[int, int] = {}
     for name in ("cpu_capacity", "cpufreq/cpuinfo_max_freq"):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from harness.model.errors import CannotRunHereError
 
-#: uv's variables that remain: sources and storage of packages and interpreters. All others (constraints, dates,
-#: targets, chosen interpreters) would change the installed packages.
+#: Prefixes of uv's variables that are kept: sources and storage of packages and interpreters. uv's other variables
+#: (constraints, dates, targets, chosen interpreters) would change the installed packages.
 _KEPT = (
     "UV_CACHE_DIR",
     "UV_CONCURRENT",
@@ -50,7 +50,7 @@ def find_uv() -> Path:
 
 
 def make_environ() -> dict[str, str]:
-    """Return the environment variables for uv: uv is on the PATH, and variables that change its results are removed."""
+    """Return the environment variables for uv. uv is on the PATH, and variables that change its results are removed."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -61,7 +61,7 @@ def make_environ() -> dict[str, str]:
 
 
 def run_uv(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run uv to its end, and capture its output."""
+    """Run uv, wait until it ends, and capture its output."""
     return subprocess.run(
         [str(find_uv()), *arguments],
         env=make_environ(),

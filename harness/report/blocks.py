@@ -1,7 +1,7 @@
 """The blocks of a report, and the sections that contain them.
 
-The renderers for Markdown, the page and the terminal lay out blocks, independently of the sections. The text of blocks
-isn't escaped yet: each renderer escapes it.
+The renderers for Markdown, the page and the terminal know only blocks, and not what the sections contain. The text of
+blocks isn't escaped yet: each renderer escapes it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,16 +17,16 @@ from harness.report.charts.vega import Picture
 class Where(Flag):
     """The outputs that show a block."""
 
-    #: report.md, which people paste into issues; it has a limit.
+    #: report.md, which people paste into issues. Its size is limited.
     PASTE = auto()
-    #: details.md, which has no limit.
+    #: details.md, whose size isn't limited.
     DETAILS = auto()
     #: report.html.
     PAGE = auto()
     TERMINAL = auto()
 
 
-#: The answer, and its supporting facts.
+#: The outputs for the main results, and for the facts that support them.
 REPORT = Where.PASTE | Where.PAGE | Where.TERMINAL
 REST = Where.DETAILS | Where.PAGE
 FILES = Where.PASTE | Where.PAGE
@@ -53,9 +53,9 @@ Words = str | Sequence[str | Bold | Link]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of a table. `cells` are the measured cells behind its number: the page opens their launches.
+    """An entry of a table. `cells` are the measured cells behind its number, whose launches the page shows on a click.
 
-    With `is_code`, its characters have equal width. The page sorts by `order` instead of the text.
+    With `is_code`, the text is monospaced. The page sorts by `order` instead of the text.
     """
 
     text: str
@@ -69,8 +69,8 @@ class Entry:
 class Head:
     """The heading of a column.
 
-    - `is_label`: the column names the line
-    - `is_verdict`: the page colours the column, and offers it as a filter
+    - `is_label`: the column contains the name of the line
+    - `is_verdict`: the page colors the column, and offers it as a filter
     - `legend`: a sentence that explains the column
     - `where`: the outputs that show the column
     """
@@ -101,7 +101,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Text(Block):
-    """A paragraph. `is_note`: an explanation, which the page shows smaller. `is_small`: small in every file."""
+    """A paragraph. `is_note`: an explanation, in small print on the page. `is_small`: in small print in every file."""
 
     words: Words
     is_note: bool = False
@@ -144,7 +144,7 @@ class Figure(Block):
 
 @dataclass(frozen=True, slots=True)
 class Drawing(Block):
-    """A drawn SVG and its description, for the page."""
+    """An SVG image with a description, for the page."""
 
     svg: str
     caption: str
@@ -174,14 +174,14 @@ class Heading(Block):
 
 @dataclass(frozen=True, slots=True)
 class Callout(Block):
-    """Blocks that a reader must see first. Each block is shown in its own outputs."""
+    """Blocks that a reader must see first. Each of these blocks is shown in the outputs of its `where`."""
 
     blocks: Sequence[Block]
 
 
 @dataclass(frozen=True, slots=True)
 class Folded(Block):
-    """Blocks that open on a click. The `where` of these blocks is ignored."""
+    """Blocks that are hidden until a click. The `where` of these blocks is ignored."""
 
     summary: str
     blocks: Sequence[Block]
@@ -196,13 +196,13 @@ class Section:
     blocks: Sequence[Block]
 
     def shown(self, where: Where) -> "Section | None":
-        """Return the section as shown in this place; None if it contains only headings."""
+        """Return the section with the blocks that these outputs show; None if it would contain only headings."""
         shown = list(_drop_empty_headings(_select_shown(self.blocks, where)))
         return replace(self, blocks=shown) if shown else None
 
 
 def _select_shown(blocks: Sequence[Block], where: Where) -> list[Block]:
-    """Return the blocks that these outputs show, without empty alerts."""
+    """Return the blocks that these outputs show, without empty callouts."""
     shown: list[Block] = []
     for block in blocks:
         if block.where & where and isinstance(block, Callout):
@@ -214,7 +214,7 @@ def _select_shown(blocks: Sequence[Block], where: Where) -> list[Block]:
 
 
 def _drop_empty_headings(blocks: Sequence[Block]) -> Iterator[Block]:
-    """Yield the blocks, without headings that no other block follows."""
+    """Yield the blocks, without headings that are followed by another heading or by nothing."""
     for block, after in zip_longest(blocks, blocks[1:]):
         if not isinstance(block, Heading) or not (after is None or isinstance(after, Heading)):
             yield block
@@ -234,7 +234,7 @@ def find_pictures(sections: Iterable[Section]) -> list[Picture]:
 
 
 def remove_pictures(sections: Sequence[Section], why: str) -> list[Section]:
-    """Return the sections without their charts; the first one ends with the reason `why`."""
+    """Return the sections without their charts. The first section ends with the reason `why`."""
 
     def plain(blocks: Iterable[Block]) -> Iterator[Block]:
         for block in blocks:

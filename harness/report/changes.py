@@ -1,4 +1,4 @@
-"""The comparison of two runs: changed cells from A to B, the shift of all cells, and other differences."""
+"""The comparison of two runs: the change of each cell from A to B, the shift of all cells, and other differences."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -24,16 +24,16 @@ from harness.report.sections.summary import control
 #: The version of `--json`.
 SCHEMA = 3
 
-#: The largest number of packages of an environment that are named. More are counted.
+#: The largest number of differences of an environment that are listed. The others are only counted.
 PACKAGES = 8
 
-# the order of the list: changes first
+# the order of the rows: changes first
 _ORDER = (
     *(Verdict.SLOWER, Verdict.MORE, Verdict.FASTER, Verdict.LESS),
     *(Verdict.DIFFERENT_WORK, Verdict.UNCLEAR, None, Verdict.SAME),
 )
 
-# labels of facts about the measurement, in addition to those of the machine
+# labels of facts about the measurement, in addition to the labels of facts about the machine
 _OF_A_LAUNCH = {"cpus": "CPUs of a launch", "gpus": "GPUs of a launch", "memory_bytes": "memory of a launch"}
 
 
@@ -45,7 +45,7 @@ def sections(pair: Pair) -> list[Section]:
 
 
 def describe_runs(pair: Pair) -> Iterator[Block]:
-    """Return the runs, the number of changed cells, the common shift, and the smallest change that shows."""
+    """Yield the runs, the number of changed cells, the common shift, and the result of each run's A/A control."""
     for name, results in (("A", pair.first), ("B", pair.second)):
         run = results.run
         yield Text(f"{name}: {run.folder or run.id}, started {run.started}", where=REPORT)
@@ -95,7 +95,7 @@ def _meaning(common: Shift, margin: str) -> str:
 
 
 def table(pair: Pair, quantity: str = STEP) -> Iterator[Block]:
-    """Return one row per cell, changes first, with an explanation of the numbers, for one quantity."""
+    """Yield the table of one quantity, with one row per cell, changes first, and an explanation of its numbers."""
     changes = pair.changes if quantity == STEP else pair.others[quantity]
     unit = format.unit_of_quantity(quantity, [cell.first.value for cell in changes.cells], pair.clock)
     named = names.distinguish_cells([cell.cell for cell in changes.cells], pair.first.run.scenarios)
@@ -134,7 +134,7 @@ def table(pair: Pair, quantity: str = STEP) -> Iterator[Block]:
 def columns(
     pair: Pair, changes: Changes, quantity: str, unit: Unit, named: dict[Cell, list[str]]
 ) -> list[Column[CellChange]]:
-    """Return the columns of a cell."""
+    """Return the columns of the table of cells."""
     measure, longer = names.measure_of(quantity, pair.clock), "longer" if is_time(quantity) else "more"
     per, symbol = (" per step" if quantity == STEP else "", f", {unit.symbol}" if unit.symbol else "")
     times = f"A ratio is the {measure} in B divided by the {measure} in A: above 1, B takes {longer}."
@@ -151,7 +151,7 @@ def columns(
 
 
 def describe_ratio(judged: Judgement) -> str:
-    """Return the time of the second run relative to the first, in words."""
+    """Return the ratio of the second run to the first, as text."""
     return format.ratio(judged.ratio)
 
 
@@ -180,7 +180,7 @@ def remark(changes: Changes, cell: CellChange) -> str:
 
 
 def list_absent(pair: Pair) -> Iterator[Block]:
-    """Yield the cells with a result in only one run, by the reason in the other run."""
+    """Yield the cells with a result in only one run, grouped by the reason why the other run has no result."""
     for name, lone in (("B", pair.changes.only_first), ("A", pair.changes.only_second)):
         by_status: dict[str, list[str]] = {}
         for unpaired in lone:
@@ -190,7 +190,7 @@ def list_absent(pair: Pair) -> Iterator[Block]:
 
 
 def list_differing(pair: Pair) -> Iterator[Block]:
-    """Return other differences. Environments and scenarios with the same differences are grouped."""
+    """Yield the other differences. Environments and scenarios with the same differences are grouped."""
     by_subject: dict[tuple[Aspect, str], list[str]] = {}
     for difference in pair.differences:
         by_subject.setdefault((difference.part, difference.subject), []).append(format_fact(difference))
@@ -212,7 +212,7 @@ def _differing(part: Aspect, subjects: Sequence[str], facts: Sequence[str]) -> s
 
 
 def format_fact(difference: RunDifference) -> str:
-    """Return one difference in words; for a hash, only that it differs."""
+    """Return one difference in words. For a hash, the text has no values."""
     if difference.name == "image":
         return "a different image"
     if difference.name == "source":

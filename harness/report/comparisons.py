@@ -42,17 +42,17 @@ class ComparisonLine:
 
     @property
     def place(self) -> str:
-        """The values that distinguish the row: `model small, fit`; empty in a table of one row."""
+        """The values that distinguish the row, such as `model small, fit`; empty in a table of one row."""
         return names.place(self.table, self.row, names.find_varying_axes(self.table))
 
     @property
     def name(self) -> str:
-        """The row and the compared sides: `fit: graph vs eager, tf1.14`."""
+        """The row and the compared sides, such as `fit: graph vs eager, tf1.14`."""
         return f"{self.place}: {self.what}" if self.place else self.what
 
     @property
     def what_of(self) -> str:
-        """The comparison, and its quantity unless that is the step: `graph vs eager, tf1.14: first call time`."""
+        """The comparison, and its quantity if it isn't the step time: `graph vs eager, tf1.14: first call time`."""
         return self.what if self.table.quantity == STEP else f"{self.what}: {names.measure(self.table)}"
 
     @property
@@ -72,7 +72,7 @@ def lines(table: ScenarioTable) -> list[ComparisonLine]:
 
 
 def sort_by_size(compared: Iterable[ComparisonLine]) -> list[ComparisonLine]:
-    """Sort comparisons by the distance of their ratios from 1: settled ones first, different work last."""
+    """Sort comparisons: clear verdicts first, different work last, and otherwise by the ratio's distance from 1."""
     return sorted(
         compared,
         key=lambda line: (
@@ -123,7 +123,10 @@ def explain_withheld(findings: Sequence[Finding], where: str = "") -> str:
 
 
 def describe_rounds_needed(lookup: Lookup, cell: Cell, needed: RoundsNeeded | None) -> str:
-    """Return the total number of rounds that settles an unclear comparison, or the probability that MOST_ROUNDS do."""
+    """Return how many rounds in total would give an unclear comparison a verdict.
+
+    If even MOST_ROUNDS rounds may not be enough, return the probability that they are.
+    """
     if needed is None:
         return ""
     if needed.is_likely:

@@ -12,8 +12,8 @@ from urllib.parse import quote, urlsplit
 from harness.model.scenario import Scenario
 from harness.model.texts import escape_json
 
-#: The largest number of shown characters of a string in a line, and of a paragraph, which can consist of several
-#: strings. The second limit also applies to a string in JSON data.
+#: The largest number of characters that are shown of a string in a line, and of a paragraph. A paragraph can consist of
+#: several strings. The second limit also applies to a string in JSON data.
 LINE_CHARACTERS, PARAGRAPH_CHARACTERS = 500, 4000
 
 # terminal sequences (ECMA-48, 5.4 and 5.6, in 7 and 8 bits): CSI, OSC and other strings, and two-character escapes
@@ -50,7 +50,7 @@ def shorten(text: str, most: int) -> str:
 
 
 def keep_spaces(text: str, shown: str) -> str:
-    """Return a part of a sentence with the spaces at its ends, which separate it from the other parts."""
+    """Return `shown`, with a space at each end if `text` has one there. Spaces separate the parts of a sentence."""
     before, after = (" " if text[end : end + 1 or None].isspace() else "" for end in (0, -1))
     return f"{before}{shown}{after}"
 
@@ -58,7 +58,7 @@ def keep_spaces(text: str, shown: str) -> str:
 def markdown(text: str, most: int = LINE_CHARACTERS) -> str:
     """Return one escaped line for GitHub's Markdown, which also works in a table cell.
 
-    A zero-width space after each @ prevents that a pasted report notifies people.
+    A zero-width space after each @ keeps a pasted report from notifying people.
     """
     escaped = _MARKS.sub(lambda mark: "\\" + mark[0], escape_terminal(text, most))
     return _CALL.sub("@\u200b", escaped.translate(_ENTITY))
@@ -70,12 +70,12 @@ def html(text: str, most: int = LINE_CHARACTERS) -> str:
 
 
 def escape_entities(text: str) -> str:
-    """Return the text escaped for HTML or an attribute, with its lines."""
+    """Return the text escaped for HTML or an attribute. Line breaks are kept."""
     return text.translate(_IN_HTML)
 
 
 def make_fenced_block(text: str, language: str = "text") -> str:
-    """Return a fenced code block whose fence isn't in its content."""
+    """Return a fenced code block. The fence is longer than every row of backticks in the content."""
     lines = clean(text).rstrip()
     longest = max((len(run) for run in re.findall(r"`+", lines)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -20,7 +20,8 @@ def render_files(
 ) -> dict[str, str]:
     """Return the files by name: report.md, details.md if there is more to show, report.html, and charts/NAME.svg.
 
-    With `full`, report.md has everything, however long. `cache` is a folder for files that can be regenerated.
+    With `full`, report.md contains everything, however long it is. `cache` is a folder for files that can be
+    regenerated.
     """
     # another process draws the charts in parallel
     with ThreadPoolExecutor(max_workers=1) as beside:
@@ -51,7 +52,7 @@ def _texts(results: Results, sections: Sequence[Section], full: bool) -> dict[st
 
 
 def list_profile_files(report: "ProfileReport") -> dict[str, str]:
-    """Return the files of a report of profiles by name, with the sampled stacks in speedscope's format."""
+    """Return the files of a profile report by name. One file contains the sampled stacks in speedscope's format."""
     from harness.report.profiles import speedscope  # noqa: PLC0415 - only reports of profiles need it
 
     sections = report.sections()

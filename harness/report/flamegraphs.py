@@ -7,16 +7,16 @@ from harness.analysis.profiles import Frame, compute_depth
 from harness.model.texts import format_plain
 from harness.report.escape import escape_terminal
 
-#: The width of the picture and the height of a row, in units of the picture, which is scaled to the width of the page.
+#: The width of the picture and the height of a row, in the picture's units. The page scales the picture to its width.
 WIDTH, ROW = 1200.0, 18.0
-#: The size of the monospaced font, the width of its letters, and the space at the edges of a box.
+#: The size of the monospaced font, the width of its letters, and the space at the left and right edge of a box.
 FONT, LETTER, EDGE = 11.0, 6.65, 4.0
 
 
 def draw(frames: Sequence[Frame], title: str, marked: Callable[[str], bool]) -> str:
     """Return the flame graph for a page; empty without samples.
 
-    Screen readers announce `title`. Functions that are `marked` have the class `data`.
+    Screen readers announce `title`. Boxes of functions that are `marked` have the CSS class `data`.
     """
     if not frames:
         return ""

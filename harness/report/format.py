@@ -25,11 +25,11 @@ from harness.model.texts import (
     trim_zeros,
 )
 
-#: Marks of a number: uneven samples in a launch, outliers among the launches, uncounted steps, and a step that changes
-#: while it is measured.
+#: Marks of a number, for uneven samples in a launch, outliers among the launches, steps that weren't counted, and a
+#: step time that changes during the measurement.
 UNEVEN, OUTLYING, UNDONE, CHANGING = "†", "◊", "‡", "§"
 
-# an interval whose sides differ by more than this is shown as a range, not as ±
+# an interval whose sides differ by more than this factor is shown as a range instead of with ±
 _LOPSIDED = 1.25
 
 # from this percentage on, an interval is shown as a range
@@ -60,7 +60,7 @@ ONE = Unit("", 1.0)
 
 
 def unit(seconds: Sequence[float], clock: Clock) -> Unit:
-    """Return the unit of a table of times: milliseconds, if their median is from 0.1 ms to 10 s; or `CPU ms`."""
+    """Return the unit for times: ms if the median is from 0.1 ms to 10 s, otherwise s or µs; for CPU time, `CPU ms`."""
     median = statistics.median(seconds) if seconds else 1e-3
     if median >= 10.0:
         return of_clock(SECONDS, clock)
@@ -68,18 +68,18 @@ def unit(seconds: Sequence[float], clock: Clock) -> Unit:
 
 
 def of_clock(unit: Unit, clock: Clock) -> Unit:
-    """Return the unit of a clock. CPU time and wall-clock time have different names."""
+    """Return the unit for times of a clock. Units of CPU time start with `CPU`."""
     return Unit(f"CPU {unit.symbol}", unit.factor) if clock is Clock.CPU else unit
 
 
 def unit_of(table: ScenarioTable) -> Unit:
-    """Return the unit of a table's times, or of its quantity."""
+    """Return the unit for the values of a table."""
     values = [value.estimate.value for *_, value in table.times() if value.estimate]
     return unit_of_quantity(table.quantity, values, table.clock)
 
 
 def unit_of_quantity(quantity: str, values: Sequence[float], clock: Clock) -> Unit:
-    """Return one unit for values of a quantity (at least one value; not the step)."""
+    """Return one unit for the values of a quantity (at least one value)."""
     if quantity == STEP or quantity in PERCENTILES:
         return unit(values, clock)
     if is_time(quantity):
@@ -88,23 +88,23 @@ def unit_of_quantity(quantity: str, values: Sequence[float], clock: Clock) -> Un
 
 
 def phase_unit(seconds: Sequence[float]) -> Unit:
-    """Return the unit of a column of phase times (at least one): seconds, unless the median is below 0.1 s."""
+    """Return the unit for a column of phase times (at least one): seconds, or ms if their median is below 0.1 s."""
     return SECONDS if statistics.median(seconds) >= 0.1 else MILLISECONDS
 
 
 def memory_unit(counts: Sequence[float]) -> Unit:
-    """Return the unit of a column of bytes (at least one): GiB, unless the median is below one."""
+    """Return the unit for a column of bytes (at least one): GiB, or MiB if their median is below 1 GiB."""
     return GIBIBYTES if statistics.median(counts) >= 1 / GIBIBYTES.factor else MEBIBYTES
 
 
 def growth_unit(counts: Sequence[float]) -> Unit:
-    """Return the unit of bytes per call (at least one value), so that the largest has less than 5 digits."""
+    """Return the unit for bytes per call (at least one value), so that the largest value has less than 5 digits."""
     most = max(map(abs, counts))
     return next((candidate for candidate in (BYTES, KIBIBYTES) if most * candidate.factor < 10_000.0), MEBIBYTES)
 
 
 def energy_unit(joules: Sequence[float]) -> Unit:
-    """Return the unit of a column of energies (at least one): joules, unless the median is below 0.1 J."""
+    """Return the unit for a column of energies (at least one): joules, or mJ if their median is below 0.1 J."""
     return JOULES if statistics.median(joules) >= 0.1 else MILLIJOULES
 
 
@@ -114,7 +114,7 @@ def number(value: float) -> str:
 
 
 def time(estimate: Estimate, unit: Unit) -> str:
-    """Return seconds per step, or another quantity, in a unit, with the interval: `5.52 ± 0.08`, `5.5 (3.1 to 9.8)`."""
+    """Format a time per step, or another quantity, in a unit, with its interval: `5.52 ± 0.08`, `5.5 (3.1 to 9.8)`."""
     if unit is ONE and (estimate.interval is None or estimate.interval.high - estimate.interval.low < 1e-6):
         return format_exact(estimate.value)  # a count that doesn't vary
     scaled = estimate.interval and Interval(estimate.interval.low * unit.factor, estimate.interval.high * unit.factor)
@@ -122,7 +122,7 @@ def time(estimate: Estimate, unit: Unit) -> str:
 
 
 def format_gain(ratio: Estimate) -> str:
-    """Return a ratio as the source's percentage, signed, with the interval: `+17 ± 8 %`, `-3.1 % (-9.0 to +2.7)`.
+    """Return a ratio as a signed percentage, with its interval: `+17 ± 8 %`, `-3.1 % (-9.0 to +2.7)`.
 
     From 50 % on, the interval is shown as a range, because it isn't symmetric.
     """
@@ -151,7 +151,7 @@ def ratio(value: Estimate) -> str:
 def difference(value: Difference, unit: Unit) -> str:
     """Return a difference in a unit, signed, with its interval: `+1,230 (1,190 to 1,270)`.
 
-    It has at most two decimals, because less than a hundredth of a unit is no difference.
+    Numbers have at most two decimals, because a difference below 0.01 units doesn't matter.
     """
     interval = [value.interval.low, value.interval.high] if value.interval else []
     text, *ends = (
@@ -163,7 +163,7 @@ def difference(value: Difference, unit: Unit) -> str:
 
 
 def format_interval(interval: Interval | None, factor: float = 1.0) -> str:
-    """Return the ends of an interval, multiplied: `2.65 to 2.76`; empty for None."""
+    """Return the ends of an interval, multiplied by `factor`: `2.65 to 2.76`; empty for None."""
     return f"{number(interval.low * factor)} to {number(interval.high * factor)}" if interval else ""
 
 
@@ -177,7 +177,7 @@ def size(value: float, sweep: MeasuredSweep) -> str:
 
 
 def marks(value: Value, clock: Clock) -> dict[str, str]:
-    """Return the marks of a time in order, each with its extent: `3 of 5` launches, or steps."""
+    """Return the marks of a time in order, each with its extent, such as `3 of 5` launches or steps."""
     shares = {UNEVEN: value.shape.uneven, OUTLYING: value.shape.outliers} if value.shape else {}
     marked = {mark: f"{share.count} of {share.of}" for mark, share in shares.items() if share.count}
     changing = {CHANGING: trend(value.shape.trend, clock)} if value.shape and value.shape.trend else {}
@@ -207,7 +207,7 @@ def steps(span: Interval) -> str:
 
 
 def _round_count(value: float) -> int:
-    """Return a count; a large one with 3 digits."""
+    """Round to a whole number. Numbers from 1,000 on have 3 significant digits."""
     return round(value) if value < 1000.0 else round(float(f"{value:.3g}"))
 
 
@@ -217,7 +217,7 @@ def format_fewer_rounds(estimate: Estimate, rounds: int) -> str:
 
 
 def spread(over: Spread, factor: float = 1.0) -> str:
-    """Format the median (p10 to p90) over launches: `0.840 (0.790 to 0.930)`; for one launch its value."""
+    """Format the median over launches, with p10 to p90: `0.840 (0.790 to 0.930)`. For one launch, return its value."""
     low, high = (number(end * factor) for end in (over.low, over.high))
     return number(over.median * factor) + (f" ({low} to {high})" if over.launches > 1 else "")
 
@@ -240,7 +240,7 @@ def format_chance(probability: float) -> str:
 
 
 def format_distance(logs: float) -> str:
-    """Return a distance on the log scale as the source's percentage: `1.31 %` for log(1.0131)."""
+    """Return a distance on the log scale as a percentage as in the source: `1.31 %` for log(1.0131)."""
     return share(math.exp(min(logs, 700.0)) - 1.0)
 
 
@@ -250,7 +250,7 @@ def duration(seconds: float) -> str:
 
 
 def seconds(values: Sequence[float]) -> str:
-    """Format the range of some lengths in seconds: `0.4 to 1.1`, `0.5`; empty if there are none."""
+    """Format the range of some durations in seconds: `0.4 to 1.1`, or `0.5` if they are equal; empty without any."""
     ends = [format_plain(end, 6) for end in ((min(values), max(values)) if values else ())]
     return " to ".join(dict.fromkeys(ends))
 
@@ -283,7 +283,7 @@ def _spread(
 
 
 def _format_half_width(half: float, decimals: int) -> str:
-    """Return a half-width with the digits of its value, rounded up so that no interval looks too narrow."""
+    """Return a half-width with `decimals` decimals, rounded up so that no interval looks too narrow."""
     step = 10.0**-decimals
     return format_decimals(max(1.0, math.ceil(half / step - 1e-9)) * step, decimals)
 

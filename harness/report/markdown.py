@@ -1,4 +1,4 @@
-"""Makes report.md, which people paste, and details.md with the rest. Both are valid on GitHub and readable as text."""
+"""Renders report.md, which people paste, and details.md with the rest. Both work on GitHub and are readable as text."""
 
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -25,13 +25,14 @@ from harness.report.blocks import (
     Words,
 )
 
-#: GitHub refuses a comment of more than 65,536 characters; somebody who pastes a report adds some words.
+#: The largest number of characters in report.md. GitHub refuses a comment of more than 65,536 characters, and somebody
+#: who pastes a report adds some words.
 LIMIT = 60_000
 
 #: A table with more lines than this is folded.
 LONG = 40
 
-#: The largest number of omitted blocks that are named, and the length of a name. More blocks are counted.
+#: The largest number of omitted blocks that are listed by name, and the length of a name. Further blocks are counted.
 NAMED, NAME_CHARACTERS = 20, 100
 
 #: Characters reserved for the sentences about omitted blocks.
@@ -50,10 +51,10 @@ class ReportFiles:
 
 
 def files(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> ReportFiles:
-    """Return the report with at most `limit` characters, and the details: the other parts and what didn't fit.
+    """Return the report with at most `limit` characters, and the details: other parts, and parts that didn't fit.
 
-    A sentence names `folder`, the folder of the run, as the place of the details. The first section is at the top of
-    both.
+    A sentence in the report names `folder`, the run's folder, as the place of the details. The first section is at the
+    top of both files.
     """
     pasted = [visible for section in sections if (visible := section.shown(Where.PASTE))]
     room = limit - ROOM
@@ -78,7 +79,7 @@ def render_full(sections: Sequence[Section]) -> str:
 
 
 def _details(sections: Sequence[Section], gone: Collection[int]) -> list[Section]:
-    """Return the parts that only the details have, after the title."""
+    """Return the sections of the details, with a title."""
 
     def belongs(block: Block) -> bool:
         return bool(block.where & Where.DETAILS) or id(block) in gone
@@ -99,7 +100,7 @@ def _choose(section: Section, where: Where, belongs: Callable[[Block], bool]) ->
 def _describe_more(
     pasted: Sequence[Section], gone: Collection[int], details: Sequence[Section], folder: str
 ) -> Section:
-    """Return a section about the place of the other parts, and the parts of the report that didn't fit."""
+    """Return a section that names the place of the other parts, and the parts that were left out."""
     names = [
         f"{escape.shorten(block.caption, NAME_CHARACTERS)} ({counted(len(block.lines), block.noun)})"
         for section in pasted
@@ -116,7 +117,7 @@ def _describe_more(
 
 
 def _first(sections: Sequence[Section]) -> str:
-    """Return the first section, which readers see at once, and the others folded."""
+    """Return the first section, which readers see at once, followed by the other sections in a folded part."""
     first, *rest = sections
     if not rest:
         return _text(sections)
@@ -210,7 +211,7 @@ def _entry(entry: Entry) -> str:
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
-    """Return a Markdown table of escaped cells with aligned columns; those with indices `right` are right-aligned."""
+    """Return a Markdown table of escaped cells with aligned columns. Columns in `right` are aligned to the right."""
     widths = [
         max(3, _width(heading), *(width for row in rows if (width := _width(row[index])) <= PADDED), 0)
         for index, heading in enumerate(headings)

@@ -13,19 +13,22 @@ from harness.model.launch import Clock
 from harness.model.scenario import BARE, DEVICE, ENVIRONMENT, GROWTH, PERCENTILES, PRINTED, STEP, WHOLE, Cell, Scenario
 from harness.model.settings import AS_IT_COMES
 
-# axis names of scenarios that repeat the value of a setting
+# values that need the name of their axis to be understood
 _BARE = BARE | {"true", "false", "yes", "no", "none"}
 
 
 def label(scenario: Scenario, axis: str, value: str) -> str:
-    """Return a value with its axis if needed: `graph`, but `threads 4`, `xla on`, and `model small` next to data."""
+    """Return a value, with its axis if needed: `graph`, but `threads 4` and `xla on`.
+
+    A value also needs its axis if another axis has the same value: `model small`.
+    """
     shared = any(value in values for name, values in scenario.axes.items() if name != axis)
     clear = value.lower() not in _BARE and any(character.isalpha() for character in value)
     return value if axis == ENVIRONMENT or (clear and not shared) else f"{axis} {value}"
 
 
 def labels(scenario: Scenario, facts: Mapping[str, str]) -> list[str]:
-    """Return the labels of these values by axis, without settings that have their default."""
+    """Return the labels of these values by axis. Settings with their default value are left out."""
     shown = [pair for pair in facts.items() if pair[0] not in scenario.settings or pair[1] != AS_IT_COMES]
     return [label(scenario, *pair) for pair in shown]
 
@@ -33,9 +36,9 @@ def labels(scenario: Scenario, facts: Mapping[str, str]) -> list[str]:
 def distinguish_cells(
     cells: Sequence[Cell], scenarios: Sequence[Scenario], *, compared: bool = False
 ) -> dict[Cell, list[str]]:
-    """Return names that distinguish cells: their environments, and the scenarios, devices and axes that differ.
+    """Return names that distinguish cells, in parts: environments, and the scenarios, devices and axes that differ.
 
-    With `compared`, a name also has the values of the axes that the scenario compares.
+    With `compared`, a name also contains the values of the axes that the scenario compares.
     """
     several = len({cell.scenario for cell in cells}) > 1
     devices = len({cell.device for cell in cells}) > 1
@@ -69,7 +72,7 @@ def measure(table: ScenarioTable) -> str:
 
 
 def measure_of(quantity: str, clock: Clock) -> str:
-    """Return a quantity: `time`, `CPU time`, `first call time`, `peak memory`; `loss, as printed`."""
+    """Return the name of a quantity: `time`, `CPU time`, `first call time`, `peak memory`, or `loss, as printed`."""
     if quantity == STEP:
         return clock.time
     if quantity.startswith(PRINTED):
@@ -78,7 +81,7 @@ def measure_of(quantity: str, clock: Clock) -> str:
 
 
 def name_values(table: ScenarioTable) -> str:
-    """Return the name of the table's values: `time per step`, `first call time`, `memory growth per call`."""
+    """Return the name of the table's values: `time per step`, `first call time`, or `memory growth per call`."""
     scenario = table.scenario
     if scenario.script and table.quantity == STEP and WHOLE not in scenario.quantities:
         return f"{measure(table)} of the whole script"
@@ -87,7 +90,7 @@ def name_values(table: ScenarioTable) -> str:
 
 
 def title(table: ScenarioTable) -> str:
-    """Return the scenario's title, and what the table compares if that isn't the time per step."""
+    """Return the scenario's title, followed by the table's quantity if this isn't the time per step."""
     return table.scenario.title if table.quantity == STEP else f"{table.scenario.title}: {measure(table)}"
 
 
@@ -97,12 +100,12 @@ def suffix(table: ScenarioTable) -> str:
 
 
 def place(table: ScenarioTable, row: Row, axes: Sequence[str]) -> str:
-    """Return the row by its values of `axes`, and by its device if there are several: `model small, fit`."""
+    """Return a row's name: its values of `axes`, and its device if the table has several: `model small, fit`."""
     return _place(table, row.device, row.axes, axes)
 
 
 def sweep_place(table: ScenarioTable, sweep: MeasuredSweep) -> str:
-    """Return the name of a sweep by the values that its cells share; empty if the table has only one."""
+    """Return the name of a sweep: the values that its cells share; empty if the table has only one sweep."""
     return _place(
         table, sweep.device, sweep.shared, [axis for axis in find_varying_axes(table) if axis in sweep.shared]
     )
@@ -119,31 +122,31 @@ def find_varying_axes(table: ScenarioTable) -> list[str]:
 
 
 def side_name(table: ScenarioTable, side: Side) -> str:
-    """Return a column's cells by name: `tf1.14 graph`."""
+    """Return the name of a column's cells: `tf1.14 graph`."""
     return " ".join(filter(None, [side.environment, values(table, side)]))
 
 
 def values(table: ScenarioTable, side: Side) -> str:
-    """Return a column's values of the compared axes: `graph`; empty if nothing but environments is compared."""
+    """Return a column's values of the compared axes, such as `graph`; empty if only environments are compared."""
     return " ".join(labels(table.scenario, {axis: side.axes[axis] for axis in table.column_axes}))
 
 
 def cell_name(table: ScenarioTable, row: Row, side: Side, axes: Sequence[str]) -> str:
-    """Return the name of a cell: `fit, tf1.14 graph`. `axes` are those that distinguish the rows."""
+    """Return the name of a cell: `fit, tf1.14 graph`. `axes` are the axes that distinguish the rows."""
     return ", ".join(part for part in (place(table, row, axes), side_name(table, side)) if part)
 
 
 def measured(table: ScenarioTable, cell: MeasuredCell) -> str:
-    """Return a cell of the table that has a result: `fit, tf1.14 graph`."""
+    """Return the name of a measured cell of the table: `fit, tf1.14 graph`."""
     return cell_name(table, cell.row, cell.side, find_varying_axes(table))
 
 
 def name_comparison(table: ScenarioTable, head: ScenarioColumn) -> str:
-    """Return the name of a comparison: `graph vs eager, tf1.14`, or for `pick`, the entry's name first."""
+    """Return the name of a comparison: `graph vs eager, tf1.14`. For `pick`, it starts with the entry's name."""
     assert head.comparison is not None, "a column with two sides has a comparison"
     entry, (subject, base, shared) = head.comparison, sides(table, head)
     if entry.pick:
-        # the entry's name has the other differences
+        # the entry's name already describes the other differences
         subject, base = (label(table.scenario, entry.along, _facts(side)[entry.along]) for side in _both(head))
     text = f"{subject} vs {base}"
     return ", ".join(filter(None, [f"{entry.name}: {text}" if entry.pick else text, shared]))
@@ -163,12 +166,12 @@ def sides(table: ScenarioTable, head: ScenarioColumn) -> tuple[str, str, str]:
 
 
 def change(scenario: Scenario, of: LevelChange) -> str:
-    """Return the name of a change along one axis, from a base to a level: `tf2.0 vs tf1.14`."""
+    """Return the name of a change along one axis, from a base value to another value: `tf2.0 vs tf1.14`."""
     return " vs ".join(ends(scenario, of))
 
 
 def ends(scenario: Scenario, of: LevelChange) -> tuple[str, str]:
-    """Return the level and the base of a change by name: `tf2.0` and `tf1.14`."""
+    """Return the names of a change's new value and base value: `tf2.0` and `tf1.14`."""
     return label(scenario, of.axis, of.level), label(scenario, of.axis, of.base)
 
 

@@ -11,10 +11,10 @@ from harness.model.scenario import Scenario
 from harness.model.texts import joined
 from harness.report.blocks import REST, Heading, Where
 
-#: The largest number of names in a list. More are counted.
+#: The largest number of names in a list. Further names are only counted.
 LISTED = 12
 
-#: More environments than this are counted in a sentence, and are rows of a table instead of columns.
+#: If there are more environments than this, a sentence counts them, and they are rows of a table instead of columns.
 SIDE_BY_SIDE = 6
 
 #: The largest number of packages that are named if environments differ only in packages.
@@ -22,25 +22,25 @@ PACKAGES = 3
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Join names with semicolons. If there are more than LISTED, the others are counted."""
+    """Join names with semicolons. If there are more than LISTED, the other names are only counted."""
     more = [f"and {len(names) - LISTED} more"] if len(names) > LISTED else []
     return "; ".join([*names[:LISTED], *more])
 
 
 def join_remarks(told: Iterable[str]) -> str:
-    """Join the remarks of a line of a table, without empty ones."""
+    """Join the remarks on a line of a table. Empty remarks are left out."""
     return "; ".join(filter(None, told))
 
 
 def format_heading(results: Results, scenario: Scenario, place: str = "", where: Where = REST) -> Iterator[Heading]:
-    """Return the heading of a part: its name, after the scenario if the run has several."""
+    """Yield the heading of a part: the scenario if the run has several, and `place`; nothing if both are empty."""
     title = ": ".join(filter(None, [scenario.title if results.has_several_scenarios else "", place]))
     if title:
         yield Heading(title, where=where)
 
 
 def describe_pythons(versions: tuple[str, str] | None) -> str:
-    """Return a clause that two environments have different Python versions; empty for None."""
+    """Return the different Python versions of two environments: `Python 3.7 vs 3.9`; empty for None."""
     return f"Python {versions[0]} vs {versions[1]}" if versions else ""
 
 
@@ -50,7 +50,7 @@ def describe_clock(clock: Clock) -> str:
 
 
 def describe_longer(clock: Clock) -> str:
-    """Return the words between a factor and the slower side's counterpart: `as long`, or `as much CPU time`."""
+    """Return the words after a factor in `takes 2× … as`: `as long`, or `as much CPU time`."""
     return "as much CPU time" if clock is Clock.CPU else "as long"
 
 
@@ -78,7 +78,7 @@ def describe_overrides(run: Run, environment: Environment) -> str:
 
 
 def changed_packages(run: Run, one: str, other: str) -> str:
-    """Return the packages in which an environment differs from another: `NumPy 1.21.6 instead of 1.17.3`."""
+    """Return the package versions that differ between two environments: `NumPy 1.21.6 instead of 1.17.3`."""
     changes = differences(pins(run, one), pins(run, other))
     more = [f"{len(changes) - PACKAGES} more packages"] if len(changes) > PACKAGES else []
     return joined([*changes[:PACKAGES], *more])

@@ -1,4 +1,4 @@
-"""Draws numbers with characters, so that the plots work in every text."""
+"""Draws plots with characters, so that they work in every text."""
 
 import math
 from collections.abc import Sequence

@@ -45,13 +45,13 @@ from harness.report.blocks import (
 )
 from harness.report.sections import run_info, timeline
 
-#: The largest number of functions in a table, and in a table of changed shares.
+#: The largest number of functions in a table of functions, and in a table of changed shares.
 FUNCTIONS, MOVES = 12, 16
 
-#: The smallest width of a drawn function, as a share of the picture.
+#: The smallest width of a function that is drawn, as a share of the picture's width.
 LEAST = 0.004
 
-#: With more cells than this, every table is folded.
+#: If there are more cells than this, all tables are folded.
 SHOWN = 4
 
 Profiles = Mapping[Part, Profile]
@@ -59,7 +59,7 @@ Profiled = Sequence[tuple[Launch, Profiles]]
 
 
 class ProfileReport:
-    """The report of the profiles of a run's cells. Its `sections` are the contents."""
+    """The report on the profiles of a run's cells. `sections` returns its contents."""
 
     def __init__(self, run: Run, profiled: Profiled) -> None:
         self.run = run
@@ -73,20 +73,20 @@ class ProfileReport:
 
     @property
     def title(self) -> str:
-        """Return the title: `Time by function: One training step`."""
+        """The title, such as `Time by function: One training step`."""
         titles = dict.fromkeys(self.scenarios[cell.scenario].title for cell in self.run.plan.cells)
         return f"Time by function: {' and '.join(titles) or 'no scenario'}"
 
     def name(self, cell: Cell) -> str:
-        """Return the name of the cell, by its differences from other cells and the axes that the header compares."""
+        """Return the name of the cell: its differences from other cells, and its values of the compared axes."""
         return " ".join(self.names[cell])
 
     def patterns(self, cell: Cell) -> Sequence[str]:
-        """Globs of the functions that count as data handling."""
+        """Return glob patterns of the functions that count as data handling."""
         return self.scenarios[cell.scenario].data_handling
 
     def sections(self) -> list[Section]:
-        """The whole report in order."""
+        """Return the sections of the report, in order."""
         moved = [block for pair, part in self._pairs().items() for block in self._changed_shares(*pair, part)]
         all_sections = [
             Section(self.title, "summary", list(self._head())),
@@ -110,7 +110,7 @@ class ProfileReport:
         return tabulate("Each cell's calls", self._columns(), self.cells, where=where, noun="cell")
 
     def _flames(self, cell: Cell) -> Iterator[Block]:
-        """Return the flame graph of the cell's later calls, or of its first call."""
+        """Yield the flame graph of the cell's later calls or, without a profile of these, of its first call."""
         profile = self._main(cell)
         drawn = list(self._drawing(cell, profile))
         title = f"{self.name(cell)}: {_describe_calls(profile)}"
@@ -165,7 +165,7 @@ class ProfileReport:
         return _percent(sum_matching(steady, self.patterns(cell))) if steady and self.patterns(cell) else ""
 
     def _pairs(self) -> dict[tuple[Cell, Cell], Part]:
-        """Return the compared pairs of cells of two environments, each with the part of the profile that both have."""
+        """Return the compared pairs of cells from two environments, each with a part of the profile that both have."""
         pairs: dict[tuple[Cell, Cell], Part] = {}
         for group in self.run.plan.groups:
             scenario = self.scenarios[group.scenario]
@@ -280,7 +280,7 @@ def _head_of(profile: Profile) -> str:
 
 
 def _describe_calls(profile: Profile) -> str:
-    """Return the calls of a profile: `first call, 399 ms`, or `50 later calls, 7.75 ms per call`."""
+    """Describe the calls of a profile: `first call, 399 ms`, or `50 later calls, 7.75 ms per call`."""
     per_call = _milliseconds(profile.seconds / profile.calls)
     if profile.part is Part.FIRST_CALL:
         return f"first call, {per_call} ms"
@@ -298,7 +298,7 @@ def _caption(profile: Profile, *, marked: bool) -> str:
 
 
 def _list_time_columns(profile: Profile) -> list[Column[FunctionTime]]:
-    """Return the columns of functions. For later calls, calls and seconds are per call."""
+    """Return the columns of a table of functions. For later calls, the numbers are per call."""
     return [
         Column("function", lambda function: function.name, is_label=True),
         Column("calls", lambda function: _count(function.calls / profile.calls), is_number=True),
@@ -349,12 +349,12 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _percent(share: float) -> str:
-    """Return a share in percent with one decimal. A positive share is never shown as 0."""
+    """Return a share as a percentage with one decimal. A positive share is never shown as 0."""
     return f"{100.0 * share:.1f}" if share >= 0.0005 or not share else "<0.1"
 
 
 def _describe_overhead(profile: Profile | None) -> str:
-    """Describe how much longer the calls took under the profiler."""
+    """Return the share of the calls' time that the profiler added, in percent; empty if it is unknown."""
     if profile is None or profile.plain_seconds is None or profile.seconds <= 0:
         return ""
     return _percent(max(0.0, 1.0 - profile.plain_seconds / profile.seconds))

@@ -1,4 +1,4 @@
-"""Loads the project's templates. All values are escaped, unless one of our functions made them."""
+"""Loads harness's templates. All values are escaped, unless a function of harness returned them as Markup."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +17,9 @@ FOLDER = package_data.FOLDER / "templates"
 def environment(escape: Callable[[str], str], folder: Path | None = None) -> "Environment":
     """Return a Jinja environment in which every value that a template prints is escaped with `escape`.
 
-    Autoescape is on so that macros and our own functions return Markup, which isn't escaped again. Other values are
-    escaped with `escape` instead of the rules for HTML. A misspelt name in a template raises. `share` and `duration`
-    are filters of numbers.
+    Autoescape is on so that macros and functions of harness return Markup, which isn't escaped again. Other values are
+    escaped with `escape` instead of the rules for HTML. A misspelled name in a template raises an error. `share` and
+    `duration` are filters for numbers.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup

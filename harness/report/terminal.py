@@ -1,4 +1,4 @@
-"""The report's sections in a terminal. Wide tables are split into blocks that fit the width."""
+"""Prints a report's sections in a terminal. Wide tables are split into tables that fit the terminal's width."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 #: The smallest width to which headings of numbers are wrapped, and the smallest width of text in a table.
 HEADING, READABLE = 8, 20
 
-#: The colours of verdicts, by the word that they contain.
+#: The colors of verdicts, by a word that the verdict contains.
 COLOURS = {"slower": "red", "faster": "green", "more": "red", "less": "green", "unclear": "yellow"}
 
 #: Paths up to this width, such as the folder of a run, aren't wrapped, so that users can copy them.
 PATH = 40
 
-#: The width of the gap after a column. Half of it belongs to the edge of rich's box.
+#: The width of the gap after a column. One of its characters belongs to the edge of rich's box.
 GAP = 2
 
 
@@ -49,7 +49,7 @@ def show(sections: Sequence[Section], console: "Console | None" = None) -> None:
     from rich.console import Console
     from rich.text import Text as Styled
 
-    # no highlighting, because printed texts are data
+    # without highlighting, because rich would color parts of the data
     console = console or Console(highlight=False)
     for number, section in enumerate(visible for whole in sections if (visible := whole.shown(Where.TERMINAL))):
         if number:
@@ -60,7 +60,7 @@ def show(sections: Sequence[Section], console: "Console | None" = None) -> None:
 
 
 def _parts(blocks: Sequence[Block], width: int) -> "Iterator[RenderableType]":
-    """Yield the printed parts in order. Text to copy is a str, which isn't wrapped."""
+    """Yield the parts to print, in order. Text to copy is a str, which isn't wrapped."""
     from rich.text import Text as Styled
 
     for block in blocks:
@@ -121,17 +121,17 @@ def _item(words: Words) -> "RenderableType":
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """The preferred and the smallest width of each column, in columns of the terminal."""
+    """The preferred and the smallest width of each column, in characters."""
 
     whole: Sequence[int]
     least: Sequence[int]
 
 
 def tables(block: Table, width: int) -> "Iterator[RenderableType]":
-    """Return the table, in one piece if it fits `width` columns of a terminal with its longest texts wrapped.
+    """Yield the table, in one piece if it fits into `width` characters with its longest texts wrapped.
 
-    Otherwise the plots are left out. If it is still too wide, its columns are split into several tables. Each repeats
-    the labels; if that makes more tables, the labels get their own line above the values.
+    Otherwise, the plots are left out. If the table is still too wide, its columns are split into several tables, and
+    each table repeats the labels. If labels above the values make fewer tables, they are on a line above each row.
     """
     shown = block.shown(Where.TERMINAL)
     every = range(len(shown.heads))
@@ -154,7 +154,7 @@ def tables(block: Table, width: int) -> "Iterator[RenderableType]":
 
 
 def cut(least: Sequence[int], labels: Sequence[int], values: Sequence[int], width: int) -> list[list[int]]:
-    """Return the columns split into as few parts as fit next to the labels, with at least one column each."""
+    """Split the columns into as few parts as possible that fit next to the labels, with at least one column each."""
     parts: list[list[int]] = []
     for at in values:
         if parts and _measure_used_width(least, [*labels, *parts[-1], at]) <= width:
@@ -165,7 +165,7 @@ def cut(least: Sequence[int], labels: Sequence[int], values: Sequence[int], widt
 
 
 def fit(whole: Sequence[int], least: Sequence[int], width: int) -> list[int]:
-    """Return the widths of columns: as wide as they want, or sharing the available width equally."""
+    """Return the widths of columns: the preferred widths, or an equal share of the available width."""
     room = width - GAP * len(whole) - sum(least)
     result = list(least)
     wanting = sorted(range(len(whole)), key=lambda at: whole[at] - least[at])
@@ -182,7 +182,7 @@ def _measure_used_width(widths: Sequence[int], columns: Sequence[int]) -> int:
 
 
 def _width(table: Table, at: int) -> tuple[int, int]:
-    """Return the width and the smallest width of a column: headings wrap, but numbers and plots don't."""
+    """Return the preferred and the smallest width of a column. Headings can wrap, but numbers and plots can't."""
     from rich.cells import cell_len
 
     head, entries = table.heads[at], [line.entries[at] for line in table.lines]
@@ -198,7 +198,7 @@ def _width(table: Table, at: int) -> tuple[int, int]:
 def _table(
     table: Table, columns: Sequence[int], widths: Widths, width: int, above: Sequence[int] = ()
 ) -> "RenderableType":
-    """Return a table of some columns. The entries of columns in `above` get their own line above each row."""
+    """Return a table of some columns. Entries of columns in `above` are on a separate line above each row."""
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text as Styled
@@ -209,7 +209,7 @@ def _table(
     lines = [[line.entries[at] for at in columns] for line in table.lines]
     if not above:
         return _grid(heads, lines)
-    # the box's side is one more column
+    # the side of the box adds one character
     parts: list[RenderableType] = [Padding(_grid(heads, []), (0, 0, 0, indent - 1), expand=False)]
     for line, entries in zip(table.lines, lines, strict=True):
         parts.append(Styled((" " * GAP).join(filter(None, (escape_terminal(line.entries[at].text) for at in above)))))
@@ -218,7 +218,7 @@ def _table(
 
 
 def _grid(heads: Sequence[tuple[Head, int]], lines: Sequence[Sequence[Entry]], *, headed: bool = True) -> "Grid":
-    """Return rows below their headings, with the given column widths."""
+    """Return a grid with headings and rows. `heads` contains the width of each column."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as Grid
     from rich.text import Text as Styled
@@ -243,6 +243,6 @@ def _grid(heads: Sequence[tuple[Head, int]], lines: Sequence[Sequence[Entry]], *
 
 
 def _style(head: Head, entry: Entry) -> str:
-    """Return the style of an entry: the colour of a verdict, or bold for a highlighted entry."""
+    """Return the style of an entry: bold for a highlighted entry or a verdict, with the verdict's color."""
     colour = next((COLOURS[word] for word in COLOURS if head.is_verdict and word in entry.text), "")
     return " ".join(filter(None, ["bold" if entry.stands_out or colour else "", colour]))

@@ -170,7 +170,7 @@ def without_image(proxy, engine, image):
         (gone, "stopped answering"),
         (silent, "stopped answering"),
         (restarted, "stopped answering"),
-        (without_image, "refused to make a container: No such image"),
+        (without_image, "refused to create a container: No such image"),
     ],
 )
 def test_a_run_that_loses_its_engine_is_reported_and_goes_on_later(  # noqa: PLR0917 - fixtures

@@ -67,12 +67,12 @@ def test_the_environment_alone_hides_an_interpreter(bare):
 
 def test_without_one_the_ways_to_get_it_are_named(bare, monkeypatch):
     def cannot(version):
-        raise UnavailableError("uv cannot fetch it: no download")
+        raise UnavailableError("uv cannot download it: no download")
 
     monkeypatch.setattr(interpreters, "install_with_uv", cannot)
     with pytest.raises(UnavailableError) as error:
         find_python("3.7")
-    assert error.value.message == "Python 3.7 isn't installed on this machine.\nuv cannot fetch it: no download"
+    assert error.value.message == "Python 3.7 isn't installed on this machine.\nuv cannot download it: no download"
     for way in ("pyenv install 3.7", "conda create", "--backend docker"):
         assert way in error.value.advice
 
@@ -92,5 +92,5 @@ def test_an_interpreter_is_here_or_a_download_or_nowhere(bare):
 
 
 def test_uv_itself_says_that_it_has_no_3_7(bare):
-    with pytest.raises(UnavailableError, match=r"uv cannot fetch it: .*3\.7"):
+    with pytest.raises(UnavailableError, match=r"uv cannot download it: .*3\.7"):
         list(interpreters.install_with_uv("3.7"))

@@ -41,14 +41,14 @@ from harness.model.gpu import GpuHost
 from harness.model.launch import Job, Limits, Outcome, Status
 from harness.model.texts import counted
 
-#: The time limit for listing the packages of an image, and for a container that does nothing, in seconds.
+#: Time limit in seconds for a container that lists the packages of an image, or that does nothing.
 _VERIFY_SECONDS = 60.0
 
 
 class DockerBackend(ImageBackend):
-    """Launches in containers. No engine is contacted before it is needed.
+    """Runs launches in containers. It contacts the engine only when it needs the engine.
 
-    `root` is the folder with docker-bake.hcl and images/; `run` is the run's id, the label of its containers.
+    `root` is the folder with docker-bake.hcl and images/. `run` is the run's id, which labels its containers.
     """
 
     name = NAME
@@ -67,7 +67,7 @@ class DockerBackend(ImageBackend):
 
     @cached_property
     def engine(self) -> Engine:
-        """The engine. Raises CannotRunHereError if no engine answers."""
+        """The engine. Raises CannotRunHereError if no engine is running."""
         return connect()
 
     @cached_property
@@ -77,7 +77,7 @@ class DockerBackend(ImageBackend):
 
     @cached_property
     def access(self) -> gpus.GpuAccess:
-        """Return the method by which launches get GPUs: the preferred one until `try_gpus` ran.
+        """The method by which launches get GPUs. Until `try_gpus` has run, it is the preferred method.
 
         Raises CannotRunHereError.
         """
@@ -95,7 +95,7 @@ class DockerBackend(ImageBackend):
     def check_tools(self) -> None:
         """Raise CannotRunHereError in a container that has the engine's socket but no `docker` command.
 
-        Jobs of GitHub that run in a container are an example.
+        GitHub jobs that run in a container are an example.
         """
         if host.detect_container() and bake.version() is None:
             raise CannotRunHereError(
@@ -104,12 +104,12 @@ class DockerBackend(ImageBackend):
             )
 
     def check_gpus(self, wanted: Sequence[str], via: GpuWay | None = None) -> None:
-        """Raise CannotRunHereError if the engine is known not to have these GPUs for containers."""
+        """Find the methods that may give these GPUs to containers. Raises CannotRunHereError if there is none."""
         self._untried = gpus.having(gpus.find(self.engine, via), wanted)
         self._wanted, self.access = wanted, self._untried[0]
 
     def try_gpus(self, requirements: Sequence[Requirement]) -> list[str]:
-        """Use the first method for the checked GPUs with which a container starts, and report it.
+        """Choose the first method with which a container gets the checked GPUs. Return sentences about the methods.
 
         The test needs an image: an image of one of these environments or, before these are built, any GPU image of
         harness. Nothing is reported if there is no image, or if the GPUs were tested before.
@@ -122,7 +122,7 @@ class DockerBackend(ImageBackend):
         except gpu_refusals.GpuRefusedError:
             raise
         except CannotRunHereError:
-            return []  # what is wrong with that image is not this run's to tell
+            return []  # a problem with that image doesn't concern this run
 
     def _try_gpus(self, image: str) -> list[str]:
         if not self._untried or not image:
@@ -147,7 +147,7 @@ class DockerBackend(ImageBackend):
             )
 
     def findings(self, requirements: Sequence[Requirement], wanted: Sequence[str]) -> list[CheckResult]:
-        """Return the doctor's checks of the engine, its builder, the disk space for images, and access to GPUs."""
+        """Return the doctor's results for the engine, its builder, the disk space for images, and access to GPUs."""
         builder = prerequisites.buildx(bake.version())
         try:
             facts = self.engine.facts
@@ -163,9 +163,9 @@ class DockerBackend(ImageBackend):
         return checks
 
     def _found_access(self, gpus_wanted: Sequence[str], requirements: Sequence[Requirement]) -> CheckResult:
-        """Return how containers get GPUs.
+        """Check how containers get GPUs.
 
-        If GPUs are requested and an image exists, a test shows it. Otherwise, facts about the engine do.
+        If GPUs are requested and an image exists, a test container shows it. Otherwise, the engine's settings show it.
 
         Any image of harness can be used, but images of these environments come first.
         """
@@ -188,9 +188,9 @@ class DockerBackend(ImageBackend):
         self.images.build_wheel(recipe, folder)
 
     def give_priority(self, cpus: Collection[int]) -> list[str]:
-        """Give launches on these CPUs the largest possible weight, after a container has started with it.
+        """Give launches on these CPUs the largest CPU weight, if a test container can start with this weight.
 
-        This needs a prepared image. Without an image, nothing is launched anyway.
+        The test needs a prepared image. Without an image, nothing is launched anyway.
         """
         from docker.errors import APIError
 
@@ -254,20 +254,20 @@ class DockerBackend(ImageBackend):
         check_registry()
 
     def can_move(self) -> bool:
-        """Return whether the engine is on this machine, has all of its CPUs, and pins containers to them."""
+        """Return whether launches can be moved: the engine is here, has all of the CPUs, and can pin containers."""
         info = self.engine.info
         return self.engine.is_here and bool(info.get("CPUSet")) and info.get("NCPU") == os.cpu_count()
 
     @contextmanager
     def hold(self, requirement: Requirement, job: Job) -> Iterator[LaunchHandle]:
-        """Run one launch in a container, and remove the container."""
+        """Yield one launch in a new container, and remove the container after the block."""
         specification = self._specification(requirement, job)
         is_rootless = bool(job.limits.gpus and self.engine.facts.rootless)
         with (
             gpu_refusals.refusals(job.limits.gpus, rootless=is_rootless),
             create_container(self.engine, specification) as container,
         ):
-            # the container's init is its parent, and ends it when the container ends
+            # the worker's parent is the container's init process, which ends the worker with the container
             container.put(worker.files(job, die_with_parent=False), (worker.ARTIFACTS,))
 
             def conclude(events: Events, ending: worker.Ending, stderr: Tail) -> Outcome:
@@ -277,7 +277,7 @@ class DockerBackend(ImageBackend):
                     stderr,
                     image=specification.image,
                     artifacts=container.artifacts(worker.ARTIFACTS) if events.artifacts else Artifacts(),
-                    asked=container.asked if self.engine.is_here else None,
+                    requested_at=container.requested_at if self.engine.is_here else None,
                     cards=self.gpu_host.chosen(job.limits.gpus) if job.limits.gpus else (),
                     quota=container.quota,
                 )
@@ -309,13 +309,13 @@ class DockerBackend(ImageBackend):
         return replace(verification, more=cuda.lines(), is_complete=cuda.is_complete)
 
     def bill(self, requirement: Requirement, found: Verification) -> str:
-        """Return the image's bill of materials, with the packages in `found`: a CycloneDX document."""
+        """Return the image's software bill of materials (SBOM) in CycloneDX format, with the packages in `found`."""
         from harness.backends.docker.sbom import make_sbom  # noqa: PLC0415 - no launch needs it
 
         return make_sbom(recipe.make_tag(requirement), self._image(requirement), found)
 
     def clean(self, run: str) -> int:
-        """Remove the containers of a run, or of all runs of this user that aren't running, by their labels.
+        """Remove the containers of a run. Without a run, remove the containers of all ended runs of this user.
 
         Raises CannotRunHereError if some remain.
         """
@@ -342,7 +342,7 @@ class DockerBackend(ImageBackend):
         return gpus.remove_volumes(self.engine)
 
     def caches(self) -> list[str]:
-        """Return the volumes of compiled GPU code that the engine has, of any run."""
+        """Return the names of the engine's volumes with compiled GPU code, from all runs."""
         return gpus.code_volumes(self.engine)
 
     def _specification(self, requirement: Requirement, job: Job) -> Specification:

@@ -1,12 +1,12 @@
 """Run `docker buildx bake`, which builds images from docker-bake.hcl, and parse its output line by line.
 
-    #9 [environment 2/4] RUN useradd …      a step begins
-    #9 0.52 some output                     what it printed, and when
+    #9 [environment 2/4] RUN useradd …      a step starts
+    #9 0.52 some output                     a line of its output, and the time in seconds
     #9 CACHED | DONE 1.2s | ERROR: …        how it ended
-    #14 exporting to image                  a step of the builder's own
+    #14 exporting to image                  a step of the builder itself
 
-Steps overlap. The number of a line is the number of its step. Lines in another format are ignored, because another
-builder may print more.
+Steps overlap. Each line starts with the number of its step. Lines in another format are ignored, because other builders
+may print additional lines.
 """
 
 import os
@@ -26,11 +26,11 @@ from harness.machine.child_process import guard_command
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import escape
 
-#: An error message has at most this many of the last lines of a failed step, and this many characters per line.
+#: The largest number of lines of a failed step in an error message, and of characters in each of these lines.
 LINES = 15
 LENGTH = 500
 
-#: The largest number of shown characters of an instruction.
+#: The largest number of characters of an instruction that are shown.
 _SHOWN = 72
 
 # a line of a step; step 0 is left out, because it only names the builder
@@ -40,7 +40,7 @@ _OUTPUT = re.compile(r"\d+\.\d+ (?P<text>.*)")
 _FLAGS = re.compile(r"^RUN (--[a-z]+=\S+\s+)*")
 _ENDS = ("CACHED", "DONE", "CANCELED", "ERROR")
 
-#: After this many seconds without a line from the builder, the step that runs is reported.
+#: After this many seconds without a line from the builder, the running step is reported.
 _IDLE_SECONDS = 0.5
 
 #: The largest number of bytes in a line. Longer lines are cut.
@@ -84,7 +84,7 @@ def check_driver() -> None:
 class Builder:
     """Builds targets, each in its own process. The engine builds shared parts once.
 
-    `root` is the folder with docker-bake.hcl. Several threads may build at a time; `stop` ends all of them.
+    `root` is the folder with docker-bake.hcl. Several threads may build at a time; `stop` ends all builds.
     """
 
     def __init__(self, root: Path) -> None:
@@ -100,10 +100,11 @@ class Builder:
         report: Callable[[str], object],
         folder: Path | None = None,
     ) -> str:
-        """Build a target of the bake file. Return an empty text, or the failed step with its last lines.
+        """Build a target of the bake file. Return the failed step with its last lines; empty if the build succeeded.
 
-        The result is an image, or with `folder` the files in that folder. `settings` add to the target's own or replace
-        them, such as `labels.harness.lock`. `report` is called with the running step if it takes time.
+        The build makes an image or, if `folder` is given, files in that folder. `settings` such as
+        `labels.harness.lock` extend or replace the settings in the bake file. `report` is called with each step that
+        takes time.
         """
         log = BuildLog()
         with self._started(target, settings, folder) as process:
@@ -127,8 +128,8 @@ class Builder:
                 process.terminate()
 
     def _started(self, target: str, settings: Mapping[str, str], folder: Path | None) -> subprocess.Popen[bytes]:
-        # --load, because a builder in a container would keep the image for itself; no provenance, because with it the
-        # ids of two equal builds differ
+        # --load, because a builder in a container would otherwise keep the image for itself; no provenance, because
+        # it makes the ids of two equal builds differ
         command = [
             "docker",
             "buildx",
@@ -147,7 +148,7 @@ class Builder:
             process = subprocess.Popen(
                 guard_command([*command, target]),
                 cwd=self._root,
-                # a newer buildx asks before it reads folders outside of the project; the user has named these folders
+                # newer versions of buildx ask before they read folders outside the project, but the user named them
                 env={**os.environ, "BUILDX_BAKE_ENTITLEMENTS_FS": "0"},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -193,7 +194,7 @@ class _BuildStep:
 
 
 class BuildLog:
-    """One build, from its builder's lines.
+    """The progress of one build, according to the lines of its builder.
 
     A step is reported when it takes time: when it prints something, or when the builder prints nothing for a while. A
     cached step ends at once, so it isn't reported.

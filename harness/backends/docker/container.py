@@ -36,22 +36,22 @@ from harness.model.launch import Limits
 if TYPE_CHECKING:
     from docker import APIClient
 
-#: The name of a script in its container, if the container isn't a launch.
+#: The name of the script in a container that runs a script instead of a launch.
 _SCRIPT = "script.py"
 
 #: A process that was killed by signal N has the exit code 128 + N.
 _SIGNALS = 128
 
 #: The largest number of bytes that a container may write to its disk, and the interval of the check in seconds. The
-#: engine itself can only limit this on few file systems.
+#: engine itself can enforce such a limit only on a few file systems.
 DISK_LIMIT = 4 * 1024**3
 DISK_SECONDS = 5.0
 
 #: Timeout of a request to kill a process, in seconds.
 KILL_SECONDS = 10.0
 
-#: The seconds to wait for a removal, after a launch and after an interrupted launch. Then it continues in the
-#: background.
+#: How many seconds to wait for the removal of a container, after a launch and after an interrupted launch. After that,
+#: the removal continues in the background.
 REMOVAL_SECONDS = 60.0
 INTERRUPTED_SECONDS = 5.0
 
@@ -59,8 +59,8 @@ INTERRUPTED_SECONDS = 5.0
 class Container:
     """A container that was created, but not started yet.
 
-    `asked` is the time of the request to start it, in seconds since 1970. After the start, `quota` is the maximum
-    number of CPUs that it may use; None if there is no CPU quota, or if it is unknown.
+    `requested_at` is the time of the request to start it, in seconds since 1970. After the start, `quota` is the
+    largest number of CPUs that it may use; None if there is no CPU quota, or if the quota is unknown.
     """
 
     def __init__(self, api: "APIClient", name: str, identity: str, specification: Specification) -> None:
@@ -79,7 +79,7 @@ class Container:
         self._silent = False
         self._disk = 0
         self._look = 0.0
-        self.asked = 0.0
+        self.requested_at = 0.0
         self.quota: float | None = None
 
     def put(self, files: Mapping[str, bytes], folders: tuple[str, ...] = ()) -> None:
@@ -88,7 +88,7 @@ class Container:
             self._api.put_archive(self._name, FOLDER, pack(files, folders))
 
     def run(self, stdout: Read, stderr: Read) -> Ending:
-        """Run the container to its end, or until a reader has enough."""
+        """Run the container to its end, or until a reader has read enough. Return how it ended."""
         self.start(stdout, stderr)
         self.follow(self._seconds)
         return self.end()
@@ -98,7 +98,7 @@ class Container:
         self._reads = {STDOUT: stdout, STDERR: stderr}
         with raise_as_sentences("run a container"):
             self._attach()
-            self.asked = time.time()
+            self.requested_at = time.time()
             self._look = time.monotonic() + DISK_SECONDS
             self._api.start(self._name)
             self.quota = self._read_quota()
@@ -106,8 +106,8 @@ class Container:
     def _read_quota(self) -> float | None:
         """Return the number of CPUs that the quotas of its control groups allow; None without quotas, or if unknown.
 
-        It is unknown for an engine on another machine, whose control groups can't be read. The engine isn't asked,
-        because it may not respond.
+        The number is unknown for an engine on another machine, whose control groups can't be read. No request is made
+        to the engine, because it may not respond.
         """
         for path in Path("/proc").glob("[0-9]*/cgroup"):
             if self._id in (sysfs.read_text(path) or ""):
@@ -130,11 +130,11 @@ class Container:
                     raise
 
     def follow(self, seconds: float) -> bool:
-        """Read until the container has ended, or kill it after `seconds`.
+        """Read the output until the container has ended. After `seconds`, kill the container.
 
-        Returns True if a reader has enough before that.
+        Returns True if a reader has read enough before that.
 
-        If the engine doesn't respond, the limit is the same.
+        The time limit also holds if the engine doesn't respond.
         """
         with raise_as_sentences("run a container"):
             try:
@@ -148,7 +148,7 @@ class Container:
             return False
 
     def _followed(self, seconds: float) -> bool:
-        """Read until it has ended. Returns True if a reader has enough. Raises TimeoutError after `seconds`."""
+        """Read until it has ended. Returns True if a reader has read enough. Raises TimeoutError after `seconds`."""
         until = time.monotonic() + seconds
         while chunk := self._next(until):
             if self._read(chunk):
@@ -157,7 +157,7 @@ class Container:
         return False
 
     def catch_up(self) -> None:
-        """Read the output that has arrived so far, or until a reader has enough."""
+        """Read the output that has arrived so far. Stop when a reader has read enough."""
         with raise_as_sentences("run a container"):
             self._socket.settimeout(0)
             try:
@@ -175,7 +175,7 @@ class Container:
 
     def end(self) -> Ending:
         """Kill the container if it hasn't ended, and return how it ended."""
-        # close the streams first, because a container doesn't end before its output was read, or nothing is attached
+        # close the streams first: a container ends only when its output was read, or when nothing is attached to it
         self.close()
         with raise_as_sentences("run a container"):
             if self._code is None and not self._silent:
@@ -191,7 +191,7 @@ class Container:
             getattr(self._stream, "_response", self._stream).close()
 
     def artifacts(self, folder: str) -> Artifacts:
-        """Return the files in a folder where the process started, after it has ended."""
+        """Return the files in a folder of the ended container. `folder` is relative to where the process started."""
         from docker.errors import NotFound
 
         try:
@@ -249,15 +249,15 @@ class Container:
             return b""
 
     def _read(self, chunk: bytes) -> bool:
-        """Pass bytes to the readers. Returns whether a reader has enough."""
+        """Pass bytes to the readers. Returns whether a reader has read enough."""
         enough = False
         for stream, piece in self._frames.feed(chunk):
             if stream in self._reads and self._reads[stream](piece):
-                enough = True  # the rest of the chunk was written too
+                enough = True  # but continue, because the process has also written the rest of the chunk
         return enough
 
     def _wait(self, seconds: float) -> int:
-        """Return its exit code. Raises TimeoutError if it doesn't end, or the engine doesn't answer, in `seconds`."""
+        """Return its exit code. Raises TimeoutError if the engine doesn't report its end within `seconds`."""
         from requests.exceptions import RequestException
 
         if self._code is None:
@@ -327,7 +327,7 @@ def run_script(
 ) -> tuple[str, str, Ending]:
     """Run a Python script in a new container. Return its stdout, its stderr, and how it ended.
 
-    `image` is an id or a name, and `run` a label of the container.
+    `image` is an id or a name. `run` becomes a label of the container.
     """
     specification = Specification(
         image=image,
@@ -349,13 +349,13 @@ def create_container(engine: Engine, specification: Specification) -> Iterator[C
     # choose the name here, so that the container can be removed even if its creation was interrupted
     name = f"harness-{secrets.token_hex(8)}"
     try:
-        with raise_as_sentences("make a container"):
+        with raise_as_sentences("create a container"):
             response = engine.api.create_container(name=name, **options(engine, specification))
     except KeyboardInterrupt:
         remove(engine.api, name, INTERRUPTED_SECONDS, patience=1.0)
         raise
     except CannotRunHereError:
-        # an engine that doesn't respond may still create it
+        # an engine that doesn't respond may still create the container
         remove(engine.api, name, 0.0, patience=REMOVAL_SECONDS)
         raise
     patience = REMOVAL_SECONDS

@@ -2,7 +2,7 @@
 
 `cuda_probe.py` runs in a container: TensorFlow's own loader opens its libraries. Then the probe opens each library and
 reads its version. Then `fatbins.py` reads the GPU code in TensorFlow, cuDNN and cuBLAS. This module compares the
-results with the catalog: the versions of TensorFlow's build, and its GPUs.
+results with the catalog, which lists the CUDA and cuDNN versions of TensorFlow's build, and the GPUs that it supports.
 
 TensorFlow isn't linked to any CUDA library. It opens each library by name when it needs the library, so that one wheel
 also starts without a GPU. The names are the names in TensorFlow's own loader (`GetCublasDsoHandle` and so on).
@@ -24,7 +24,8 @@ from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError
 from harness.model.gpu import GpuCode, format_version
 
-#: From this CUDA on, the number in each library's name, in the order of _NAMES: each counts its own binary interface.
+#: The number in each library's file name, in the order of _NAMES, from this CUDA version on. The numbers differ,
+#: because each library counts the versions of its own binary interface.
 _NUMBERS = {
     (10, 0): ("10.0", "10.0", "10.0", "10.0", "10.0", "10.0"),
     (10, 1): ("10.1", "10", "10", "10", "10", "10"),
@@ -41,9 +42,9 @@ _NAMES = {
     "Cusparse": "libcusparse",
 }
 
-#: Releases that were made with an older one leave this library to cuBLAS, which opens it by itself.
+#: The first CUDA version with which TensorFlow's loader opens cuBLASLt. In older builds, cuBLAS itself opens it.
 _CUBLAS_LT_FROM = (11, 0)
-#: Up to CUDA 11 its name has CUDA's minor version.
+#: The first CUDA version for which CUPTI's file name has only the major version.
 _CUPTI_MAJOR_FROM = (12, 0)
 
 #: The libraries that cuDNN loads, by its major version. Version 7 is one library.
@@ -58,7 +59,7 @@ _XLA = {
     "libdevice": "libdevice is missing: XLA can't compile functions that need it for a GPU, such as tanh.",
 }
 
-#: How long it may take, in seconds: TensorFlow starts once, and reads up to four gigabytes of libraries.
+#: Time limit of a check in seconds. In this time, TensorFlow starts once, and up to 4 GB of libraries are read.
 _SECONDS = 300.0
 
 
@@ -66,10 +67,10 @@ _SECONDS = 300.0
 class CudaReport:
     """The CUDA libraries of a GPU image.
 
-    `opened` maps each library that TensorFlow loads, and those that these load, to its version (empty if unknown);
-    `missing` maps those that can't be opened to the loader's message. `disagreements` are sentences: a library that is
-    older than in TensorFlow's build, a wheel that the catalog doesn't describe. `notes` are sentences about missing
-    libraries that aren't needed.
+    `opened` maps each library that TensorFlow loads, directly or through another library, to its version (empty if
+    unknown). `missing` maps each library that can't be opened to the loader's message. `disagreements` are sentences,
+    for example about a library that is older than in TensorFlow's build. `notes` are other sentences, for example about
+    missing tools that this image doesn't need.
     """
 
     environment: Environment
@@ -84,7 +85,7 @@ class CudaReport:
         return not self.missing and not self.disagreements
 
     def lines(self) -> list[str]:
-        """The report for a terminal: one line, or one line per library and disagreement."""
+        """Return the lines for a terminal: one line if all is complete, otherwise one per library and disagreement."""
         if self.is_complete:
             versions = [
                 f"{what} {_version(self.opened, start) or 'unknown'} (built for {built})"
@@ -120,7 +121,7 @@ def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaRepo
 
 
 def judge(environment: Environment, found: Mapping[str, Any], code: Mapping[str, Any]) -> CudaReport:
-    """Compare the output of the probe and of `fatbins.py` with the catalogue."""
+    """Compare the output of the probe and of `fatbins.py` with the catalog."""
     attempts: Mapping[str, Sequence[Sequence[str]]] = found["asked"]
     expected = libraries(environment.cuda, environment.cudnn)
     # if TensorFlow's own loader couldn't be called, the catalog's CUDA determines the libraries
@@ -130,7 +131,7 @@ def judge(environment: Environment, found: Mapping[str, Any], code: Mapping[str,
     opened, missing = _split(groups, found["opened"], words)
     xla = [sentence for what, sentence in _XLA.items() if not found[what]]
     read = held({path: [code for *_, code in summary["modules"]] for path, summary in code.items()})
-    # TensorFlow's own images, which CUDA is copied from where it has no packages, came without XLA's tools
+    # if CUDA has no packages, it is copied from TensorFlow's own images, which don't contain XLA's tools
     needs_xla = not environment.cuda_image
     return CudaReport(
         environment,
@@ -152,7 +153,7 @@ def judge(environment: Environment, found: Mapping[str, Any], code: Mapping[str,
 def _split(
     groups: Iterable[Sequence[str]], versions: Mapping[str, str], words: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the first name of each library that can be opened with its version, otherwise a name with its error."""
+    """Return two mappings: for each library, its first name that opens with its version, or a name with its error."""
     opened, missing = {}, {}
     for sonames in groups:
         first = next((soname for soname in sonames if soname in versions), None)
@@ -165,7 +166,7 @@ def _split(
 
 def _other_names(needed: Mapping[str, Sequence[str]], expected: Mapping[str, Sequence[str]]) -> list[str]:
     return [
-        f"TensorFlow loads {sonames[0]}, but the CUDA of the catalogue has {expected[name][0]}."
+        f"TensorFlow loads {sonames[0]}, but the CUDA and cuDNN in the catalog provide {expected[name][0]}."
         for name, sonames in needed.items()
         if name in expected and sonames[0] not in expected[name]
     ]
@@ -198,14 +199,17 @@ def _find_differences(environment: Environment, build: Mapping[str, Any]) -> lis
     }
     # builds list the code in any order
     return [
-        f"According to the wheel, {what} is {says}, but according to the catalogue, it is {expected}."
+        f"According to the wheel, {what} is {says}, but according to the catalog, it is {expected}."
         for what, (says, expected) in pairs.items()
         if says and sorted(says.split()) != sorted(expected.split())
     ]
 
 
 def _find_broken(environment: Environment, broken: Mapping[str, str]) -> list[str]:
-    """Return the modules that an image with its own packages can't import. For other images, the lock names them."""
+    """Return a sentence for each module that an image with its own TensorFlow can't import.
+
+    Other images contain these modules, because their locks list them.
+    """
     if not environment.gpu_image:
         return []
     return [f"The module {name} can't be imported ({join_lines(words)})." for name, words in broken.items()]
@@ -222,8 +226,8 @@ def _format_code(read: HeldCode) -> list[str]:
 def _compare_code(environment: Environment, read: HeldCode) -> list[str]:
     """Return the differences between the GPU code and the catalog.
 
-    If the catalog doesn't mention cuDNN's code, any is accepted. cuBLAS isn't in the catalog, and must support its
-    GPUs.
+    If the catalog doesn't list cuDNN's code, any code is accepted. The catalog doesn't list cuBLAS's code, which must
+    support the catalog's GPUs.
     """
     pairs = {
         "The libraries of TensorFlow contain this GPU code": ("gpu_code", read.gpu_code, bool(read.gpu_code)),
@@ -248,14 +252,12 @@ def _compare_code(environment: Environment, read: HeldCode) -> list[str]:
         if cublas.machine and not cublas.runs_on(architecture) and (not cudnn.machine or cudnn.runs_on(architecture))
     ]
     if lacking:
-        wrong.append(
-            f"The code in cuBLAS is missing for {', '.join(lacking)}, although the catalogue lists them as supported."
-        )
+        wrong.append(f"cuBLAS contains no code for {', '.join(lacking)}, which the catalog lists as supported.")
     return wrong
 
 
 def libraries(cuda: str, cudnn: str) -> dict[str, tuple[str, ...]]:
-    """Return the libraries that a TensorFlow with this CUDA and cuDNN (each `X.Y`) may load; no release loads all.
+    """Return the libraries that a build with this CUDA and cuDNN (each `X.Y`) may load; no release loads all of them.
 
     The result maps the loader's name of a library to file names. The loader uses the first name that can be opened.
     Raises ValueError for a CUDA before 10.0.

@@ -2,18 +2,18 @@
 
     python cuda_probe.py SONAME...
 
-    {"asked":  {NAME: [[SONAME, WORDS], ...]},   what TensorFlow's own loader tried, by the loader's name; WORDS are
-                                                 the system's, empty where the library opened
-     "opened": {SONAME: VERSION},                what opens, of the SONAMEs and of what TensorFlow opened
-     "files":  {SONAME: PATH},                   the file of what opens
-     "closed": {SONAME: WORDS},                  what does not, of the SONAMEs
-     "ptxas": VERSION, "libdevice": PATH,        XLA's assembler and device library, empty where there is none
-     "build": {...}, "folders": [PATH, ...],     TensorFlow's build info, and where its own libraries are
+    {"asked":  {NAME: [[SONAME, WORDS], ...]},   files that TensorFlow's own loader tried, by the loader's name for a
+                                                 library; WORDS is the system's error, empty if the file was opened
+     "opened": {SONAME: VERSION},                each library that can be opened, with its version
+     "files":  {SONAME: PATH},                   the file of each opened library
+     "closed": {SONAME: WORDS},                  each library that can't be opened, with the system's error
+     "ptxas": VERSION, "libdevice": PATH,        XLA's assembler and device library, empty if missing
+     "build": {...}, "folders": [PATH, ...],     TensorFlow's build info, and the folders of its own libraries
      "broken": {MODULE: WORDS},                  the errors of imports of MODULES
-     "trouble": WORDS}                           why it could not be asked
+     "trouble": WORDS}                           why TensorFlow's loader could not be called; empty if it was called
 
-The script needs no GPU and no driver. It doesn't depend on harness, and runs on every Python from 3.7 on, which is the
-oldest in the catalogue.
+The script needs no GPU and no driver. It doesn't depend on harness, and runs on Python 3.7 and later. Python 3.7 is the
+oldest version in the catalog.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from typing import Any
 #: Libraries for which TensorFlow's loader has a function, except the driver and the optional TensorRT.
 NAMES = ("CudaRuntime", "Cublas", "CublasLt", "Cufft", "Curand", "Cusolver", "Cusparse", "Cudnn", "Cupti", "Nccl")
 
-#: The loader's namespace, up to 2.10 and later.
+#: The C++ namespace of the loader up to TensorFlow 2.10, and in later releases.
 NAMESPACES = ("stream_executor", "tsl")
 
-#: The places of libdevice that XLA searches, in every release.
+#: The path at which XLA finds libdevice in every release.
 LIBDEVICE = Path("/usr/local/cuda/nvvm/libdevice/libdevice.10.bc")
 
-#: Modules that scenarios, or their Keras, import. Locks have them, but an image with its own TensorFlow may not.
+#: Modules that scenarios or Keras import. Locks contain them, but an image with its own TensorFlow may not.
 MODULES = ("keras", "yaml", "h5py", "scipy")
 
 MARK = "harness asks for "
@@ -132,7 +132,7 @@ def tensorflow() -> None:
     """Print TensorFlow's build info and folders, then call its loader for each library; the log goes to stderr."""
     tf: Any = importlib.import_module("tensorflow")
     folder = Path(tf.__file__).parent
-    # some releases keep their libraries in another package than the one that is imported
+    # some releases keep their libraries in a package other than the imported one
     folders = (folder, folder.parent / "tensorflow_core", folder.parent.parent / "tensorflow_core")
     patterns = ("libtensorflow_framework.so.*", "libtensorflow_cc.so.*", "python/_pywrap_tensorflow_internal.so")
     paths = [path for directory in folders for pattern in patterns for path in sorted(directory.glob(pattern))]
@@ -147,12 +147,12 @@ def tensorflow() -> None:
         function = find(loaded, name)
         if function is not None:
             os.write(2, f"\n{MARK}{name}\n".encode())
-            # it returns an object in memory that the caller provides; the result is in the log
+            # the function writes an object to memory that the caller provides; its result is in the log
             function(ctypes.create_string_buffer(256))
 
 
 def find(loaded: list[ctypes.CDLL], name: str) -> Any:
-    """`DsoLoader::GetNAMEDsoHandle()`, a C++ function, under the name that the compiler gave to it."""
+    """Return the C++ function `DsoLoader::GetNAMEDsoHandle()`, by its mangled name; None if it is missing."""
     method = f"Get{name}DsoHandle"
     symbols = [f"_ZN{len(namespace)}{namespace}8internal9DsoLoader{len(method)}{method}Ev" for namespace in NAMESPACES]
     functions = (getattr(library, symbol, None) for symbol in symbols for library in loaded)
@@ -166,7 +166,7 @@ def version(soname: str, library: ctypes.CDLL) -> str:
 
 
 def read_version(name: str, library: ctypes.CDLL) -> str:
-    """Return the version that the library reports; some libraries need a driver for it."""
+    """Return the version that the library reports; empty if it fails. Some libraries need a driver to report it."""
     try:
         if name == "libcudart":
             encoded = number(library.cudaRuntimeGetVersion)
@@ -174,7 +174,7 @@ def read_version(name: str, library: ctypes.CDLL) -> str:
         if name == "libnccl":
             encoded = number(library.ncclGetVersion)
             return f"{encoded // 10000}.{encoded % 10000 // 100}.{encoded % 100}"
-        # cublasGetProperty and so on: major, minor and patch, by their numbers
+        # functions such as cublasGetProperty: 0, 1 and 2 request the major, minor and patch number
         return ".".join(str(number(getattr(library, f"{name[3:]}GetProperty"), kind)) for kind in range(3))
     except (AttributeError, ValueError):
         return ""

@@ -34,14 +34,14 @@ class Engine:
     def is_here(self) -> bool:
         """Whether the engine is on this machine, according to its address.
 
-        In this case, it has the same clock and CPUs.
+        If it is, the engine uses this machine's clock and CPUs.
         """
         return is_of_this_machine(self.address)
 
     @cached_property
     def info(self) -> Mapping[str, Any]:
         """The output of `docker info`."""
-        with raise_as_sentences("say what it is"):
+        with raise_as_sentences("describe itself"):
             return dict(self.api.info())
 
     @property
@@ -51,7 +51,7 @@ class Engine:
 
     @property
     def is_podman(self) -> bool:
-        """Whether it is Podman, behind Docker's interface."""
+        """Whether the engine is Podman, which provides Docker's interface."""
         return "BuildahVersion" in self.info
 
     @property
@@ -113,14 +113,14 @@ def connect() -> Engine:
         if isinstance(_find_system_error(error), PermissionError):
             advice = "Give your user access to Docker Engine: `sudo usermod -aG docker $USER`, then log in again."
         elif os.environ.get("DOCKER_HOST"):
-            advice += " Or unset DOCKER_HOST, which points to another engine than the usual one of this machine."
+            advice += " Or unset DOCKER_HOST, which points to an engine other than this machine's usual one."
         raise CannotRunHereError(f"Docker Engine does not answer at {where}: {_find_cause(error)}.", advice) from None
     weakref.finalize(engine, engine.api.close)
     return engine
 
 
 def answer_seconds() -> int:
-    """The time to wait for an answer of the engine, in seconds."""
+    """Return how many seconds to wait for an answer from the engine."""
     try:
         return max(1, int(os.environ["HARNESS_ENGINE_SECONDS"]))
     except (KeyError, ValueError):
@@ -132,7 +132,7 @@ def is_late(error: BaseException) -> bool:
     from requests.exceptions import ConnectionError as Broken
     from requests.exceptions import Timeout
 
-    # if the rest of an answer is late, it contains urllib3's error
+    # if only the rest of an answer is late, the error contains urllib3's error
     late = isinstance(error, Broken) and any(type(argument).__name__ == "ReadTimeoutError" for argument in error.args)
     return late or isinstance(error, Timeout | TimeoutError)
 
@@ -152,7 +152,7 @@ def _find_address() -> tuple[str, str]:
 
 
 def _check_listening(address: str) -> None:
-    """Raise the system's own OSError if nothing listens on a socket.
+    """Raise the system's OSError if no process listens on a socket.
 
     The SDK would wrap this error, and leave its connection open.
     """
@@ -163,7 +163,7 @@ def _check_listening(address: str) -> None:
 
 @contextmanager
 def raise_as_sentences(what: str) -> Iterator[None]:
-    """Turn the SDK's error when the engine refuses or fails to do `what` into a sentence."""
+    """If the engine refuses or fails to do `what`, raise the SDK's error as a CannotRunHereError with a sentence."""
     from docker.errors import APIError, DockerException
 
     try:

@@ -2,20 +2,22 @@
 
     python fatbins.py FILE|FOLDER...
 
-    {PATH: {"modules": [[NUMBER, BYTES, [CODE, ...]], ...],  how many modules have just this code, most bytes first
-            "unread": NUMBER}}                               what begins like a fat binary and is none
+    {PATH: {"modules": [[NUMBER, BYTES, [CODE, ...]], ...],  number and size of the modules with exactly this code,
+                                                             most bytes first
+            "unread": NUMBER}}                               number of headers without valid entries
 
-A CODE is `sm_XY`, machine code for the compute capability X.Y, or `ptx_XY`, which a driver compiles for X.Y and newer;
-`ptx_XY:V` says too which version of PTX a driver must know for that, where the module has other machine code but none
-that runs on X.Y. All shared objects in a folder are read. Objects without GPU code are omitted. The script reads a
-gigabyte in about a second.
+A CODE is `sm_XY` (machine code for compute capability X.Y) or `ptx_XY` (PTX that a driver compiles for X.Y and newer).
+If a module has machine code but none that runs on X.Y, its PTX is listed as `ptx_XY:V`, where V is the version of PTX
+that a driver must support. All shared objects in a folder are read. Objects without GPU code are omitted. The script
+reads about 1 GB per second.
 
-The compiler puts each module into a *fat binary* of its own: a header (magic number, version 1, its own length of 16
-bytes, length of what follows), then for each architecture an entry: kind, version, length of the entry's header, length
-of what it holds, from its 28th byte the architecture, 80 for 8.0, and from its 40th the flags, of which 0x2000 says
-that what it holds is compressed by LZ4. The headers are never compressed. NVIDIA has not published the format.
+The compiler puts each module into a separate *fat binary*. Its header consists of a magic number, version 1, the
+header's length (16 bytes), and the length of all entries. Then it has one entry per architecture, which starts with its
+kind, version, header length and data length. At offset 28, the entry has the architecture (80 for 8.0), and at offset
+40 its flags. The flag 0x2000 means that the data is compressed with LZ4. Headers are never compressed. NVIDIA has not
+published the format.
 
-It doesn't depend on harness, and runs on every Python from 3.7 on, which is the oldest in the catalogue.
+The script doesn't depend on harness, and runs on Python 3.7 and later. Python 3.7 is the oldest version in the catalog.
 """
 
 from __future__ import annotations
@@ -38,9 +40,9 @@ ENTRY = struct.Struct("<HHIQ12xI8xQ")
 COMPRESSED = 0x2000
 PTX, MACHINE = 1, 2
 KINDS = {PTX: "ptx", MACHINE: "sm"}
-#: The shortest and the longest header of an entry that is believed.
+#: The shortest and the longest valid header of an entry.
 SHORTEST, LONGEST = 64, 4096
-#: PTX starts with comments, and then its version.
+#: How many bytes of PTX are searched for its version, which follows comments at its start.
 HEAD = 1024
 VERSION = re.compile(rb"^\s*\.version\s+(\d+\.\d+)", re.MULTILINE)
 
@@ -53,7 +55,7 @@ class Module(NamedTuple):
 
 
 def main(names: list[str]) -> None:
-    """Print the contents of the files."""
+    """Print a summary of each file with GPU code."""
     summaries = {str(path): summary(path) for name in names for path in files(Path(name))}
     print(json.dumps({path: held for path, held in summaries.items() if held["modules"] or held["unread"]}))
 
@@ -65,7 +67,7 @@ def files(path: Path) -> list[Path]:
 
 
 def summary(path: Path) -> dict[str, Any]:
-    """Return the content of one file."""
+    """Return the summary of one file."""
     number: Counter[tuple[str, ...]] = Counter()
     size: Counter[tuple[str, ...]] = Counter()
     unread = 0
@@ -83,12 +85,12 @@ def summary(path: Path) -> dict[str, Any]:
 
 
 def modules(data: Any) -> Iterator[Module | None]:
-    """Return the fat binaries in `data`; None if there is only the header of a fat binary.
+    """Yield each fat binary in `data`. For a header without valid entries, yield None.
 
     `data` is a mapped file or bytes.
 
-    The magic number can occur anywhere, for example in code that searches for it. If version and lengths aren't valid,
-    it is skipped.
+    The magic number can also occur elsewhere, for example in code that searches for it. If the version or the header's
+    length isn't valid, the number is skipped.
     """
     at = data.find(MAGIC)
     while at >= 0:
@@ -114,7 +116,7 @@ def entries(data: Any, at: int, end: int) -> tuple[str, ...]:
             return ()
         if kind == PTX:
             ptx[len(code)] = version(data[at + length : at + length + min(size, HEAD)], compressed=flags & COMPRESSED)
-        if kind in KINDS:  # CUDA's compilers know others, which are no code that runs
+        if kind in KINDS:  # CUDA's compilers also write other kinds, which aren't executable code
             code.append(f"{KINDS[kind]}_{architecture}")
         at += length + size
     machine = [number(entry) for entry in code if entry.startswith("sm_")]
@@ -132,12 +134,12 @@ def number(code: str) -> int:
 
 
 def order(code: str) -> tuple[bool, int, str]:
-    """Machine code by its architecture, then PTX."""
+    """Return a sort key: machine code comes first, then PTX, each by its architecture."""
     return code.startswith("ptx"), number(code), code
 
 
 def version(start: bytes, *, compressed: int) -> str:
-    """Return the version of PTX from its first lines; empty if it has none."""
+    """Return the version in the first lines of PTX; empty if they contain no version."""
     match = VERSION.search(decompress_block(start) if compressed else start)
     return match.group(1).decode() if match else ""
 
@@ -159,15 +161,15 @@ def decompress_block(start: bytes) -> bytes:
             copied, at = read_length(start, at + 2, lengths & 15)
             for _ in range(copied + 4):
                 out.append(out[-back])
-    except IndexError:  # the start ends there, or is no such block
+    except IndexError:  # the data ends here, or isn't an LZ4 block
         pass
     return bytes(out)
 
 
 def read_length(start: bytes, at: int, length: int) -> tuple[int, int]:
-    """Return a length and its end.
+    """Return a length, and the offset after it.
 
-    A value of 15 continues in the next bytes, which are added until one is below 255.
+    If `length` is 15, the next bytes are added to it, up to and including the first byte below 255.
     """
     more = length == 15
     while more:

@@ -9,7 +9,7 @@ _HEADER = struct.Struct(">BxxxL")
 
 
 class Frames:
-    """Separates the two streams, from pieces of bytes that can end anywhere.
+    """Separates the two streams. The input arrives in pieces of bytes that can end anywhere.
 
     The SDK also has a reader. But it asks the system before every few bytes, and waits forever on an encrypted
     connection whose library has already read the next frame.

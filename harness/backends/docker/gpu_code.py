@@ -1,7 +1,7 @@
 """The GPU code in a wheel and its libraries, from their fat binaries, in the catalog's notation.
 
-Each group of equal modules is described by its code, as in `fatbins.py`: `sm_80` is machine code, `ptx_90` PTX, and
-`ptx_90:8.5` PTX without machine code.
+Each group of equal modules is described by its code, as in `fatbins.py`: `sm_80` is machine code, `ptx_90` is PTX, and
+`ptx_90:8.5` is PTX of version 8.5 in a module whose machine code doesn't run on 9.0.
 """
 
 import re
@@ -12,8 +12,9 @@ from pathlib import PurePath
 
 Code = Collection[str]
 
-#: The parts of cuDNN that every use needs, in which each module has the same code, and those that have kernels for
-#: single architectures besides. Its engines are such kernels alone: it looks for one that the GPU has.
+#: The libraries of cuDNN that every use needs. In _ALIKE, each module has code for the same architectures. In _MIXED,
+#: some modules are only for single architectures. The libraries with cuDNN's engines contain only such modules, and
+#: cuDNN searches them for an engine that runs on the GPU.
 _ALIKE = re.compile(r"libcudnn_(ops|adv)")
 _MIXED = re.compile(r"libcudnn(_cnn\w*)?\.so")
 _CUBLAS = re.compile(r"libcublas(Lt)?\.so")
@@ -47,9 +48,9 @@ def _of(pattern: re.Pattern[str], path: str) -> bool:
 
 
 def _describe_wheel(modules: Sequence[frozenset[str]]) -> tuple[str, str]:
-    """Return `gpu_code`, the machine code of all modules, and `ptx_alone`.
+    """Return `gpu_code` (the architectures of all machine code) and `ptx_alone`.
 
-    If a module also has PTX, its entry starts with `compute_`.
+    An entry of `gpu_code` starts with `compute_` if a module also has PTX for the architecture, otherwise with `sm_`.
     """
     machine, ptx = (_find_architectures(frozenset().union(*modules), kind) for kind in ("sm", "ptx"))
     alone = {
@@ -65,7 +66,7 @@ def _describe_wheel(modules: Sequence[frozenset[str]]) -> tuple[str, str]:
 
 
 def _ptx_alone(code: Code) -> list[tuple[int, str]]:
-    """Return the architectures with PTX and without machine code in a module, with the version of the PTX."""
+    """Return the architectures for which a module has PTX but no machine code, with the version of the PTX."""
     return [(int(match[1]), match[2]) for entry in code if (match := re.fullmatch(r"ptx_(\d+):([\d.]+)", entry))]
 
 

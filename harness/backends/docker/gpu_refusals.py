@@ -1,7 +1,7 @@
 """Error messages of engines and NVIDIA's tools that refuse GPUs to a container: their meaning and the fix.
 
 The messages come from Docker Engine 19.03 to 29, runc, crun, the NVIDIA Container Toolkit (its runtime, its hook and
-nvidia-ctk) and nvidia-container-cli. They were found in their sources and in issues.
+nvidia-ctk) and nvidia-container-cli. They were found in the source code of these programs and in issues.
 """
 
 import re
@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from harness.model.errors import CannotRunHereError
 
-#: From 1.18 on, the toolkit's service writes /var/run/cdi/nvidia.yaml, which has precedence over /etc/cdi. Older ones
-#: have no such service.
+#: From version 1.18 on, the toolkit's service writes /var/run/cdi/nvidia.yaml, which takes precedence over /etc/cdi.
+#: Older versions have no such service.
 GENERATE = "sudo systemctl restart nvidia-cdi-refresh || sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
 INSTALL = "sudo apt-get install nvidia-container-toolkit && sudo systemctl restart docker"
 CONFIGURE = "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker"
@@ -20,7 +20,7 @@ SWITCH_CDI_ON = 'Put {"features": {"cdi": true}} into /etc/docker/daemon.json, a
 RESTART = "sudo systemctl restart docker"
 DOCTOR = "harness doctor --gpu"
 
-_MEND_DRIVER = (
+_FIX_DRIVER = (
     "The driver must work on the machine of Docker Engine before containers can use it. Check the output of this "
     "command"
 )
@@ -85,13 +85,13 @@ REFUSALS = (
     Refusal(
         r"unresolvable CDI devices runtime\.nvidia\.com/gpu=",
         "NVIDIA's runtime could not generate a description of the GPUs.",
-        _MEND_DRIVER,
+        _FIX_DRIVER,
         "nvidia-smi && sudo nvidia-ctk --debug cdi generate --output=/dev/null",
     ),
     Refusal(
         r"unresolvable CDI devices ((?:[^\s,:]|:\d)+(?:, (?:[^\s,:]|:\d)+)*)",
-        "The CDI specifications of Docker Engine do not describe {0}. They are missing, they are older than a "
-        "change of GPUs, or they are in folders that a rootless engine does not read (cdi-spec-dirs in its "
+        "The CDI specifications of Docker Engine do not describe {0}. They are missing, they were generated before "
+        "the GPUs changed, or they are in folders that a rootless engine does not read (cdi-spec-dirs in its "
         "daemon.json).",
         "Regenerate the specifications",
         GENERATE,
@@ -171,7 +171,7 @@ REFUSALS = (
         r"load library failed: (lib[\w.-]+)",
         "NVIDIA's tools can't find {0}, a part of the driver. On the machine of Docker Engine, the driver is "
         "missing or incomplete.",
-        _MEND_DRIVER,
+        _FIX_DRIVER,
         "nvidia-smi; ldconfig -p | grep -E 'libcuda|libnvidia-ml'",
     ),
     Refusal(
@@ -190,13 +190,13 @@ REFUSALS = (
         r"driver (?:rpc )?error: timed out",
         "The NVIDIA driver did not start before the time limit of NVIDIA's tools. Without persistence mode, the "
         "driver starts again for each container.",
-        "Keep the driver started",
+        "Enable persistence mode",
         "sudo nvidia-smi -pm 1",
     ),
     Refusal(
         r"driver (?:rpc )?error: ([^\n:\\]+)",
         "The NVIDIA driver did not answer NVIDIA's tools ({0}).",
-        _MEND_DRIVER,
+        _FIX_DRIVER,
         "nvidia-smi; sudo nvidia-container-cli --load-kmods --debug=/dev/stdout info",
     ),
     Refusal(
@@ -236,12 +236,12 @@ REFUSALS = (
     Refusal(
         r"nvidia-container-cli: (?:\w+ error: )?([^\n\\]+?)(?:: unknown\.?)?$",
         "NVIDIA's tools failed: {0}.",
-        _MEND_DRIVER,
+        _FIX_DRIVER,
         "nvidia-smi; sudo nvidia-container-cli --load-kmods --debug=/dev/stdout info",
     ),
 )
 
-#: Messages that are about GPUs, without further knowledge.
+#: Words by which an unknown message is recognized as a message about GPUs.
 _ABOUT_GPUS = re.compile(r"\bCDI\b|could not select device driver|nvidia|NVML|error running \w* ?hook", re.IGNORECASE)
 
 

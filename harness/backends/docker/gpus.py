@@ -30,11 +30,11 @@ from harness.model.launch import Limits
 #: The engine's names of NVIDIA's runtime, and of its device driver for NVIDIA's GPUs.
 NVIDIA = "nvidia"
 
-#: The programs for which an engine has that device driver, where they are on its PATH when it starts; the second one
-#: since Docker 29.
+#: If one of these programs is on an engine's PATH when the engine starts, it has that device driver. The second program
+#: counts from Docker 29 on.
 HOOKS = ("nvidia-container-runtime-hook", "nvidia-cdi-hook")
 
-#: Folders of CDI specifications; an engine with CDI disabled doesn't say so.
+#: The usual folders of CDI specifications. An engine with CDI disabled doesn't report its folders.
 CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 
 #: The GPUs' device node on WSL2.
@@ -51,11 +51,10 @@ _DESKTOP = (
     "Container Toolkit isn't needed"
 )
 
-#: How long a container may take that shows whether a way works, in seconds: without its persistence mode the driver
-#: starts first.
+#: Time limit in seconds for a container that tests a method. Without persistence mode, the driver starts first.
 _TRIAL_SECONDS = 120.0
 
-#: A script that prints the GPU devices of a container, for the Pythons of all images.
+#: A script that prints the GPU devices of a container. It runs on the Python versions of all images.
 _TRIAL = """
 import ctypes, glob, json, os
 names = ["nvidia[0-9]*", "nvidiactl", "nvidia-uvm", "dxg"]
@@ -76,7 +75,7 @@ except AttributeError:
 print(json.dumps({"nodes": nodes, "closed": closed, "cuda": cuda, "init": init}))
 """
 
-#: Errors of cuInit on a machine whose GPU exists (cuda.h, CUresult): the cause and what to do.
+#: Errors of cuInit on a machine with a GPU (CUresult in cuda.h): the cause and what to do.
 _INIT_ERRORS = {
     100: "CUDA finds no GPU. To see whether another program uses it exclusively: nvidia-smi -q -d COMPUTE",
     802: "The GPUs are connected by NVSwitch, and their fabric manager isn't running. To start it: sudo systemctl "
@@ -89,7 +88,8 @@ _INIT_ERRORS = {
 }
 
 
-#: The folder of compiled code in a container. The GPU images' user owns it, and a new volume keeps its owner.
+#: The folder of compiled code in a container. In the GPU images, the image's user owns it, and a new volume that is
+#: mounted there gets the same owner.
 CODE_FOLDER = "/cache"
 #: The folder with the code of the first start, in launches of scenarios.
 FIRST_FOLDER = "/cache-first"
@@ -102,14 +102,14 @@ CODE_VALUE = "ptx"
 class GpuAccess:
     """A method by which containers of an engine may get GPUs.
 
-    `names` are the devices that the engine lists; often none.
+    `names` are the devices that the engine lists. Often it lists none.
     """
 
     way: GpuWay
     names: tuple[str, ...] = ()
 
     def asked(self, gpus: Sequence[str]) -> tuple[str, ...]:
-        """Return the request that gives a container `gpus`; if the only device is `all`, that means the first GPU."""
+        """Return the devices to request for `gpus`. If the engine lists only `all`, use it for the first GPU."""
         return (ALL,) if self.names == (ALL,) and tuple(gpus) == (FIRST,) else tuple(gpus)
 
     def lacks(self, gpus: Sequence[str]) -> list[str]:
@@ -118,11 +118,11 @@ class GpuAccess:
 
 
 def ways(info: Mapping[str, Any], listed: Sequence[str] | None, *, hooked: bool = False) -> list[GpuAccess]:
-    """Return the possible methods from `docker info`, in the order in which they are tried.
+    """Return the methods that are possible according to `docker info`, in the order in which they are tried.
 
     `listed` are the device names in the engine's CDI specifications; None if the engine is on another machine, where
-    only a test shows them. `hooked`: a program exists for which a local engine has its device driver, if the engine
-    found it at its start. The engine itself doesn't report this.
+    only a test shows them. `hooked`: this machine has one of the HOOKS, so a local engine has the device driver if the
+    engine found the program at its start. The engine itself doesn't report this.
     """
     devices = [
         str(device.get("ID", "")) for device in info.get("DiscoveredDevices") or () if device.get("Source") == "cdi"
@@ -139,7 +139,7 @@ def ways(info: Mapping[str, Any], listed: Sequence[str] | None, *, hooked: bool 
 
 
 def host() -> GpuHost:
-    """Return the GPUs of the machine of the engine, if that is this machine."""
+    """Return the GPUs of the engine's machine. They are unknown if this is another machine."""
     where = address()
     if where and not is_of_this_machine(where):
         return GpuHost(absent="the engine is on another machine", is_here=False)
@@ -155,22 +155,22 @@ def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
     listed = names_in(map(Path, info.get("CDISpecDirs") or ())) if engine.is_here else None
     hooked = engine.is_here and any(map(shutil.which, HOOKS))
     if _is_desktop(engine):
-        # its virtual machine has the device driver and doesn't see folders of this one
+        # its virtual machine has the device driver, and doesn't see the folders of this machine
         listed, hooked = [], True
     accesses = ways(info, listed, hooked=hooked)
     if via is not None:
-        # whether the engine has its device driver, it does not say
-        typed = [access for access in accesses if access.way is via] or [GpuAccess(via)] * (via is GpuWay.DRIVER)
-        if not typed:
+        # the engine doesn't report whether it has the device driver, so this method is always possible
+        requested = [access for access in accesses if access.way is via] or [GpuAccess(via)] * (via is GpuWay.DRIVER)
+        if not requested:
             raise _missing_method_error(engine, via)
-        return typed
+        return requested
     if accesses:
         return accesses
     if engine.is_podman:
         raise GpuRefusedError(
             "Podman can't give GPUs to the containers of harness: its Docker-compatible interface doesn't list CDI "
             "devices.",
-            "Use Docker Engine, or from TensorFlow 2.5 on --backend local",
+            "Use Docker Engine. For TensorFlow 2.5 and later, you can also use --backend local",
         )
     if _is_off(engine):
         raise _missing_method_error(engine, GpuWay.CDI)
@@ -210,12 +210,12 @@ def _is_desktop(engine: Engine) -> bool:
 
 
 def _is_off(engine: Engine) -> bool:
-    """Return whether CDI is off in an engine of this machine, whose GPUs are described."""
+    """Return whether CDI is disabled in this machine's engine, although CDI specifications describe the GPUs."""
     return engine.is_here and not engine.info.get("CDISpecDirs") and bool(names_in(CDI_FOLDERS))
 
 
 def having(found: Sequence[GpuAccess], gpus: Sequence[str]) -> list[GpuAccess]:
-    """Return the methods, without those that list devices but don't list all of `gpus`.
+    """Return the methods that may give all of `gpus`: if a method lists devices, it must list these GPUs.
 
     Raises GpuRefusedError if no method remains.
     """
@@ -240,7 +240,7 @@ def having(found: Sequence[GpuAccess], gpus: Sequence[str]) -> list[GpuAccess]:
 def add_gpus(
     specification: Specification, way: GpuWay, gpus: Sequence[str], groups: Sequence[int] = ()
 ) -> Specification:
-    """Return the container with these GPUs. Its user is a member of the `groups` that may open the GPUs."""
+    """Return the specification with these GPUs. The container's user gets the `groups` that may open the GPUs."""
     from docker.types import DeviceRequest
 
     if way is GpuWay.RUNTIME:
@@ -271,7 +271,7 @@ def groups(engine: Engine, folder: Path = Path("/dev")) -> list[int]:
             continue
         everybody, members = stat.S_IROTH | stat.S_IWOTH, stat.S_IRGRP | stat.S_IWGRP
         is_open = node_stat.st_mode & everybody == everybody
-        # the group 0 would be more than a right to these nodes
+        # membership in group 0 would give more rights than access to these nodes
         if (
             stat.S_ISCHR(node_stat.st_mode)
             and not is_open
@@ -283,18 +283,18 @@ def groups(engine: Engine, folder: Path = Path("/dev")) -> list[int]:
 
 
 def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str) -> str:
-    """Start a container with the GPUs, and return sentences about parts that are missing for CUDA.
+    """Start a container with the GPUs, and return sentences about what CUDA needs but the container doesn't have.
 
     `image` is the id of any image with Python, and `run` is the run in the container's label. Raises GpuRefusedError if
-    it is refused.
+    the engine refuses the container.
     """
     specification = Specification(
         image=image,
         command=("python", "-c", _TRIAL),
-        environ={"NVIDIA_DISABLE_REQUIRE": "1"},  # what one image asks of the driver says nothing of the others
+        environ={"NVIDIA_DISABLE_REQUIRE": "1"},  # other images may require another driver than this one
         labels={RUN_LABEL: run, CELL_LABEL: "gpus"},
         limits=Limits(seconds=_TRIAL_SECONDS),
-        user=f"{UID}:{UID}",  # only images of harness have its user's name
+        user=f"{UID}:{UID}",  # only images of harness contain the user's name
     )
     stdout, stderr = Tail(), Tail()
     trial = add_gpus(specification, way, gpus, groups(engine))
@@ -315,7 +315,7 @@ def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str
 
 @contextmanager
 def _with_source(engine: Engine, way: GpuWay, gpus: Sequence[str]) -> Iterator[None]:
-    """Name the file in a refusal that is about a CDI specification. Several folders can have one."""
+    """Add the path of the file to a refusal about a CDI specification. Several folders can contain specifications."""
     try:
         yield
     except GpuRefusedError as error:
@@ -330,7 +330,7 @@ def _with_source(engine: Engine, way: GpuWay, gpus: Sequence[str]) -> Iterator[N
 
 
 def source(folders: Iterable[Path], gpus: Sequence[str]) -> Path | None:
-    """Return the CDI specification that an engine uses for the GPUs, or None: a later folder replaces earlier ones."""
+    """Return the CDI specification that an engine uses for the GPUs, or None. Later folders take precedence."""
     paths = [
         path
         for folder in folders
@@ -341,7 +341,7 @@ def source(folders: Iterable[Path], gpus: Sequence[str]) -> Path | None:
 
 
 def lacking(seen: Mapping[str, Any]) -> str:
-    """Return the parts that are missing in a container for CUDA, and what to do; empty if none is missing.
+    """Describe what CUDA needs but a container doesn't have, and what to do; empty if nothing is missing.
 
     `nodes` are the device nodes of the GPUs. `closed` maps the nodes that the container's user can't open to the error
     number and the permissions. `cuda` says whether the driver's CUDA library can be opened, and `init` is the result of
@@ -391,11 +391,11 @@ def _closed(closed: Mapping[str, Sequence[int]]) -> str:
 
 
 def working(found: Sequence[GpuAccess], trial: Callable[[GpuAccess], str]) -> tuple[GpuAccess, list[str]]:
-    """Return the first method that works, and messages for the user about it and the earlier ones.
+    """Return the first method that works, and messages for the user about it and the methods before it.
 
-    `trial` starts a container with GPUs by a method, and returns the missing parts. If parts are missing with every
-    method, the first method is used, and the launches will show whether TensorFlow works. Raises GpuRefusedError if all
-    were refused.
+    `trial` starts a container with GPUs by a method, and describes what is missing. If something is missing with every
+    method, the first method is used, and the launches will show whether TensorFlow works. Raises GpuRefusedError if the
+    engine refused all methods.
     """
     errors: list[GpuRefusedError] = []
     messages: list[str] = []
@@ -408,7 +408,9 @@ def working(found: Sequence[GpuAccess], trial: Callable[[GpuAccess], str]) -> tu
             messages.append(f"Containers don't get GPUs through {access.way.words}. {error.sentence} {error.advice}")
             continue
         if not lacks:
-            messages += [f"Through {way.way.words}, containers don't get all of a GPU. {why}" for way, why in lacked]
+            messages += [
+                f"Through {way.way.words}, containers don't get all that CUDA needs. {why}" for way, why in lacked
+            ]
             return access, [*messages, f"Containers get GPUs through {access.way.words}."]
         lacked.append((access, lacks))
     if lacked:
@@ -432,7 +434,7 @@ def devices(path: Path) -> list[str]:
         text = path.read_text(encoding="utf-8")
         document = parse_json(text) if path.suffix == ".json" else yaml.safe_load(text)
     except (OSError, ValueError, RecursionError, yaml.YAMLError):
-        return []  # the engine ignores it too
+        return []  # the engine also ignores such a file
     if not isinstance(document, Mapping) or document.get("kind") != KIND:
         return []
     entries = document.get("devices")

@@ -53,13 +53,13 @@ class Images:
         return self._inspect(recipe.make_tag(requirement))
 
     def any_for(self, device: Device) -> str:
-        """Return the id of an image of harness for a device, of any environment; empty if the engine has none."""
+        """Return the id of a harness image of any environment for a device; empty if the engine has none."""
         with raise_as_sentences("list images"):
             listed = self._engine.api.images(filters={"reference": f"{recipe.registry()}harness/*:{device.value}"})
         return str(listed[0]["Id"]) if listed else ""
 
     def labels(self, requirement: Requirement) -> dict[str, str]:
-        """Return the labels of an up-to-date image; ids of bases are empty if the engine doesn't have them."""
+        """Return the labels of an up-to-date image. The id of a base is empty if the engine doesn't have the base."""
         return recipe.labels(self._root, requirement, self._inspect)
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
@@ -97,7 +97,7 @@ class Images:
         where = str(self._engine.info.get("DockerRootDir", "")) if self._engine.is_here else ""
         try:
             free = shutil.disk_usage(where).free if where else None
-        except OSError:  # the engine's folder isn't on this machine
+        except OSError:  # this process can't see the engine's folder
             free = None
         needed = sum(
             OVERLAY_BYTES if requirement.base else ENVIRONMENT_BYTES[requirement.device] for requirement in missing
@@ -115,9 +115,9 @@ class Images:
     ) -> Preparation:
         """Pull or build images that aren't up to date. The result has the id of each image.
 
-        Up to `jobs` are built at a time, by default the number of CPUs. If one fails, the others continue. During
-        builds, `meanwhile` is called with each environment whose image is available. Raises CannotRunHereError if there
-        is no builder, or if no image is available at all.
+        Up to `jobs` images are built at a time; the default depends on the number of CPUs. If a build fails, the other
+        builds continue. During builds, `meanwhile` is called with each environment whose image is available. Raises
+        CannotRunHereError if there is no builder, or if no image is available at all.
         """
         at_a_time = jobs or min(max(2, os.cpu_count() or 2), _MOST_AT_A_TIME)
         missing = self.unprepared(requirements)
@@ -192,7 +192,7 @@ class Images:
             raise CannotRunHereError(f"{path} doesn't contain the image {reference}.")
 
     def _unavailable(self, requirement: Requirement, words: str) -> UnavailableError:
-        """Return the error for an image that couldn't be built, with the last `words` of the builder."""
+        """Return the error for an image that couldn't be built. `words` are the last lines of the builder."""
         advice = [
             f"Docker Engine doesn't have the base image {base}. If you can reach a registry: docker pull "
             f"{base}\nOtherwise, run `harness images pack FOLDER` on a machine with access to a registry, then "
@@ -214,7 +214,7 @@ class Images:
         others: Sequence[Requirement],
         meanwhile: Meanwhile | None,
     ) -> dict[str, str]:
-        """Pull or build images. Return the builder's last lines of each failed build, by environment.
+        """Pull or build images. Return the builder's last lines for each failed build, by environment.
 
         Until the last image is available, call `meanwhile` with each of the `others`, and then with each new image.
         """
@@ -276,7 +276,7 @@ class Images:
 
     @contextmanager
     def _settings(self, requirement: Requirement) -> Iterator[dict[str, str]]:
-        """Yield the builder's settings, with the folder of packages if one is set."""
+        """Yield the builder's settings. If a folder of packages is set, they name a folder with the needed files."""
         settings = recipe.settings(self._root, requirement)
         settings |= {f"labels.{label}": value for label, value in self.labels(requirement).items()}
         folder = wheels.find_folder()
@@ -321,11 +321,11 @@ class Images:
         return not self.unprepared([requirement])
 
     def _transfer(self, way: Literal["pull", "push"], tag: str, is_stopped: Callable[[], bool] = lambda: False) -> None:
-        """Pull or push an image, until the transfer has finished or `is_stopped`.
+        """Pull or push an image, until the transfer has finished or `is_stopped` returns True.
 
         Raises CannotRunHereError with the message of the registry.
 
-        An engine that has started a transfer reports errors in its messages, not in its status.
+        Once an engine has started a transfer, it reports errors in its messages instead of the HTTP status.
         """
         with raise_as_sentences(f"{way} {tag}"):
             for message in getattr(self._engine.api, way)(tag, stream=True, decode=True):
@@ -356,10 +356,10 @@ def _image(entry: Mapping[str, Any], labelled: Mapping[str, Any]) -> Image:
 
 
 def public_base(engine: Engine, image: str) -> str:
-    """Return the digest of the base of an image (`python@sha256:…`), if the engine pulled it from its public registry.
+    """Return the digest of an image's base (`python@sha256:…`), if the engine pulled the base from a public registry.
 
-    The result is empty for a base that was built or loaded on this machine, whose digest nobody else can pull, and for
-    a missing image. Raises CannotRunHereError if the engine doesn't answer.
+    The result is empty for a missing image, and for a base that was built or loaded on this machine, because nobody
+    else can pull such a base. Raises CannotRunHereError if the engine doesn't answer.
     """
     from docker.errors import ImageNotFound
 

@@ -8,8 +8,8 @@ from harness.backends.docker.engine import Engine
 #: The largest number of CPU shares that an engine accepts. A process without a control group has 1024.
 SHARES = 262144
 
-#: The name of the root control group for each cgroup driver of the engine. By default, the containers are in a common
-#: group, which only has the weight of one process. So measured containers are placed in the root group.
+#: The name of the root control group for each cgroup driver of the engine. By default, all containers are in a common
+#: group, which has only the weight of one process. So measured containers are placed in the root group.
 _ROOTS = {"cgroupfs": "/", "systemd": "-.slice"}
 
 
@@ -28,8 +28,8 @@ class Priority:
 def find_priority(engine: Engine, cpus: Collection[int]) -> Priority | None:
     """Return the priority that containers may have on these CPUs; None if this is unknown.
 
-    A rootless engine can't leave its user's control group, and Podman isn't known to take the root. If launches had
-    priority on all CPUs of the machine, the engine itself would get no CPU time.
+    A rootless engine can't leave its user's control group, and it isn't known whether Podman accepts the root group. If
+    launches had priority on all CPUs of the machine, the engine itself would get no CPU time.
     """
     parent = _ROOTS.get(engine.info.get("CgroupDriver", ""))
     if parent is None or engine.is_podman or engine.facts.rootless or len(cpus) >= engine.info.get("NCPU", 0):

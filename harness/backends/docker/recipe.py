@@ -1,8 +1,8 @@
 """Recipe of an environment's image: its Dockerfile, its base images and its target in docker-bake.hcl.
 
 An image is up to date if its labels name this lock, this recipe, this Python version and the base images of this Docker
-Engine. If the engine doesn't have a base image, the builder pulls it for itself. In this case, the id of that base
-image is unknown, and isn't compared. A launch records the id of the image itself.
+Engine. If the engine doesn't have a base image, the builder pulls it for itself, so the id of this image is unknown and
+isn't compared. A launch records the id of the environment's image.
 """
 
 import os
@@ -34,12 +34,12 @@ def registry() -> str:
 
 
 def make_tag(requirement: Requirement) -> str:
-    """Return the name of the image in the registry of REGISTRY."""
+    """Return the name of the image, which starts with the registry in REGISTRY."""
     return make_reference(registry(), requirement.environment, requirement.device)
 
 
 def make_reference(registry: str, environment: Environment, device: Device) -> str:
-    """Return the name of the image in docker-bake.hcl."""
+    """Return the name of an environment's image, as in docker-bake.hcl."""
     return f"{registry}harness/{environment.name}:{device.value}"
 
 
@@ -57,7 +57,7 @@ def find_dockerfile(root: Path, requirement: Requirement) -> Path:
 
 
 def find_bases(root: Path, requirement: Requirement) -> tuple[str, ...]:
-    """Return its base images: the base of its last stage, and the image with its CUDA if that is a different image."""
+    """Return the image's bases: the base of its last stage and, if CUDA is copied from another image, that image."""
     environment = requirement.environment
     if requirement.base:
         return (make_tag(requirement.base),)
@@ -86,17 +86,17 @@ def _read_stages(root: Path, requirement: Requirement) -> list[str]:
 
 @cache
 def hash_recipe(path: Path) -> str:
-    """Return the hash of a Dockerfile and the files that it copies: everything but its lock and its bases."""
+    """Return the hash of a Dockerfile and the files that it copies, except the lock."""
     names = ("overlay.sh", "uv.txt") if path.name == "source.Dockerfile" else ("install.sh", "uv.txt")
     parts = [path, *(path.parent / name for name in names)]
     return sha256(b"".join(sha256(part.read_bytes()).digest() for part in parts)).hexdigest()
 
 
 def settings(root: Path, requirement: Requirement) -> dict[str, str]:
-    """Return settings for the builder that the bake file doesn't have.
+    """Return the builder's settings that aren't in the bake file.
 
-    A lock outside the project is read from its own folder. For an environment that isn't in the bake file, everything
-    is set.
+    A lock outside the project is read from its own folder. For an environment that isn't in the bake file, the result
+    contains all settings.
     """
     environment, device, lock = requirement.environment, requirement.device, requirement.lock.path
     overrides: dict[str, str] = {}
@@ -127,12 +127,12 @@ class Image:
     size_bytes: int = 0
 
     def is_right(self, labels: Mapping[str, str]) -> bool:
-        """Return whether the image has these labels; empty labels are unknown and aren't compared."""
+        """Return whether the image has these labels. Empty labels are unknown, and aren't compared."""
         return {label: value for label, value in labels.items() if value}.items() <= self.labels.items()
 
 
 def labels(root: Path, requirement: Requirement, find: Callable[[str], Image | None]) -> dict[str, str]:
-    """Return the labels of an up-to-date image; ids of bases that `find` doesn't have are empty."""
+    """Return the labels that an up-to-date image has. The id of a base that `find` doesn't return is empty."""
     references = find_bases(root, requirement)
     ids = [image.id if image is not None else "" for image in map(find, references)]
     return {

@@ -9,7 +9,7 @@ from harness.backends.docker.engine import is_late
 if TYPE_CHECKING:
     from docker import APIClient
 
-#: The seconds for which a removal is repeated, until this process ends.
+#: For how many seconds a removal is repeated, unless this process ends before.
 _RETRY_SECONDS = 900.0
 
 
@@ -26,7 +26,7 @@ def remove(api: "APIClient", name: str, seconds: float, *, patience: float = 0.0
 
 
 def _repeat(api: "APIClient", name: str, patience: float, tried: threading.Event, gone: threading.Event) -> None:
-    """Repeat the removal until the container is removed, and set `gone`. Then, or without an engine, set `tried`."""
+    """Repeat the removal until the container is removed. Set `gone` and `tried` then, or `tried` without an engine."""
     from docker.errors import APIError, NotFound
     from requests.exceptions import RequestException
 

@@ -30,9 +30,9 @@ class Specification:
     """A container to run: the id of its image, its command line, and its limits.
 
     `devices` are the SDK's device requests. `runtime` is a runtime of the engine, if it isn't the default one. `groups`
-    are additional groups of the process. `volumes` maps names of volumes to mount points; those in `read_only` can't
-    be written. If `takes_words` is set, the process reads words from its standard input. Without a `priority`, it
-    shares its CPUs with other work. `user` is a name in the image, or a user's and a group's number.
+    are additional groups of the process. `volumes` maps names of volumes to mount points. Volumes in `read_only` can't
+    be written. If `takes_words` is set, the process reads commands from its standard input. Without a `priority`, it
+    shares its CPUs with other work. `user` is a name in the image, or the numbers of a user and a group.
     """
 
     image: str

@@ -87,7 +87,7 @@ class LocalBackend(RegisteredBackend):
         """Raise CannotRunHereError if there is no driver, and UsageError for a method of containers."""
         if via is not None:
             raise UsageError(
-                f"--gpu-via {via} only applies to containers, but this backend runs launches without containers.",
+                f"--gpu-via {via} applies only to containers, but this backend runs launches without containers.",
                 "Pass --gpu.",
             )
         error = find_driver_error()
@@ -102,7 +102,7 @@ class LocalBackend(RegisteredBackend):
         self._gpus = wanted
 
     def supply(self, requirement: Requirement) -> Supply:
-        """Return whether the environment's interpreter is installed, or uv has a download of it."""
+        """Return whether the environment's interpreter is installed, or whether uv can download it."""
         return Supply.HERE if self.environments.is_ready(requirement) else self._supply(requirement.environment.python)
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:
@@ -112,7 +112,8 @@ class LocalBackend(RegisteredBackend):
         free = shutil.disk_usage(folder).free
         if free < needed:
             raise CannotRunHereError(
-                f"Environments need about {needed / 1e9:.0f} GB in {get_cache_dir()}, which has {free / 1e9:.1f} GB.",
+                f"Environments need about {needed / 1e9:.0f} GB in {get_cache_dir()}, but only {free / 1e9:.1f} GB are "
+                "free.",
                 "Request fewer environments (-e), or set HARNESS_CACHE_DIR to a folder on another disk.",
             )
 
@@ -121,13 +122,13 @@ class LocalBackend(RegisteredBackend):
         self.environments.build_wheel(recipe, folder)
 
     def give_priority(self, cpus: Collection[int]) -> list[str]:
-        """Give launches on these CPUs the lowest nice value, if this process may and other CPUs are left."""
+        """Give launches on these CPUs the lowest nice value, if this process may set it and other CPUs are left."""
         if len(cpus) < (os.cpu_count() or 1) and niceness.can_lower():
             self._prior = tuple(cpus)
         return []
 
     def facts(self) -> BackendFacts:
-        """Return facts for run.json: there is no engine, and limits that aren't enforced."""
+        """Return facts for run.json: there is no engine, and several limits aren't enforced."""
         inside, quota = host.detect_container(), read_quota(Path("/"))[1]
         uncontrolled = [
             "" if cpus.can_pin() else "CPU pinning, which this system forbids",
@@ -207,7 +208,7 @@ class LocalBackend(RegisteredBackend):
         return verify_output(requirement.lock.pins, process.stdout)
 
     def clean(self, run: str) -> int:
-        """Remove the folders of a run, or of all runs that aren't running. Their processes ended with harness."""
+        """Remove the folders of a run, or of all runs that aren't running. Their processes ended when harness ended."""
         every = (path for path in _scratch_folder("").glob("*") if path.is_dir() and not is_held(run_lock(path.name)))
         parents = [_scratch_folder(run)] if run else list(every)
         count = 0
@@ -217,7 +218,7 @@ class LocalBackend(RegisteredBackend):
         return count
 
     def caches(self) -> list[str]:
-        """Return the folders of compiled GPU code, of any run."""
+        """Return the names of the folders with compiled GPU code, from all runs."""
         return sorted(path.name for path in _compiled_code().glob("*"))
 
     def clean_caches(self) -> int:
@@ -287,12 +288,12 @@ def _scratch_folder(run: str) -> Path:
 
 
 def _compiled_code() -> Path:
-    """Return the parent of the folders of compiled GPU code."""
+    """Return the folder that contains the caches of compiled GPU code."""
     return get_cache_dir() / "gpu-code"
 
 
 def _launch_variables(python: Path, folder: Path, job: Job) -> dict[str, str]:
-    """Return the environment variables of a launch, without variables of the user's shell."""
+    """Return the environment variables of a launch. It inherits no variables from the user's shell."""
     return {
         "PATH": os.pathsep.join([str(python.parent), os.defpath]),
         "HOME": str(folder),

@@ -10,7 +10,7 @@ from harness.model.gpu import GpuHost
 
 
 def link_profiler(packages: Path) -> None:
-    """Make a link to CUPTI with a name that TensorFlow 2.5 to 2.11 find. They first try a name with CUDA's version."""
+    """Link CUPTI under a name that TensorFlow 2.5 to 2.11 tries. It first tries a name with CUDA's version."""
     for library in packages.glob("cuda_cupti/lib/libcupti.so.*"):
         library.with_name("libcupti.so").symlink_to(library.name)
 
@@ -18,7 +18,7 @@ def link_profiler(packages: Path) -> None:
 def variables(packages: Path, gpus: Sequence[str], host: GpuHost, own: Mapping[str, str]) -> dict[str, str]:
     """Return the variables with which a launch finds CUDA, XLA's tools and its GPUs.
 
-    `packages` is the folder of NVIDIA's packages, and `own` has the variables of the launch, which are kept.
+    `packages` is the folder of NVIDIA's packages. `own` contains the other variables of the launch, which are kept.
     """
     compiler, chosen = packages / "cuda_nvcc", visible(gpus, host)
     return {

@@ -28,7 +28,8 @@ _MARKER = "harness.json"
 class Environments:
     """The environments of this user. `root` is the folder with images/install.sh.
 
-    `missing` has the versions of Python that weren't found, because a failed download takes seconds and isn't repeated.
+    `missing` maps each Python version that wasn't found to the error. A failed download takes seconds, so it isn't
+    repeated.
     """
 
     root: Path
@@ -36,7 +37,7 @@ class Environments:
     missing: dict[str, UnavailableError] = field(default_factory=dict, compare=False)
 
     def folder(self, requirement: Requirement) -> Path:
-        """Return the environment's folder: its name identifies the lock, the Python, and the kind of installation."""
+        """Return the environment's folder. Its name depends on the lock, the Python version and the install scripts."""
         names = ["install.sh", *(["overlay.sh"] if requirement.base else [])]
         recipe = b"".join((self.root / "images" / name).read_bytes() for name in names)
         what = f"{requirement.lock.sha256} {requirement.environment.python} "
@@ -56,10 +57,10 @@ class Environments:
         return (self.folder(requirement) / _MARKER).exists() and self.python(requirement).exists()
 
     def check(self, requirement: Requirement) -> None:
-        """Raise CannotRunHereError if a file of the environment was changed, added or removed since it was made.
+        """Raise CannotRunHereError if a file was changed, added or removed since the environment was created.
 
-        A script could change files that later launches would run. After a change, the environment isn't ready any more,
-        so that `make` makes it again.
+        A script could change files that later launches would run. After a change, the environment is no longer ready,
+        so that `make` creates it again.
         """
         folder = self.folder(requirement)
         try:
@@ -75,9 +76,9 @@ class Environments:
             )
 
     def make(self, requirement: Requirement, progress: Progress) -> None:
-        """Make the environment unless it exists.
+        """Create the environment unless it exists.
 
-        Raises UnavailableError if it can't be made, and CannotRunHereError if the cache can't be written.
+        Raises UnavailableError if it can't be created, and CannotRunHereError if the cache can't be written.
         """
         if self.is_ready(requirement):
             return
@@ -90,7 +91,7 @@ class Environments:
                 if self.is_ready(requirement):
                     progress(PreparationStep(name, "installed by another process", Stage.READY))
                     return
-                # an environment contains its own path, so it is made in its final folder
+                # an environment contains its own path, so it is created in its final folder
                 if folder.exists():
                     shutil.rmtree(folder)
                 progress(PreparationStep(name, f"installing {requirement.environment.title} on Python {python}"))
@@ -143,12 +144,12 @@ class Environments:
                     raise CannotRunHereError(f"The wheel of {recipe.package} could not be built:\n{words}")
 
     def _run(self, script: str, arguments: Sequence[str], seconds: float | None = None) -> tuple[int, str]:
-        """Run a script of images/, for at most `seconds` if given. Returns its exit code and its output."""
+        """Run a script in images/, for at most `seconds` if given. Returns its exit code and its output."""
         return child_process.run(["sh", str(self.root / "images" / script), *arguments], make_environ(), seconds)
 
 
 def _hash_files(folder: Path) -> str:
-    """Return a hash of the names, sizes, times and links of the files below a folder, without the marker."""
+    """Return a hash of the names, sizes, times and link targets of all files in a folder, except the marker."""
     state = sha256()
 
     def add(inner: str) -> None:
@@ -161,7 +162,7 @@ def _hash_files(folder: Path) -> str:
                 if entry.is_symlink():
                     link = str(Path(entry.path).readlink())
                 is_folder = entry.is_dir(follow_symlinks=False)
-                # leave out the size and the time of a folder, which also change with temporary files of the installer
+                # leave out the size and the time of a folder, because temporary files of the installer change them
                 fields = (entry.path, kind) if is_folder else (entry.path, kind, size, seen.st_mtime_ns, link)
                 state.update(repr(fields).encode("utf-8", "surrogateescape"))
                 if is_folder:

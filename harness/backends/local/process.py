@@ -1,4 +1,4 @@
-"""Runs a local process in a separate session. It is pinned from its start, and ended together with its children."""
+"""Runs a local process in a separate session. It is pinned from its start, and its children end together with it."""
 
 import contextlib
 import ctypes
@@ -24,26 +24,26 @@ _CHUNK = 64 * 1024
 #: The largest number of bytes to read from a pipe without waiting. It is more than a pipe holds.
 _REST = 1024**2
 
-#: Seconds between checks whether a process has ended, if the system has no file descriptor for that.
+#: Seconds between checks whether a process has ended, on systems without file descriptors for processes.
 _LOOK = 0.05
 
 
 #: The option of prctl(2) that makes this process the parent of its descendants' orphans.
 _PR_SET_CHILD_SUBREAPER = 36
 
-#: The time limit in seconds for ending the processes that launches left. Each of them may have left others.
+#: Time limit in seconds for ending the processes that launches have left behind. Each may have left other processes.
 _ORPHANS_SECONDS = 5.0
 
 #: The largest number of attempts to move all threads of a process, because a script can always move its threads back.
 _MOVES = 100
 
-#: The kernel reports a process's start to 10 ms.
+#: Tolerance in seconds for the start times of processes, which the kernel reports in steps of 10 ms.
 _TICK = 0.02
 
 
 @dataclass
 class _Started:
-    """The started processes that haven't been waited for, and the time (`_read_clock`) of the oldest one."""
+    """The started processes that haven't been waited for, and the time (`_read_clock`) when the first one started."""
 
     alive: set[int] = field(default_factory=set)
     since: float = 0.0
@@ -54,7 +54,7 @@ _STARTED = _Started()
 
 def _become_subreaper() -> None:
     """Make this process the parent of orphans of its launches, such as a child in another session."""
-    with contextlib.suppress(OSError, AttributeError):  # another system than Linux
+    with contextlib.suppress(OSError, AttributeError):  # systems other than Linux don't have this function
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -71,10 +71,10 @@ def _start_time(pid: int) -> float:
 
 
 def _end_orphans() -> None:
-    """Kill the processes that launches have left, if no launch runs that they may belong to.
+    """Kill the processes that launches have left behind, unless a launch is still running.
 
-    These are new children of this process in other sessions. The other children of this process are in its own session,
-    which a process of another session can't enter.
+    These processes are new children of this process in other sessions. This process's other children are in its own
+    session, which a process in another session can't enter.
     """
     if _STARTED.alive:
         return
@@ -96,9 +96,9 @@ def _end_orphans() -> None:
 
 
 class LocalProcess:
-    """A command to run in `folder`. With `takes_words`, it reads words from its standard input.
+    """A process that runs a command in `folder`. With `takes_words`, it reads commands from its standard input.
 
-    If it runs on the CPUs `prior`, it gets the lowest nice value.
+    If it runs only on CPUs in `prior`, it gets the lowest nice value.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class LocalProcess:
         self._readers = [(pipe.fileno(), read) for pipe, read in pipes if pipe is not None]
 
     def move(self, cpus: Collection[int]) -> None:
-        """Move all threads of the process and its children to these CPUs. Raises CannotRunHereError if not allowed.
+        """Move all threads of the process and its children to these CPUs. Raises CannotRunHereError if it may not.
 
         A new thread inherits the CPUs of the thread that starts it. So when all existing threads have moved, none
         remains on other CPUs.
@@ -167,10 +167,10 @@ class LocalProcess:
             raise _make_refusal(cpus, error) from None
 
     def follow(self, seconds: float) -> bool:
-        """Read the output until the process has ended or the time limit. Return True if a reader has enough before.
+        """Read the output until the process ends or until the time limit. Return True if a reader has read enough.
 
-        The end of the output isn't the end of the process: it may have closed its streams, and its children may keep
-        them open after its end.
+        The end of the output isn't the end of the process: the process may have closed its streams, and its children
+        may keep the streams open after its end.
         """
         pid, until = self._started.pid, time.monotonic() + seconds
         with contextlib.ExitStack() as stack:
@@ -197,7 +197,7 @@ class LocalProcess:
         return False
 
     def catch_up(self) -> None:
-        """Read the output that its pipes contain now, without waiting."""
+        """Read the output that is in its pipes, without waiting."""
         for pipe, read in self._readers:
             _drain(pipe, read)
 
@@ -211,7 +211,7 @@ class LocalProcess:
     def end(self) -> Ending:
         """Kill its whole process group, and return how the process itself ended."""
         with self._started as process:
-            # before waiting for the process, because after that, another process may get its number
+            # kill the group before waiting for the process, because after that, another process may get its number
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)

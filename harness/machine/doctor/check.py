@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.model.texts import format_plain
 
-#: The text for a value that the kernel doesn't show, as in most containers and virtual machines.
+#: The text for a value that the kernel doesn't report, as in most containers and virtual machines.
 NOT_SHOWN = "this system doesn't report it"
 
 
@@ -22,7 +22,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line of the doctor's report, in the keys of its JSON.
+    """One line of the doctor's report. The fields are also the keys in the JSON report.
 
     `value` is the finding. `advice`, in sentences, and `command` are empty if there is no problem. `facts` are the
     underlying numbers, as JSON values.

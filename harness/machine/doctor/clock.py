@@ -21,9 +21,9 @@ FEWEST_BLOCKS = 3
 # The size of the table in a block of work. With its numbers, the table is about as large as the cache of a core.
 _TABLE = 2**15
 
-#: Below this, the system is stable: launches of one cell on one core differ by 1 to 2 % anyway.
+#: Below this score, the system is stable: launches of one cell on one core differ by 1 to 2 % anyway.
 QUIET_PERCENT = 1.0
-#: From this on, it is noisy: one sample is off by the margin within which two cells count as the same.
+#: From this score on, the system is noisy: a sample typically deviates by the margin below which cells count as equal.
 NOISY_PERCENT = 100.0 * MARGIN
 
 #: A smaller drift is less than the difference between launches.
@@ -34,12 +34,13 @@ DRIFT_ERRORS = 4.0
 #: With fewer blocks, no drift is reported: the standard error of such a short line is uncertain.
 DRIFT_BLOCKS = 20
 
-#: In such a long pause, another process ran. A timer tick takes only some microseconds.
+#: In a pause of at least this length, other work ran. A timer tick takes only some microseconds.
 GAP_SECONDS = 100e-6
-#: Percent of the time lost in pauses: the level of a warning, and of a problem, which is a third of the margin.
+#: Percentage of time lost in pauses from which the level is a warning, and from which it is a problem: a third of the
+#: margin.
 LOST_WARN, LOST_BAD = 0.1, NOISY_PERCENT / 3.0
 
-#: Clock sources that are read through the kernel or a slow bus. The kernel uses them if it trusts no better one.
+#: Clock sources that are read through the kernel or a slow bus. The kernel uses them if it trusts no better source.
 SLOW_CLOCKS = {"acpi_pm", "hpet", "jiffies", "pit", "refined-jiffies", "xen"}
 #: A reading that takes longer goes through the kernel. It doesn't affect samples of 50 ms, but it affects profiles.
 COST_SECONDS = 1e-6
@@ -89,11 +90,11 @@ def do_work(size: int) -> int:
 
 
 def calibrate(clock: Clock, work: Work = do_work) -> int:
-    """Return the size of work for one block. Meanwhile, the CPU reaches its frequency."""
+    """Return the size of the work in one block. While this function runs, the CPU reaches its frequency."""
     size = 1024
     while (taken := _time(work, size, clock)) < BLOCK_SECONDS / 2:
         size *= 2
-    # the shortest of several times: if interference made it longer, every block would be too short
+    # use the shortest of several times: if interference made this time longer, every block would be too short
     taken = min([taken, *(_time(work, size, clock) for _ in range(8))])
     return max(1, round(size * BLOCK_SECONDS / taken))
 
@@ -131,7 +132,7 @@ def summarize_noise(blocks: Sequence[float]) -> Noise:
 
 
 def _drift(logs: Sequence[float]) -> tuple[float, float]:
-    """Return the rise of a line through the logarithms, and the slope in standard errors."""
+    """Return the rise of the least-squares line through the logarithms, and its slope in standard errors."""
     slope, start = statistics.linear_regression(range(len(logs)), logs)
     squares = math.fsum((log - start - slope * place) ** 2 for place, log in enumerate(logs))
     # n times the variance of 0 … n-1

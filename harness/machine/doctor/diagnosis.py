@@ -12,7 +12,7 @@ from harness.machine.doctor.counters import CpuPlace, Period
 from harness.model.defaults import MARGIN
 from harness.model.texts import format_plain
 
-#: The share of the time for blocks of work. The rest is for interruptions.
+#: The share of the time in which blocks of work are timed. In the rest, interruptions are measured.
 WORK_SHARE = 0.75
 
 #: The name of each level of the score, and its consequence.
@@ -29,7 +29,7 @@ _GRADES = {
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Measured noise on the CPUs of a place."""
+    """The noise that was measured on some CPUs."""
 
     period: Period
     noise: Noise
@@ -77,7 +77,7 @@ def measure_noise(
 
     `now` returns seconds and is monotonic. `own` returns the CPU seconds of this process.
     """
-    # read it before our own work, because it is an average of the last minute
+    # read the load before the doctor's own work, because it is an average of the last minute
     load = counters.load_average()
     working = seconds * WORK_SHARE
     with run_on_cpus(place.cpus):

@@ -81,7 +81,7 @@ def buildx(said: str | None) -> CheckResult:
 
 
 def disk_room(free: int | None, needed: int, images: int, where: str) -> CheckResult:
-    """Check the disk space for the number of `images`, which need `needed` bytes. `free` is None if it isn't known."""
+    """Check the disk space for `images` missing images, which need `needed` bytes. `free` is None if it isn't known."""
     level, value = Level.UNKNOWN, NOT_SHOWN
     if free is not None:
         level = Level.BAD if free < needed else Level.WARN if free < needed + SPARE_BYTES else Level.GOOD
@@ -108,7 +108,7 @@ def gpu_driver(host: GpuHost, *, wanted: bool) -> CheckResult:
             {"absent": host.absent, "wanted": wanted},
             advice=host.mend
             or "Launches on a GPU need the NVIDIA driver on the machine of the Docker Engine. `nvidia-smi` shows "
-            "whether it works.",
+            "whether the driver works.",
         )
     cuda = format_version(host.cuda) if host.cuda else None
     value = host.driver or f"version: {NOT_SHOWN}"
@@ -179,7 +179,7 @@ def gpu(card: Gpu) -> CheckResult:
 
 
 def gpus_asked(error: str, advice: str) -> CheckResult:
-    """Return the result for requested GPUs that launches can't get, with the reason."""
+    """Return the result for requested GPUs that launches can't get. `error` is the reason."""
     return make_result("requested GPUs", Level.BAD, error, {"error": error}, advice=advice)
 
 
@@ -191,7 +191,7 @@ def gpu_settings(card: Gpu) -> list[CheckResult]:
 def _setting(
     card: Gpu, name: str, value: str, advice: str, *, command: str = "", level: Level = Level.WARN
 ) -> CheckResult:
-    """Return a result. The advice ends with a colon if a command follows."""
+    """Return the result for one setting of a GPU. The advice ends with a colon if a command follows."""
     facts = {"index": card.index, **card.settings.told()}
     return make_result(f"GPU {card.index} {name}", level, value, facts, advice=advice, command=command)
 
@@ -310,7 +310,7 @@ def _virtual(card: Gpu) -> CheckResult | None:
     return _setting(card, "vGPU", "a part of a GPU that other virtual machines use too", advice)
 
 
-#: In the order of the output.
+#: The checks of a GPU's settings, in the order of the output.
 _SETTINGS: Sequence[Callable[[Gpu], CheckResult | None]] = (
     _compute_mode,
     _persistence,

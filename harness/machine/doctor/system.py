@@ -26,14 +26,14 @@ from harness.model.texts import counted, format_plain
 if TYPE_CHECKING:
     import psutil
 
-#: One tick in 20 s is 0.05 %. A lower value can't be distinguished from 0.
+#: Percentages of steal time. One tick in 20 s is 0.05 %, so a lower value can't be distinguished from 0.
 STEAL_WARN_PERCENT, STEAL_BAD_PERCENT = 0.2, 1.0
 
-#: Other processes' use of the measured CPUs, in CPUs. A value below the first is below the resolution of ticks.
+#: Other processes' use of the measured CPUs, in CPUs. Ticks are too coarse for values below the first one.
 HERE_WARN, HERE_BAD = 0.02, 0.05
 #: Other processes' use of the whole machine, in CPUs. From 0.1 on, it affects shared caches and the frequency.
 MACHINE_WARN = 0.1
-#: Their share of the whole machine from which no measurement is reliable.
+#: Other processes' share of all CPUs from which no measurement is reliable.
 MACHINE_BAD = 0.5
 #: The largest number of listed processes, and the lowest CPU use of a listed process in percent of one CPU.
 NAMED, FEWEST_PERCENT = 3, 1.0
@@ -114,7 +114,7 @@ def check_other_load(period: Period) -> CheckResult:
     unseen = others is not None and others >= MACHINE_WARN and seen < others / 2
     used = NOT_SHOWN if others is None else f"other processes use {others:.2f} of {count} CPUs"
     if others is not None and here is not None:
-        used += f", and {here:.2f} of these where launches run"
+        used += f", including {here:.2f} where launches run"
     parts = [
         used,
         "" if period.load is None else f"load average before: {period.load:.2f}",
@@ -181,8 +181,8 @@ def check_governor(period: Period) -> CheckResult:
     """Check the frequency governor of the CPUs, which a virtual machine can't see."""
     folders = [period.place.root / CPUS / f"cpu{cpu}/cpufreq" for cpu in period.place.cpus]
     names = {sysfs.read_text(folder / "scaling_governor") for folder in folders}
-    name = None if None in names else _list_cpus(names)
-    driver = _list_cpus(sysfs.read_text(folder / "scaling_driver") for folder in folders)
+    name = None if None in names else _join_names(names)
+    driver = _join_names(sysfs.read_text(folder / "scaling_driver") for folder in folders)
     return make_result(
         "governor",
         Level.GOOD if name == "performance" else Level.WARN,
@@ -193,7 +193,7 @@ def check_governor(period: Period) -> CheckResult:
     )
 
 
-def _list_cpus(names: Iterable[str | None]) -> str | None:
+def _join_names(names: Iterable[str | None]) -> str | None:
     return ", ".join(sorted({name for name in names if name})) or None
 
 
@@ -259,10 +259,10 @@ def _read_power_source(folder: Path) -> Literal["mains", "battery"] | None:
 
 
 def check_cpu_quota(period: Period) -> CheckResult:
-    """Check whether the CPU quota of this process's control group would stop launches. Local launches share the group.
+    """Check whether the CPU quota of this process's control group would pause launches. Local launches share the group.
 
-    The work of harness itself counts too. So if the quota is equal to the number of measured CPUs, it sometimes stops
-    launches.
+    The work of harness itself counts too. So if the quota is equal to the number of measured CPUs, launches are
+    sometimes paused.
     """
     is_found, quota = read_quota(period.place.root)
     cpus = len(period.place.cpus)
@@ -275,8 +275,8 @@ def check_cpu_quota(period: Period) -> CheckResult:
         level,
         value,
         {"quota": quota, "found": is_found, "cpus": cpus},
-        advice="After the quota is used up, the kernel stops launches for the rest of each period. Give this "
-        "container or service more CPUs than a launch gets, or no quota (docker run without --cpus).",
+        advice="When a launch has used up the quota of a period, the kernel pauses it until the next period. Give "
+        "this container or service more CPUs than a launch gets, or no quota (docker run without --cpus).",
     )
 
 
@@ -325,7 +325,7 @@ def check_virtual_machine(period: Period) -> CheckResult:
     )
 
 
-#: In the order of the output.
+#: All checks of the system, in the order of the output.
 CHECKS: Sequence[Callable[[Period], CheckResult]] = (
     check_steal,
     check_other_load,

@@ -1,7 +1,8 @@
 """Locks the clocks of GPUs for a run, and unlocks them however the run ends.
 
-A mark beside the machine's lock lists the locked GPUs. It is written before the first GPU is locked, and removed after
-the last GPU is unlocked. So if a run was killed, the next run on a GPU or `harness clean` unlocks its GPUs.
+A mark file next to the machine's lock lists the GPUs with locked clocks. It is written before the first GPU is locked,
+and removed after the last GPU is unlocked. So if a run was killed, the next run on a GPU or `harness clean` unlocks the
+GPUs.
 """
 
 import atexit
@@ -19,7 +20,7 @@ from harness.machine.lock import lock_file
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import BASE_CLOCK, Gpu
 
-#: An id that changes at every start of the machine. After a start, no clock is locked.
+#: The file with an id that changes whenever the machine starts. After a start, no clock is locked.
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -33,9 +34,8 @@ def mark() -> Path:
 def locked(cards: Sequence[Gpu], clock: str, library: Any = None) -> Iterator[None]:
     """Lock the GPUs' processor clocks during the block: to `clock` MHz, or to their base clock (BASE_CLOCK).
 
-    Without a clock, nothing is locked. In both cases, clocks that a killed run left locked are unlocked first. The
-    caller must hold the machine's lock. Raises UsageError for a clock that a GPU doesn't support, and
-    CannotRunHereError.
+    If `clock` is empty, nothing is locked. Clocks that a killed run left locked are always unlocked first. The caller
+    must hold the machine's lock. Raises UsageError for a clock that a GPU doesn't support, and CannotRunHereError.
     """
     unlock(library)
     if not clock:
@@ -58,7 +58,7 @@ def locked(cards: Sequence[Gpu], clock: str, library: Any = None) -> Iterator[No
 
 
 def unlock(library: Any = None) -> int:
-    """Unlock the GPUs in the mark, and return their number.
+    """Unlock the clocks of the GPUs in the mark file, and return the number of these GPUs.
 
     Raises CannotRunHereError if the driver isn't usable, or if this user may not unlock clocks.
     """
@@ -81,7 +81,7 @@ def unlock(library: Any = None) -> int:
 
 
 def _marked() -> list[str]:
-    """Return the UUIDs of locked GPUs. A mark from before the machine's start, or of another user, doesn't count."""
+    """Return the UUIDs of locked GPUs. A mark file from before the machine's start, or of another user, is ignored."""
     path = mark()
     try:
         if path.is_symlink() or path.stat().st_uid not in (0, os.geteuid()):
@@ -97,7 +97,7 @@ def _write(uuids: Sequence[str]) -> None:
     try:
         path.unlink(missing_ok=True)
         if uuids:
-            # a new file (O_EXCL), so that it doesn't follow a link of another user
+            # create a new file (O_EXCL), so that a link of another user isn't followed
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 json.dump({"boot": sysfs.read_text(_BOOT), "uuids": list(uuids)}, file)

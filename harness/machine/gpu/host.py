@@ -18,7 +18,7 @@ from harness.model.gpu import Gpu, GpuHost, GpuProcess, Instance, Settings, form
 DRIVER = "libcuda.so.1"
 
 
-#: What to do about a driver that was updated and not reloaded.
+#: The advice for a driver that was updated but not reloaded.
 _RELOAD = "Restart the machine or, if nothing uses the GPU, reload the kernel modules of the NVIDIA driver."
 
 
@@ -45,7 +45,7 @@ def opened(library: Any = None) -> Iterator[Any]:
     try:
         yield library
     finally:
-        # an error here doesn't affect values that were read before
+        # an error here doesn't affect the values that were read before
         call_library(library, library.nvmlShutdown)
 
 
@@ -75,7 +75,7 @@ def find_driver_error() -> str:
 
 
 def driver_folders() -> list[str]:
-    """Return the folders of LD_LIBRARY_PATH that have the driver's library, which some containers keep nowhere else."""
+    """Return the folders in LD_LIBRARY_PATH with the driver's library. Some containers have the library only there."""
     folders = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
     return [folder for folder in folders if folder and (Path(folder) / DRIVER).exists()]
 
@@ -96,7 +96,7 @@ def call_library(library: Any, function: Callable[..., Any], *arguments: Any) ->
 def processes(library: Any, handle: Any) -> list[Any] | None:
     """Return the compute processes on a GPU, each with `pid` and `usedGpuMemory`. Unknown values are None.
 
-    They include processes in containers, with the host's process numbers, but not processes that only draw.
+    The list includes processes in containers, with the host's process numbers, but not processes that only draw.
     """
     # drivers before 510 know the older structure only
     for function in (library.nvmlDeviceGetComputeRunningProcesses, library.nvmlDeviceGetComputeRunningProcesses_v2):
@@ -220,9 +220,9 @@ def _settings(nvml: Any, handle: Any) -> Settings:
     )
 
 
-#: nvmlComputeMode_t. 1, exclusive to a thread, exists only in drivers that are too old for every release.
+#: Names of nvmlComputeMode_t. The value 1 (exclusive to a thread) exists only in drivers that no release supports.
 _COMPUTE_MODES: Mapping[int, str] = {0: "default", 2: "prohibited", 3: "exclusive process"}
-#: nvmlGpuVirtualizationMode_t on machines that run launches. Other values are for hosts of virtual machines.
+#: Names of nvmlGpuVirtualizationMode_t on machines that run launches. Other values are for hosts of virtual machines.
 _VIRTUALIZATION: Mapping[int, str] = {0: "none", 1: "passthrough", 2: "vGPU"}
 
 
@@ -235,6 +235,6 @@ def _watts(milliwatts: int | None) -> float | None:
 
 
 def _process(nvml: Any, process: Any) -> GpuProcess:
-    # the path and the arguments are private
+    # leave out the path and the arguments, because they are private
     name = str(call_library(nvml, nvml.nvmlSystemGetProcessName, process.pid) or "").split(" ")[0].rsplit("/", 1)[-1]
     return GpuProcess(pid=process.pid, name=make_printable(name), memory_bytes=process.usedGpuMemory)

@@ -19,10 +19,10 @@ from harness.model.gpu import Gpu
 
 #: Seconds between two readings. NVML itself averages the utilization over 1/6 s to 1 s.
 EVERY = 0.1
-#: Readings per reading of the processes, which change slowly and take longer to read.
+#: The list of processes is read with every 10th reading, because it changes slowly and takes longer to read.
 PROCESSES_EVERY = 10
-#: The shortest steady state with an energy, in seconds. Power sensors are read every 20 to 100 ms (Yang and others,
-#: arXiv 2312.02741), so each end is exact to about 0.1 s.
+#: The shortest steady state, in seconds, for which an energy is reported. The driver reads power sensors every 20 to
+#: 100 ms (Yang and others, arXiv 2312.02741), so the start and the end are exact to about 0.1 s.
 ENERGY_SECONDS = 1.0
 #: Seconds to wait for the last reading. A driver that lost its GPU may never answer.
 PATIENCE = 5.0
@@ -40,10 +40,10 @@ REASONS: Mapping[str, int] = {
     "power_brake": 0x80,
 }
 
-#: Combines several numbers into one.
+#: A function that combines several numbers into one.
 Summary = Callable[[Sequence[float]], float]
 
-#: The name and source of each number, and the functions that combine it over GPUs and then over instants.
+#: For each number: its name, its field in Reading, and the functions that combine values over GPUs and over instants.
 _NUMBERS: Sequence[tuple[str, str, Summary, Summary]] = (
     ("gpu_utilization_percent", "utilization", fmean, fmean),
     ("gpu_memory_utilization_percent", "memory_utilization", fmean, fmean),
@@ -59,7 +59,7 @@ _NUMBERS: Sequence[tuple[str, str, Summary, Summary]] = (
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One reading of a GPU: utilization in percent of the time, bytes, MHz, °C, watts, and NVML's bits.
+    """One reading of a GPU, in these units: percent of the time, bytes, MHz, °C, watts. `reasons` are NVML's bits.
 
     `energy` is a counter of joules since the driver was loaded. A value that this driver or GPU doesn't report is None.
     `is_lost`: the driver lost the GPU, which needs a reset.
@@ -116,11 +116,11 @@ def read(library: Any, handle: Any) -> Reading:
 
 
 def numbers(instants: Sequence[Instant], window: tuple[float, float] | None) -> dict[str, float]:
-    """Return the GPU readings of docs/dev/worker-protocol.md. Numbers that no instant has are left out.
+    """Return the GPU readings that docs/dev/worker-protocol.md describes. Numbers without any value are left out.
 
-    `window` is the steady state, in seconds since 1970. If it is None, or contains no instant, the numbers cover all
-    instants, and `gpu_steady` is 0. Several GPUs are combined: memory and power are added, the highest temperature
-    counts, and an instant is throttled if one GPU is.
+    `window` is the start and the end of the steady state, in seconds since 1970. If it is None, or contains no instant,
+    the numbers cover all instants, and `gpu_steady` is 0. Several GPUs are combined: memory and power are added, the
+    highest temperature counts, and an instant is throttled if one of the GPUs is.
     """
     inside = [instant for instant in instants if window and window[0] <= instant.time <= window[1]]
     chosen = inside or instants
@@ -137,8 +137,8 @@ def numbers(instants: Sequence[Instant], window: tuple[float, float] | None) -> 
 def _energy(instants: Sequence[Instant], window: tuple[float, float] | None) -> dict[str, float]:
     """Return the energy of the timed steps in joules: the increase of the GPUs' counters.
 
-    Values between two readings are interpolated. The result is empty for a short steady state, for one that the
-    readings don't cover completely, and if a GPU has no counter (NVIDIA's have one from Volta on).
+    Values between two readings are interpolated. The result is empty if the steady state is short, if the readings
+    don't cover it completely, or if a GPU has no counter (NVIDIA's GPUs have a counter from Volta on).
     """
     counters = [
         (instant.time, sum(filter(None, energies)))
@@ -154,7 +154,7 @@ def _energy(instants: Sequence[Instant], window: tuple[float, float] | None) -> 
 
 
 def _at(points: Sequence[tuple[float, float]], time: float) -> float:
-    """Interpolate the value at a time within the points, which are in order of time."""
+    """Interpolate the value at a time between the points, which are in order of time."""
     place = max(1, bisect_left(points, time, key=lambda point: point[0]))
     (before, low), (after, high) = points[place - 1], points[place]
     return low + (high - low) * (time - before) / (after - before) if after > before else high
@@ -180,15 +180,15 @@ def _throttled(instants: Sequence[Instant]) -> dict[str, float]:
     return {"gpu_throttled_share": share(slowed), **{name: value for name, value in by_reason.items() if value}}
 
 
-#: Returns the id of a process's container: empty outside containers, and None if it isn't known.
+#: A function that returns the id of a process's container: empty outside containers, and None if it isn't known.
 ContainerOf = Callable[[int], str | None]
 
 
 def count_foreign(before: Collection[int], now: Collection[int], container_of: ContainerOf) -> int:
-    """Return how many other processes compute on a GPU. `before` are the processes from before the launch.
+    """Return how many foreign processes compute on a GPU. `before` are the processes from before the launch.
 
-    The launch is one container. So new processes outside containers, and each further container, are foreign. A new
-    process in an unknown container counts as the launch's own.
+    A process is foreign if it doesn't belong to the launch. The launch is one container, so new processes outside
+    containers and each additional container are foreign. A new process in an unknown container isn't counted.
     """
     old = {pid for pid in now if pid in before}
     homes = [home for pid in now if pid not in old and (home := container_of(pid)) is not None]
@@ -197,11 +197,11 @@ def count_foreign(before: Collection[int], now: Collection[int], container_of: C
 
 
 def container_of(pid: int, root: Path = Path("/")) -> str | None:
-    """Return the id of the container of a process on this machine; see ContainerOf.
+    """Return the id of the container of a process on this machine (see ContainerOf).
 
-    Rootless engines may not create a control group for a container. Then the namespace of its process numbers is used.
-    The result is unknown if that can't be read, and if this process is in a container, because NVML uses the host's
-    process numbers. A launch without a container is a process of this one, so its container is unknown too.
+    Some rootless engines create no control group for a container. Then the id is the namespace of its process numbers.
+    The result is None if the namespace can't be read, and if this process is in a container, because NVML uses the
+    host's process numbers. It is also None for this process's children, such as launches without a container.
     """
     try:
         if (root / "proc/self/ns/pid").stat().st_ino != _FIRST_NAMESPACE or _is_own(pid, root):
@@ -220,7 +220,7 @@ def container_of(pid: int, root: Path = Path("/")) -> str | None:
 
 
 def _is_own(pid: int, root: Path) -> bool:
-    """Return whether a process was started by this one, directly or not."""
+    """Return whether a process is a descendant of this process."""
     while pid > 1 and pid != os.getpid():
         # the name of the program, in parentheses, can contain any characters
         parent = (sysfs.read_text(root / f"proc/{pid}/stat") or "").rpartition(")")[2].split()[1:2]
@@ -230,11 +230,12 @@ def _is_own(pid: int, root: Path) -> bool:
 
 @dataclass(eq=False)
 class Watch:
-    """Monitors these GPUs during its `with` block, which is one launch. Then `resources` returns the numbers.
+    """Monitors GPUs during its `with` block, which is one launch. After the block, `resources` returns the numbers.
 
     `library` is pynvml by default. `every` is the number of seconds between two readings. `clock` returns seconds since
-    1970. Opening the library for each launch is fast while a run keeps it open (`kept_open`). This class never raises.
-    If a GPU doesn't report a value, its number is missing. If a GPU is lost, all numbers of the launch are missing.
+    1970. Opening the library for each launch is fast, because a run keeps the driver loaded (`kept_open`). This class
+    never raises. If a GPU doesn't report a value, its number is missing. If a GPU is lost, all numbers of the launch
+    are missing.
     """
 
     cards: Sequence[Gpu]
@@ -275,12 +276,15 @@ class Watch:
         self._done.set()
         if self._thread is not None:
             self._thread.join(PATIENCE)
-            if self._thread.is_alive():  # the thread still uses the library, which would crash if it was closed now
+            if self._thread.is_alive():  # the thread still uses the library, and closing it now would cause a crash
                 return
         self._stack.close()
 
     def resources(self, seen: Mapping[str, float]) -> dict[str, float]:
-        """Return the GPU readings of docs/dev/worker-protocol.md. `seen` has the ends of the worker's steady state."""
+        """Return the GPU readings that docs/dev/worker-protocol.md describes, for the steady state in `seen`.
+
+        `seen` are the resources that the worker reported.
+        """
         if self._is_lost:
             return {"gpu_lost": 1.0}
         window = None

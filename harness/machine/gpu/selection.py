@@ -1,4 +1,4 @@
-"""Selection of GPUs by `--gpu` and `--gpus`, with their monitor and their facts."""
+"""Selects the GPUs for `--gpu` and `--gpus`, and provides their monitor and their facts."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -15,9 +15,9 @@ _INSTANCE = re.compile(r"\d+:\d+|MIG-.*")
 
 
 def wish(gpu: bool, gpus: str) -> tuple[str, ...]:
-    """Return the requested GPUs as indices, UUIDs or `all`. Without both options, the result is empty.
+    """Return the requested GPUs as indices, UUIDs or `all`. If neither option is given, the result is empty.
 
-    A MIG instance has its name in CDI, `0:1`, or its UUID. Raises UsageError for an invalid name.
+    A MIG instance is named as in CDI (`0:1`), or by its UUID. Raises UsageError for an invalid name.
     """
     if not gpus:
         return (FIRST,) if gpu else ()
@@ -35,7 +35,8 @@ def wish(gpu: bool, gpus: str) -> tuple[str, ...]:
     if parts and len(names) > 1:
         # NVIDIA's MIG user guide, "CUDA device enumeration"
         raise UsageError(
-            f"--gpus {gpus}: {parts[0]} is a MIG instance, and CUDA gives a process one instance and no other GPU.",
+            f"--gpus {gpus}: {parts[0]} is a MIG instance. With CUDA, a process can use only one instance and no other "
+            "GPU.",
             "Pass only the instance.",
         )
     return tuple(dict.fromkeys(str(int(name)) if name.isdecimal() else name for name in names))
@@ -44,25 +45,26 @@ def wish(gpu: bool, gpus: str) -> tuple[str, ...]:
 def meant(names: Sequence[str], host: GpuHost, *, typed: bool) -> tuple[str, ...]:
     """Return the GPUs that launches get for these names.
 
-    On some machines, containers get all GPUs or none. There, the result is `all` for `--gpu`, and for the name of the
-    only GPU. For other names that the user passed (`typed`), this raises CannotRunHereError, as `cards` does.
+    On some machines, containers get all GPUs or none. On such a machine, the result is `all` for `--gpu`, and for the
+    name of the only GPU. For other names that the user passed (`typed`), this raises CannotRunHereError, as `cards`
+    does.
     """
     if not names or ALL in names or not host.all_or_none:
         return tuple(names)
     if typed and len(cards(names, host)) < len(host.cards):
         raise CannotRunHereError(
-            f"--gpus {','.join(names)}: containers get all of this machine's {len(host.cards)} GPUs or none, as on "
-            f"WSL2, and TensorFlow uses the first one.",
+            f"--gpus {','.join(names)}: as on WSL2, containers get all of this machine's {len(host.cards)} GPUs or "
+            f"none, and TensorFlow uses the first one.",
             "Use --gpus all. The GPU of each launch is recorded in launches.jsonl (`gpus`).",
         )
     return (ALL,)
 
 
 def cards(names: Sequence[str], host: GpuHost) -> list[Gpu]:
-    """Return the requested GPUs, if the machine's GPUs are known. A MIG instance selects its GPU.
+    """Return the requested GPUs; none if the machine's GPUs are unknown. The name of a MIG instance selects its GPU.
 
-    Raises CannotRunHereError for a missing GPU, for a driver that no process can use, and for a divided GPU, because a
-    launch gets only an instance.
+    Raises CannotRunHereError for a missing GPU, for an unusable driver, and for the name of a divided GPU, because a
+    launch can get only an instance of it.
     """
     if host.mend and names:
         raise CannotRunHereError(f"--gpus {','.join(names)}: {host.absent}.", host.mend)
@@ -108,9 +110,9 @@ def _divided(card: Gpu) -> str:
 
 
 def visible(names: Sequence[str], host: GpuHost) -> str | None:
-    """Return CUDA_VISIBLE_DEVICES for a process that gets these GPUs; None for all of a machine's unknown GPUs.
+    """Return CUDA_VISIBLE_DEVICES for a process that gets these GPUs; None for all GPUs if they are unknown.
 
-    UUIDs mean the same in every process. If the driver doesn't report them, indices are in the order of NVML.
+    UUIDs mean the same GPU in every process. If the driver doesn't report UUIDs, the result contains NVML's indices.
     """
     if ALL in names:
         return ",".join(card.uuid or str(card.index) for card in host.cards) or None
@@ -120,14 +122,14 @@ def visible(names: Sequence[str], host: GpuHost) -> str | None:
 
 
 def watch(chosen: Sequence[Gpu]) -> Callable[[], Watch] | None:
-    """Return the monitor for the GPUs of each launch, or None. Then `facts` has the reason."""
+    """Return a function that creates the monitor of a launch, or None. If it is None, `facts` contains the reason."""
     return partial(Watch, chosen) if chosen else None
 
 
 def facts(chosen: Sequence[Gpu], host: GpuHost, clock: str = "") -> dict[str, Any]:
-    """Return the facts about the launches' GPUs for run.json's `host`, or the reason why they are unknown.
+    """Return the facts about the launches' GPUs for `host` in run.json, or the reason why they are unknown.
 
-    No fact identifies a single GPU. `clock` is the locked clock of the run.
+    No fact identifies an individual GPU. `clock` is the clock that the run locks.
     """
     if host.absent:
         return {"gpus": f"not known: {host.absent}", "gpu_telemetry": f"none: {host.absent}"}
@@ -145,7 +147,7 @@ def _facts(card: Gpu, driver: str, clock: str) -> dict[str, Any]:
         **({"pci": card.pci} if card.pci else {}),
         **({"mig": [instance.profile for instance in card.instances]} if card.is_partitioned else {}),
         **card.settings.told(),
-        # None without locked clocks, so that a difference to another run is visible
+        # None without locked clocks, so that a difference from another run is visible
         "locked_sm_clock_mhz": int(clock) if clock.isdecimal() else clock or None,
     }
 

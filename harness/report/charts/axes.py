@@ -24,7 +24,7 @@ LADDERS: Sequence[Sequence[float]] = (
     *(tuple(10.0 ** (step * count) for count in range(-4, 5) if count) for step in (1, 2, 5, 10, 20, 50, 75)),
 )
 
-#: The largest factor between the last tick of an axis of ratios and the end of the axis.
+#: The largest factor between the last tick of an axis of ratios and the end of the axis, if enough ticks fit.
 BARE = 2.5
 
 #: The Vega expression for the labels of an axis of ratios.
@@ -36,7 +36,7 @@ LOG_FROM = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The part of an interval that is on its axis; `caps` are the ends that are on it."""
+    """The part of an interval that is within the axis. `caps` are the ends of the interval that are within the axis."""
 
     low: float
     high: float
@@ -46,8 +46,9 @@ class Bar:
 def choose_domain(estimates: Sequence[Estimate], around: Sequence[float] = ()) -> Interval:
     """Return the range of an axis for the estimates (at least one) and the values `around`, all positive.
 
-    The axis includes all values. It includes an interval only up to a limit: the distance between the values, or a
-    factor of two. Otherwise the wide interval of two rounds would leave little space for everything else.
+    The axis includes all values. It includes intervals only up to a limit beyond the values: the distance between the
+    lowest and the highest value, or a factor of two. Otherwise, a wide interval from two rounds would leave little
+    space for everything else.
     """
     values = [*(estimate.value for estimate in estimates), *around]
     intervals = [estimate.interval for estimate in estimates if estimate.interval]
@@ -65,7 +66,7 @@ def choose_ratio_domain(estimates: Sequence[Estimate], margin: float) -> Interva
 
 
 def clip_interval(interval: Interval, shown: Interval, factor: float = 1.0) -> Bar:
-    """Return the part of an interval that is on the axis, times `factor`."""
+    """Return the part of an interval that is within the axis `shown`, multiplied by `factor`."""
     ends = (interval.low, interval.high)
     low, high = (factor * min(max(end, shown.low), shown.high) for end in ends)
     return Bar(low, high, [factor * end for end in ends if end in shown])
@@ -75,7 +76,7 @@ def ratio_marks(shown: Interval, width: float, apart: float = APART) -> list[flo
     """Return the ticks of a log axis of ratios, `width` pixels wide: 1, and round numbers on both sides.
 
     Ticks have a distance of at least `apart` pixels. If there is enough space, the outermost ticks are within a factor
-    of BARE of the ends.
+    of BARE from the ends of the axis.
     """
     scale = width / math.log(shown.high / shown.low)
     choices = []

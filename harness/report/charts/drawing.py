@@ -1,8 +1,8 @@
-"""Draws charts in a separate process, because the engine ends its process if it can't reserve memory.
+"""Draws charts in a separate process, because the renderer ends its process if it can't reserve memory.
 
 This file is also the program of that process. It reads one JSON document per line from its standard input, and answers
-each with one. For a Vega-Lite specification, the answer is the SVG; for null, it is the scripts for a page. It uses no
-network.
+each with a JSON document. For a Vega-Lite specification, the answer is the SVG. For null, it is the scripts for a page.
+The program uses no network.
 """
 
 import atexit
@@ -37,9 +37,9 @@ class Drawer:
             [sys.executable, "-I", __file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # the engine's messages are only for its developers
+            stderr=subprocess.DEVNULL,  # the renderer's messages are only for its developers
             text=True,
-            start_new_session=True,  # so that Ctrl-C doesn't end it: the report of an interrupted run has charts too
+            start_new_session=True,  # Ctrl-C must not end it, because the report of an interrupted run has charts too
         )
         self._lock = Lock()
         atexit.register(self.close)
@@ -79,7 +79,7 @@ def _started() -> Drawer:
         raise DrawingError(str(error)) from None
 
 
-#: Return the drawing process, which is started once, because this takes half a second. Raises DrawingError.
+#: Returns the drawing process, which is started only once, because the start takes half a second. Raises DrawingError.
 drawer: Callable[[], Drawer] = cache(_started)
 
 

@@ -22,7 +22,7 @@ from harness.report.charts.layout import Specification
 from harness.report.charts.vega import Picture, file_name
 from harness.report.comparisons import NO_VERDICT, ComparisonLine
 
-#: Shape, outline and fill of each verdict, which differ in black and white too.
+#: Shape, outline and fill of each verdict. They also differ in black and white.
 LOOKS = {
     Verdict.SLOWER.value: ("triangle-right", layout.VERMILION, layout.VERMILION),
     Verdict.FASTER.value: ("triangle-left", layout.BLUE, layout.BLUE),
@@ -36,7 +36,7 @@ LOOKS = {
 #: How the point of a ratio is drawn.
 POINT: Specification = {"size": 70, "strokeWidth": 1.5, "opacity": 1}
 
-# the space at the right edge in pixels: for the longest ratio, and for a ratio with its verdict
+# the space in pixels at the right edge for the longest ratio, and for a ratio together with its verdict
 _RATIO, _BOTH = 70, 150
 
 
@@ -71,7 +71,7 @@ class ForestPlot:
 
     @property
     def bars(self) -> str:
-        """The meaning of the bars and of the grey band."""
+        """The meaning of the bars and of the gray band."""
         has_intervals = any(row.takes.interval for row in self.rows)
         bars = "Bars: confidence intervals." if has_intervals else layout.NO_INTERVALS
         return f"{bars} Grey band: differences below {format.share(self.margin)} aren't reported."
@@ -88,7 +88,7 @@ class ForestPlot:
 
 
 def comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Picture]:
-    """Yield the chart of a table's comparisons that are farthest from 1; nothing if no ratio is of equal work."""
+    """Yield the chart of the comparisons that are farthest from 1; nothing if no compared cells did equal work."""
     if table.quantity == GROWTH:
         return
     scenario, control = table.scenario, results.found_of(table.quantity).control
@@ -152,7 +152,7 @@ def effects(results: Results, attribution: Attribution) -> Iterator[Picture]:
 
 
 def _select_farthest(rows: Sequence[Ratio]) -> list[Ratio]:
-    """Return the rows of the chart, with unique names."""
+    """Return the rows that the chart shows, with unique names."""
     kept = layout.select_farthest(rows, lambda row: abs(math.log(row.takes.value)))
     return [
         replace(row, name=name)

@@ -1,4 +1,4 @@
-"""Shared parts of all charts: colours, fonts, scales, marks, and the frame of a specification.
+"""Shared parts of all charts: colors, fonts, scales, marks, and the frame of a specification.
 
 A chart has no labels on the left of its plot. The name of a row is above its marks, so that the plot can use the whole
 width, also on a phone. Positions relative to the right edge use Vega's `width`.
@@ -18,11 +18,11 @@ from harness.report.format import Unit
 #: The largest number of drawn rows.
 ROWS = 40
 
-#: The largest number of characters in the name of a row, and of a curve or a column. Longer names are cut in the
-#: middle.
+#: The largest number of characters in the name of a row, and in the name of a curve or a column. Longer names are cut
+#: in the middle.
 NAME_CHARACTERS, SERIES_CHARACTERS = 90, 48
 
-#: Pixels: the width of a picture, its width on a phone including the border, the height of a row, the width of a
+#: In pixels: the width of a picture, its width on a phone including the border, the height of a row, and the width of a
 #: letter.
 WIDTH, NARROW, ROW, LETTER = 660, 350, 34, 6.0
 
@@ -34,10 +34,10 @@ NOTE_LETTERS, TITLE_LETTERS, AXIS_LETTERS = 112, 86, 68
 
 INK, FAINT, GRID = "#222222", "#666666", "#e9e9e9"
 
-#: The area within the margin.
+#: The color of the area within the margin.
 BAND = "#dddddd"
 
-#: Colours that are distinct with any colour vision. Source: M. Okabe and K. Ito, "Color Universal Design", 2008.
+#: Colors that are distinct with any color vision. Source: M. Okabe and K. Ito, "Color Universal Design", 2008.
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = (
     "#000000",
     "#E69F00",
@@ -115,7 +115,7 @@ def axis_title(words: Words) -> list[str]:
 
 
 def specification(words: Words, **drawn: Any) -> Specification:
-    """Return a chart with its texts as Vega-Lite; `drawn` has the other parts of the specification."""
+    """Return the Vega-Lite specification of a chart with its texts. `drawn` are its other parts."""
     return {
         "$schema": SCHEMA,
         "description": words.alt,
@@ -131,7 +131,7 @@ def specification(words: Words, **drawn: Any) -> Specification:
 def picture(
     name: str, words: Words, layers: Sequence[Specification], height: float | Specification | None = None
 ) -> Picture:
-    """Return a chart of one plot, which is WIDTH pixels wide with its axes, or as wide as its page sets."""
+    """Return a chart with one plot. With its axes, it is WIDTH pixels wide, or as wide as the page makes it."""
     fitted = {"type": "fit-x", "contains": "padding"}
     return Picture(
         name,
@@ -144,20 +144,20 @@ def picture(
 
 
 def quantity(shown: Interval, axis: Mapping[str, Any], *, log: bool = True, **scale: Any) -> Specification:
-    """Return the channel of a number from `shown.low` to `shown.high`. The caller sets its field."""
+    """Return the channel for numbers from `shown.low` to `shown.high`. The caller sets its field."""
     kind = "log" if log else "linear"
     bounds = {"type": kind, "domain": [shown.low, shown.high], "nice": False, **scale}
     return {"type": "quantitative", "scale": bounds, "axis": dict(axis)}
 
 
 def ratios(shown: Interval, title: str | Sequence[str], width: float, apart: float = axes.APART) -> Specification:
-    """Return the channel of ratios: a log axis, `width` pixels wide, with ticks at least `apart` pixels apart."""
+    """Return the channel for ratios: a log axis, `width` pixels wide, with ticks at least `apart` pixels apart."""
     marks = axes.ratio_marks(shown, width, apart)
     return quantity(shown, {"title": title, "values": marks, "labelExpr": axes.RATIO, "grid": False})
 
 
 def times(shown: Interval, unit: Unit, title: str | Sequence[str], *, log: bool = True, **scale: Any) -> Specification:
-    """Return the channel of times in their unit; `shown` is in seconds."""
+    """Return the channel for times in a unit; `shown` is in seconds."""
     scaled = Interval(shown.low * unit.factor, shown.high * unit.factor)
     axis = {"title": title, "format": ",.3~g" if scaled.high < 1e3 else ",.3~r"}
     return quantity(scaled, axis | ({"values": axes.time_marks(scaled)} if log else {}), log=log, **scale)
@@ -166,7 +166,7 @@ def times(shown: Interval, unit: Unit, title: str | Sequence[str], *, log: bool 
 def make_looks(
     field: str, known: Mapping[str, Sequence[str]], channels: Sequence[str], legend: Specification | None
 ) -> dict[str, Specification]:
-    """Return channels that distinguish the names in a field; `known` has the value of each name in each channel."""
+    """Return channels that distinguish the names in a field. `known` maps each name to its value in each channel."""
     ranges = zip(channels, zip(*known.values(), strict=True), strict=True)
     return {
         channel: {
@@ -180,7 +180,7 @@ def make_looks(
 
 
 def rows(names: Sequence[str], *, grid: bool = True, apart: float = 0.0) -> Specification:
-    """Return the vertical channel: one row per name, downwards. Names are unique.
+    """Return the vertical channel: one row per name, from top to bottom. Names are unique.
 
     `apart` is the gap between two rows as a share of a row.
     """
@@ -190,9 +190,9 @@ def rows(names: Sequence[str], *, grid: bool = True, apart: float = 0.0) -> Spec
 
 
 def legend(names: Sequence[str], width: float | None = None) -> Specification | None:
-    """Return the legend of a channel with these values, in as many columns as fit; None for a single value.
+    """Return the legend of a channel with these names, in as many columns as fit; None for a single name.
 
-    Without a `width` in pixels, it is as wide as the plot.
+    Without a `width` in pixels, the legend is as wide as the plot.
     """
     if len(names) < 2:
         return None
@@ -212,7 +212,7 @@ def layer(mark: Mapping[str, Any], values: Sequence[Mapping[str, Any]], **encodi
 
 
 def band(margin: float, shown: Interval, along: Literal["x", "y"], ratio: Specification) -> list[Specification]:
-    """Return the margin as a grey band across the plot, and 1 as a line."""
+    """Return layers with the margin as a gray band across the plot, and with a line at 1."""
     ends = {"low": max(shown.low, 1.0 / (1.0 + margin)), "high": min(shown.high, 1.0 + margin)}
     across = {along: {"field": "low", **ratio}, f"{along}2": {"field": "high"}}
     return [
@@ -234,10 +234,10 @@ def make_estimate_layers(
     end: str = "at",
     cap: float = 7,
 ) -> list[Specification]:
-    """Return layers with points, and with intervals as bars with caps at their ends.
+    """Return layers with points, and with intervals as bars that have caps at their ends.
 
-    `at` returns the channel of a field, whose numbers are multiplied by `factor`. `field` is the channel of the points,
-    and `end` is the channel of the caps, which are `cap` pixels long.
+    `at` returns the channels for a field. `field` is the field of the points' values, and `end` is the field of the
+    caps' values. All values are multiplied by `factor`. Caps are `cap` pixels long.
     """
     line = "stroke" if "stroke" in looks else "color"
     upright = "vertical" if along == "x" else "horizontal"
@@ -269,9 +269,9 @@ def make_estimate_layers(
 def make_heading_layers(
     values: Sequence[Mapping[str, Any]], *, free: float, up: float = UP, **encoding: Any
 ) -> list[Specification]:
-    """Return the names of the rows, `up` pixels above the middle, cut `free` pixels before the right edge.
+    """Return layers with the names of rows, `up` pixels above the middle. They end `free` pixels before the right edge.
 
-    The first of the two layers is a white border, so that vertical lines of the plot don't strike through the names.
+    The first of the two layers is a white border, so that vertical lines of the plot don't cross the names.
     """
     mark = {"type": "text", "align": "left", "baseline": "middle", "dx": 1, "dy": -up}
     mark |= {"limit": {"expr": f"width - {free:.0f}"}}
@@ -284,7 +284,7 @@ def make_heading_layers(
 def make_end_layer(
     values: Sequence[Mapping[str, Any]], *, left: float = 0, up: float = UP, **encoding: Any
 ) -> Specification:
-    """Return a layer with the text `told` of each row, which ends `left` pixels from the right edge."""
+    """Return a layer with the text `told` of each row. It ends `left` pixels before the right edge."""
     mark = {"type": "text", "align": "right", "baseline": "middle", "dx": -left, "dy": -up}
     return layer(mark, values, x={"value": "width"}, text={"field": "told"}, **encoding)
 
@@ -298,7 +298,7 @@ def measure_room(texts: Sequence[str]) -> float:
 
 
 def select_farthest(rows: Sequence[Row], distance: Callable[[Row], float], most: int = ROWS) -> list[Row]:
-    """Return the drawn rows in order: all, or the `most` rows with the largest distances."""
+    """Return the rows to draw, in order: all rows, or the `most` rows with the largest distances."""
     kept = sorted(range(len(rows)), key=lambda place: -distance(rows[place]))[:most]
     return [rows[place] for place in sorted(kept)]
 
@@ -323,7 +323,7 @@ def _short(text: str, longest: int) -> str:
 
 # Sentences of several charts. A note can be empty.
 
-#: Used if the chart has no legend.
+#: The note of a chart without intervals.
 NO_INTERVALS = "From one round: no intervals."
 
 

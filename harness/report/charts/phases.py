@@ -15,8 +15,7 @@ from harness.report.charts.layout import Specification
 from harness.report.charts.vega import Picture, file_name
 from harness.report.format import Unit
 
-#: The colour of each phase. Light and dark colours alternate, so that neighbours differ in black and white. Other
-#: phases share the last colour.
+#: The color of each phase. Light and dark colors alternate, so that adjacent phases differ in black and white.
 COLOURS = dict(
     zip(
         BEFORE,
@@ -24,21 +23,22 @@ COLOURS = dict(
         strict=True,
     )
 )
+#: The color of all other phases.
 OTHER = "#999999"
 
-#: Colours with white letters. On all other colours, letters are black.
+#: Colors on which letters are white. On all other colors, letters are black.
 _DARK = {layout.BLUE, layout.VERMILION, layout.GREEN}
 
 #: Height of a row's bar, and distance of its name above the middle of the bar, in pixels.
 BAR, UP = 13, 14
 
-# the free space beside a word, in pixels
+# the free space next to a word, in pixels
 _FREE = 8.0
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseStack:
-    """One cell: the medians of its phases in seconds, by name and in order, and of their sum."""
+    """The medians of a cell's phases in seconds, by name and in order, and the median of their sum."""
 
     name: str
     phases: Mapping[str, float]
@@ -46,7 +46,7 @@ class PhaseStack:
 
 
 def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
-    """Yield the phases of a table's cells, slowest start last; nothing if no launch recorded phases."""
+    """Yield the chart of the phases of a table's cells that start slowest; nothing if no launch recorded phases."""
     measured = results.measured[table.scenario.name]
     timed = [(cell, cell.used.cold) for cell in measured if cell.used.cold and cell.used.phases]
     kept = layout.select_farthest(timed, lambda pair: pair[1].median)
@@ -127,7 +127,7 @@ def _layers(
 
 
 def _parts(stack: PhaseStack, unit: Unit, called: Mapping[str, str], end: float) -> Iterator[dict[str, Any]]:
-    """Yield the start and the end of each phase of the stack, and the plot width that its name needs."""
+    """Yield the start and the end of each phase of the stack, and the plot width at which its name fits."""
     start = 0.0
     for phase, seconds in stack.phases.items():
         stop, name = start + seconds, called[phase]

@@ -1,4 +1,4 @@
-"""Charts of releases: the ratio of the same cells to the baseline, by TensorFlow release."""
+"""Charts of releases: the ratios of cells to the same cells of the baseline, by TensorFlow release."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,14 +25,14 @@ RELEASES = 4
 #: The largest number of drawn lines.
 CURVES = len(LOOKS)
 
-#: Pixels: the height of the plot, and the distance between ticks. Last, the number of environments from which on their
-#: names are vertical.
+#: The height of the plot and the smallest distance between ticks, in pixels, and the number of environments from which
+#: on their names are vertical.
 HEIGHT, APART, UPRIGHT = 240, 18, 12
 
-#: If a ratio is beyond this, the axis ends at a tick above all ratios.
+#: If a ratio is larger than this, the axis ends at a tick above all ratios.
 FAR = 2.0
 
-#: The largest number of changes between neighbours that are named.
+#: The largest number of changes between adjacent releases that are listed.
 CHANGES = 4
 
 #: The style of a mark.
@@ -49,7 +49,7 @@ class ReleasePoint:
 
     @property
     def is_shown(self) -> bool:
-        """Whether a difference from the baseline, or its absence, is shown."""
+        """Whether the comparison with the baseline has a clear verdict."""
         return self.line is None or self.line.compared.verdict not in (None, Verdict.UNCLEAR)
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class ReleasePoint:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseChange:
-    """A step between two adjacent environments of a line with disjoint intervals."""
+    """A change between two adjacent environments of a line, whose intervals don't overlap."""
 
     series: str
     before: ReleasePoint
@@ -75,9 +75,9 @@ class ReleaseChange:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The lines of a chart, at least one, with unique names; `margin` is a share, 0.03 for 3 %.
+    """The lines of a chart, at least one, with unique names. `margin` is a share: 0.03 is 3 %.
 
-    `order` has their environments by release.
+    `order` contains the environments of all lines in the order of their releases.
     """
 
     curves: Mapping[str, Sequence[ReleasePoint]]
@@ -91,7 +91,7 @@ class Lines:
 
     @property
     def shown(self) -> Interval:
-        """Return the range of the axis. If ratios are far from 1, it ends at a tick above all of them."""
+        """The range of the axis. If ratios are far above 1, the axis ends at a tick above all ratios."""
         shown = axes.choose_ratio_domain([*(point.takes for point in self.points), Estimate(1.0, 1)], self.margin)
         most = max(point.takes.value for point in self.points)
         marks = (digit * 10.0**power for power in range(5) for digit in (1.0, 2.0, 5.0))
@@ -100,7 +100,7 @@ class Lines:
 
     @property
     def changes(self) -> list[ReleaseChange]:
-        """The changes between neighbours with disjoint intervals."""
+        """The changes between adjacent environments whose intervals don't overlap."""
         several = len(self.curves) > 1
         return [
             ReleaseChange(name if several else "", before, after)
@@ -151,7 +151,7 @@ def pictures(results: Results, table: ScenarioTable, compared: Sequence[Comparis
 
 
 def _curves(series: Mapping[str, Sequence[ReleasePoint]]) -> dict[str, Sequence[ReleasePoint]]:
-    """Return the drawn lines by their names in the picture."""
+    """Return the lines that are drawn, by their names in the picture."""
     kept = layout.select_farthest(
         list(series), lambda name: max(abs(math.log(point.takes.value)) for point in series[name]), CURVES
     )
@@ -163,7 +163,7 @@ def _curves(series: Mapping[str, Sequence[ReleasePoint]]) -> dict[str, Sequence[
 def _series(
     results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]
 ) -> dict[str, Sequence[ReleasePoint]]:
-    """Return the points of each line, in order of the releases; a line without enough releases is left out."""
+    """Return the points of each line, in the order of the releases. Lines without enough releases are left out."""
     if table.quantity == GROWTH:
         return {}
     order, base = _order(results), results.run.reference
@@ -232,7 +232,7 @@ def _layers(chart: Lines, title: str) -> list[Specification]:
     def at(field: str) -> Specification:
         return {"x": x, "y": {"field": field, **y}}
 
-    # a single line has a number at each rise, and at its end
+    # a single line has a number at each increase, and at its end
     ups = [change.after for change in chart.changes if change.factor > 1.0]
     labelled = [*ups, chart.points[-1]] if len(series) == 1 else []
     return [

@@ -1,4 +1,4 @@
-"""Curves along a numeric axis: the time per step at each size, and crossovers."""
+"""Charts along a numeric axis: curves of the time per step at each size, and their crossovers."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from harness.report.format import Unit
 #: The largest number of drawn panels, and of curves in a panel.
 PANELS, CURVES = 12, len(LOOKS)
 
-#: Pixels: the height of a single panel, the height of one of several panels, and the width for the axis of a panel.
+#: In pixels: the height of a single panel, the height of each of several panels, and the width of a panel's axis.
 ALONE, BESIDE, AXIS = 260, 200, 76
 
 #: The number of panels in a row.
@@ -34,13 +34,13 @@ COLUMNS = 2
 #: The number of straight pieces of a curve between two sizes.
 STEPS = 8
 
-#: The margin of a log axis beyond the first and the last size, as a share of its length.
+#: The space on an axis beyond the first and the last size, as a share of the axis's length.
 ROOM = 0.04
 
 
 @dataclass(frozen=True, slots=True)
 class CrossingMark:
-    """A crossover of two curves: its size, the time of both curves there in seconds, and the interval of sizes."""
+    """A crossover of two curves: its size, the seconds of both curves at this size, and an interval of sizes."""
 
     at: float
     seconds: float
@@ -50,9 +50,9 @@ class CrossingMark:
 
 @dataclass(frozen=True, slots=True)
 class SweepPanel:
-    """A panel with the curves of one part of a sweep, and of one environment unless the curves are environments.
+    """A panel with curves of a sweep. It shows one environment, unless each curve is an environment.
 
-    `curves` are the points of each curve in the order of increasing sizes, by a name that is the same in all panels.
+    `curves` maps the name of each curve, which is the same in all panels, to its points in the order of sizes.
     """
 
     name: str
@@ -61,7 +61,7 @@ class SweepPanel:
 
 
 def pictures(results: Results, table: ScenarioTable, swept: Sequence[MeasuredSweep]) -> Iterator[Picture]:
-    """Yield the curves of one table along each numeric axis, with their crossings."""
+    """Yield one chart for each numeric axis of a table: the curves along the axis, with their crossovers."""
     for number, axis in enumerate(dict.fromkeys(sweep.axis for sweep in swept), 1):
         name = file_name(results, "sweeps", table.scenario, str(number) if number > 1 else "")
         yield _picture(name, table, [sweep for sweep in swept if sweep.axis == axis])
@@ -147,7 +147,7 @@ def _list_crossings(
     *,
     apart: bool,
 ) -> Iterator[CrossingMark]:
-    """Yield the crossings of two curves of one panel."""
+    """Yield the crossovers of the curves in one panel."""
     for comparison in sweep.races:
         head = comparison.column
         sides = [head.side, head.other] if head.other else []
@@ -166,7 +166,7 @@ def _interpolate_height(at: float, points: Sequence[SweepPoint]) -> float:
 
 
 def _interpolate_curve(points: Sequence[SweepPoint]) -> Iterator[tuple[float, float]]:
-    """Yield times at the curve's sizes and between them, because straight lines are bent on logarithmic axes."""
+    """Yield times at the curve's sizes and between them, because a straight line is bent on logarithmic axes."""
     sizes = [point.size for point in points]
     for at in refine_sizes(sizes, STEPS) if len(sizes) > 1 else sizes:
         yield float(at), _interpolate_height(at, points)

@@ -1,4 +1,4 @@
-"""Run timeline: the launches in order of time, each compared with the mean of its cell, and the noisy ones."""
+"""Run timeline: the launches in order of time, each compared with the mean of its cell. Noisy launches are marked."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ LAUNCHES = 200
 #: The plot's height, and the smallest distance of its ticks, in pixels.
 HEIGHT, APART = 150, 22.0
 
-#: Shape, outline and fill of each kind of launch, which differ in black and white too.
+#: Shape, outline and fill of each kind of launch. They also differ in black and white.
 LOOKS = {
     "launch": ("circle", layout.BLUE, layout.BLUE),
     "A/A control": ("diamond", layout.INK, "white"),
@@ -32,7 +32,7 @@ _MEASURED, _CONTROL, _DISTURBED, _REPEATED = LOOKS
 
 
 def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
-    """Yield the chart of a table's launches farthest from the means of their cells; nothing for fewer than two."""
+    """Yield the chart of the launches that are farthest from their cells' means; nothing for fewer than 2 launches."""
     moments, margin, scenario = results.timeline(table), results.run.plan.margin, table.scenario
     if len(moments) < 2:
         return

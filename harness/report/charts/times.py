@@ -1,4 +1,4 @@
-"""Absolute times: the time per step of each cell with its interval."""
+"""Charts of absolute times: the time per step of each cell with its interval."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from harness.report.charts.layout import Specification
 from harness.report.charts.vega import Picture, file_name
 from harness.report.format import Unit
 
-#: Shape and colour of each series. With more series than these, each cell has its own lane.
+#: Shape and color of each series. If there are more series, each cell has its own line.
 LOOKS = (
     ("circle", layout.BLUE),
     ("square", layout.ORANGE),
@@ -28,22 +28,22 @@ LOOKS = (
     ("triangle-down", layout.SKY),
 )
 
-#: The style of the point of a time.
+#: The style of the points.
 POINT: Specification = {"size": 50, "strokeWidth": 1, "opacity": 1, "filled": True}
 
 #: The largest number of drawn cells, on all lines together.
 CELLS = 60
 
-#: The height of a series in a line, in pixels.
+#: The height of a lane in pixels. A line has one lane per series.
 LANE = 15
 
-# the place of a lane's name among its series; no series has this name
+# the lane for the name of a line; no series has this name
 _NAMES = "\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """One cell's seconds per step, on the line `name`, and its values of the compared axes."""
+    """The seconds per step of one cell, which is drawn on the line `name`, in the lane `series`."""
 
     name: str
     series: str
@@ -56,7 +56,7 @@ class Time:
 
 
 def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
-    """Yield the times of a table, longest rows first; nothing for fewer than 2 times, or if times can be zero."""
+    """Yield the chart of the longest times in a table; nothing for fewer than 2 times, or if values can be zero."""
     cells = _cells(table)
     if len(cells) < 2 or table.quantity == GROWTH:
         return
@@ -98,7 +98,7 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
 
 
 def _cells(table: ScenarioTable) -> list[Time]:
-    """Return every time of the table, row by row, on the line of its row and environment, or on a separate line."""
+    """Return all times of the table, row by row, each on the line of its row and environment, or on its own line."""
     row_axes = names.find_varying_axes(table)
     several = len({names.values(table, head.side) for _, head, _ in table.times()})
     cells = []
@@ -112,7 +112,7 @@ def _cells(table: ScenarioTable) -> list[Time]:
 
 
 def _select_longest(cells: Sequence[Time]) -> list[Time]:
-    """Return the times on the lines with the longest times, with the names of lines and series in the picture."""
+    """Return the times on the lines with the longest times. Lines and series get their names in the picture."""
     longest: dict[str, float] = {}
     for cell in cells:
         longest[cell.name] = max(longest.get(cell.name, 0.0), cell.seconds)
@@ -127,12 +127,12 @@ def _select_longest(cells: Sequence[Time]) -> list[Time]:
 def _layers(
     rows: Sequence[Time], unit: Unit, shown: Interval, title: Sequence[str], *, log: bool
 ) -> list[Specification]:
-    """Return the layers of the chart: below the name of each line, there is a lane for each series."""
+    """Return the layers of the chart. Below the name of each line, each series has a lane."""
     lines, series = list(dict.fromkeys(row.name for row in rows)), list(dict.fromkeys(row.series for row in rows))
     texts = [format.time(row.estimate, unit) for row in rows]
-    # the text of a lane is beside it
+    # the text of a lane is to its right
     x = layout.times(shown, unit, title, log=log, range=[0, {"expr": f"width - {layout.measure_room(texts):.0f}"}])
-    # the names of the lanes have their own lane, the first
+    # the name of a line is in a separate lane, which is the first one
     lanes = {"field": "series", "type": "nominal", "scale": {"domain": [_NAMES, *series]}}
     y: dict[str, Any] = {"y": layout.rows(lines, grid=False, apart=0.15), "yOffset": lanes}
     looks = layout.make_looks(

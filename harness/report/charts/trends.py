@@ -1,4 +1,4 @@
-"""Non-stationary steps: the time per step by the number of steps before it."""
+"""Charts of non-stationary steps: the time per step by the number of earlier steps."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ HEIGHT = 200
 
 
 def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
-    """Yield the curves of a table's cells with the largest trends; nothing without a trend."""
+    """Yield the chart of the cells with the largest trends; nothing if no cell has a trend."""
     changing = [
         (names.measured(table, cell), cell.shape.trend)
         for cell in results.measured[table.scenario.name]

@@ -41,7 +41,7 @@ class Picture:
         return f"charts/{self.name}.svg"
 
     def svg(self) -> str:
-        """The chart as an SVG document with real text, and a title and description for screen readers.
+        """Return the chart as an SVG document with selectable text, and a title and description for screen readers.
 
         Raises DrawingError.
         """
@@ -57,15 +57,15 @@ def file_name(results: Results, kind: str, scenario: Scenario, suffix: str = "")
 
 
 def file_names(scenarios: Iterable[str]) -> dict[str, str]:
-    """Return a unique text for each scenario in file names, which consists of letters, digits, `-` and `_`."""
+    """Return a unique text for each scenario in file names. It consists of letters, digits, `-` and `_`."""
     distinct = list(dict.fromkeys(scenarios))
     stems = [re.sub(r"[^A-Za-z0-9_]+", "-", name)[:NAME_CHARACTERS].strip("-") or "scenario" for name in distinct]
-    # names must not only differ in upper and lower case, because some file systems don't distinguish these
+    # a difference in case isn't enough, because some file systems don't distinguish upper and lower case
     return dict(zip(distinct, number_names(stems, "{}-{}", str.lower), strict=True))
 
 
 def number_names(names: Iterable[str], form: str, key: Callable[[str], str] = str) -> list[str]:
-    """Return the names, with a number (`form`, such as `{} ({})`) after a name whose key is already used."""
+    """Return the names. A name whose key is already used gets a number, in the form `form`, such as `{} ({})`."""
     by_key: dict[str, str] = {}
     for name in names:
         candidate, number = name, 1

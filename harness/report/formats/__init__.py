@@ -1,7 +1,7 @@
 """Export formats for other tools: one module per format, whose `render(results)` returns the text.
 
-A module has the name of its format, with an underscore at the end if Python has a module of that name. To add a format,
-add a module here. Nothing else needs to change.
+A module has the name of its format, with an underscore at the end if Python has a module of the same name. To add a
+format, add a module here. Nothing else needs to change.
 """
 
 from importlib import import_module
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.model.errors import NothingSelectedError
 
-if TYPE_CHECKING:  # `harness --help` only needs the names
+if TYPE_CHECKING:  # `harness --help` needs only the names
     from harness.analysis.cells import CellResult
     from harness.analysis.results import Results
     from harness.model.run import Run
@@ -24,7 +24,7 @@ def names() -> list[str]:
 def render(format: str, results: "Results") -> str:
     """Return the run in one of the formats of `names()`.
 
-    Raises NothingSelectedError if no cell has a result, and the format can't express that.
+    Raises NothingSelectedError if no cell has a result, and the format can't represent a run without results.
     """
     text: str = import_module(f"{__name__}.{_modules()[format]}").render(results)
     return text
@@ -35,14 +35,20 @@ def _modules() -> dict[str, str]:
 
 
 def name_cells(name: str, run: "Run") -> str:
-    """Return names of cells and comparisons that stay the same across runs, for tools that match results by name."""
+    """Return the name of a cell or a comparison in exports. It is the same in every run with the same clock.
+
+    Tools that compare runs match results by this name.
+    """
     from harness.model.launch import Clock  # noqa: PLC0415
 
     return f"{name}, CPU time" if run.plan.clock is Clock.CPU else name
 
 
 def require_numbers(results: "Results", format: str) -> "list[CellResult]":
-    """Return the cells with a result, for a format that has no other entries. Raises NothingSelectedError for none."""
+    """Return the cells with a result, for a format that contains only results.
+
+    Raises NothingSelectedError if no cell has a result.
+    """
     numbered = [result for result in results.cells if result.estimate]
     if not numbered:
         raise NothingSelectedError(

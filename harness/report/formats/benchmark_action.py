@@ -18,7 +18,7 @@ _IN_CODE = str.maketrans({"|": "¦", "`": "'"})
 def render(results: Results) -> str:
     """Return the cells with a result.
 
-    Raises NothingSelectedError for none, because the action fails on an empty list.
+    Raises NothingSelectedError if there are none, because the action fails on an empty list.
     """
     return dump_json([_entry(results.run, result) for result in require_numbers(results, "github-action-benchmark")])
 
@@ -32,7 +32,7 @@ def _entry(run: Run, result: CellResult) -> dict[str, str | float]:
     more = [title, f"rounds: {result.estimate.rounds}", f"run: {run.id}", f"commit: {run.commit}" if run.commit else ""]
     return {
         "name": escape_terminal(name_cells(result.name, run)).translate(_IN_CODE),
-        # the same unit in every run with the same clock, because the action compares numbers with earlier commits
+        # use the same unit in every run with the same clock, because the action compares numbers of different commits
         "unit": f"{of_clock(MILLISECONDS, run.plan.clock).symbol}/step",
         "value": result.estimate.value * MILLISECONDS.factor,
         **({"range": between} if between else {}),

@@ -13,17 +13,17 @@ from harness.analysis.rounds import centre, compute_taken_share, select_counted
 from harness.model.launch import Clock, Launch
 from harness.report.escape import escape_terminal
 
-# characters that make a spreadsheet read text as a formula, in Latin and in East Asian width
+# characters at which a spreadsheet reads text as a formula, in normal and in East Asian full width
 _FORMULA = tuple("=+-@＝＋－＠")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
 
 def render(results: Results) -> str:
-    """Return the launches in the order of their ends, with times in seconds and unknown values empty."""
+    """Return the launches in the order in which they ended. Times are in seconds, and unknown values are empty."""
     run, launches = results.run, results.launches
     axes = list(dict.fromkeys(axis for launch in launches for axis in launch.cell.axes))
     phases = [*order_phases(name for launch in launches for name in launch.phases if name not in TIMED), *TIMED]
-    # different names, so that CPU time isn't mistaken for wall-clock time
+    # the names differ, so that CPU time isn't mistaken for wall-clock time
     per_step = "cpu_seconds_per_step" if run.plan.clock is Clock.CPU else "seconds_per_step"
     counting = {id(launch) for launch in select_counted(run.plan, launches)}
     text = io.StringIO()
@@ -43,7 +43,7 @@ def render(results: Results) -> str:
 
 
 def cell(text: str) -> str:
-    """Return a text that no spreadsheet executes: an apostrophe comes before a text that looks like a formula."""
+    """Return the text, with an apostrophe at its start if a spreadsheet would execute it as a formula."""
     line = escape_terminal(text)
     return f"'{line}" if line.startswith(_FORMULA) and not _NUMBER.fullmatch(line) else line
 

@@ -1,4 +1,4 @@
-"""The report as one page, with all launches."""
+"""The report as one HTML page, with all launches."""
 
 from harness.analysis.results import Results
 from harness.report import sections

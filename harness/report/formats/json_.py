@@ -27,16 +27,17 @@ from harness.report.comparisons import lines
 from harness.report.escape import dump_json
 from harness.report.sections import attribution, claims, machines, scenarios, settings, summary
 
-#: The version of the schema. 2: ratios as in `harness.analysis`. 3: as in the report, time(cell) / time(other).
+#: The version of the schema. In version 2, ratios were as in `harness.analysis`. In version 3, they are as in the
+#: report: time(cell) / time(other).
 SCHEMA = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """An answer of the report: its sentence, and the comparisons behind it, the lowest ratio first.
+    """A main result of the report: its sentence, and the comparisons that it summarizes, the lowest ratio first.
 
-    `comparison` is the name that the scenario's header gives it, `along` the axis (or `environment`) that differs, `of`
-    the quantity.
+    `comparison` is the comparison's name in the scenario's header, `along` is the axis (or `environment`) that differs,
+    and `of` is the quantity.
     """
 
     text: str
@@ -49,7 +50,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonFacts:
-    """A comparison of a scenario. `comparison`, `along` and `of` come from the header, `remarks` from the report.
+    """A comparison of a scenario. `comparison`, `along` and `of` are from the header, `remarks` are from the report.
 
     For memory growth, the ratio is a difference in bytes per call: the growth of `cell` minus the growth of `other`.
     """
@@ -65,9 +66,9 @@ class ComparisonFacts:
 
 @dataclass(frozen=True, slots=True)
 class Quantified:
-    """The value of a quantity other than the step: seconds, bytes, bytes per call, or a count. `name` is the cell's.
+    """The value of a quantity other than the step time, for a cell: seconds, bytes, bytes per call, or a count.
 
-    There is no value if `estimate` is None.
+    `name` is the name of the cell. If there is no value, `estimate` is None.
     """
 
     name: str
@@ -77,9 +78,9 @@ class Quantified:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A claim in the report's sentence, and the results behind it.
+    """A claim of an upstream issue: the report's sentence about it, and its result as numbers.
 
-    `issue` is the short name of the issue, `url` its address.
+    `issue` is the short name of the issue, and `url` is its address.
     """
 
     text: str
@@ -106,7 +107,7 @@ class UnrequestedDifference:
 
 @dataclass(frozen=True, slots=True)
 class OnMachine:
-    """The results of one machine of a merged run. `name` is the value of the axis `on machine` of its cells."""
+    """Facts about the results of one machine in a merged run. `name` is its value of the axis `on machine`."""
 
     name: str
     control: Control | None
@@ -116,7 +117,7 @@ class OnMachine:
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """A comparison that several machines made: their verdicts, and whether they agree (null if unclear)."""
+    """A comparison that several machines measured: their verdicts, and whether they agree (null if unclear)."""
 
     scenario: str
     what: str
@@ -149,7 +150,7 @@ class Document:
 
 
 def render(results: Results) -> str:
-    """Return the report as docs/schema/report.v3.schema.json describes it."""
+    """Return the report as JSON in the format of docs/schema/report.v3.schema.json."""
     return dump_json(build(results))
 
 

@@ -1,9 +1,10 @@
 """JUnit XML for Jenkins: one suite per scenario, with one case per claim, cell and comparison.
 
-The time of a cell is its seconds per step. `error` means a launch that went wrong. `failure` means a launch that didn't
-do what was requested, or a comparison with the verdict slower or more. `skipped` means that there is no result.
+The time of a cell is its seconds per step. `error` means that a launch failed. `failure` means that a launch ran on a
+device other than the requested one, or that a comparison has the verdict slower or more. `skipped` means that there is
+no result.
 
-The case of an upstream claim passes with any outcome, which is its output. Without an outcome, it is skipped.
+The case of an upstream claim passes with any clear outcome, which is its output. Otherwise, it is skipped.
 """
 
 from collections import Counter
@@ -42,7 +43,7 @@ _FOUND = {Verdict.FASTER: "", Verdict.LESS: "", Verdict.SAME: "", Verdict.SLOWER
 class _Case:
     """A test case.
 
-    `outcome` is the name of its result element, empty if it passed; `seconds` is None without a time.
+    `outcome` is the name of its result element; empty if the case passed. `seconds` is None if it has no time.
     """
 
     name: str
@@ -67,7 +68,7 @@ class _Case:
 
 
 def render(results: Results) -> str:
-    """Return the run as one document, its suites in the run's order."""
+    """Return the run as one document. Its suites are in the order of the run's scenarios."""
     run = results.run
     compared = [line for table in results.all_tables for line in lines(table)]
     root = Element("testsuites", name=escape_terminal(run.id))
@@ -130,7 +131,7 @@ def _suite(run: Run, scenario: str, cases: Sequence[_Case]) -> Element:
         failures=str(outcomes["failure"]),
         errors=str(outcomes["error"]),
         skipped=str(outcomes["skipped"]),
-        # the schema has three decimals for a suite, and any number for a case
+        # the schema allows three decimals for the time of a suite, and any number of decimals for a case
         time=f"{sum(case.seconds or 0.0 for case in cases):.3f}",
         timestamp=escape_terminal(run.started),
     )

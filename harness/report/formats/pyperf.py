@@ -1,4 +1,4 @@
-"""JSON of pyperf, version 1.0: one benchmark per cell, one run per launch, and the launch mean as its value.
+"""pyperf's JSON format, version 1.0: one benchmark per cell, and one run per launch with the launch mean as its value.
 
 https://pyperf.readthedocs.io/en/latest/api.html#pyperf-json-format
 """
@@ -22,7 +22,7 @@ Metadata = dict[str, str | float]
 
 
 def render(results: Results) -> str:
-    """Return a suite of the cells that have a result.
+    """Return a benchmark suite with the cells that have a result.
 
     Raises NothingSelectedError if there are none, because pyperf refuses an empty suite.
     """
@@ -39,7 +39,7 @@ def render(results: Results) -> str:
 
 
 def _suite(run: Run) -> Metadata:
-    """Return the metadata of all benchmarks. pyperf compares some of it before it adds runs to a benchmark."""
+    """Return the metadata of all benchmarks. pyperf compares a part of it before it adds runs to a benchmark."""
     cores = run.host.get("cores")
     return _metadata(
         {
@@ -98,7 +98,7 @@ def _metadata(facts: Mapping[str, str | float | None]) -> Metadata:
 
 
 def _date(started: str) -> str:
-    """Return the time in UTC as pyperf parses it; empty if it isn't valid."""
+    """Return the time in UTC in pyperf's format; empty if `started` isn't a valid time."""
     try:
         return datetime.fromisoformat(started).astimezone(UTC).isoformat(" ")
     except ValueError:

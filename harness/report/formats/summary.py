@@ -14,10 +14,10 @@ from harness.report.comparisons import ComparisonLine, has_too_few_rounds, lines
 from harness.report.sections import expectations, no_results, summary
 from harness.report.sections.scenarios import verdict_counts
 
-#: The largest number of shown comparisons, and of shown reasons for missing results.
+#: The largest number of comparisons that are shown, and of reasons for missing results.
 COMPARISONS, ABSENCES = 20, 8
 
-# verdicts that need attention, the most urgent first; others are counted
+# verdicts that need attention, the most urgent first; comparisons with other verdicts are only counted
 _SHOWN = (
     *(Verdict.SLOWER, Verdict.MORE, Verdict.DIFFERENT_WORK),
     *(Verdict.FASTER, Verdict.LESS, Verdict.UNCLEAR),
@@ -25,14 +25,14 @@ _SHOWN = (
 
 
 def render(results: Results) -> str:
-    """Return the answers, important verdicts, missing results, and the path of the report, in less than 60 lines."""
+    """Return the main results, important verdicts, missing results, and the report's path, in less than 60 lines."""
     folder = results.run.folder or f"results/{results.run.id}"
     end: list[Block] = [
         Text(f"The whole report is report.md in {folder}. To write it again:"),
         Code(shlex.join(["harness", "report", folder])),
     ]
     blocks = [*summary.first_screen(results, table=False), *_compared(results), *_absent(results), *end]
-    # a heading of the second level, because the page has summaries of other jobs too
+    # the heading has the second level, because the page also contains summaries of other jobs
     return "#" + markdown.render_full([Section(summary.title(results), "answer", blocks)])
 
 
@@ -43,7 +43,7 @@ def _compared(results: Results) -> Iterator[Block]:
     shown = sorted((line for line in compared if line.compared.verdict in _SHOWN), key=_urgency)
     if shown:
         several, clock = len(results.tables) > 1, results.run.plan.clock.time
-        # with several quantities, each line names its quantity
+        # if there are several quantities, each line names its quantity
         of_step = all(line.table.quantity == STEP for line in shown)
         time = clock if of_step else "value"
         columns = [

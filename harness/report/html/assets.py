@@ -1,4 +1,4 @@
-"""The page's style sheets and scripts: from templates/html, and Vega from vl-convert."""
+"""The page's style sheets and scripts. They come from templates/html; Vega comes from vl-convert."""
 
 import base64
 import functools
@@ -14,10 +14,10 @@ from harness.files import write_atomically
 from harness.report.charts.drawing import PACKAGE, DrawingError, drawer, is_installed
 from harness.report.templates import FOLDER
 
-#: The script that runs before the page is drawn, so that it is never drawn in the wrong colours.
+#: The script that runs before the page is drawn, so that the page is never drawn in the wrong colors.
 FIRST = ("theme.js",)
 
-#: Scripts that run after the page has loaded. They are joined to one script, so that they share their names.
+#: Scripts that run after the page has loaded. They are joined into one script, so that they share their variables.
 LAST = (
     "format.js",
     "table.js",
@@ -33,10 +33,10 @@ LAST = (
 
 STYLES = ("page.css", "controls.css", "tables.css", "charts.css", "dialog.css", "print.css")
 
-#: The content security policy of a page without scripts.
+#: The style sheets of a page without scripts.
 PLAIN_STYLES = ("page.css", "controls.css", "tables.css", "charts.css", "flames.css", "print.css")
 
-# texts that would end a script element or start a comment in it are only in strings and regular expressions
+# texts that would end a script element or start a comment in it (scripts contain them only in strings and patterns)
 _ENDS = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
 
 
@@ -48,13 +48,13 @@ class PageScript:
 
     @property
     def source(self) -> str:
-        """The source of the script in a content security policy: its hash, so that no other script runs."""
+        """The script's entry in a content security policy: its hash, so that no other script can run."""
         return f"'sha256-{base64.b64encode(hashlib.sha256(self.text.encode()).digest()).decode()}'"
 
 
 @dataclass(frozen=True, slots=True)
 class Assets:
-    """The assets of the page: `first` in its head, `vega` and then `last` at its end."""
+    """The assets of the page. The script `first` is in its head; `vega` and then `last` are at its end."""
 
     style: str
     first: PageScript
@@ -73,12 +73,12 @@ def assets(cache: Path | None = None) -> Assets:
 
 
 def style(names: Sequence[str]) -> str:
-    """Return style sheets, or other files of templates/html, as one text."""
+    """Return style sheets, or other files in templates/html, as one text."""
     return "\n".join((FOLDER / "html" / name).read_text(encoding="utf-8") for name in names)
 
 
 def script(names: Sequence[str]) -> PageScript:
-    """Return scripts of templates/html as one, with their own scope, because a page's globals are shared."""
+    """Return scripts in templates/html as one script with a separate scope, because scripts share a page's globals."""
     return PageScript(_escape_script(f'(() => {{\n"use strict";\n{style(names)}}})();\n'))
 
 
@@ -93,9 +93,9 @@ def policy(scripts: Sequence[PageScript]) -> str:
 
 @functools.cache
 def vega(cache: Path | None = None) -> PageScript:
-    """Return Vega, Vega-Lite and vega-embed as one script; it sets `vegaEmbed`.
+    """Return Vega, Vega-Lite and vega-embed as one script, which sets `vegaEmbed`.
 
-    Bundling takes one or two seconds, so the script is saved in the folder `cache`, if that is writable.
+    Bundling takes one or two seconds, so the script is saved in the folder `cache`, if this folder is writable.
     """
     kept = cache / f"vega-{version(PACKAGE)}.js" if cache and is_installed() else None
     if kept:
@@ -103,7 +103,7 @@ def vega(cache: Path | None = None) -> PageScript:
             return PageScript(kept.read_text(encoding="utf-8"))
     try:
         source = _escape_script(drawer().scripts())
-    except DrawingError:  # without the engine, the report has no charts either
+    except DrawingError:  # without the renderer, the report has no charts either
         return PageScript("window.vegaEmbed = () => Promise.resolve();")
     if kept:
         with suppress(OSError):

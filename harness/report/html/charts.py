@@ -1,6 +1,6 @@
 """The report's charts for the page: the same specifications, with tooltips and without a background.
 
-templates/html/fit.js determines their width and the size of their letters.
+templates/html/fit.js sets the width of the charts and the size of their letters.
 """
 
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from harness.model.launch import Clock
 from harness.report.charts.layout import CONFIG, Specification
 from harness.report.charts.vega import Picture
 
-#: Vega-Lite's `config` of all charts on the page, with the font of the page. The page itself has the description of a
-#: chart, and its style sheet has the background colours.
+#: Vega-Lite's `config` of all charts on the page, with the font of the page. The page itself contains the description
+#: of a chart, and its style sheet sets the background colors.
 PAGE_CONFIG = {**CONFIG, "background": "transparent", "padding": 4, "font": "system-ui, sans-serif", "aria": False}
 
-#: Marks with tooltips, and the fields of their values in tooltips, with title and format. `{time}` in a title becomes
-#: the name of the measured time.
+#: The marks that have tooltips, and the fields that tooltips show, each with its title and format. `{time}` in a title
+#: is replaced by the name of the measured time.
 MARKS = ("point", "bar")
 TOLD: Sequence[tuple[str, str, str]] = (
     ("name", "of", ""),
@@ -35,7 +35,7 @@ _LENGTH = {"calculate": "datum.end - datum.start", "as": "takes"}
 
 
 def specification(picture: Picture, clock: Clock) -> Specification:
-    """Return the picture's specification for the page, which has its title, its notes and `config` itself."""
+    """Return the picture's specification for the page, without the parts that the page adds itself."""
     left_out = {"$schema", "config", "title", "description"}
     kept = {key: value for key, value in picture.specification.items() if key not in left_out}
     return _interactive(kept, clock)

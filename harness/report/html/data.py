@@ -22,7 +22,7 @@ from harness.report.blocks import Section, Table, Where
 from harness.report.escape import escape_terminal
 from harness.report.html import charts
 
-#: The largest number of samples per launch in a page. More samples are thinned evenly.
+#: The largest number of samples per launch in a page. If a launch has more samples, they are thinned evenly.
 SAMPLES = 200
 
 #: The significant digits of a cell's median sample.
@@ -31,7 +31,7 @@ DIGITS = 5
 
 @dataclass(frozen=True, slots=True)
 class ScenarioData:
-    """A scenario and the unit of its times, as the number of units per second."""
+    """A scenario and the unit of its times. `factor` is the number of units per second."""
 
     name: str
     title: str
@@ -76,8 +76,8 @@ class CellData:
 
     - `scenario`, `absence`: indexes in the lists of the page; `absence` is -1 if no result is missing
     - `seconds`: seconds per step, with the interval from `low` to `high`
-    - `time`, `interval`: the same as text in the unit of the page; `number`: the same in the unit of the scenario
-    - `told`: its rows in tables, each after the index of its table in the list of the page
+    - `time`, `interval`: these numbers as text in the unit of the page; `number`: as text in the unit of the scenario
+    - `told`: its rows in tables, each with the index of its table in the list of the page
     """
 
     name: str
@@ -103,7 +103,7 @@ class CellData:
 
 @dataclass(frozen=True, slots=True)
 class AbsenceData:
-    """Cells without results, or with missing launches: the reasons and the advice."""
+    """A reason why cells have no result, or lack some launches, with the advice."""
 
     status: str
     reason: str
@@ -112,10 +112,10 @@ class AbsenceData:
 
 @dataclass(frozen=True, slots=True)
 class PageData:
-    """All data of a page. `columns` are the values that distinguish cells. `unit` is the unit of their `time`.
+    """All data of a page. `columns` are names of the values that distinguish cells. `unit` is the unit of `time`.
 
-    `began` is the start of the first launch in seconds since 1970 (None if unknown), and `folder` the folder of the
-    run. All `charts` (Vega-Lite by name) share `config`.
+    `began` is the start of the first launch in seconds since 1970 (None if unknown). `folder` is the folder of the run.
+    `charts` maps names to Vega-Lite specifications, which share `config`.
     """
 
     folder: str
@@ -207,8 +207,8 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
 
 
 def dumps(data: PageData) -> str:
-    """Return the data as JSON without `<`, for a script element."""
-    # cell by cell, because the encoder has an object for each number until it ends
+    """Return the data as JSON for a script element. Every `<` is escaped."""
+    # encode cell by cell, because the encoder keeps an object for each number until it has finished
     cells = ",".join(map(_encode, data.cells))
     others = {name: value for name, value in _simplify(data).items() if name != "cells"}
     return f'{_encode(others)[:-1]},"cells":[{cells}]}}'
@@ -220,14 +220,14 @@ def _encode(value: Any) -> str:
 
 
 def _simplify(value: Any) -> Any:
-    """Return the list of an array, or the fields of a dataclass."""
+    """Return an array as a list, or the fields of a dataclass as a dictionary."""
     if isinstance(value, array):
         return value.tolist()
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
 def _columns(cells: Iterable[Cell]) -> list[str]:
-    """Return the names of the values that distinguish cells, axes last."""
+    """Return the names of the values that distinguish cells. Axes come last."""
     values: dict[str, set[str]] = defaultdict(set)
     for cell in cells:
         facts = {"scenario": cell.scenario, "device": cell.device.value, ENVIRONMENT: cell.environment, **cell.axes}
@@ -247,7 +247,7 @@ def _list_cell_rows(sections: Sequence[Section]) -> list[tuple[Section, Table]]:
 
 
 def _collect_rows(tables: Sequence[Table]) -> Mapping[Cell, Sequence[tuple[int, Sequence[str]]]]:
-    """Return the rows of each cell without their labels, each after the index of its table."""
+    """Return the rows of each cell without their labels, each with the index of its table."""
     rows: dict[Cell, list[tuple[int, Sequence[str]]]] = defaultdict(list)
     for place, table in enumerate(tables):
         shown = [at for at, head in enumerate(table.heads) if not head.is_label]
@@ -277,12 +277,12 @@ def _launch(launch: Launch, counted: bool, started: float | None, exponent: int)
 
 
 def _finite_step_seconds(launch: Launch) -> list[float]:
-    """Return seconds per step of each sample."""
+    """Return the seconds per step of each sample, if they are finite."""
     return [seconds for seconds in step_seconds(launch) if math.isfinite(seconds)]
 
 
 def _exponent(launches: Sequence[Launch]) -> int:
-    """Return the power of ten of the unit of samples, so that the median keeps its digits; 0 without samples."""
+    """Return the exponent of ten for samples, with which the median keeps DIGITS digits; 0 without samples."""
     positive = [rate for launch in launches for rate in _finite_step_seconds(launch) if rate > 0.0]
     return math.floor(math.log10(statistics.median_low(positive))) + 1 - DIGITS if positive else 0
 
@@ -293,7 +293,7 @@ def _round(seconds: float) -> float | None:
 
 
 def _instant(text: str) -> float | None:
-    """Return seconds since 1970; None if the text isn't a time."""
+    """Return a time as seconds since 1970; None if the text isn't a valid time."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError):

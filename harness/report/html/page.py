@@ -19,7 +19,7 @@ from harness.report.templates import environment
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-#: A column with a longer text than this number of characters is wrapped.
+#: A column is wrapped if it contains a text with more characters than this.
 WRAPPED = 40
 
 #: The kinds of blocks that templates distinguish, by name.
@@ -37,7 +37,7 @@ BLOCKS: Sequence[type[Block]] = (
 
 
 def render(results: Results, sections: Sequence[Section], *, cache: Path | None = None) -> str:
-    """Return the page of a run with the sections that it shows.
+    """Return the page of a run, with the sections that are shown on it.
 
     `cache` is a folder for files that can be regenerated.
     """
@@ -47,7 +47,7 @@ def render(results: Results, sections: Sequence[Section], *, cache: Path | None 
     return page.render(
         run=results.run,
         sections=shown,
-        # the table of all cells is the first part that isn't in report.md
+        # the table of all cells comes before the first section that isn't in report.md
         details=next((section for section in shown[1:] if not section.shown(Where.PASTE)), None),
         data=data.dumps(data.build(results, shown)),
         assets=page_assets,
@@ -71,7 +71,7 @@ def _environment(cells: Iterable[Cell]) -> "Environment":
     places = {cell: place for place, cell in enumerate(cells)}
 
     def cells_of(shown: Sequence[Cell]) -> str:
-        """Return the attribute with the cells of a number; empty if the cells aren't in the run."""
+        """Return the attribute with the cells behind a number; empty if the cells aren't in the run."""
         numbers = [str(places[cell]) for cell in shown if cell in places]
         return f' data-cells="{" ".join(numbers)}"' if numbers and len(numbers) == len(shown) else ""
 
@@ -80,7 +80,7 @@ def _environment(cells: Iterable[Cell]) -> "Environment":
     filters: Mapping[str, Callable[..., Any]] = {
         "words": safe(_words),
         "lines": safe(_lines),
-        # for texts from our own files, and for JSON without `<`
+        # for texts from harness's own files, and for JSON without `<`
         "trusted": Markup,
         "on_page": lambda table: table.shown(Where.PAGE),
         "folded": _summarize_folded,
@@ -123,7 +123,7 @@ def _span(span: str | Bold | Link) -> str:
 
 
 def _lines(text: str) -> str:
-    """Return text of several lines, escaped."""
+    """Return escaped text with its line breaks."""
     return "\n".join(escape.escape_entities(line) for line in escape.clean(text).rstrip().splitlines())
 
 
@@ -131,12 +131,12 @@ def _lines(text: str) -> str:
 
 
 def _summarize_folded(table: Table) -> str:
-    """Return the summary of a table that is folded; empty if it isn't."""
+    """Return the summary of a folded table; empty if the table isn't folded."""
     return f"{table.caption}: {counted(len(table.lines), table.noun)}" if len(table.lines) > LONG else ""
 
 
 def _labels(table: Table) -> set[int]:
-    """Return the columns that name the lines; by default the first one."""
+    """Return the columns that contain the names of lines; by default the first column."""
     return {at for at, head in enumerate(table.heads) if head.is_label} or {0}
 
 
@@ -150,12 +150,12 @@ def _find_wrapped(table: Table) -> set[int]:
 
 
 def _find_ordered(table: Table) -> set[int]:
-    """Return the columns that aren't sorted by their text."""
+    """Return the columns that are sorted by `order` instead of their text."""
     return {at for at in range(len(table.heads)) if any(line.entries[at].order is not None for line in table.lines)}
 
 
 def _verdicts(table: Table) -> list[str]:
-    """Return each line's verdict; empty if the table has none."""
+    """Return each line's verdict; empty if the table has no verdicts."""
     return [
         line.entries[at].text or NO_VERDICT
         for line in table.lines

@@ -1,6 +1,6 @@
 """The sections of a report. Each section is one file, with its data, columns and sentences.
 
-To add a section, add a file here, and a line in the list below, which has the order of the report.
+To add a section, add a file here, and a line in the list below. The list is in the order of the report.
 """
 
 from collections.abc import Callable, Iterator, Sequence

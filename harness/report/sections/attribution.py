@@ -27,14 +27,14 @@ from harness.report.phrases import (
 #: The largest number of changes in the sentence above the table.
 NAMED = 3
 
-#: If an axis has more levels than this, they are counted and not listed.
+#: If an axis has more levels than this, the levels are counted instead of listed.
 LEVELS = 6
 
 Line = tuple[Attribution, Effect]
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Return the main effects and interactions of each table, by device."""
+    """Yield the section with the main effects and interactions of each table, by device."""
     blocks = [block for attribution in results.attributions for block in _blocks(results, attribution)]
     if blocks:
         explanation = Text(legend(results, results.attributions), True)
@@ -57,9 +57,9 @@ def _blocks(results: Results, attribution: Attribution) -> Iterator[Block]:
 
 
 def describe_causes(results: Results) -> list[str]:
-    """Return one sentence on the changes that make a difference; none if there is none, or no single scenario.
+    """Return one sentence on the changes that make a difference; none if there is no difference, or several scenarios.
 
-    If the effect of a change depends on another, the sentence is about these two.
+    If the effect of a change depends on another change, the sentence is about these two changes.
     """
     every = [candidate for candidate in results.attributions if candidate.judged and _has_verdicts(candidate)]
     if len(every) != 1 or len(every[0].leading) < 2:
@@ -76,7 +76,7 @@ def describe_causes(results: Results) -> list[str]:
 
 
 def sentence(attribution: Attribution, plan: Plan) -> str:
-    """Return the sentence on changes that make a difference, and on two that depend on each other."""
+    """Return the sentence on the changes that make a difference, and on two changes that depend on each other."""
     if not attribution.judged:
         return f"{capitalize(describe_too_few(attribution.rounds))} on these effects."
     if not _has_verdicts(attribution):
@@ -117,7 +117,7 @@ def _describe_interaction(attribution: Attribution, effect: Effect, clock: Clock
 
 
 def _dependence(attribution: Attribution, effect: Effect, clock: Clock) -> str:
-    """Describe an interaction, and both changes together."""
+    """Describe an interaction, and the effect of both changes together."""
     assert effect.parts is not None, "an interaction has parts"
     together = format.factor(effect.parts.together)
     return f"{_describe_interaction(attribution, effect, clock)}. Both changes together: {together}"
@@ -162,7 +162,7 @@ def _remark(results: Results, attribution: Attribution, effect: Effect) -> str:
 
 
 def cells(attribution: Attribution) -> str:
-    """Return the sentences on the cells of the effects, and on all effects."""
+    """Return sentences on the cells from which the effects are calculated, and on the confidence of all effects."""
     left, untold = attribution.of - attribution.cells, attribution.left
     axes = joined([f"{axis} ({_levels(levels)})" for axis, levels in attribution.axes.items()])
     held = ", ".join(names.labels(attribution.scenario, attribution.held))

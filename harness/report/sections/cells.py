@@ -1,4 +1,4 @@
-"""One row per cell: the phases of its launches, the distribution of its times, and its resources."""
+"""Tables with one row per cell: the phases of its launches, the distribution of its times, and its resources."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from harness.report.format import Unit, unit_of
 from harness.report.phrases import join_remarks
 from harness.report.sections.scenarios import REMARKS
 
-#: Legend: the ranges across the launches of a table.
+#: The legend for values over launches.
 SPREADS = "Each value is the median over the cell's launches, with p10 to p90 in brackets."
 
 _TO_FIRST_STEP = (
@@ -34,7 +34,7 @@ _STEADY_STATE = "Steady state: the time per step after the warm-up."
 
 @dataclass(frozen=True, slots=True)
 class _CellSection:
-    """A section: its columns for the measured cells of a table, the charts of a table, and what all columns share."""
+    """A section: the columns for the cells of a table, the charts of a table, and a note on all columns."""
 
     title: str
     anchor: str
@@ -44,7 +44,7 @@ class _CellSection:
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Return the phases, distributions and resources of all cells with a result, as far as launches reported them."""
+    """Yield the sections on phases, distributions and resources of cells, as far as launches reported them."""
     for part in (
         _CellSection("Phases", "phases", phases, phases_chart.pictures, SPREADS),
         _CellSection(
@@ -75,7 +75,7 @@ def _blocks(results: Results, part: _CellSection) -> Iterator[Block]:
 
 
 def phases(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
-    """Yield the section on phases: in their order, their sum and the steady state; nothing without phases."""
+    """Return the columns with the phases in order, their sum and the steady state; empty if there are no phases."""
     column = partial(_spread, table, cells)
 
     def phase(name: str) -> Column[MeasuredCell]:
@@ -132,7 +132,7 @@ def remark(shape: Shape, clock: Clock) -> str:
 
 
 def resources(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
-    """Yield the section on resources that launches used."""
+    """Return the columns with the resources that launches used."""
 
     def column(statistic: Statistic[Launch]) -> Column[MeasuredCell]:
         return _spread(
@@ -156,7 +156,7 @@ def _spread(
     *,
     legend: str = "",
 ) -> Column[MeasuredCell]:
-    """Return a column of ranges over launches, in a fitting unit."""
+    """Return a column with the median and the range over launches, in a suitable unit."""
     unit = _unit(quantity, table, [summary.median for cell in cells if (summary := spread_of(cell))])
 
     def value(cell: MeasuredCell) -> Entry:
@@ -166,7 +166,8 @@ def _spread(
     return Column(_heading(name, unit), value, legend=legend, is_number=True, is_optional=True)
 
 
-#: The units that the values of a column choose, and those that are always the same.
+#: For each quantity, the function that chooses a unit for the values of a column. _FIXED has units that don't depend on
+#: the values.
 _CHOSEN: Mapping[Quantity, Callable[[Sequence[float]], Unit]] = {
     Quantity.SECONDS: format.phase_unit,
     Quantity.BYTES: format.memory_unit,

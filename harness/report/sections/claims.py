@@ -33,7 +33,7 @@ from harness.report.comparisons import describe_rounds_needed
 from harness.report.phrases import capitalize, describe_longer, describe_pythons
 from harness.report.sections import scenarios
 
-#: The largest number of claims on the first screen, and of other environments per claim. The table has all of them.
+#: The largest number of claims on the first screen, and of other environments per claim there. The table contains all.
 SENTENCES, OTHERS = 5, 3
 
 #: The outcomes in words, in the order in which they are counted.
@@ -52,14 +52,14 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class _ClaimLine:
-    """A claim in one place, for the table."""
+    """A claim in one environment (or pair of environments), which is a line of the table."""
 
     result: ClaimResult
     place: ClaimPlace
 
 
 def head(results: Results) -> Iterator[Block]:
-    """Return the number of claims by outcome, and a sentence for each of the first claims."""
+    """Yield the number of claims by outcome, and a sentence for each of the first claims."""
     claims = results.claims
     if len(claims) > 1:
         yield Text(count_outcomes(claims), where=EVERYWHERE)
@@ -76,13 +76,13 @@ def head(results: Results) -> Iterator[Block]:
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Return the other claims, and a table of all claims in every environment."""
+    """Yield the section with the other claims, and a table of all claims in every environment."""
     claims = results.claims
     if not claims:
         return
     rest = [sentence(results, result) for result in claims[SENTENCES:]]
     lines = [_ClaimLine(result, place) for result in claims for place in result.places]
-    # a terminal doesn't repeat the claims that are in the sentences
+    # in a terminal, the table doesn't repeat claims that the sentences describe completely
     has_more = bool(rest) or any(len(result.elsewhere) > OTHERS for result in claims)
     table = tabulate(
         "Claims of upstream issues and the measured values",
@@ -130,7 +130,7 @@ def count_outcomes(claims: Sequence[ClaimResult]) -> str:
 
 
 def sentence(results: Results, result: ClaimResult) -> Words:
-    """Describe one claim: its outcome in the environment where it was made, and in others. Its issue is a link."""
+    """Describe one claim: its outcome in the claimed environment, and in others. The issue is a link."""
     claim = result.claim
     outcome, rest = verdict(results, result)
     statement = f" says: {claim.reported.rstrip('.')}. "
@@ -138,7 +138,7 @@ def sentence(results: Results, result: ClaimResult) -> Words:
 
 
 def bisect_commands(results: Results) -> list[str]:
-    """Return the command that finds the release with the fix, for each issue with a claim that was fixed."""
+    """Return a command that finds the release with the fix, for each issue with a claim that was fixed."""
     exact = {environment.name: environment.exact for environment in results.run.environments}
     commands = []
     for result in results.claims:
@@ -158,7 +158,7 @@ def text(results: Results, result: ClaimResult) -> str:
 
 
 def verdict(results: Results, result: ClaimResult) -> tuple[str, str]:
-    """Describe the outcome of a claim with the claimed and measured values, and the other environments."""
+    """Return the outcome of a claim, and a text with the claimed and measured values and the other environments."""
     at, claim = result.at, result.claim
     parts = [f": {_describe_place(results, result, at)}." if at.estimate else f": {at.why}." if at.why else "."]
     if result.fixed:
@@ -173,7 +173,7 @@ def verdict(results: Results, result: ClaimResult) -> tuple[str, str]:
 
 
 def _describe_place(results: Results, result: ClaimResult, place: ClaimPlace) -> str:
-    """Describe a claim: `in tf2.2, predict takes 12.3× (11.9 to 12.8) as long as model (rows one); claimed: …`."""
+    """Describe a result: `in tf2.2, predict takes 12.3× (11.9 to 12.8) as long as model (rows one); claimed: …`."""
     claim, scenario, better = result.claim, result.scenario, place.better
     apart = better is not None and better.environment != place.environment
 
@@ -234,7 +234,7 @@ def format_claimed(claim: Claim) -> str:
 
 
 def format_measured(place: ClaimPlace) -> str:
-    """Return the measured value with its interval: `12.3× (11.9 to 12.8)`; empty if there is none."""
+    """Return the measured value with its interval: `12.3× (11.9 to 12.8)`; empty if there is no value."""
     if place.estimate is None or place.outcome is ClaimOutcome.DIFFERENT_WORK:
         return ""
     between = format.format_interval(place.estimate.interval)
@@ -260,6 +260,6 @@ def _number(value: float, place: ClaimPlace) -> str:
 
 
 def _where(place: ClaimPlace) -> str:
-    """Return the environment, or both environments."""
+    """Return the environment of a result, or both environments if it compares two."""
     other = place.better.environment if place.better else place.environment
     return place.environment if other == place.environment else f"{place.environment} vs {other}"

@@ -1,4 +1,4 @@
-"""The differences between the environments of a run, and the packages that are the same in all."""
+"""The differences between the environments of a run, and the packages that are the same in all environments."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,10 +10,10 @@ from harness.model.texts import counted
 from harness.report.blocks import FILES, Block, Column, Entry, Folded, Head, Line, Section, Table, Text, tabulate
 from harness.report.phrases import SIDE_BY_SIDE, describe_overrides
 
-#: The largest number of packages with a separate column, if environments of the same TensorFlow differ in them.
+#: The largest number of columns for packages that differ between environments with the same TensorFlow.
 PACKAGES = 6
 
-#: The prefix of a package that the line above has, and this one doesn't have.
+#: The prefix of a package that the environment in the line above has, but this environment doesn't have.
 GONE = "-"
 
 # columns that are shown only if the environments differ in them
@@ -21,7 +21,7 @@ _BESIDE = "TensorFlow's package"
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Return a table with one row per environment. Less important packages are folded."""
+    """Yield the section with one row per environment. Less important packages are folded."""
     environments = results.run.environments
     if environments:
         title = "Environments" if len(environments) > 1 else "Environment"
@@ -63,7 +63,7 @@ def _blocks(results: Results) -> Iterator[Block]:
 
 
 def _point(software: Sequence[Software]) -> tuple[list[Software], int]:
-    """Return the packages that differ between environments with the same TensorFlow, and the number of further ones."""
+    """Return the packages that differ between environments with the same TensorFlow, and how many more there are."""
     releases = next(package.versions for package in software if package.name == "TensorFlow")
     alike = [[at for at, other in enumerate(releases) if other == release] for release in dict.fromkeys(releases)]
     if len(releases) > SIDE_BY_SIDE and len(alike) > 1:
@@ -73,7 +73,7 @@ def _point(software: Sequence[Software]) -> tuple[list[Software], int]:
 
 
 def overview(run: Run, shown: Sequence[Software]) -> Table:
-    """Return one row per environment. Values that differ from the row above are highlighted."""
+    """Return a table with one row per environment. Values that differ from the row above are highlighted."""
 
     def column(package: Software) -> Column[int]:
         def version(at: int) -> Entry:
@@ -109,7 +109,10 @@ def packages(run: Run, software: Sequence[Software]) -> Table:
 
 
 def changes(run: Run, software: Sequence[Software]) -> Table:
-    """Return one row per environment with the versions that differ from the row above; the first row has all."""
+    """Return a table with one row per environment: the versions that differ from the row above.
+
+    The first row contains all versions.
+    """
     columns = [_environment(run), Column("packages", lambda at: _find_changed(software, at))]
     rows = range(len(run.environments))
     return tabulate("Other packages that change", columns, rows, noun="environment")
@@ -140,6 +143,6 @@ def describe_images(run: Run) -> str:
 
 
 def _short(digest: str) -> str:
-    """Return the first 12 digits of a hash, as engines show it."""
+    """Return the first 12 digits of a hash, as engines show hashes."""
     algorithm, colon, digits = digest.rpartition(":")
     return f"{algorithm}{colon}{digits[:12]}"

@@ -1,4 +1,4 @@
-"""Statements of the sources, checked against the observations."""
+"""Statements of the sources that scenarios cite, checked against the observations."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ _DEVICE = "device"
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Return the results of the checks, by scenario."""
+    """Yield the section with the results of the checks, by scenario."""
     statements = results.statements
     if not statements:
         return
@@ -49,7 +49,7 @@ def sections(results: Results) -> Iterator[Section]:
         if odd:
             tables.append(tabulate_by_environment(caption, LABELS, environments, odd, where=Where.TERMINAL))
             otherwise += [_name(line, environments) for line in odd]
-    # without any time this section is the answer, and comes first
+    # without times, this section contains the main results
     where = EVERYWHERE if results.tables else Where.DETAILS
     more = [Text(f"Not as stated: {list_names(otherwise)}.", where=FILES)] if otherwise else []
     yield Section(
@@ -77,13 +77,13 @@ def _name(line: SeenLine, environments: Sequence[str]) -> str:
 
 
 def _lines(statement: Statement, environments: Sequence[str]) -> Iterator[SeenLine]:
-    """Return a row for the statement; several rows if its result differs between cells of an environment."""
+    """Yield a row for the statement, or several rows if its result differs between cells of an environment."""
     scenario, expectation = statement.scenario, statement.expectation
     cells = [check.cell for check in statement.checks]
     axes = [
         axis for axis in scenario.axes if axis not in expectation.when and len({cell.axes[axis] for cell in cells}) > 1
     ]
-    # the device is listed after the header's own axes
+    # the device comes after the axes of the header
     by_cell = {
         ((*(check.cell.axes[axis] for axis in axes), check.cell.device.value), check.cell.environment): _value(check)
         for check in statement.checks

@@ -1,4 +1,4 @@
-"""The table of the first screen: the first comparison of each scenario's header, largest difference first.
+"""The table on the first screen: the first comparison in each scenario's header, largest difference first.
 
 The table has at most LINES lines. If there are more comparisons, it shows those with a difference, and a sentence
 counts the others.
@@ -23,7 +23,7 @@ from harness.report.format import unit_of
 #: The largest number of lines in the table.
 LINES = 10
 
-#: The verdicts of a difference.
+#: The verdicts that report a difference.
 DIFFERENT = (Verdict.SLOWER, Verdict.MORE, Verdict.FASTER, Verdict.LESS)
 
 
@@ -34,14 +34,14 @@ class _HeadlineLine:
 
     @property
     def cells(self) -> tuple[Cell, Cell]:
-        """The cells of the subject and of the base."""
+        """The cells of the compared side and of the base."""
         compared = self.finding.compared
         both = (compared.cell, compared.other)
         return both if describes_cell(self.answer.comparison) else (both[1], both[0])
 
 
 def find_leading(results: Results) -> list[Answer]:
-    """Return the answers to the first question of each table, the tables in the order in which they are answered."""
+    """Return the results of the first comparison of each table, in the order of the run's results."""
     first: dict[int, Answer] = {}
     for answer in results.answers:
         first.setdefault(id(answer.table), answer)
@@ -49,7 +49,7 @@ def find_leading(results: Results) -> list[Answer]:
 
 
 def find_shared(results: Results) -> dict[str, str]:
-    """Return the axis values that all lines share; empty if the lines are of several tables."""
+    """Return the axis values that all lines share; empty if the lines come from several tables."""
     answers = find_leading(results)
     if len({id(answer.table) for answer in answers}) != 1:
         return {}
@@ -58,7 +58,7 @@ def find_shared(results: Results) -> dict[str, str]:
 
 
 def blocks(results: Results) -> Iterator[Block]:
-    """Return the table and a sentence that counts the other comparisons; empty if nothing is compared."""
+    """Yield the table, and a sentence that counts the other comparisons; nothing if there are no comparisons."""
     every = [_HeadlineLine(answer, finding) for answer in find_leading(results) for finding in answer.findings]
     if not every:
         return
@@ -111,7 +111,7 @@ def _columns(results: Results, shown: Sequence[_HeadlineLine]) -> Iterator[Colum
     comparable = [line.finding.ratio for line in shown if _is_comparable(line)]
     if comparable and not differ:
         drawn = choose_ratio_domain(comparable, results.run.plan.margin)
-        # the plot has the same bar at a ratio of 1
+        # the plot has the same bar, at a ratio of 1
         below, above = ("faster", "slower") if is_time(table.quantity) else ("less", "more")
         yield Column(
             f"{below} │ {above}",
@@ -124,7 +124,7 @@ def _columns(results: Results, shown: Sequence[_HeadlineLine]) -> Iterator[Colum
 
 
 def _times(table: ScenarioTable, subject: str, base: str) -> Iterator[Column[_HeadlineLine]]:
-    """Yield the columns with the times of the base and of the subject."""
+    """Yield the columns with the times of the base and of the compared side."""
     unit, cells = unit_of(table), table.cells()
     symbol = f", {unit.symbol}" if unit.symbol else ""
 
@@ -138,7 +138,7 @@ def _times(table: ScenarioTable, subject: str, base: str) -> Iterator[Column[_He
 
 
 def _sides(answer: Answer) -> tuple[str, str]:
-    """Return the names of the subject and the base: `tf2.0 eager`, `tf1.14 graph`."""
+    """Return the names of the compared side and the base: `tf2.0 eager`, `tf1.14 graph`."""
     scenario, along = answer.table.scenario, answer.comparison.along
     subject, base = (names.label(scenario, along, level) for level in (answer.subject, answer.base))
     return " ".join([subject, *answer.subject_has]), " ".join([base, *answer.base_has])

@@ -16,7 +16,7 @@ MOST = math.log1p(0.10)
 
 
 def describe_interleaving(results: Results) -> str:
-    """Return how launches were interleaved: `the cells of a round are interleaved on the same core, …`."""
+    """Describe how launches were interleaved: `the cells of a round are interleaved on the same core, …`."""
     if results.machines:
         return "; ".join(
             f"on {machine}, {describe_interleaving(machine_results)}"
@@ -24,7 +24,7 @@ def describe_interleaving(results: Results) -> str:
         )
     interleaving = results.turns
     if interleaving is None:
-        # without results, describe the plan, although scenarios that fix their calls are never interleaved
+        # without results, describe the plan (although scenarios with a fixed number of calls are never interleaved)
         in_turns = results.run.plan.interleave is Interleave.TURNS and not results.found.numbers
         return (
             "the cells of a round are interleaved on the same core" if in_turns else "launches run one after the other"
@@ -67,7 +67,7 @@ def checks(results: Results) -> str:
 
 
 def warnings(results: Results) -> Iterator[str]:
-    """Return warnings about side effects of interleaving."""
+    """Yield a warning if interleaving has side effects on the results."""
     least = SHARE * results.margin
     bias = list(_find_side_effects(results, least))
     if bias:
@@ -80,14 +80,14 @@ def warnings(results: Results) -> Iterator[str]:
 
 
 def remark(bias: Estimate | None) -> str:
-    """Return how the ratio changes without interleaving; empty if `bias` is None."""
+    """Return a remark on how the ratio changes without interleaving; empty if `bias` is None."""
     return f"without interleaving, the ratio is {format.factor(bias.value)} as large" if bias else ""
 
 
 def _find_side_effects(results: Results, least: float = 0.0) -> Iterator[str]:
-    """Return one clause per side effect that was found.
+    """Yield one clause per side effect that was found.
 
-    Ratios that differ by at most `least` (log scale) are left out.
+    Ratios that change by at most `least` (log scale) are left out.
     """
     interleaving = results.turns
     if interleaving is None:
@@ -104,7 +104,7 @@ def _find_side_effects(results: Results, least: float = 0.0) -> Iterator[str]:
 
 
 def _largest_hidden(interleaving: Interleaving) -> float | None:
-    """Return the largest side effect that a ratio can have although none was found, on the log scale."""
+    """Return the largest side effect that ratios without a detected effect can still have, on the log scale."""
     hidden = [ratio.estimate for ratio in interleaving.alone if not ratio.is_found]
     return _find_farthest(hidden) if hidden else None
 
@@ -133,7 +133,7 @@ def _find_farthest(estimates: Iterable[Estimate]) -> float:
 
 
 def _format_distance(logs: float) -> str:
-    """Return a distance on the log scale as a percentage of two digits."""
+    """Return a distance on the log scale as a percentage with two digits."""
     return _share(math.expm1(min(logs, 700.0)))
 
 

@@ -1,4 +1,4 @@
-"""The machines of a merged run: the results of each machine, and whether machines that ran the same cells agree."""
+"""The machines of a merged run, and whether machines that measured the same cells agree."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ from harness.report import names
 from harness.report.blocks import EVERYWHERE, FILES, REPORT, Column, Items, Section, Text, tabulate
 from harness.report.comparisons import NO_VERDICT
 
-#: The largest number of such comparisons in the list.
+#: The largest number of comparisons in the list of disagreements.
 LISTED = 10
 
 
@@ -30,11 +30,11 @@ def collect_sentences(results: Results, of: Callable[[Results], Iterable[str]]) 
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Yield the section on the machines, and on each comparison on which they differ."""
+    """Yield the section on the machines, with the comparisons on which they differ."""
     machines = results.run.machines
     if not machines:
         return
-    # count the groups once for all machines
+    # count the groups of all machines only once
     groups = Counter(group.machine for group in results.run.plan.groups)
     columns = [
         Column[MachineFacts]("machine", lambda facts: facts.label, is_label=True),
@@ -66,7 +66,7 @@ def model(facts: MachineFacts) -> str:
 
 
 def explain_separate(machines: Sequence[MachineFacts]) -> str:
-    """Return a sentence that results of different machines aren't combined, and whether their models differ."""
+    """Return sentences that say whether the machines' models differ, and that their results aren't combined."""
     models = {model(machine) for machine in machines}
     kind = "are different models" if len(models) > 1 else "are the same model"
     return (
@@ -76,7 +76,7 @@ def explain_separate(machines: Sequence[MachineFacts]) -> str:
 
 
 def describe_absent(results: Results) -> list[str]:
-    """Return a sentence on missing parts of the plan, so that an incomplete run isn't mistaken for a complete one."""
+    """Return a sentence on missing shards, so that an incomplete run isn't mistaken for a complete run."""
     shards = [f"{shard} ({counted(len(groups), 'group')})" for shard, groups in results.run.absent.items()]
     return [f"The plan is incomplete: the runs of these shards are missing: {joined(shards)}."] if shards else []
 
@@ -103,6 +103,6 @@ def name_sides(agreement: Agreement) -> str:
 
 
 def difference(agreement: Agreement) -> str:
-    """Return the result of each machine for a comparison on which they differ."""
+    """Return a sentence with the verdict of each machine, for a comparison on which the machines differ."""
     verdicts = [f"{verdict or NO_VERDICT} on {machine}" for machine, verdict in agreement.verdicts.items()]
     return f"{names.title(agreement.table)}: {name_sides(agreement)} is {joined(verdicts)}."

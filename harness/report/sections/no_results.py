@@ -16,7 +16,7 @@ REASONS, OUTPUTS = 10, 10
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Return the reasons why cells have no result."""
+    """Yield the section with the reasons why cells have no result."""
     if results.missing:
         yield Section("No result", "missing", list(_blocks(results)))
 
@@ -27,11 +27,11 @@ def _blocks(results: Results) -> Iterator[Block]:
         Column("status", lambda missing: missing.status.value, is_label=True),
         Column("cells", lambda missing: cells(results, missing), is_label=True),
         Column("why", reason),
-        # the first screen has the command that continues the run
+        # the first screen contains the command that continues the run
         Column("what to do", lambda missing: missing.advice if command else advice(results, missing), is_optional=True),
     ]
     first, rest = reasons[:REASONS], reasons[REASONS:]
-    # an error that is in the answer isn't repeated
+    # an error that the first screen explains isn't repeated
     where = FILES if scripts.explain_all_missing(results, reasons) else REPORT
     yield tabulate("No result", columns, first, where=where, noun="reason")
     if rest:
@@ -42,7 +42,7 @@ def _blocks(results: Results) -> Iterator[Block]:
 
 
 def _outputs(results: Results) -> Iterator[Block]:
-    """Return the last lines that launches wrote to standard error."""
+    """Yield the last lines that launches wrote to standard error."""
     with_output = [missing for missing in results.missing if missing.stderr]
     if with_output:
         yield Text("Their error output is in details.md and report.html.", True, where=Where.PASTE | Where.TERMINAL)
@@ -54,13 +54,13 @@ def _outputs(results: Results) -> Iterator[Block]:
 
 
 def name_cells(results: Results, missing: Missing) -> tuple[list[str], int]:
-    """Return names of the cells without a result for one reason, and the number of unnamed cells."""
+    """Return names of the cells that have no result for one reason, and the number of cells that aren't named."""
     boxes, left = cover_with_boxes(missing.cells, results.found.cells)
     return [_box(box) for box in boxes], left
 
 
 def cells(results: Results, missing: Missing) -> str:
-    """Return the cells without a result for one reason: `step, tf2.1 (2 cells)`."""
+    """Return the cells that have no result for one reason: `step, tf2.1 (2 cells)`."""
     names, left = name_cells(results, missing)
     return "; ".join([*names, *([f"and {counted(left, 'more cell')}"] if left else [])])
 
@@ -74,7 +74,7 @@ def _box(box: Box) -> str:
 
 
 def reason(missing: Missing) -> str:
-    """Return why there is no number."""
+    """Return why cells have no result."""
     unknown = (
         "The run ended before the first counted launch." if _is_interrupted(missing) else "No reason was recorded."
     )
@@ -83,7 +83,7 @@ def reason(missing: Missing) -> str:
 
 
 def advice(results: Results, missing: Missing) -> str:
-    """Return the advice; empty if none is known."""
+    """Return the advice for cells without a result; empty if there is no advice."""
     if missing.advice or not _is_interrupted(missing):
         return missing.advice
     command = summary.command_to_continue(results) or f"harness matrix --resume {results.run.shown_folder}"

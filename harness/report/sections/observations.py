@@ -1,4 +1,4 @@
-"""Observations that aren't times, by experiment. Long values are printed in full below their table."""
+"""Observations that aren't times, by scenario. Long values are shown in full below their table."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,18 +30,19 @@ from harness.report.escape import shorten
 from harness.report.format import unit_of
 from harness.report.phrases import SIDE_BY_SIDE, format_heading
 
-#: Longer values are cut to this many characters in a table, and printed in full below it, up to this many values.
+#: The largest number of characters of a value in a table. Longer values are cut, and shown in full below the table.
 CHARACTERS = 60
+#: The largest number of characters of a value that is shown in full, and of such values.
 FULL_CHARACTERS, FULL = 4000, 20
 
-#: Shown instead of a value that is the same as in the previous environment.
+#: The text that replaces a value that is the same as in the previous environment.
 SAME = "="
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Return the tables of observations.
+    """Yield the section with the tables of observations.
 
-    If nothing is timed, they are the answer; otherwise they are in the details.
+    If nothing is timed, they are the main results. Otherwise, they are in the details.
     """
     behaviours = results.behaviours
     if behaviours:
@@ -50,7 +51,7 @@ def sections(results: Results) -> Iterator[Section]:
 
 
 def legends(results: Results) -> Iterator[Text]:
-    """Return the legends of the tables."""
+    """Yield the legends of the tables."""
     wide = {len(behaviour.environments) > SIDE_BY_SIDE for behaviour in results.behaviours if not behaviour.timed}
     sentences = [f"{SAME} means the same as in the environment to its left."] if False in wide else []
     sentences += ["Adjacent environments with the same observation share a line."] if True in wide else []
@@ -121,12 +122,12 @@ def _value(entry: Said) -> "SeenValue":
     return SeenValue(f"{entry!s}", is_observed=False)
 
 
-# Values by environment: side by side, or of many environments in lines.
+# Values by environment: in columns, or in lines if there are many environments.
 
 
 @dataclass(frozen=True, slots=True)
 class SeenValue:
-    """The observation in one place of a table; without `is_observed`, the reason why there is none."""
+    """The observation in one cell of a table. If `is_observed` is false, it is the reason for a missing observation."""
 
     text: str
     is_observed: bool = True
@@ -135,9 +136,9 @@ class SeenValue:
 
 @dataclass(frozen=True, slots=True)
 class SeenLine:
-    """A row before layout: its labels, and a value per column; None if that cell doesn't exist.
+    """A row before its layout: its labels, and a value per column. A value is None if its cell doesn't exist.
 
-    `name` is the name of the row on its own, and `cell` the cell that the whole row is about.
+    `name` is the name of the row outside the table. `cell` is the cell that the whole row is about, if any.
     """
 
     name: str
@@ -147,12 +148,12 @@ class SeenLine:
 
 
 def text(value: Any) -> str:
-    """Return a value as people write it: strings unquoted, other values as JSON."""
+    """Return a value as text: strings without quotes, other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def format_seen(observed: Observed) -> str:
-    """Return the observation of a cell; every value if its launches disagree."""
+    """Return the observation of a cell. If its launches disagree, the text contains all values."""
     return "; ".join(map(text, observed.values))
 
 
@@ -165,9 +166,9 @@ def tabulate_by_environment(
     changes: bool = False,
     where: Where = REST,
 ) -> Table:
-    """Return a table with environments as columns; as rows, if there are too many.
+    """Return a table with environments as columns or, if there are too many, as rows.
 
-    With `changes`, a value is highlighted if it differs from the previous environment. Otherwise, it is `SAME`.
+    With `changes`, a value that differs from the previous environment is highlighted, and an equal value becomes SAME.
     """
     heads = [Head(label, is_label=True) for label in labels]
     if len(environments) > SIDE_BY_SIDE:
@@ -185,7 +186,7 @@ def _join_tables(
 
 
 def list_in_full(headings: Sequence[str], lines: Sequence[SeenLine]) -> list[Folded]:
-    """Return the values that a table shortens, each with its headings."""
+    """Return a folded block with the values that a table cuts, each with its headings."""
     cut_values: list[tuple[str, str]] = []
     for line in lines:
         having: dict[str, list[str]] = {}
@@ -210,7 +211,7 @@ def _changes(values: Iterable[SeenValue | None]) -> Iterator[SeenValue | None]:
 
 
 def _runs(line: SeenLine, environments: Sequence[str], *, changes: bool) -> Iterator[Line]:
-    """Return a row for each group of successive environments with equal values. The labels are in the first row."""
+    """Yield a row for each group of successive environments with equal values. The labels are in the first row."""
     present = [(name, value) for name, value in zip(environments, line.values, strict=True) if value]
     for number, (value, members) in enumerate(groupby(present, key=lambda pair: pair[1])):
         span = [name for name, _ in members]

@@ -1,4 +1,4 @@
-"""Time on the device: the share of a step in which a GPU ran kernels, and its consequence for ratios."""
+"""Time on the device: the share of a step in which a GPU ran kernels, and what this means for ratios."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ LEGEND = f"Launch-bound: kernels ran in less than {format.share(LAUNCH_BOUND)} o
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Return what ran on the GPU in a step of each cell, and the cells for which that is unknown."""
+    """Yield the section on what ran on the GPU in a step of each cell, and on cells for which this is unknown."""
     blocks = [block for table in results.tables for block in _blocks(results, table)]
     if results.on_device:
         legend = tabulate("", _columns(), list(results.on_device.values())).legend
@@ -63,7 +63,7 @@ def _of_cell(results: Results, column: Column[OnDevice]) -> Column[MeasuredCell]
 
 
 def _columns() -> Sequence[Column[OnDevice]]:
-    """Return the columns of a cell: shares of a step, which add up to 100 %, and counts per step."""
+    """Return the columns of the table of cells: shares of a step, and counts per step."""
 
     def column(
         name: str, number_of: Callable[[OnDevice], float | None], legend: str = "", factor: float = 1.0
@@ -110,7 +110,7 @@ def _columns() -> Sequence[Column[OnDevice]]:
 
 
 def _explain_missing(results: Results, table: ScenarioTable) -> Iterator[str]:
-    """Yield a sentence per reason on the cells without profiler data."""
+    """Yield a sentence on the cells without profiler data, for each reason."""
     reasons: dict[str, list[str]] = defaultdict(list)
     for cell in results.measured[table.scenario.name]:
         if cell.cell in results.untold_on_device and cell.cell not in results.on_device:
@@ -120,7 +120,7 @@ def _explain_missing(results: Results, table: ScenarioTable) -> Iterator[str]:
 
 
 def remark(results: Results, compared: Compared) -> str:
-    """Return a remark if cells of a comparison are launch-bound."""
+    """Return a remark if cells of a comparison are launch-bound, otherwise an empty text."""
     sides = (("first", compared.cell), ("second", compared.other))
     bound = [(side, results.on_device[cell]) for side, cell in sides if _is_bound(results, cell)]
     shares = [
@@ -130,7 +130,7 @@ def remark(results: Results, compared: Compared) -> str:
 
 
 def warnings(results: Results) -> Iterator[str]:
-    """Return warnings about compared cells that are launch-bound."""
+    """Yield a warning if compared cells are launch-bound."""
     compared = {
         cell: table
         for table in results.tables
@@ -165,5 +165,5 @@ def _name(results: Results, table: ScenarioTable, cell: Cell) -> str:
 
 
 def _share(profile: OnDevice) -> str:
-    """Return a share of two digits."""
+    """Return the share of kernels in a step with two digits."""
     return format.share(float(f"{profile.kernels:.2g}"))

@@ -1,4 +1,4 @@
-"""How to reproduce a run, with harness and without it."""
+"""How to reproduce a run, with harness or without it."""
 
 import shlex
 from collections.abc import Iterator
@@ -38,6 +38,6 @@ def _blocks(results: Results) -> Iterator[Block]:
 
 
 def command(run: Run) -> str:
-    """Return the command of the run, with the seed."""
+    """Return the command of the run, with its seed."""
     seeded = any(word == "--seed" or word.startswith("--seed=") for word in run.command)
     return shlex.join([*run.command, *([] if seeded else ["--seed", str(run.plan.seed)])])

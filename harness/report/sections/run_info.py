@@ -34,7 +34,7 @@ from harness.report.format import bytes_, duration, share
 from harness.report.phrases import join_remarks
 from harness.report.sections import interleaving, timeline
 
-#: The largest number of characters of a scenario's text in report.md. Longer texts are only in details.md.
+#: The largest number of characters of a scenario's text in report.md. Longer texts are only in the details.
 SCRIPT_CHARACTERS = 20_000
 
 #: The explanation of CPU time.
@@ -80,9 +80,9 @@ def _blocks(results: Results) -> Iterator[Block]:
 
 
 def describe_early_end(run: Run, launches: Sequence[Launch] = ()) -> str:
-    """Return what ended groups before all planned rounds: a budget, a precision or an interruption; empty if nothing.
+    """Return sentences on what ended groups before all planned rounds: a budget, a precision or an interruption.
 
-    The command that continues the run is `command_to_continue`.
+    The text is empty if no group ended early. `command_to_continue` returns the command that continues the run.
     """
     plan, groups = run.plan, len(run.plan.groups)
     budget, wish = budget_seconds(plan, launches), " set by the suite" if plan.budget_is_wish else ""
@@ -104,9 +104,10 @@ def describe_early_end(run: Run, launches: Sequence[Launch] = ()) -> str:
 
 
 def command_to_continue(run: Run, rounds: int | None = None) -> str:
-    """Return the command that continues a run that a budget or an interruption ended, for `rounds` in all if given.
+    """Return the command that continues a run that was ended by a budget or an interruption.
 
-    It is empty if there is nothing to continue, or if the run was merged.
+    If `rounds` is given, the continued run has this many rounds in total. The command is empty if there is nothing to
+    continue, or if the run was merged.
     """
     reasons = {stop.reason for stop in run.stops.values()}
     command = ["harness", "matrix", "--resume", run.shown_folder]
@@ -119,22 +120,22 @@ def command_to_continue(run: Run, rounds: int | None = None) -> str:
 
 
 def suggest_rounds(rounds: Collection[int]) -> int:
-    """Return how many rounds in all to suggest for a run whose groups have these rounds.
+    """Return how many rounds in total to suggest for a run. `rounds` are the rounds of its groups.
 
-    A verdict needs FEWEST_ROUNDS. If all groups have them, it is twice as many rounds. A run can't get fewer rounds
-    than a group has.
+    A verdict needs FEWEST_ROUNDS. If all groups have this many, the result is twice the largest number of rounds. It is
+    never smaller than the rounds of a group.
     """
     most = max(rounds, default=0)
     return max(FEWEST_ROUNDS, most if min(rounds, default=0) < FEWEST_ROUNDS else 2 * most)
 
 
 def placement(run: Run) -> str:
-    """Return which cores launches had, and whether they had priority there."""
+    """Describe on which cores launches ran, and whether they had priority there."""
     return f"{timeline.describe_pinning(run)}{', with priority over other work' if run.backend.priority else ''}"
 
 
 def subject(results: Results, scenario: Scenario) -> Words:
-    """Return a description of a scenario: its source, its number of cells and their devices."""
+    """Describe a scenario: its source, and the number and the devices of its cells."""
     cells = results.found.cells_of(scenario.name)
     numbers = sum(cell in results.found.series for cell in cells)
     observed = sum(cell in results.found.observed for cell in cells)
@@ -165,14 +166,14 @@ def origin(run: Run) -> str:
 
 
 def script(scenario: Scenario, text: str) -> Folded:
-    """Yield the full text of a user's scenario, so that a reader of the report can run it."""
+    """Return a block with the full text of a user's scenario, so that a reader of the report can run it."""
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
     where = FILES if len(text) <= SCRIPT_CHARACTERS else REST
     return Folded(f"The scenario {scenario.path.name}, SHA-256 {digest}", [Code(text, "python")], where=where)
 
 
 def machine(run: Run) -> str:
-    """Return a description of the machine of the launches (the engine's machine if it is remote); empty if unknown."""
+    """Describe the machine of the launches, which is the engine's machine if the engine is remote; empty if unknown."""
     remote = run.backend.is_remote
     hardware = run.backend.told() if remote else run.host
     cores = int(hardware.get("cpus" if remote else "cores") or 0)
@@ -193,12 +194,12 @@ def used_gpus(results: Results) -> str:
 
 
 def clock(locked: str) -> str:
-    """Return the clock speeds that the GPUs are locked to."""
+    """Describe the clock to which the GPUs are locked: `to 1410 MHz`."""
     return "to the base clock" if locked == BASE_CLOCK else f"to {locked} MHz"
 
 
 def locked_clocks(results: Results) -> str:
-    """Describe the clock speeds that the run locked and the speeds that were read; empty if it locked none."""
+    """Describe the clock that the run locked, and the clocks that were read; empty if the run locked no clocks."""
     locked = results.run.plan.lock_clocks
     steady = [launch.resources for launch in results.launches if launch.resources.get("gpu_steady")]
     names = ("gpu_sm_clock_least_mhz", "gpu_sm_clock_mhz")
@@ -209,7 +210,7 @@ def locked_clocks(results: Results) -> str:
 
 
 def _card(card: Mapping[str, Any]) -> str:
-    """Return a GPU with unusual facts in parentheses, such as a lowered power limit, a narrow link or sharing."""
+    """Return the name of a GPU, with unusual facts in parentheses, such as a lowered power limit or a narrow link."""
     limit, usual = card.get("power_limit_watts"), card.get("power_limit_default_watts")
     width, widest = card.get("pcie_width"), card.get("pcie_width_most")
     unusual = [
@@ -224,7 +225,7 @@ def _card(card: Mapping[str, Any]) -> str:
 
 
 def facts(run: Run) -> list[tuple[str, str, str]]:
-    """Return the recorded facts of the machine and the backend: their source, label and value as text."""
+    """Return the recorded facts about the machine and the backend, each as source, label and value."""
     by_source = {"machine": run.host, "backend": run.backend.told()}
     if run.machines:
         by_source = {
@@ -239,7 +240,7 @@ def facts(run: Run) -> list[tuple[str, str, str]]:
 
 
 def pairs(values: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the label and the text of every fact with a value: `memory_bytes` becomes `memory`, in a unit."""
+    """Return the label and the text of every fact with a value. `memory_bytes` becomes `memory`, with a unit."""
     labelled = [(label(key), fact(key, value)) for key, value in values.items()]
     return [(name, text) for name, text in labelled if text]
 
@@ -248,7 +249,7 @@ def pairs(values: Mapping[str, Any]) -> list[tuple[str, str]]:
 _LABELS = {"cpu": "CPU", "gpus": "GPUs", "gpu telemetry": "GPU telemetry", "gpus by": "GPUs by"}
 #: Words in keys that have another spelling in labels.
 _WORDS = {"sm": "SM", "ecc": "ECC", "pcie": "PCIe", "pci": "PCI", "mig": "MIG"}
-#: The format of numbers by the ending of their key. The label omits the ending.
+#: The functions that format numbers, by the ending of their key. The label omits the ending.
 _UNITS: Mapping[str, Callable[[float], str]] = {
     "_bytes": bytes_,
     "_watts": lambda watts: f"{format_plain(watts)} W",
@@ -257,7 +258,7 @@ _UNITS: Mapping[str, Callable[[float], str]] = {
 
 
 def label(key: str) -> str:
-    """Return the label of a fact; a key without a label is its own label."""
+    """Return the label of a fact, which is its key in words or an entry of _LABELS."""
     for ending in _UNITS:
         key = key.removesuffix(ending)
     words = key.replace("_", " ")
@@ -265,7 +266,7 @@ def label(key: str) -> str:
 
 
 def change(name: str, before: Any, now: Any, called: str = "") -> str:
-    """Return a fact with both values: `GPU 0 power limit 400 W → 250 W`. `called` is an alternative name."""
+    """Return a fact with both of its values: `GPU 0 power limit 400 W → 250 W`. `called` replaces its label."""
     return f"{called or label(name)} {fact(name, before) or 'none'} → {fact(name, now) or 'none'}"
 
 

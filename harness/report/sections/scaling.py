@@ -16,7 +16,7 @@ from harness.report.sections.scenarios import labels
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Yield the section on cores, if launches had several numbers of them."""
+    """Yield the section on scaling, if launches ran on different numbers of cores."""
     blocks: list[Block] = []
     legend = ""
     for table, points in results.scaling:
@@ -61,7 +61,10 @@ def columns(table: ScenarioTable, points: Sequence[ScalingPoint]) -> list[Column
 
 
 def _entry(ratio: Estimate | None, *, is_share: bool = False) -> Entry:
-    """Return a ratio with its interval, as a factor or in percent; empty on the fewest cores and for different work."""
+    """Return a ratio with its interval, as a factor or in percent.
+
+    It is empty for the fewest cores, and for different work.
+    """
     if ratio is None:
         return Entry("")
     if not is_share:

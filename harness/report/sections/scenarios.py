@@ -1,4 +1,4 @@
-"""One section per scenario: its comparisons with verdicts, and its times."""
+"""One section per table of a scenario: its comparisons with verdicts, and its times."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,31 +37,31 @@ COLUMNS = 8
 #: The heading of the column with remarks.
 REMARKS = "remarks"
 
-#: The heading of the percent difference as the source computes it, if the source has one.
+#: The heading of the percent difference as the source computes it, if the source reports percent differences.
 AS_THE_SOURCE = "as the source counts"
 
-#: The reason why intervals of few rounds aren't enough for a verdict.
+#: The explanation of verdicts with few rounds.
 ALIKE = "With fewer than {} rounds, intervals assume that launches vary equally, and verdicts need a ratio beyond 1.5×."
 
-#: The reason why a cell's interval is wider than the intervals of its ratios.
+#: The reason why the interval of a cell's time can be wider than the intervals of its ratios.
 BETWEEN_ROUNDS = "These intervals include variation between rounds, which cancels out in the ratios."
 
-#: How the variances of a table's comparisons are estimated.
+#: The explanation of how the variances of a table's comparisons are estimated.
 _MODERATED = (
     "With few rounds, the variance of one comparison is uncertain. So each variance is adjusted towards the variance "
     "of its group (Smyth 2004)."
 )
 
-#: The remark on a step that changes while it is measured, if its cell can't be compared at equal steps.
+#: The remark on a step time that changes during the measurement, if cells can't be compared at equal numbers of steps.
 NOT_COMPARABLE = "the time per step changes during the measurement, and too few steps can be compared"
 
 Labelled = TypeVar("Labelled")
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Return a section for each table: each scenario with a result, and each of its other quantities.
+    """Yield a section for each table: for each scenario with a result, and for each of its other quantities.
 
-    The first section explains what all tables of a quantity share.
+    The first section of a quantity explains ratios and verdicts for all tables of the quantity.
     """
     explained: set[str] = set()
     for number, table in enumerate(results.all_tables, 1):
@@ -100,7 +100,7 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
 
 
 def labels(table: ScenarioTable, row: Callable[[Labelled], Row]) -> list[Column[Labelled]]:
-    """Yield the columns that distinguish rows: the device, if there are several, and the axes in which rows differ."""
+    """Return the columns that distinguish rows: the device, if there are several, and the axes in which rows differ."""
 
     def label(name: str) -> Column[Labelled]:
         return Column(name, lambda line: {"device": row(line).device.value, **row(line).axes}[name], is_label=True)
@@ -111,7 +111,7 @@ def labels(table: ScenarioTable, row: Callable[[Labelled], Row]) -> list[Column[
 def columns(
     results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine], few: bool
 ) -> list[Column[ComparisonLine]]:
-    """Yield the columns of the comparisons."""
+    """Return the columns of the table of comparisons."""
     return [
         Column("comparison", lambda line: line.what, is_label=True),
         *(_differences(table) if table.quantity == GROWTH else _ratios(results, table, compared)),
@@ -164,11 +164,11 @@ def _percent(line: ComparisonLine) -> str:
 
 
 def remark(results: Results, compared: Compared, few: bool = False, *, of: str = STEP) -> str:
-    """Return the remark of one comparison.
+    """Return the remarks on one comparison.
 
-    With `few`, all comparisons have too few rounds, which another sentence reports.
+    With `few`, all comparisons have too few rounds, and another sentence says so.
 
-    `of` is the compared quantity: only the time per step has remarks on the work of a GPU.
+    `of` is the compared quantity. Only the time per step has remarks on the work of a GPU.
     """
     return join_remarks(
         [
@@ -185,7 +185,7 @@ def remark(results: Results, compared: Compared, few: bool = False, *, of: str =
 
 
 def contention(compared: Compared, margin: float) -> str:
-    """Return by how much the correction for CPU contention may move a ratio; empty if by less than `margin` (log)."""
+    """Return a remark if the correction for CPU contention may change a ratio by at least `margin` (log scale)."""
     if compared.contention < margin:
         return ""
     share = format.share(float(f"{math.expm1(compared.contention):.2g}"))
@@ -195,7 +195,7 @@ def contention(compared: Compared, margin: float) -> str:
 
 
 def describe_equal_steps(steps: Interval | None, withheld: Withheld | None) -> str:
-    """Return a remark on comparisons of changing step times: the range of compared steps, or why there is none."""
+    """Return a remark on step times that change: the range of steps that are compared, or why none are compared."""
     if steps:
         return f"at the same number of steps: {format.steps(steps)}"
     return NOT_COMPARABLE if withheld is Withheld.TREND else ""
@@ -219,7 +219,7 @@ def verdict_counts(compared: Sequence[ComparisonLine], few: bool) -> str:
 def legends(
     results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine], *, first: bool
 ) -> Iterator[Text]:
-    """Explain ratios and verdicts in the `first` table, and in each table what all of its verdicts share."""
+    """Yield the explanation of intervals and verdicts in a table. For the `first` table, also explain ratios."""
     if first:
         yield Text(_meaning(results, table), True, where=FILES)
         yield from _describe_looks(results, compared)
@@ -241,7 +241,7 @@ def legends(
 
 
 def _describe_looks(results: Results, compared: Sequence[ComparisonLine]) -> Iterator[Text]:
-    """Describe the cost of testing the verdicts more than once during the run."""
+    """Yield explanations if verdicts were computed more than once during the run, which changes their level."""
     run, looks = results.run, [results.found.look(line.compared.cell) for line in compared]
     before = [describe_after(sorted(set(look.values()))) for look in run.looks]
     shares = sorted({look.share for look in looks})
@@ -328,7 +328,7 @@ def times(results: Results, table: ScenarioTable) -> Iterator[Block]:
 
 
 def _explain_no_percentiles(results: Results, table: ScenarioTable) -> Iterator[str]:
-    """Yield why cells that have a time per step have no percentile, in the table of the time per step."""
+    """Yield why cells with a time per step have no percentile. This is part of the table of times per step."""
     varying = names.find_varying_axes(table)
     for quantity in (name for name in table.scenario.quantities if name in PERCENTILES and table.quantity == STEP):
         index, cells, why = results.found_of(quantity), list[str](), ""
@@ -345,7 +345,7 @@ def _explain_no_percentiles(results: Results, table: ScenarioTable) -> Iterator[
 def times_table(table: ScenarioTable) -> Table:
     """Return a table with a row per combination of axes and a column per environment and compared value.
 
-    If these are too many columns, it has a row for each environment of a row.
+    If these would be too many columns, each environment gets a separate row.
     """
     unit = unit_of(table)
     heads = [(at, head.side) for at, head in enumerate(table.columns) if head.other is None]
@@ -391,7 +391,7 @@ def _time(table: ScenarioTable, at: int, unit: Unit, row: Row) -> Entry:
 
 
 def intervals(table: ScenarioTable, unit: Unit) -> str:
-    """Explain the intervals beside the times."""
+    """Explain the intervals next to the times."""
     rounds, step = table.rounds, capitalize(names.name_values(table))
     step += f" in {unit.symbol}" if unit.symbol else ""
     if rounds == 1:
@@ -413,7 +413,7 @@ def _symbol(table: ScenarioTable, unit: Unit) -> str:
 
 
 def explain_marks(table: ScenarioTable) -> list[str]:
-    """Explain the marks beside numbers, one sentence each, with the numbers that have them."""
+    """Explain the marks next to numbers, with one sentence per mark, which lists the marked numbers."""
     axes = names.find_varying_axes(table)
     by_mark: dict[str, list[str]] = {UNEVEN: [], OUTLYING: [], UNDONE: [], CHANGING: []}
     for row, head, value in table.times():
@@ -433,6 +433,6 @@ def explain_marks(table: ScenarioTable) -> list[str]:
 
 
 def _curve(value: Value, mark: str) -> str:
-    """Plot the time per step over the steps of a launch in characters, if the mark is about that."""
+    """For the mark of a changing step time, plot the time per step over the steps of a launch; otherwise empty."""
     changing = value.shape and value.shape.trend
     return f" {plots.plot_curve([stage.seconds for stage in changing.stages])}" if changing and mark == CHANGING else ""

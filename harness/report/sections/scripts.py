@@ -1,4 +1,4 @@
-"""The answer for plain scripts: their times, outputs and failures."""
+"""The main results of plain scripts: their times, outputs and failures."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,12 +21,12 @@ from harness.report.comparisons import describe_rounds_needed, explain_withheld
 from harness.report.escape import shorten
 from harness.report.phrases import describe_longer
 
-#: The smallest reported growth of the memory, in bytes per second.
+#: The smallest growth of the memory that is reported, in bytes per second.
 MEMORY_GROWS = 64 * 1024
 
 IMPORT, FIRST_CALL = "import", "first call"
 
-#: The largest number of shown characters of an output line, and of characters before the first difference.
+#: The largest number of characters that are shown of an output line, and of characters before the first difference.
 CHARACTERS, BEFORE = 80, 20
 
 #: Descriptions of the statuses of launches without a result.
@@ -39,7 +39,7 @@ _ENDS = {
 
 
 def sentences(results: Results) -> list[str]:
-    """Return sentences about the run's plain scripts, the most important first; empty if it has other scenarios."""
+    """Return sentences about the run's plain scripts, the most important first; empty if it has any other scenario."""
     scenarios = results.run.scenarios
     if not all(scenario.script for scenario in scenarios):
         return []
@@ -75,7 +75,7 @@ def _describe_script(results: Results, scenario: Scenario) -> Iterator[str]:
 
 
 def printed_sentences(results: Results) -> list[str]:
-    """Return sentences about the numbers that plain scripts print: ratios of two, growth, and comparisons."""
+    """Return sentences about the numbers that plain scripts print: ratios of two numbers, growth, and comparisons."""
     scenarios = [scenario for scenario in results.run.scenarios if scenario.script]
     return [
         sentence
@@ -180,7 +180,7 @@ def _measure_until_end(results: Results, missing: Missing) -> str:
 
 
 def _points(observation: object) -> list[tuple[float, float]]:
-    """Return pairs of seconds and bytes; empty if an untrusted launch recorded something else."""
+    """Return pairs of seconds and bytes; empty if the untrusted script recorded something else."""
     if not isinstance(observation, list) or len(observation) > 1000:
         return []
     pairs = [pair for pair in observation if isinstance(pair, list) and len(pair) == 2]
@@ -226,7 +226,7 @@ def _describe_first_row(results: Results, name: str, answer: Answer) -> str:
 
 
 def _explain_undecided(results: Results, answer: Answer) -> str:
-    """Return why the verdict is missing or unclear, and how to get one."""
+    """Return why the verdict is missing or unclear, and how to get a clear verdict."""
     finding = answer.findings[0]
     if finding.verdict is Verdict.UNCLEAR:
         text = describe_rounds_needed(
@@ -261,7 +261,7 @@ def _interval(finding: Finding, more: str = "") -> str:
 
 
 def _pythons(answer: Answer) -> str:
-    """Return the Python versions if they differ, because Python itself changes the speed."""
+    """Return the Python versions if they differ, because the Python version also affects the time."""
     pythons = answer.findings[0].compared.pythons
     return f" (Python {pythons[0]} and {pythons[1]})" if pythons else ""
 
@@ -294,7 +294,7 @@ def _output(pair: OutputComparison) -> str:
 
 
 def _quote_difference(one: str | None, other: str | None) -> tuple[str, str]:
-    """Quote two lines of output; long lines are cut to the part around the first difference."""
+    """Quote two lines of output. Long lines are cut to the part around the first difference."""
     plain = [None if line is None else re.sub(r"\s+", " ", line.replace("\b", "")).strip() for line in (one, other)]
     pairs = zip(plain[0] or "", plain[1] or "", strict=False)
     start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
@@ -309,7 +309,7 @@ def _quote_difference(one: str | None, other: str | None) -> tuple[str, str]:
 
 
 def _describe_alone(results: Results, scenario: Scenario) -> Iterator[str]:
-    """Yield the time of a script if nothing is compared."""
+    """Yield the time of a script in each environment, for a run that compares nothing."""
     for table in results.all_tables:
         if table.scenario is not scenario or table.quantity != (WHOLE if WHOLE in scenario.quantities else STEP):
             continue

@@ -1,4 +1,4 @@
-"""Settings of TensorFlow that differ between compared cells although nobody requested it."""
+"""Settings of TensorFlow that differ between compared cells, although the request doesn't set them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from harness.model.scenario import ENVIRONMENT
 from harness.model.texts import counted, joined
 from harness.report import names
 
-#: The largest number of XLA-compiled functions in a sentence.
+#: The largest number of XLA-compiled functions that a sentence lists.
 FUNCTIONS = 3
 
 #: Functions that Keras compiles with XLA on its own.
@@ -26,7 +26,7 @@ KEPT = (
     "release's default, pass -a malloc=default."
 )
 
-#: The beginning of the sentence on a setting, and the value that every release and GPU supports.
+#: The start of the sentence on a setting, and the value that every release and GPU supports.
 _SUBJECTS = {
     "tf32": ("TF32 is", "off"),
     "xla": ("XLA compiles", "off"),
@@ -36,16 +36,16 @@ _SUBJECTS = {
 
 
 def sentences(results: Results) -> list[str]:
-    """Return a sentence for each setting that differs: `XLA compiles nothing in tf2.0 and …; -a xla=off …`."""
+    """Return a sentence for each setting that differs, such as `XLA compiles nothing in tf2.0 and …; … -a xla=off`."""
     several = len({setting.scenario.name for setting in results.settings}) > 1
     placed = [(setting.scenario.name if several else "", sentence(setting)) for setting in results.settings]
     return [f"{where}: {text}" if where else f"{text[0].upper()}{text[1:]}" for where, text in placed]
 
 
 def page_faults(results: Results) -> list[str]:
-    """Return a sentence about page faults that make launches of a cell differ, with the setting that avoids them.
+    """Return a sentence about page faults that make launches of a cell differ, and about the setting that avoids them.
 
-    If all cells have that setting, the sentence explains it and names the value that measures without it.
+    If all cells have this setting, the sentence explains it, and how to measure without it.
     """
     cells = [(table, cell) for table in results.tables for cell in results.measured[table.scenario.name]]
     if cells and all(measured.cell.axes.get(MALLOC) == KEEP for _, measured in cells):

@@ -1,4 +1,4 @@
-"""The first screen: the answer in a few sentences, its table, and the facts that support the answer."""
+"""The first screen: the main results in a few sentences and a table, and the facts that support them."""
 
 import math
 import shlex
@@ -40,10 +40,10 @@ from harness.report.sections import (
     timeline,
 )
 
-#: The largest number of sentences in the answer.
+#: The largest number of sentences with main results.
 SENTENCES = 3
 
-#: The largest number of rows that a sentence names, and of values in a name. More rows are counted instead.
+#: The largest number of rows that a sentence names, and of values in a name. If there are more rows, they are counted.
 NAMES, VALUES = 2, 3
 
 # The order of the clauses of a sentence: readers look for differences first.
@@ -61,10 +61,10 @@ def sections(results: Results) -> Iterator[Section]:
 
 
 def first_screen(results: Results, *, table: bool = True) -> list[Block]:
-    """Return one sentence with the answer, one table, one sentence on the cause, warnings, and the small print.
+    """Return one sentence with the main result, one table, one sentence on the cause, warnings, and the small print.
 
-    Claims of upstream issues come before all of it. Without `table` the table is left out. A terminal has neither the
-    cause nor the small print, so that all of it fits 24 lines.
+    Claims of upstream issues come first. Without `table`, the table is left out. A terminal shows neither the cause nor
+    the small print, so that the first screen fits into 24 lines.
     """
     return [
         *claims.head(results),
@@ -80,7 +80,7 @@ def first_screen(results: Results, *, table: bool = True) -> list[Block]:
 
 
 def _answers(results: Results) -> list[str]:
-    """Return the answers in sentences. The small print has the values that all rows of the first one share."""
+    """Return the main results as sentences. The first sentence omits values that are in the small print."""
     first, *rest = sentences(results) or ([] if results.claims else [no_answer(results)]) or [""]
     if results.answers and not scripts.sentences(results):
         first = sentence(results.run, results.answers[0], _distinguish_rows(results))
@@ -88,7 +88,7 @@ def _answers(results: Results) -> list[str]:
 
 
 def _distinguish_rows(results: Results) -> str:
-    """Return the values that distinguish the first answer's rows from the other rows on the first screen."""
+    """Return the values that distinguish the rows of the first result from the other rows on the first screen."""
     answer, shared = results.answers[0], headline.find_shared(results)
     facts = {axis: value for axis, value in {**answer.context, **answer.common}.items() if axis not in shared}
     several = len({id(other.table) for other in headline.find_leading(results)}) > 1
@@ -108,7 +108,7 @@ def _list_rest(results: Results) -> Iterator[Block]:
 
 
 def _table(results: Results) -> Iterator[Block]:
-    """Yield the table of the first screen: comparisons, or if nothing is compared, times."""
+    """Yield the table of the first screen: comparisons or, if nothing is compared, times."""
     if results.answers:
         yield from headline.blocks(results)
     elif not results.claims:
@@ -116,7 +116,7 @@ def _table(results: Results) -> Iterator[Block]:
 
 
 def _alerts(results: Results) -> Iterator[Block]:
-    """Yield the warnings that a reader must see before believing the answer.
+    """Yield the warnings that a reader must see before believing the main results.
 
     If a budget ended a run with all comparisons settled, that isn't a warning.
     """
@@ -170,9 +170,9 @@ def _versions(run_environments: Sequence[Environment]) -> str:
 
 
 def sentences(results: Results, most: int = SENTENCES) -> list[str]:
-    """Return the first answers in sentences. Values that an answer shares with the one before it are left out.
+    """Return the first results as sentences. A sentence omits shared values that the sentence before it contains.
 
-    For plain scripts, every answer is a sentence, and the tables add none.
+    For plain scripts, return all sentences about them.
     """
     if of_scripts := scripts.sentences(results):
         return of_scripts
@@ -185,9 +185,9 @@ def sentences(results: Results, most: int = SENTENCES) -> list[str]:
 
 
 def sentence(run: Run, answer: Answer, where: str | None = None) -> str:
-    """Return one answer as a sentence.
+    """Return one result as a sentence.
 
-    `where` has the values that all rows share; by default, scenario and axis values.
+    `where` are the values that all rows share. By default, these are the scenario and the axis values.
     """
     parts = [
         (kind, [finding for finding in answer.findings if (finding.verdict or NO_VERDICT) == kind]) for kind in _ORDER
@@ -198,7 +198,7 @@ def sentence(run: Run, answer: Answer, where: str | None = None) -> str:
 
 
 def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> tuple[str, str]:
-    """Describe the rows of one verdict: as the beginning of a sentence, and as a later clause of one."""
+    """Describe the rows with one verdict in two forms: as the start of a sentence, and as a later clause."""
     subject, base = _sides(run, answer)
     rows, ends, most = _rows(answer, findings), _interval(findings), _name_farthest(answer, findings)
     phrase, where = _format_predicate(run, answer, kind, findings), rows.strip()
@@ -225,7 +225,7 @@ def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -
 
 
 def _format_predicate(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> str:
-    """Return the predicate of the subject: `takes 2.70× as long`, `has 3.00× as many traces`."""
+    """Return the verb and the ratios for a result: `takes 2.70× as long`, or `has 3.00× as many traces`."""
     clock, quantity = run.plan.clock, answer.table.quantity
     as_much = {
         PEAK: "takes {}as much memory",
@@ -264,7 +264,7 @@ def _describe_margin(run: Run, answer: Answer) -> str:
 
 
 def _bytes(findings: Sequence[Finding]) -> str:
-    """Return a difference or a range of differences in bytes: `1,230 B more`, `12 to 1,230 B more`."""
+    """Return a difference in bytes, or a range of differences: `1,230 B more`, or `12 to 1,230 B more`."""
     values = [finding.ratio.value for finding in findings]
     ends = dict.fromkeys(format.number(abs(end)) for end in sorted((min(values), max(values)), key=abs))
     if min(values) < 0.0 < max(values):
@@ -315,9 +315,9 @@ def _rows(answer: Answer, findings: Sequence[Finding]) -> str:
 
 
 def _names(answer: Answer, findings: Sequence[Finding]) -> list[str]:
-    """Return names for some of the answer's rows; empty if they are too many.
+    """Return names for the rows of these findings; empty if there are too many rows.
 
-    A box names several rows at once. If it names only one, each row is named by every axis that varies.
+    A box names several rows at once. If every box contains only one row, each row is named by all axes that vary.
     """
     boxes, left = cover_with_boxes(_cells(answer, findings), _cells(answer, answer.findings), limit=NAMES)
     if len(findings) == len(answer.findings) or 1 < len(findings) == len(boxes):
@@ -356,7 +356,7 @@ def _where(answer: Answer) -> str:
 
 
 def _sides(run: Run, answer: Answer) -> tuple[str, str]:
-    """Return the names of the subject and the base, each with the other values in which they differ."""
+    """Return the names of the compared side and the base, each with the other values in which they differ."""
     scenario, along = answer.table.scenario, answer.comparison.along
     subject, base = (names.label(scenario, along, level) for level in (answer.subject, answer.base))
     has, base_has = list(answer.subject_has), list(answer.base_has)
@@ -375,7 +375,7 @@ def _add_values(name: str, more: Sequence[str]) -> str:
 
 
 def _environments(run: Run, one: Environment | None, other: Environment | None) -> tuple[str, str] | None:
-    """Name two environments by TensorFlow, Keras or packages, whichever differs; None: use their names."""
+    """Name two environments by their difference: TensorFlow, Keras or packages. None means: use their own names."""
     if one is None or other is None or one.source or other.source:
         return None
     if one.base or other.base:
@@ -391,7 +391,7 @@ def _environments(run: Run, one: Environment | None, other: Environment | None) 
 
 
 def no_answer(results: Results) -> str:
-    """Return the answer of a run that compares nothing."""
+    """Return the sentence for a run that compares nothing."""
     cells = len(results.found.cells)
     if results.tables:
         number = len(results.found.series)
@@ -408,9 +408,10 @@ def no_answer(results: Results) -> str:
 
 
 def suggest_rounds(results: Results) -> Iterator[Block]:
-    """Yield the number of rounds that settles the unclear comparisons or claims, its duration and its command.
+    """Yield how many rounds would give unclear comparisons or claims a verdict, with the duration and the command.
 
-    These rounds settle half of the comparisons that any number is likely to settle. Remarks have the rounds of each.
+    The suggested number is likely to be enough for half of the comparisons for which any number is likely to be enough.
+    Remarks in the tables have the number for each comparison.
     """
     every, noun = _list_rounds_needed(results), "claim" if results.claims else "comparison"
     unclear = [(index, cell, needed) for index, cell, needed in every if needed]
@@ -452,7 +453,7 @@ def suggest_rounds(results: Results) -> Iterator[Block]:
 
 
 def _name_unclear(results: Results, unclear: Sequence[ComparisonLine]) -> str:
-    """Return whether they are in the table of the first screen, and the names of a few comparisons in parentheses."""
+    """Return a clause if no unclear comparison is in the table of the first screen, and the names of a few of them."""
     shown = [finding.compared for answer in headline.find_leading(results) for finding in answer.findings]
     outside = "" if any(line.compared in shown for line in unclear) else ", none of them in this table"
     title = len({line.table.scenario.name for line in unclear}) > 1
@@ -461,9 +462,9 @@ def _name_unclear(results: Results, unclear: Sequence[ComparisonLine]) -> str:
 
 
 def describe_early_end(results: Results) -> Iterator[Block]:
-    """Return what ended the run before all planned rounds, with the command that continues it if that is useful."""
+    """Yield what ended the run before all planned rounds, with the command that continues it if this is useful."""
     sentence, command = run_info.describe_early_end(results.run, results.launches), command_to_continue(results)
-    if sentence and command and not rounds_to_settle(results):  # otherwise `suggest_rounds` has the command
+    if sentence and command and not rounds_to_settle(results):  # otherwise, `suggest_rounds` yields the command
         yield Text(f"{sentence} To continue the run:", where=FILES)
         yield Code(command, where=FILES)
     elif sentence:
@@ -471,7 +472,7 @@ def describe_early_end(results: Results) -> Iterator[Block]:
 
 
 def command_to_continue(results: Results) -> str:
-    """Return the command that continues a run; empty if its budget ended it with every comparison settled."""
+    """Return the command that continues a run; empty if all comparisons were settled when its budget ended it."""
     judged = _list_judged(results)
     by_budget = {stop.reason for stop in results.run.stops.values()} == {StopReason.BUDGET}
     is_whole = not any(missing.status is Status.INTERRUPTED for missing in results.missing)
@@ -494,7 +495,7 @@ def _find_middle(totals: Sequence[int]) -> int:
 
 
 def _list_rounds_needed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:
-    """Return the claims or the comparisons, each with the rounds that settle it if it is unclear."""
+    """Return the claims or the comparisons, each with the rounds that it needs for a verdict if it is unclear."""
     if results.claims:
         return _list_claimed(results)
     judged = _list_judged(results)
@@ -506,7 +507,7 @@ def _list_judged(results: Results) -> list[ComparisonLine]:
 
 
 def _list_claimed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:
-    """Return the claims in each environment with a measurement, and the rounds that settle them."""
+    """Return the claims in each measured environment, each with the rounds that it needs if it is unclear."""
     return [
         (
             results.found_of(result.claim.of),
@@ -539,7 +540,7 @@ def conditions(results: Results) -> str:
 
 
 def control(results: Results, margin: float | None = None) -> str:
-    """Describe the A/A control: whether two identical cells differ, and the smallest bias that would show.
+    """Describe the A/A control: whether two identical cells differ, and the bias that half of such runs would find.
 
     `margin` is a share. The default is the margin of the run.
     """

@@ -26,7 +26,7 @@ SENTENCES = 4
 
 @dataclass(frozen=True, slots=True)
 class SweepLine:
-    """One comparison along a sweep, with one of its crossovers, if any."""
+    """A comparison along a sweep, with one of its crossovers, if there is one."""
 
     table: ScenarioTable
     sweep: MeasuredSweep
@@ -35,7 +35,7 @@ class SweepLine:
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Yield the section on sweeps: the first crossings as sentences, and all in tables."""
+    """Yield the section on sweeps, with the first crossovers as sentences, and all crossovers in tables."""
     blocks: list[Block] = []
     lines: list[SweepLine] = []
     for _, members in groupby(results.sweeps, key=lambda pair: pair[0].scenario.name):
@@ -120,7 +120,7 @@ def amount(size: float, sweep: MeasuredSweep) -> str:
 
 
 def span(crossing: Crossing, sweep: MeasuredSweep) -> str:
-    """Return the interval of a crossover. If it is open at one end, only the other end is given."""
+    """Return the interval of a crossover. If the interval is open at one end, the text contains only the other end."""
     if crossing.interval is None:
         return ""
     low, high = _format_ends(crossing.interval, sweep)
@@ -137,9 +137,9 @@ def _format_ends(interval: Interval, sweep: MeasuredSweep) -> tuple[str, str]:
 
 
 def device_sentences(results: Results) -> list[str]:
-    """Return a sentence for each comparison of devices along a sweep: the size from which on one of them is faster.
+    """Return a sentence for each comparison of devices along a sweep: the size from which on a device is faster.
 
-    Unlike crossovers, the sentence has tried sizes only, and follows from their verdicts.
+    Unlike crossovers, the sentence contains only measured sizes, and is based on their verdicts.
     """
     several = len({id(table) for table, _ in results.sweeps}) > 1
     texts: dict[str, list[str]] = {}
@@ -153,7 +153,7 @@ def device_sentences(results: Results) -> list[str]:
 
 
 def _compare_devices(sweep: MeasuredSweep, race: SweepComparison) -> str:
-    """Return which device is faster at which sizes, by verdicts, without a period; empty without any difference."""
+    """Return which device is faster at which sizes, without a period at the end; empty if no device is faster."""
     assert race.column.other is not None
     subject, base = (f"the {side.axes[DEVICE].upper()}" for side in (race.column.side, race.column.other))
     runs = [(verdict, list(run)) for verdict, run in groupby(race.verdicts, lambda entry: entry.verdict)]
@@ -176,7 +176,7 @@ def _compare_devices(sweep: MeasuredSweep, race: SweepComparison) -> str:
 
 
 def _list_verdicts(runs: Sequence[tuple[Verdict | None, Sequence[SizeVerdict]]], sweep: MeasuredSweep) -> str:
-    """Return verdicts with their sizes: `slower at batch 16, unclear at batch 32 and 64`."""
+    """Return verdicts with the sizes for which they hold: `slower at batch 16, unclear at batch 32 and 64`."""
     clauses = []
     for verdict, entries in runs:
         texts = joined([format.size(entry.size, sweep) for entry in entries])
@@ -221,7 +221,7 @@ def columns(table: ScenarioTable, sweep: MeasuredSweep) -> list[Column[SweepLine
 
 
 def _lines(table: ScenarioTable, sweep: MeasuredSweep) -> Sequence[SweepLine]:
-    """Yield a line for each crossing, and a line for each comparison without one."""
+    """Return a line for each crossover, and a line for each comparison without a crossover."""
     return [
         SweepLine(table, sweep, comparison, crossing)
         for comparison in sweep.races
@@ -230,7 +230,7 @@ def _lines(table: ScenarioTable, sweep: MeasuredSweep) -> Sequence[SweepLine]:
 
 
 def _name_ahead(line: SweepLine, *, before: bool) -> str:
-    """Name the side that takes less time before or after the crossover, if that is shown within the sweep."""
+    """Name the side that takes less time before or after the crossover; empty if the sweep doesn't establish it."""
     comparison, crossing = line.comparison, line.crossing
     subject, base, _ = names.sides(line.table, comparison.column)
     if crossing is None:

@@ -19,7 +19,7 @@ LISTED = 10
 
 
 def sections(results: Results) -> Iterator[Section]:
-    """Return the noisy rounds, if there are any."""
+    """Yield the section on noisy rounds, if there are any."""
     noisy_rounds = results.disturbance.disturbed
     if noisy_rounds:
         more = [f"and {len(noisy_rounds) - LISTED} more"] if len(noisy_rounds) > LISTED else []
@@ -57,7 +57,7 @@ def describe_noisy_rounds(interference: RunInterference, *, prints: bool = False
 
 
 def _describe_taken(interference: RunInterference, prints: bool) -> str:
-    """Return the share of time that other processes or a CPU quota took, and from which times it is subtracted."""
+    """Return how much time other processes or a CPU quota took, and from which times this is subtracted."""
     source = " from the measured times, but not from printed numbers" if prints else ""
     contended, stopped = (
         _shares(interference.taken, interference.launches),
@@ -78,19 +78,19 @@ def _shares(shares: Sequence[float], launches: int) -> str:
 
 
 def rounds(results: Results) -> str:
-    """Return how many rounds the numbers come from: `5 rounds`, `3 to 5 rounds`; the planned rounds if none ended."""
+    """Return the number of rounds with results: `5 rounds`, or `3 to 5 rounds`; without results, the planned rounds."""
     numbers = sorted({table.rounds for table in results.tables})
     return _span(numbers) if numbers else describe_planned(results.run.plan)
 
 
 def describe_planned(plan: Plan) -> str:
-    """Return how many rounds were requested: `5 rounds`, `at most 100 rounds`."""
+    """Return how many rounds were requested: `5 rounds`, or `at most 100 rounds`."""
     most = "at most " if plan.ends_early or plan.budget_seconds else ""
     return f"{most}{counted(plan.rounds, 'round')}"
 
 
 def describe_pinning(run: Run) -> str:
-    """Return the cores of launches."""
+    """Describe on which cores launches ran: `pinned to 1 core (CPU 7)`."""
     cpus, slots = run.plan.limits.cpus, run.host.get("slots")
     if cpus and isinstance(slots, Sequence):
         places = "; ".join(map(str, slots))
@@ -104,7 +104,7 @@ def describe_pinning(run: Run) -> str:
 
 
 def describe_rounds(results: Results) -> str:
-    """Return the description of rounds: their order, and when they ended."""
+    """Describe the rounds: when groups stopped, the launches of a round, and their order."""
     ended, seed = results.ended, results.run.plan.seed
     order = f"the order is random, with the seed {seed}"
     if [stop.reason for stop in ended.stops] == [StopReason.OBSERVED] and not ended.going:
@@ -155,12 +155,12 @@ def _describe_ending(stop: Stopped, groups: int, plan: Plan) -> str:
 
 
 def describe_after(numbers: Sequence[int]) -> str:
-    """Return `after 8 rounds`, with the smallest number first if there are several."""
+    """Return `after 8 rounds`. If there are several numbers, the text contains the smallest and the largest."""
     return f"after {_span(numbers)}"
 
 
 def _span(numbers: Sequence[int]) -> str:
-    """Format numbers of rounds: `8 rounds`, `8 and 11 rounds`, `8 to 20 rounds`; for 0, the pilot."""
+    """Format numbers of rounds: `8 rounds`, `8 and 11 rounds`, or `8 to 20 rounds`; for 0, `the pilot`."""
     if numbers[-1] == 0:
         return "the pilot"
     if len(numbers) == 1:
@@ -169,7 +169,7 @@ def _span(numbers: Sequence[int]) -> str:
 
 
 def sampling(results: Results) -> str:
-    """Return how launches warmed up and sampled."""
+    """Describe how launches warmed up and sampled."""
     planned_ = results.run.plan.sampling
     if planned_.protocol is Protocol.DOCUMENT:
         return "the number of iterations in the source"

@@ -1,4 +1,4 @@
-"""Artifacts of launches that weren't saved, with the reason."""
+"""Artifacts that launches left and that weren't saved, with the reasons."""
 
 from collections.abc import Iterator
 

@@ -86,14 +86,14 @@ def test_a_library_whose_own_libraries_are_missing_is_missing():
             "build",
             "cuda_version",
             "11.8",
-            "According to the wheel, CUDA is 11.8, but according to the catalogue, it is 11.2.",
+            "According to the wheel, CUDA is 11.8, but according to the catalog, it is 11.2.",
         ),
-        ("build", "cudnn_version", "9", "According to the wheel, cuDNN is 9, but according to the catalogue, it is 8."),
+        ("build", "cudnn_version", "9", "According to the wheel, cuDNN is 9, but according to the catalog, it is 8."),
         (
             "build",
             "cuda_compute_capabilities",
             ["sm_70", "compute_90"],
-            "According to the wheel, the GPU code is sm_70 compute_90, but according to the catalogue, it is sm_70 "
+            "According to the wheel, the GPU code is sm_70 compute_90, but according to the catalog, it is sm_70 "
             "compute_80.",
         ),
     ],
@@ -153,7 +153,7 @@ def test_the_gpu_code_that_was_read_takes_a_line():
         (
             {},
             {"cublas": [["sm_80"]]},
-            "The code in cuBLAS is missing for 7.0, although the catalogue lists them as supported.",
+            "cuBLAS contains no code for 7.0, which the catalog lists as supported.",
         ),
     ],
 )
@@ -176,7 +176,10 @@ def test_a_wheel_that_says_no_other_thing_agrees(build):
 def test_a_tensorflow_that_asks_for_another_library_disagrees():
     asked = {**found()["asked"], "Cudnn": [["libcudnn.so.9", ""]]}
     report = judge(ENVIRONMENT, found(asked=asked, opened={**found()["opened"], "libcudnn.so.9": "9.1.0"}))
-    assert "TensorFlow loads libcudnn.so.9, but the CUDA of the catalogue has libcudnn.so.8." in report.disagreements
+    assert (
+        "TensorFlow loads libcudnn.so.9, but the CUDA and cuDNN in the catalog provide libcudnn.so.8."
+        in report.disagreements
+    )
 
 
 def test_where_tensorflow_cannot_be_asked_the_catalogues_cuda_is_looked_for_and_that_is_said():

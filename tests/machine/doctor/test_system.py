@@ -121,7 +121,7 @@ def test_other_load_weighs_more_where_launches_run(others: float | None, here: f
 def test_other_load_names_who_used_most() -> None:
     check = system.check_other_load(loaded(1.0, 0.5, named={"`x`": 0.996}))
     assert check.value == (
-        "other processes use 1.00 of 4 CPUs, and 0.50 of these where launches run; load average before: 1.25; "
+        "other processes use 1.00 of 4 CPUs, including 0.50 where launches run; load average before: 1.25; "
         "`x` (process 1) 100 %"
     )
     assert check.advice.startswith("End the processes that are named here")
